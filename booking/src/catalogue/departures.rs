@@ -1,6 +1,6 @@
-//! Departures as shows. A departure is made from the timetable when it is first asked for, and is
-//! then cached. It is written into the ledger when somebody first holds a seat of it. From then on
-//! the ledger's version counts, even if the timetable changes.
+//! Departures as shows. The show is made from the timetable when the departure is first asked for,
+//! and is then cached. It is written into the ledger when somebody first holds a seat of it. From
+//! then on the ledger's version counts, even if the timetable changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ use super::trains::RoomDepartures;
 use super::{Catalogue, read};
 use crate::ledger::StoredShow;
 
-/// The most departures without a ledger row that are kept in memory. At this number all are removed
-/// from memory and made anew.
+/// The most departures without a ledger row that are kept in memory. At this number all are
+/// removed, and each is made anew when it is next asked for.
 const MADE_MAX: usize = 4_096;
 
 /// How many departures are read from the ledger at once.
@@ -37,11 +37,12 @@ pub struct DepartureShow {
 
 /// Where departures come from. The source is in memory, so that a lookup costs next to nothing.
 pub trait DepartureSource: Send + Sync + 'static {
-    /// Returns the departure of this id, if the timetable has one. Departures are found up to the
-    /// last date on sale, and as far back as their service runs.
+    /// Returns the departure of this id, if the timetable has one. Departures after the last date
+    /// on sale are not found. Past departures are found as long as the timetable has their dates.
     fn departure(&self, show: &ShowId) -> Option<DepartureShow>;
-    /// Calls `each` for every departure that matches the patterns and is on sale at `now_ms`. Its
-    /// seats are counted as if nobody had taken one. The call takes long for a large timetable.
+    /// Calls `each` for every departure that matches the patterns and is on sale at `now_ms`. The
+    /// seats of each departure are counted as if nobody had taken one. The call takes long for a
+    /// large timetable.
     fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale));
     /// Returns the plans that its departures use.
     fn stocks(&self) -> Vec<(VenueId, u32)>;

@@ -157,7 +157,7 @@ impl Catalogue {
     }
 
     /// Returns a show as [`Self::show`] does, but a departure only if somebody has held seats of
-    /// it. All other departures are wholly free, so no show has to be made for them.
+    /// it. In all other departures every seat is free, so no show has to be made for them.
     #[must_use]
     pub fn sold_from(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();
@@ -198,8 +198,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Stores a plan as the venue's next version, unless it is the newest already. Returns its
-    /// version.
+    /// Stores a plan as the venue's next version, unless the venue's newest plan is the same.
+    /// Returns the plan's version.
     ///
     /// # Errors
     /// Returns an error where the ledger did not take it.
@@ -216,7 +216,7 @@ impl Catalogue {
     }
 
     /// Returns the terms that a hold or an order of a show names by their number. A hold or an
-    /// order from before terms had numbers gets the show's current terms.
+    /// order that was made before terms had numbers gets the show's current terms.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read, or does not know the version.

@@ -1,5 +1,5 @@
 //! The names of the venues and their time zones, for pages, tickets and calendars. A cinema
-//! programme knows them for its halls, and a timetable knows its zone.
+//! programme has both for its halls. A timetable has only the time zone of its trains.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct VenueLocation {
 pub type VenueLocations = HashMap<VenueId, VenueLocation>;
 
 impl Catalogue {
-    /// Replaces all known places.
+    /// Replaces the locations of all venues.
     pub fn know_places(&self, places: VenueLocations) {
         *write(&self.shared.places) = Arc::new(places);
     }
@@ -31,7 +31,7 @@ impl Catalogue {
     #[must_use]
     pub fn place_of(&self, show: &Show) -> VenueLocation {
         if let Some(run) = &show.run {
-            // A train's venue is its kind of carriages, which is not a place.
+            // A train's venue is its kind of carriages, which is no location.
             return VenueLocation {
                 name: None,
                 time_zone: run.time_zone.clone(),

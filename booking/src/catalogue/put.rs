@@ -50,8 +50,8 @@ impl ShowPutRefusal {
 }
 
 impl Catalogue {
-    /// Stores a show with its venue's newest plan. `held` are the seats in baskets and unpaid
-    /// orders, by the store's picture.
+    /// Stores a show with its venue's newest plan. `held` are the seats that the store shows as
+    /// held: the seats in baskets and unpaid orders.
     ///
     /// # Errors
     /// [`ShowPutRefusal`]; nothing was changed.

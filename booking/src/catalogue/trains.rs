@@ -48,10 +48,10 @@ pub(super) struct RoomDepartures {
 }
 
 impl Catalogue {
-    /// Returns the trains that a room covers, at a moment.
+    /// Returns the trains that a room covers, with their seats as of `now_ms`.
     ///
     /// # Errors
-    /// Returns an error where the search through the timetable broke off.
+    /// Returns an error where the search through the timetable panicked or was cancelled.
     pub async fn trains_of(&self, room: &str, now_ms: i64) -> Result<RoomTrains, LedgerError> {
         let on_sale = self.on_sale(room, now_ms).await?;
         let mut touched = self.departures();

@@ -64,7 +64,7 @@ pub struct HoldChange {
 /// The seats of a request, resolved on the show's plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SeatSelection {
-    /// These seats, and these quantities of places in these areas (by index).
+    /// These seats, and these quantities of standing places in these areas (by index).
     Named {
         /// Seat indices.
         seats: Vec<u32>,
@@ -90,7 +90,8 @@ impl HoldRequest {
     /// Resolves the names. Every seat must exist, be for sale and be named only once.
     ///
     /// # Errors
-    /// [`HoldRefusal`], where a field is wrong or the sale has ended.
+    /// [`HoldRefusal`] where a field is wrong, a seat is not for sale, more seats are asked for
+    /// than the show allows, or the sale has ended.
     pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<ResolvedSeatRequest, HoldRefusal> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
         let legs = legs_of(show, from, to, now_ms).map_err(nothing_held)?;
@@ -194,7 +195,7 @@ impl HoldChange {
     /// Resolves the names into the seats to add and the seats to remove.
     ///
     /// # Errors
-    /// [`HoldRefusal`], where a field is wrong.
+    /// [`HoldRefusal`] where a field is wrong or a seat to add is not for sale.
     pub fn resolve(&self, show: &Show) -> Result<(Vec<u32>, Vec<u32>), HoldRefusal> {
         if self.add.is_empty() && self.remove.is_empty() {
             return Err(HoldRequestFault::NothingToChange.into());

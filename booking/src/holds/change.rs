@@ -65,8 +65,8 @@ impl HoldDesk {
         }
     }
 
-    /// Makes the checks that come before the store's decision to add seats: the hold's terms, the
-    /// end of the sale, and single seats that would be left.
+    /// Checks, before the store adds seats, that the hold has the show's current terms, that the
+    /// sale has not ended, and that no seat would be left single.
     async fn check_added(
         &self,
         show: &Show,

@@ -1,6 +1,5 @@
-//! Takes the new seats of an exchange. The order's own seats count as free while the new seats are
-//! chosen, if the buyer may choose the own seats again. Only cells that the order does not have are
-//! taken.
+//! Takes the new seats of an exchange. If the buyer may choose the order's own seats again, they
+//! count as free while the new seats are chosen. Only cells that the order does not have are taken.
 
 use std::sync::Arc;
 
@@ -116,9 +115,9 @@ impl HoldDesk {
     }
 }
 
-/// The longest time until the hold of the new cells expires, while the exchange is being written.
-/// The show's `hold_s` is used if it is shorter. If the process dies, the cells are soon free
-/// again.
+/// The longest time for which the new cells are held while the exchange is being written. The
+/// show's `hold_s` is used if it is shorter. The time is short, so that the cells are soon free
+/// again if the process dies.
 const KEPT_MAX_MS: i64 = 30_000;
 
 /// The owner of the new seats of an exchange.

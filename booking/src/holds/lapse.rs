@@ -18,7 +18,8 @@ const SWEEP_EVERY: Duration = Duration::from_millis(100);
 
 impl HoldDesk {
     /// Moves the deadline of a basket to `hold_s` after `now_ms`, unless it is already later. The
-    /// show limits how often. If the last extension had the same `call`, nothing changes.
+    /// show limits how often a hold is extended. If the last extension had the same `call`, nothing
+    /// changes.
     ///
     /// # Errors
     /// Most often [`HoldRefusal::NoExtensionsLeft`], [`HoldRefusal::Ordered`],

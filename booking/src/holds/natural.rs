@@ -25,10 +25,10 @@ pub(super) enum ExistingHold {
 }
 
 impl HoldDesk {
-    /// Returns the visitor's own basket on the same legs, if the basket has what the visitor asks
-    /// for now. Otherwise returns the id for a new basket: for shows without stops this is `id`,
-    /// the id that the call itself gives. If `again` is true, the visitor's orders of this journey
-    /// are ignored.
+    /// Returns the visitor's own basket on the same legs, if it has what the visitor asks for now.
+    /// If there is no such basket, returns the id for a new one. For shows without stops this is
+    /// `id`, the id that the call itself gives. If `again` is true, the visitor's orders of this
+    /// journey are ignored.
     ///
     /// # Errors
     /// [`HoldRefusal::JourneyHeld`] where the basket has other seats,
@@ -62,10 +62,12 @@ impl HoldDesk {
                 Ok(hold) if hold.stage == HoldStage::Basket => {
                     return as_asked(show, hold, asked).map(ExistingHold::Living);
                 }
-                // Before the order is written, only the store knows that the hold is being ordered.
+                // The loop goes on to the next id. After the loop, the ledger's orders are checked.
                 Ok(_) if again || self.ledger.order(&order).await?.is_some() => {}
+                // The order is being written: the ledger does not have it yet, but the store has
+                // locked the hold for it.
                 Ok(_) => return Err(HoldRefusal::JourneyOrdered(order)),
-                // If the hold became an order, no later basket may have its id.
+                // The hold has ended. If it became an order, no later basket may have its id.
                 Err(InventoryRefusal::Gone) => {
                     if self.ledger.order(&order).await?.is_none() {
                         unused = own;
@@ -86,8 +88,8 @@ impl HoldDesk {
 }
 
 /// Returns a hold that was found under the id of a call, if the hold has what the call asks for. On
-/// a train, a quicker call for the same journey, at any node, may have taken other seats. For a
-/// show without stops the hold is not checked.
+/// a train, a quicker call for the same journey, at any node, may have taken other seats under this
+/// id. For a show without stops the hold is not checked.
 ///
 /// # Errors
 /// [`HoldRefusal::JourneyHeld`] where the hold has other seats, [`HoldRefusal::JourneyOrdered`]

@@ -21,7 +21,7 @@ pub enum HoldRefusalOutcome {
 /// [`HoldRefusal::Unreachable`] and [`HoldRefusal::Ledger`].
 #[derive(Debug, thiserror::Error)]
 pub enum HoldRefusal {
-    /// The stretch of a journey or the class does not exist or is not sold.
+    /// The stretch or the class does not exist, is not sold, or is no longer sold.
     #[error("the stretch cannot be had: {0}")]
     Stretch(StretchRefusal, HoldRefusalOutcome),
     /// The request itself is wrong.
@@ -40,11 +40,11 @@ pub enum HoldRefusal {
         /// The show's limit.
         limit: u32,
     },
-    /// Enough places are free, but not together.
+    /// Enough seats are free, but not together.
     #[error("no block of seats is free")]
     NoBlock,
-    /// Fewer places are free than were asked for. The number counts further suitable places in
-    /// baskets of others.
+    /// Fewer seats are free than were asked for. The number counts the suitable seats that are in
+    /// baskets.
     #[error("too few places are free; {0} more are in baskets")]
     TooFewFree(usize),
     /// The choice would leave these seats single and empty.

@@ -8,8 +8,8 @@ use fairgate_model::grid::CellState;
 use super::ask::{ResolvedSeatRequest, SeatSelection};
 use super::refusal::HoldRefusal;
 
-/// Returns why no seats were chosen. If too few places are free, it counts the suitable places in
-/// baskets.
+/// Turns the reason why no seats were chosen into a refusal. If too few seats are free, the refusal
+/// has the number of suitable seats in baskets.
 pub(super) fn not_found(
     why: SeatsNotFound,
     train: &TrainSeatStates<'_>,
@@ -21,7 +21,8 @@ pub(super) fn not_found(
     }
 }
 
-/// Counts the suitable places that are held now. They become free if their baskets run out.
+/// Counts the suitable seats and standing places that are held now. They become free if their
+/// baskets run out.
 fn in_baskets(train: &TrainSeatStates<'_>, asked: &ResolvedSeatRequest) -> usize {
     let in_basket = |seat: u32| {
         let cells = train.grid.cells_of(seat, asked.legs.clone());

@@ -84,7 +84,7 @@ pub enum StretchRefusal {
 }
 
 impl StretchRefusal {
-    /// Returns whether the call only came too late: an earlier call would not have been refused.
+    /// Returns whether the reason is only that the call came too late.
     #[must_use]
     pub fn is_too_late(&self) -> bool {
         matches!(self, Self::Departed { .. } | Self::SalesEnded { .. })

@@ -245,7 +245,7 @@ impl HoldDesk {
             .iter()
             .map(|cell| show.seat_label(grid.seat_of(*cell)).to_owned())
             .collect();
-        // The store may refuse several cells of one seat, one for each leg.
+        // The store may refuse several cells of one seat, one for each leg. The seat is named once.
         let mut seen = std::collections::HashSet::new();
         labels.retain(|label| seen.insert(label.clone()));
         let view = self.seats.store.view(&show.id).await;
@@ -324,8 +324,8 @@ fn train<'a>(show: &'a Show, view: &'a VersionedCells) -> TrainSeatStates<'a> {
 }
 
 /// Refuses a choice that would leave a single empty seat. Trains have no such rule, because a
-/// single seat may suit another stretch. A show may allow single seats. If a seat is already taken,
-/// the store refuses the seats later.
+/// single seat may suit another stretch. A show may allow single seats. If one of the seats is
+/// already taken, this check passes, because the store refuses the seats anyway.
 pub(super) fn refuse_orphans(
     show: &Show,
     view: &VersionedCells,

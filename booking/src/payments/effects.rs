@@ -1,6 +1,6 @@
-//! Carries out what the ledger owes the provider: captures, voids and refunds. Each is repeated
-//! until it is done, but a capture or a void that the provider refuses is not repeated. A capture
-//! leads to tickets.
+//! Carries out the payment effects in the ledger: captures, voids and refunds. Each is repeated
+//! until it is done, but a capture or a void that the provider refuses is not repeated. After a
+//! capture, the order gets its tickets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,9 +47,10 @@ pub struct PaymentEffectWorker {
 
 /// The result of a finished call.
 enum EffectCallOutcome {
-    /// The effect is done, by this call or by an earlier one.
+    /// The effect is done, by this call or by an earlier one, or there is no money to void.
     AsOwed,
-    /// The provider refused the effect, and the payment was read back: the effect is not done.
+    /// The provider refused the effect, and the payment's state at the provider shows that the
+    /// effect is not done.
     Refused(String),
 }
 
@@ -60,8 +61,8 @@ pub fn pause_ms(attempts: u32) -> i64 {
     (500_i64 << attempts.min(10)).min(PAUSE_MAX_MS)
 }
 
-/// Returns how long to wait before asking again whether money has gone back. The provider may take
-/// days for this.
+/// Returns how long to wait before asking again whether a refund is done. The provider may take
+/// days for it.
 #[must_use]
 pub fn refund_pause_ms(attempts: u32) -> i64 {
     (2_000_i64 << attempts.min(16)).min(REFUND_PAUSE_MAX_MS)

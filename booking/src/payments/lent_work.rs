@@ -1,6 +1,6 @@
-//! Does work that is stored in the ledger, several pieces at a time. A piece is lent only when
-//! there is room for it, so other nodes can do the pieces that wait. A piece that fails or takes
-//! long delays no other piece.
+//! Does work that is stored in the ledger, several pieces at a time. The ledger lends each piece to
+//! one node for a short time. A node borrows only pieces that it can begin at once, so other nodes
+//! can do the waiting pieces. A piece that fails or takes long delays no other piece.
 
 use tokio::task::JoinSet;
 
@@ -11,7 +11,7 @@ use crate::ledger::LedgerError;
 /// when its loan ends.
 ///
 /// # Errors
-/// Returns an error where nothing could be lent. The pieces that had begun are finished first.
+/// Returns the error of `lend`. The pieces that had begun are finished first.
 pub(super) async fn work_off<T, L, W>(
     at_once: usize,
     lend: impl Fn(u32) -> L,
@@ -24,8 +24,8 @@ where
     let mut running = JoinSet::new();
     let (mut done, mut result, mut may_lend) = (0, Ok(()), true);
     loop {
-        // New pieces are lent only when half of the room is free, so that one query lends several
-        // pieces.
+        // New pieces are lent only when at least half of the slots are free, so that one query
+        // lends several pieces.
         if may_lend && running.len() <= at_once / 2 {
             let room = at_once - running.len();
             match lend(u32::try_from(room).unwrap_or(u32::MAX)).await {

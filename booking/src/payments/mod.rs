@@ -1,5 +1,5 @@
-//! Payments: a provider behind a trait, an inbox for the provider's events, and workers that carry
-//! out what the ledger decided.
+//! Payments: a trait for payment providers, an inbox for the provider's events, and workers that
+//! make the captures, voids and refunds that the ledger decided.
 
 pub mod effects;
 mod lent_work;
@@ -42,7 +42,8 @@ pub trait PaymentProvider: Send + Sync + 'static {
     /// Returns how long a payment may be without news before it is read back.
     fn read_back_after(&self) -> Duration;
 
-    /// Makes the payment at the provider. Repeating the call returns the same payment. Returns
+    /// Makes the payment at the provider. The call may be repeated. After tries without an answer
+    /// it may make a second payment, and only the payment that is stored first is used. Returns
     /// `None` if the provider needs no such step.
     async fn make(
         &self,
@@ -59,12 +60,13 @@ pub trait PaymentProvider: Send + Sync + 'static {
     /// Releases the authorised money. The call may be repeated.
     async fn void(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
-    /// Gives back all the captured money. The call may be repeated. It succeeds once the provider
-    /// reports that the money has gone back. Until then it returns [`ProviderError::Pending`], and
-    /// [`ProviderError::Failed`] if the money could not be sent back.
+    /// Refunds all the captured money that has not been refunded yet. The call may be repeated. It
+    /// succeeds once the provider reports that the money was refunded. Until then it returns
+    /// [`ProviderError::Pending`], and [`ProviderError::Failed`] if the money could not be sent
+    /// back.
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
-    /// Gives back a part of the captured money, identified by the refund's id. The call may be
+    /// Refunds a part of the captured money. The refund's id identifies this part. The call may be
     /// repeated. It returns the same results as [`PaymentProvider::refund`].
     async fn refund_part(&self, refund: &OwedRefund) -> Result<(), ProviderError>;
 

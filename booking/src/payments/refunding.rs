@@ -1,6 +1,6 @@
-//! Sends money back for returned tickets. The provider is asked for each refund until the money has
-//! gone back. This happens at the same time as captures and voids of other payments, and never
-//! before the payment was captured.
+//! Asks the provider for the refunds of tickets and of price differences. Each refund is asked for
+//! until the provider reports that it is done. A refund never waits for captures and voids of other
+//! payments, and is asked for only after its own payment was captured.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -22,10 +22,12 @@ use crate::ledger::{Ledger, LedgerError};
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
 pub const SIGNATURE_HEADER: &str = "fairgate-sandbox-signature";
 
-/// How many seconds an event's time may differ from now. Beyond that the event counts as replayed.
+/// How many seconds an event's time may differ from now. Beyond that the event is refused, because
+/// it may be a replay.
 const TOLERANCE_S: i64 = 300;
 
-/// The sandbox provider. It stores payments in a table of its own, as a real provider does.
+/// The sandbox provider. It stores payments in a table of its own, because a real provider has its
+/// own record of them, too.
 #[derive(Clone)]
 pub struct SandboxProvider {
     ledger: Arc<dyn Ledger>,
@@ -58,7 +60,7 @@ impl SandboxProvider {
     }
 
     /// Turns the buyer's choice into an event of the provider. Repeating a choice makes the same
-    /// event. Returns `None` if the payment was already decided otherwise.
+    /// event. Returns `None` if an earlier choice or event excludes this one.
     ///
     /// # Errors
     /// Returns an error where the ledger did not store the choice.

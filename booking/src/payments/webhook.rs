@@ -16,8 +16,8 @@ use crate::catalogue::Catalogue;
 use crate::ledger::{Ledger, LedgerError, StoredProviderEvent};
 use crate::wake::WorkerNotifier;
 
-/// How many events are settled at the same time. In a ledger file they share a commit. In a
-/// database the limit leaves connections to other work.
+/// How many events are settled at the same time. With SQLite they share a commit. With PostgreSQL
+/// the limit leaves connections for other work.
 const AT_ONCE: usize = 8;
 
 /// How long reading a payment back may take. After that the event is settled later, so that other
@@ -27,7 +27,8 @@ const READ_WITHIN: Duration = Duration::from_secs(3);
 /// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The form in which a state that was read back is stored.
+/// The stored form of an event that the provider did not send: it was made from the payment's state
+/// at the provider.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredReadBack<T> {
@@ -58,7 +59,7 @@ pub struct PaymentEventInbox {
 /// Why an event was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum PaymentEventRefusal {
-    /// The signature is wrong, or the event is too old.
+    /// The signature is wrong or too old.
     #[error("the signature does not hold")]
     Signature,
     /// The event could not be stored. The provider sends it again.
@@ -99,8 +100,8 @@ impl PaymentEventInbox {
         Ok(fresh)
     }
 
-    /// Stores a state that was read back from the provider, as if the provider had sent the event
-    /// for it. Returns whether any such event is new.
+    /// Stores the events that the provider would have sent for a state that was read back. Returns
+    /// whether any of these events is new.
     ///
     /// # Errors
     /// Returns an error where the ledger did not store the event.
@@ -186,8 +187,8 @@ impl PaymentEventInbox {
         let ParsedProviderEvent::Event(event) = &said else {
             return Ok(said);
         };
-        // A refund is read even if it was read before, because more of it may have arrived or come
-        // back since.
+        // The refunded sum is read for each refund event, because since an earlier event more may
+        // have been refunded, or a refund may have failed.
         if event.kind != ProviderEventKind::Refunded {
             return self.with_card(said).await;
         }
@@ -215,9 +216,9 @@ impl PaymentEventInbox {
         read.map_err(slow)?.map(Some)
     }
 
-    /// Adds the card to an event that lacks it. Limits of what one card may buy need the card. Once
-    /// any show has such a limit, the card is read for all shows, because their seats may be
-    /// exchanged for seats of that show.
+    /// Adds the card to an event of an authorisation or a capture, if the event lacks it. Limits of
+    /// what one card may buy need the card. Once any show has such a limit, the card is read for
+    /// all shows, because their seats may be exchanged for seats of that show.
     async fn with_card(
         &self,
         said: ParsedProviderEvent,

@@ -27,12 +27,12 @@ use watch::LockedHoldWatch;
 /// The longest time between two comparisons. It is shorter if payments are to be read back sooner.
 const EVERY_MAX: Duration = Duration::from_secs(10);
 
-/// The lease under which one node at a time compares, and for how many comparisons the lease lasts.
-/// If that node dies, this many comparisons are missed.
+/// The lease that lets one node at a time compare.
 const LEASE: &str = "reconciler";
+/// For how many comparisons the lease lasts. If its node dies, up to this many are missed.
 const LEASE_TURNS: u32 = 3;
 
-/// The most orders that one pass looks at.
+/// The most orders of each kind that one pass compares.
 const BATCH_MAX: u32 = 200;
 
 /// How far a pass looks back for payments that changed, in milliseconds.

@@ -18,11 +18,11 @@ use crate::store::SeatOutboxRow;
 /// The most undelivered seat rows of a show that are read.
 const ROWS_MAX: u32 = 10_000;
 
-/// A difference is read again after this time, because a picture that only arrives late is no
+/// A show that differs is read again after this time, because a picture that is only late is no
 /// drift.
 const PICTURE_LAG: Duration = Duration::from_millis(500);
 
-/// The most shows with traffic in one pass. The next pass compares the others.
+/// The most shows with traffic in one pass. The following passes compare the others.
 const BUSY_MAX: usize = 200;
 
 /// How many passes it takes to compare every show without traffic. With a pass every ten seconds,

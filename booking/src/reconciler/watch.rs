@@ -1,7 +1,7 @@
 //! Finds holds that are locked for an order that was never made. This happens if the ledger does
-//! not answer, or if the process dies between the lock and the claim. Their seats would stay locked
-//! until long after the claim's deadline. So every process looks for such holds once a second,
-//! among the holds that it knows.
+//! not answer, or if the process dies between the lock and the claim. Without a repair, their seats
+//! would stay locked until one minute after the deadline that the order's claim would have had. So
+//! every process looks for such holds once a second, among the holds that it knows.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,8 +91,8 @@ impl Reconciler {
             .record_order_lookup(unseen, &alone, self.clock.now_ms()))
     }
 
-    /// Gives a basket its own deadline back, if it is certain that its order will not be made.
-    /// Returns whether it did.
+    /// Makes a locked hold a basket again, until the visitor's deadline plus the show's grace time.
+    /// Does nothing and returns false if the order exists.
     pub(super) async fn restore_deadline(
         &self,
         secured: &SecuredHold,
@@ -100,8 +100,8 @@ impl Reconciler {
         let Some(seats) = &self.seats else {
             return Ok(false);
         };
-        // From now on the ledger refuses a try to make the order that has already begun. A later
-        // try extends the lock first.
+        // `give_up` makes the ledger refuse every try to make this order that has begun by now. A
+        // later try first moves the lock's deadline, and then `unsecure` below changes nothing.
         let given_up = self
             .ledger
             .give_up(&secured.hold, self.clock.now_ms())

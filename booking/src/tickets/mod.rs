@@ -127,9 +127,9 @@ impl TicketDesk {
     /// see [`scan_of`]. Returns `None` if the ledger has no such ticket.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not confirm the scan. If the first scan was recorded,
-    /// a scan with the same key within [`SCAN_KEY_MS`](crate::ledger::SCAN_KEY_MS) still counts as
-    /// the first.
+    /// Returns an error where the ledger did not confirm the scan. It may have recorded the scan
+    /// all the same. So a repeated call with the same key within
+    /// [`SCAN_KEY_MS`](crate::ledger::SCAN_KEY_MS) gets the answer of a first scan.
     pub async fn scan_ticket(
         &self,
         ticket: &Ticket,

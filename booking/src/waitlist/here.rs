@@ -1,4 +1,4 @@
-//! The visitors who are present: they joined the waitlist or asked for their place in it, or have a
+//! The visitors who are present: they joined the waitlist, asked for their place in it, or have a
 //! socket at a gateway. Each node reports the visitors that it has seen to the ledger in batches.
 //! So every node knows all present visitors, also after a restart.
 

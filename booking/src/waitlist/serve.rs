@@ -93,7 +93,7 @@ impl Waitlist {
     }
 
     /// Serves each show's waitlist once. `served` has the shows of the last round. If no party
-    /// waits for such a show any more, its seats are no longer locked for the waitlist.
+    /// waits for such a show now, its seats are no longer locked for the waitlist.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer. The next round then continues.
@@ -250,8 +250,8 @@ impl Waitlist {
         kept: &[u32],
         line: &[Waiter],
     ) -> Result<(), LedgerError> {
-        // The picture is read after the locked cells. So a cell that is neither free nor locked for
-        // the waitlist belongs to somebody.
+        // The picture is read after the locked cells. So a cell that is neither free nor among the
+        // locked cells is held or sold.
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };
@@ -351,8 +351,9 @@ impl Waitlist {
     }
 }
 
-/// Builds the hold that offers seats to a party. Returns `None` if a seat has no price any more, or
-/// if the sale ended after the round began; the next round then ends the waiting.
+/// Builds the hold that offers seats to a party. Returns `None` if a seat no longer has a price.
+/// Also returns `None` if the sale ended after the round began. The next round then ends the
+/// waiting.
 fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64) -> Option<Hold> {
     let items = for_sale(show, &seated.seats, &seated.legs).ok()?;
     let end = waiter.party.sale_end(show);

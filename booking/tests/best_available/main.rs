@@ -39,8 +39,7 @@ fn labels<'a>(map: &'a SeatMap, choice: &SeatChoice) -> Vec<&'a str> {
         .collect()
 }
 
-/// Returns a function that says of each seat whether it is free: all are, except those with these
-/// labels.
+/// Returns a function that tells which seats are free: all except those with these labels.
 fn without(map: &SeatMap, taken: &[&str]) -> impl Fn(u32) -> bool + use<> {
     let taken: BTreeSet<u32> = cells(map, taken).into_iter().collect();
     move |cell| !taken.contains(&cell)

@@ -76,7 +76,7 @@ fn a_suggestion_has_as_many_seats_of_the_same_kind_nearby() {
 }
 
 #[test]
-fn buyers_in_one_area_get_different_units() {
+fn free_standing_places_of_an_area_are_chosen_at_random() {
     let map = with_pit();
     let pit = map.area("Pit").expect("the pit");
     let free = without(&map, &["Pit-1"]);

@@ -27,7 +27,7 @@ fn real(name: &str) -> Option<String> {
 }
 
 #[test]
-fn this_engine_chooses_the_same_seats_as_the_real_one_with_every_seed() {
+fn the_chosen_seats_are_those_of_the_seats_io_engine_with_every_seed() {
     let Some(oracle) = real("best-available-oracle.json") else {
         return;
     };

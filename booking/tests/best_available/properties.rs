@@ -1,4 +1,5 @@
-//! Tests rules that must hold in every hall: on random halls, against a slow search.
+//! Tests rules that must hold in every hall. The halls are random, and the choices are compared
+//! with those of a slow search.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +12,8 @@ use rand::RngExt;
 
 use crate::{dice, grid, labels, rows};
 
-/// Tries every block of neighbouring seats, and returns the number of single seats that the best
-/// one leaves and its distance from the focal point.
+/// Tries every block of neighbouring seats. Returns how many single seats the best block leaves,
+/// and the distance of that block from the focal point.
 fn by_hand(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,
@@ -118,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn accessible_wishes_get_exactly_what_they_ask(
+    fn a_party_gets_exactly_as_many_accessible_seats_as_it_asks_for(
         marks in prop::collection::vec("[.xwc]{8}", 1..6), quantity in 1_u32..8, accessible in 0_u32..3, seed: u64,
     ) {
         let pictures: Vec<&str> = marks.iter().map(String::as_str).collect();

@@ -42,7 +42,7 @@ fn an_aisle_splits_a_row() {
 }
 
 #[test]
-fn accessible_seats_go_only_to_parties_that_ask_and_exactly_as_many() {
+fn accessible_seats_go_only_to_parties_that_ask_for_them_and_exactly_as_many() {
     check(&["ww.."], &BestSeatsWish::party(2), "A-3 A-4");
     check(&["ww"], &BestSeatsWish::party(1), "Capacity");
     let mut wish = BestSeatsWish::party(2);
@@ -177,7 +177,7 @@ fn booths_are_never_chosen() {
 #[test]
 fn equally_good_blocks_are_chosen_at_random_and_spread_gives_blocks_that_share_no_seat() {
     let map = grid("1x7");
-    // The middle seat A-4 is taken, and are equally near to it.
+    // The middle seat A-4 is taken, and are equally far from the stage.
     let middle_taken = without(&map, &["A-4"]);
     let mut single = BestSeatsWish::party(1);
     single.avoid_orphans = false;

@@ -62,7 +62,7 @@ fn grid(map: &SeatMap) -> CellGrid {
 }
 
 #[test]
-fn the_seat_between_two_journeys_is_chosen_before_an_empty_one() {
+fn a_seat_that_is_free_only_between_two_journeys_is_preferred_to_an_empty_seat() {
     // A→B and D→F of seat 3 are taken, so B→D fits there more tightly than anywhere else.
     let picture = Picture::new(10, &[(3, 0..1), (3, 3..5), (7, 0..1)]);
     for seed in 0..20 {
@@ -83,7 +83,7 @@ fn equally_good_seats_are_chosen_at_random() {
 #[test]
 fn a_party_sits_side_by_side_else_in_one_row_else_anywhere() {
     let free = Picture::new(10, &[]);
-    let seats = free.chosen(0..5, 3, 1).expect("room");
+    let seats = free.chosen(0..5, 3, 1).expect("the train is empty");
     assert!(
         seats.windows(2).all(|pair| pair[0] + 1 == pair[1]),
         "{seats:?}"

@@ -28,12 +28,12 @@ async fn rushed(stores: Vec<Arc<dyn InventoryStore>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg() {
+async fn many_buyers_at_once_never_share_a_seat_on_a_leg() {
     rushed(vec![Arc::new(MemoryStore::default())]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg_in_redis() {
+async fn many_buyers_at_once_never_share_a_seat_on_a_leg_in_redis() {
     if servers::must_skip("a rush on a train in Redis") {
         return;
     }
@@ -42,7 +42,7 @@ async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg_in_redis() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_buyers_at_three_nodes_no_two_have_a_seat_on_one_leg_in_a_redis_cluster() {
+async fn many_buyers_at_three_nodes_never_share_a_seat_on_a_leg_in_a_redis_cluster() {
     if servers::must_skip("a rush on a train at three nodes in a Redis cluster") {
         return;
     }
@@ -53,7 +53,7 @@ async fn of_many_buyers_at_three_nodes_no_two_have_a_seat_on_one_leg_in_a_redis_
 }
 
 #[test]
-fn the_tightest_fit_sells_nearly_what_seating_everybody_anew_would() {
+fn choosing_the_tightest_fit_sells_nearly_as_much_as_reseating_everybody() {
     let sold = simulate(Line { seeds: 8, ..LINE });
     assert!(sold.tightest >= 0.98 * sold.reseating, "{sold:?}");
     assert!(sold.tightest > sold.first, "{sold:?}");

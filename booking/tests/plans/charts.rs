@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{chart, parsed, small};
 
 #[test]
-fn a_plain_chart_has_rows_and_areas_and_every_unit_is_a_cell() {
+fn a_plain_chart_has_rows_and_areas_and_every_standing_place_is_a_cell() {
     let Some(text) = chart("sampleChart") else {
         return;
     };
@@ -90,7 +90,7 @@ fn tables_are_sections_and_booths_are_single_cells() {
 }
 
 #[test]
-fn unpublished_areas_and_distancing_seats_are_not_for_sale_and_leave_a_gap() {
+fn unpublished_areas_and_seats_disabled_for_distancing_are_left_out_of_the_map() {
     let mut chart = small();
     chart["subChart"]["rows"][0]["seats"][1]["disabledBySocialDistancingRules"] = json!(true);
     chart["subChart"]["generalAdmissionAreas"][0]["published"] = json!(false);

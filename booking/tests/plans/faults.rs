@@ -83,7 +83,7 @@ fn all_faults_are_reported_at_once_and_a_faulty_seat_keeps_its_label() {
 }
 
 #[test]
-fn capacities_that_are_no_number_of_people_are_refused() {
+fn impossible_capacities_of_areas_are_refused() {
     for capacity in [
         json!(0),
         json!(-3),
@@ -102,14 +102,14 @@ fn capacities_that_are_no_number_of_people_are_refused() {
 }
 
 #[test]
-fn one_label_cannot_name_a_seat_and_a_unit_of_an_area() {
+fn one_label_cannot_name_a_seat_and_a_standing_place() {
     let mut chart = small();
     chart["subChart"]["generalAdmissionAreas"][0]["label"] = json!("A");
     assert_eq!(codes(&faults(&chart)), ["duplicate_label"]);
 }
 
 #[test]
-fn a_section_with_an_unknown_category_is_one_fault_not_one_a_seat() {
+fn an_unknown_category_of_a_section_is_one_fault_and_not_one_for_each_seat() {
     let seats: Vec<Value> = (0..10)
         .map(|n| json!({"label": n.to_string(), "x": n * 20, "y": 0, "categoryKey": null}))
         .collect();

@@ -1,4 +1,4 @@
-//! Tests the forms in which clients and the ledger get a map.
+//! Tests the forms in which clients and the ledger get a seat map.
 
 use fairgate_model::plans::parse_grid;
 use fairgate_model::plans::seatmap::SeatMap;

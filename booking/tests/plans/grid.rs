@@ -1,4 +1,4 @@
-//! Tests halls that are made from two numbers, rows and seats in a row.
+//! Tests halls that are made from two numbers: the number of rows, and the number of seats in each.
 
 use fairgate_model::plans::parse_grid;
 

@@ -58,7 +58,9 @@ async fn a_broken_feed_leaves_the_ledger_as_it_was() {
         .expect("imported");
     write(feed.path(), "stations.csv", "telecode,name,lon,lat\n");
     let told = import_timetable(wanted(feed.path(), data.path()), 2).await;
-    let told = told.expect_err("every stop is dangling").to_string();
+    let told = told
+        .expect_err("every call names a missing station")
+        .to_string();
     assert!(
         told.contains("stop_times.csv:2: there is no station")
             && told.contains("nothing was imported: 12 faults"),

@@ -60,7 +60,7 @@ fn of_csv(change: impl Fn(&Path)) -> Vec<String> {
     in_short(&read.expect_err("the feed is broken"))
 }
 
-/// Replaces a text in a file, which must be there, with another.
+/// Replaces the text `from` in a file, which must contain it.
 fn replaced(folder: &Path, file: &str, from: &str, to: &str) {
     let text = std::fs::read_to_string(folder.join(file)).expect("readable");
     assert!(text.contains(from), "{from:?} is not in {file}");

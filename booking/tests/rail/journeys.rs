@@ -47,10 +47,10 @@ fn a_search_is_by_the_date_of_boarding_and_a_show_has_the_date_of_its_first_stop
 }
 
 #[test]
-fn the_next_day_is_the_local_date_on_which_the_next_train_leaves() {
+fn next_day_is_the_local_date_of_the_next_departure_from_any_station() {
     let timetable = small();
     for (now, next) in [
-        // In Greenwich it is still the day before.
+        // In Shanghai it is already 20 January.
         ("2027-01-19T17:30:00Z", "2027-01-20"),
         ("2027-01-20T13:59:00Z", "2027-01-20"),
         // At 22:00 local time the last train of the day leaves AAA. The next departure is at
@@ -147,7 +147,8 @@ fn a_journey_with_a_change_is_found_where_no_train_goes_directly() {
     assert!(timetable.journeys(to, from, day("2027-01-20")).is_empty());
 }
 
-/// Tries every pair of trains with a possible change, and returns the shortest time in seconds.
+/// Tries every pair of trains with a possible change, and returns the shortest travel time in
+/// seconds.
 fn shortest(timetable: &Timetable, from: u32, to: u32, date: Date) -> Option<i64> {
     let mut shortest = None;
     for change in (0..timetable.stations.len()).map(|at| u32::try_from(at).expect("few")) {

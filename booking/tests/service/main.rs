@@ -1,5 +1,5 @@
-//! Tests booking as a service: one process on a file, and two services over one database and one
-//! Redis.
+//! Tests the booking server: one process with a database file, and two servers over one PostgreSQL
+//! and one Redis.
 
 mod alone;
 mod many;

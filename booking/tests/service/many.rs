@@ -1,4 +1,4 @@
-//! Tests two bookings over one PostgreSQL and one Redis: what one does, the other shows, and
+//! Tests two booking servers over one PostgreSQL and one Redis: what one does, the other shows, and
 //! nothing is done twice.
 
 use booking::config::BookingConfig;
@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 const PROMOTER: &str = "promoter-key-of-the-tests";
 
-/// One of the two bookings.
+/// One of the two booking servers.
 struct Node(TestClient);
 
 impl TestShop for Node {
@@ -27,7 +27,7 @@ impl TestShop for Node {
     }
 }
 
-/// Two bookings, and the servers that they share.
+/// Two booking servers, and the databases that they share.
 struct Two {
     nodes: [Node; 2],
     stops: Vec<oneshot::Sender<()>>,
@@ -85,8 +85,8 @@ impl Two {
         sign_test_pass(&self.keyring, "everyday", n, now_s)
     }
 
-    /// Puts the show `night-1` in a hall of 40 at the first booking, and waits until the second
-    /// knows it.
+    /// Puts the show `night-1` in a hall of 40 seats at the first server, and waits until the
+    /// second knows it.
     async fn on_sale(&self, changes: Value) {
         let put = async |path: &str, body: &Value| {
             let call = put(&format!("/v1/promoter/{path}"), body).by(PROMOTER);
@@ -99,8 +99,8 @@ impl Two {
             show[field] = value.clone();
         }
         put("shows/night-1", &show).await;
-        // The first request opens the seats in Redis. Both bookings must have seen them before the
-        // test takes a hold.
+        // The first request for the seats opens them in Redis. Both servers must show them before
+        // the test takes a hold.
         let seats = get("/v1/shows/night-1/seats");
         for node in &self.nodes {
             node.client()
@@ -109,7 +109,7 @@ impl Two {
         }
     }
 
-    /// Asks the booking with index `at` for a hold, under an idempotency key.
+    /// Asks the server with index `at` for a hold, under an idempotency key.
     async fn hold(&self, at: usize, pass: &str, seats: &[&str], key: &str) -> TestAnswer {
         let call = post("/v1/shows/night-1/holds", &json!({"seats": seats}));
         self.nodes[at].ask(call.by(pass).keyed(key)).await
@@ -125,8 +125,8 @@ impl Two {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_starts_at_one_booking_goes_on_at_the_other() {
-    if fairgate_servers::must_skip("an_order_that_starts_at_one_booking_goes_on_at_the_other") {
+async fn an_order_that_starts_at_one_server_goes_on_at_the_other() {
+    if fairgate_servers::must_skip("an_order_that_starts_at_one_server_goes_on_at_the_other") {
         return;
     }
     let two = Two::start().await;
@@ -163,8 +163,8 @@ async fn an_order_that_starts_at_one_booking_goes_on_at_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_key_at_both_bookings_at_once_makes_one_hold() {
-    if fairgate_servers::must_skip("one_key_at_both_bookings_at_once_makes_one_hold") {
+async fn one_key_at_both_servers_at_once_makes_one_hold() {
+    if fairgate_servers::must_skip("one_key_at_both_servers_at_once_makes_one_hold") {
         return;
     }
     let two = Two::start().await;
@@ -199,8 +199,8 @@ async fn one_key_at_both_bookings_at_once_makes_one_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unpaid_order_expires_once_and_its_seats_are_free_at_both_bookings() {
-    if fairgate_servers::must_skip("an_order_that_nobody_pays_expires_once") {
+async fn an_unpaid_order_expires_once_and_its_seats_are_free_at_both_servers() {
+    if fairgate_servers::must_skip("an_unpaid_order_at_two_servers") {
         return;
     }
     let two = Two::start().await;
@@ -217,12 +217,12 @@ async fn an_unpaid_order_expires_once_and_its_seats_are_free_at_both_bookings() 
         let told = two.nodes[1].order_in(order, "expired").await;
         assert_eq!(told["history"].as_array().map(Vec::len), Some(2));
     }
-    // Ben can now hold the same seats, at either booking.
+    // Ben can now hold the same seats, at either server.
     let ben = two.pass(7);
     for (at, seats) in [["B-1", "B-2"], ["B-3", "B-4"]].into_iter().enumerate() {
         let call = post("/v1/shows/night-1/holds", &json!({"seats": seats})).by(&ben);
-        let came_back = |told: &TestAnswer| told.status == 201;
-        two.nodes[at].client().ask_until(&call, came_back).await;
+        let is_held = |told: &TestAnswer| told.status == 201;
+        two.nodes[at].client().ask_until(&call, is_held).await;
     }
     two.end().await;
 }

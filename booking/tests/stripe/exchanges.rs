@@ -1,5 +1,6 @@
 //! Tests exchanges whose difference is smaller than the provider accepts. Such a difference is not
-//! charged, counts in later sums, and is never refunded. Also tests the card limit of the new show.
+//! charged and never refunded, and it is added to the difference of a later exchange. Also tests
+//! the card limit of the new show.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,8 @@ fn coins(amount: i64, currency: &str) -> Value {
     json!({ "amount": amount, "currency": currency })
 }
 
-/// Returns the changes for a show whose rows C and D have this price.
+/// Returns changes to the show's document. `price`, in minor units, is for `cat2`: rows C and D of
+/// a 4x10 hall.
 fn at(price: i64) -> Value {
     json!({ "prices": { "cat1": 9_900, "cat2": price }, "refunds": [{ "until_h": 1, "fee_pct": 0 }] })
 }
@@ -34,7 +35,7 @@ async fn read_hold(shop: &Shop, hold: &Value) -> TestAnswer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sum_below_the_smallest_is_refused_and_the_seats_stay_held() {
+async fn a_sum_below_stripes_minimum_is_refused_and_the_seats_stay_held() {
     let shop = Shop::open(22, "4x10", at(20)).await;
     let hold = shop.hold(&shop.pass(1), &["D-1", "D-2"]).await;
     let refused = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
@@ -61,7 +62,7 @@ async fn a_sum_below_the_smallest_is_refused_and_the_seats_stay_held() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sum_above_the_largest_is_refused_and_the_seats_stay_held() {
+async fn a_sum_above_stripes_maximum_is_refused_and_the_seats_stay_held() {
     let shop = Shop::open(23, "4x10", at(60_000_000)).await;
     let hold = shop.hold(&shop.pass(1), &["D-1", "D-2"]).await;
     let refused = shop.try_checkout(&shop.pass(1), &hold).await.is(422);
@@ -92,7 +93,8 @@ async fn a_price_that_stripe_never_takes_is_refused_when_it_is_set() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sum_that_only_stripe_finds_too_small_ends_the_order() {
-    // Only Stripe knows the worth of a yuan in the account's own currency.
+    // Booking does not know the worth of a yuan in the account's own currency, so only Stripe can
+    // refuse the sum.
     let mut changes = at(60);
     changes["currency"] = json!("CNY");
     let shop = Shop::open(25, "4x10", changes).await;

@@ -1,5 +1,5 @@
-//! Tests booking against a server that behaves like Stripe. Booking's calls and the server's events
-//! go over real HTTP, in one process, by the system's clock.
+//! Tests booking against a server that behaves like Stripe. Both run in one process, send real HTTP
+//! to each other, and use the system's clock.
 
 mod exchanges;
 mod limits;

@@ -1,5 +1,5 @@
-//! Tests refunds: a refund is done when the provider reports that it succeeded, and a refund that
-//! failed is a finding and stays owed.
+//! Tests refunds. A refund is done when the provider reports that it succeeded. A failed refund
+//! stays owed, and the reconciler reports it.
 
 use fairgate_model::findings::DriftKind;
 use fairgate_servers::StripeIntent;
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::shop::*;
 
-/// Returns a cancelled order whose money the provider captured although booking did not ask for it.
+/// Returns a cancelled order whose money the provider captured although booking asked for no
+/// capture.
 async fn taken_in_vain(seed: u64, refunds_are: &'static str) -> (Shop, Value) {
     let shop = Shop::open(seed, "4x10", json!({})).await;
     shop.stripe.refunds_are(refunds_are);
@@ -92,7 +93,7 @@ async fn two_tickets_are_refunded_one_by_one_and_a_failed_refund_stays_owed() {
     assert_eq!(
         intent(&shop, &order).refunded,
         back,
-        "the failed refund has returned nothing"
+        "the failed refund gave no money back"
     );
     let backlog = shop.ledger.backlog().await.expect("readable");
     assert_eq!(backlog.1, 1, "the refund is still owed");
@@ -118,7 +119,7 @@ async fn a_refund_that_fails_is_a_finding_and_is_tried_again() {
     .await;
     assert_eq!(
         found.repair, "later",
-        "the reconciler leaves it to a person"
+        "the reconciler does not repair a failed refund"
     );
     assert!(found.told.contains(&payment), "{}", found.told);
     assert_eq!(intent(&shop, &order).refunds, ["failed", "failed"]);

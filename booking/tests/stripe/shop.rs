@@ -1,5 +1,5 @@
-//! A booking that pays through a fake Stripe server. It serves on a free port, where the server
-//! sends its events.
+//! A booking server that takes payments through a fake Stripe server. Booking listens on a free
+//! port, and the fake server sends its events there.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens a hall of `grid`, and a show in it whose document has these changes. `seed` seeds the
-    /// provider's faults.
+    /// Opens booking with a hall of `grid` and a show in the hall. `changes` are changes to the
+    /// show's document. `seed` seeds the provider's faults.
     pub async fn open(seed: u64, grid: &str, changes: Value) -> Self {
         let stripe = FakeStripeServer::start(seed).await.expect("a port");
         let folder = tempfile::tempdir().expect("a folder");
@@ -171,7 +171,7 @@ impl Shop {
     pub fn pay_by_card(&self, order: &Value, card: &str, good: bool) {
         let secret = text(&order["payment"]["client"], "client_secret");
         let known = self.stripe.confirm(&secret, card, good);
-        assert!(known.is_some(), "an intent of this secret");
+        assert!(known.is_some(), "no intent has this secret");
     }
 }
 

@@ -141,7 +141,7 @@ async fn the_limit_counts_held_and_bought_seats() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_is_changed_whole_or_not_at_all() {
+async fn a_change_of_a_hold_is_made_as_a_whole_or_not_at_all() {
     let (app, ana, ben) = opened().await;
     let hold = app.hold(&ana, &["A-1", "A-2"]).await;
     app.hold(&ben, &["B-1", "B-2"]).await;

@@ -175,13 +175,13 @@ async fn scans_refunds_and_waiting_parties_are_in_the_dump() {
     let wait = post("/v1/shows/night-1/waitlist", &json!({ "quantity": 2 }));
     let waits = app.ask(wait.by(&ben)).await.is(201);
     let out = folder(&app).join("dump.jsonl");
-    let booked = async || {
+    let refunded = async || {
         write(folder(&app), &out, 0).expect("a dump");
         let lines = lines(&out);
         let payment = of(&lines, "payment")[0].clone();
         (payment["provider_refunds"][0]["amount"] == 8_910).then_some(lines)
     };
-    let lines = until("the sandbox's refund of the ticket", booked).await;
+    let lines = until("the sandbox's refund of the ticket", refunded).await;
     let ticket = |id: &str| {
         let tickets = of(&lines, "ticket").into_iter();
         let mut tickets = tickets.filter(|ticket| ticket["ticket"] == id);

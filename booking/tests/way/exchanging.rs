@@ -25,7 +25,7 @@ fn labels(order: &Value) -> Value {
 }
 
 /// Opens an app with a paid order of Ana's for, a dearer `night-2` and a cheaper
-/// `night-3`. Returns it with Ben and the order.
+/// `night-3`. Returns the app, Ben and the order.
 async fn opened() -> (App, Visitor, Value) {
     let (app, ana, ben) = crate::harness::opened().await;
     app.put_show(
@@ -147,7 +147,7 @@ async fn an_exchange_for_a_dearer_night_is_pending_until_the_difference_is_paid(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_old_order_stays_whole_if_the_difference_is_declined_and_the_exchange_cancelled() {
+async fn a_declined_and_cancelled_exchange_leaves_the_old_order_with_its_tickets() {
     let (app, _, order) = opened().await;
     let made = app
         .ask(exchange(&order, &to("night-2", &["A-1", "A-2"])))
@@ -259,7 +259,7 @@ async fn an_exchange_that_is_not_possible_is_refused_and_changes_nothing() {
         json!({"A-1": "sold", "A-2": "sold", "C-5": "held"}),
     )
     .await;
-    // The best seats are others than the order's own.
+    // An exchange for the best seats never gets the order's own seats.
     let best = ask(json!({"show": "night-1", "best": {"quantity": 2}})).await;
     let best = best.is(200);
     assert!(!text(&best["seats"][0], "label").is_empty() && labels(&best) != json!(["A-1", "A-2"]));

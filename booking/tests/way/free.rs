@@ -138,7 +138,7 @@ async fn a_free_order_does_not_reach_the_sandbox() {
     let ledger = app.ledger().await;
     assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
     assert_eq!(app.read(&order).await["state"], "ticketed");
-    // For a seat that costs something the buyer pays the whole price, as for any exchange.
+    // The old seat cost nothing, so an exchange for a seat of 99.00 costs the whole 99.00.
     let path = format!("/v1/orders/{}/exchange", text(&order, "order"));
     let dear = json!({ "show": "night-1", "seats": ["A-1"] });
     let made = app.ask(post(&path, &dear).by(&ana)).await.is(200);

@@ -158,7 +158,7 @@ impl App {
         }
     }
 
-    /// Runs SQL in the ledger's PostgreSQL database, without the app.
+    /// Runs SQL directly in the ledger's PostgreSQL database.
     pub async fn query(&self, sql: &str) {
         let LedgerAt::Server(server, _) = &self.ledger else {
             panic!("the ledger is in a file");
@@ -315,7 +315,7 @@ impl App {
         }
     }
 
-    /// Runs SQL in the ledger's file, without the app.
+    /// Runs SQL directly in the ledger's file.
     pub async fn tamper(&self, statement: &'static str) {
         let LedgerAt::File(writer) = &self.ledger else {
             panic!("the ledger is not in a file");

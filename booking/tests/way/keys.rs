@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// The number of pairs of calls that most tests make.
+/// The number of pairs of calls that most of these tests make.
 const PAIRS: u16 = 30;
 const HOLDS: &str = "/v1/shows/night-1/holds";
 const LIST: &str = "/v1/shows/night-1/waitlist";
@@ -22,7 +22,7 @@ async fn two(changes: Value) -> (servers::RedisServers, Vec<App>) {
     (redis, nodes)
 }
 
-/// Returns the seats of the nth pair, one for each of the two bodies.
+/// Returns the seats of pair `n`, one for each of the two bodies.
 fn seats(n: u16) -> [String; 2] {
     let row = ["A", "B", "C", "D", "E", "F"][usize::from(n / 5)];
     [1, 2].map(|of| format!("{row}-{}", n % 5 * 2 + of))
@@ -116,7 +116,7 @@ async fn of_two_orders_under_one_key_at_two_nodes_one_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_exchanges_and_two_refunds_under_one_key_at_two_nodes_one_each_is_made() {
+async fn of_two_exchanges_or_refunds_under_one_key_at_two_nodes_one_is_made() {
     if servers::must_skip("exchanges and refunds under one key at two nodes") {
         return;
     }
@@ -155,7 +155,7 @@ fn wanted_seat(order: &Value, n: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_parties_under_one_key_at_two_nodes_one_waits() {
+async fn of_two_waitlist_requests_under_one_key_at_two_nodes_one_joins() {
     if servers::must_skip("parties under one key at two nodes") {
         return;
     }

@@ -1,5 +1,5 @@
 //! Tests money that arrives after its order has expired. It buys the same seats, or similar seats
-//! with the buyer's consent, or goes back. In every case the reason is in the order's history.
+//! with the buyer's consent, or is voided. In every case the reason is in the order's history.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::harness::*;
 /// The time to pay plus the claim's grace, plus one millisecond.
 const PAST_THE_CLAIM_MS: i64 = 300_000 + 30_000 + 1;
 
-/// Returns an order that ran out without a payment.
+/// Returns an order that expired without a payment.
 async fn expired(app: &App, who: &Visitor, seats: &[&str]) -> Value {
     let order = app.order(who, seats).await;
     app.clock.advance_ms(PAST_THE_CLAIM_MS);
@@ -274,8 +274,8 @@ async fn three_hundred_late_payments_at_two_nodes_each_end_with_seats_or_money_b
     all_end_with_seats_or_money_back(&nodes).await;
 }
 
-/// Runs at one app whose clock the test moves, or at nodes with the system's clock and short
-/// deadlines.
+/// Lets the orders expire, pays all of them, and checks how each ends. Runs at one app whose clock
+/// the test moves, or at nodes with the system's clock and short deadlines.
 async fn all_end_with_seats_or_money_back(nodes: &[App]) {
     let at = |n: u16| &nodes[usize::from(n) % nodes.len()];
     let app = &nodes[0];

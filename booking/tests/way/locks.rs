@@ -50,7 +50,7 @@ async fn until_state(app: &App, state: &str) {
 
 async fn settled(app: &App, order: &Value) {
     app.tamper(LOOSE).await;
-    // The pause after the last try is shorter than this.
+    // The next try to settle the event is due earlier than this.
     app.clock.advance_ms(600_000);
     app.order_in(order, "ticketed").await;
     until_state(app, "sold").await;

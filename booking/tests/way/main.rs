@@ -1,6 +1,5 @@
 //! Tests booking through its HTTP router, without sockets: the whole way from a free seat to a
-//! scanned ticket, and every case in which it ends earlier or goes on with a refund, an exchange or
-//! the waitlist.
+//! scanned ticket, orders that end earlier, refunds, exchanges and the waitlist.
 
 mod bad_input;
 mod choosing;

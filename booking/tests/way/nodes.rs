@@ -153,7 +153,7 @@ async fn a_change_of_the_show_at_one_node_applies_to_holds_at_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_redis_that_lacks_outbox_rows_which_are_deleted_is_rebuilt_from_the_ledger() {
+async fn a_redis_that_missed_outbox_rows_is_rebuilt_from_the_ledger_if_the_rows_are_deleted() {
     if servers::must_skip("a Redis that was set back further than rows are kept") {
         return;
     }
@@ -169,7 +169,8 @@ async fn a_redis_that_lacks_outbox_rows_which_are_deleted_is_rebuilt_from_the_le
     nodes[0].query("DELETE FROM seat_outbox").await;
     let back = ["HSET", "{show:night-1}:meta", "cursor", "0"];
     redis.command(0, &back).await.expect("Redis answers");
-    // The next row of the outbox applies only after the two rows before it, which are deleted.
+    // The next row of the outbox applies only after the two rows before it. These are deleted, so
+    // Redis must be rebuilt.
     nodes[0].pay(&order, "approve").await.is(200);
     for node in &nodes {
         shows(node, 0, 3).await;

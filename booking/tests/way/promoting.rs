@@ -45,7 +45,7 @@ async fn all_faults_of_a_show_are_reported_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_that_do_not_exist_yet_are_refused_and_not_ignored() {
+async fn settings_that_are_not_available_are_refused_and_not_ignored() {
     let (app, ..) = opened().await;
     for (field, setting) in [
         ("seats_per_account", json!({"seats_per_account": 2})),

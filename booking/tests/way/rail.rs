@@ -148,7 +148,7 @@ async fn held_seats_are_missing_only_in_searches_over_their_legs() {
     let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "BBB", "to": "CCC"});
     let call = post("/v1/shows/g3-2027-01-11/holds", &ask);
     let hold = app.ask(call.by(&ana)).await.is(201);
-    // The train is free up to BBB, and has two seats fewer from there on.
+    // Every seat is free up to BBB. From BBB on, two fewer are free.
     until("the search to show the change", async || {
         (free("CCC").await == [less("g3-2027-01-11")]).then_some(())
     })
@@ -182,7 +182,7 @@ async fn a_journey_with_a_change_is_two_trips() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stations_are_found_by_name_and_by_place() {
+async fn stations_are_found_by_name_and_by_position() {
     let app = railway().await;
     let found = app.ask(get("/v1/rail/stations?q=yich")).await.is(200);
     let expected =

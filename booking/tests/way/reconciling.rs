@@ -1,6 +1,6 @@
-//! Makes drift by hand. One run of the reconciler must find and repair it, and the next run must
-//! find nothing. If the ledger was set back, a sold seat that it lacks is reported but not
-//! repaired.
+//! Makes ledger, provider and store differ by hand. One run of the reconciler must find and repair
+//! the difference, and the next run must find nothing. If the ledger was set back, a seat that only
+//! the store shows as sold is reported but not freed.
 
 use booking::ledger::TAKEN_QUIET_MS;
 use booking::reconciler::ReconcilerLine;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::harness::*;
 
-/// The time after which the reconciler takes no payment or claim for unfinished.
+/// After this time, the reconciler no longer treats a payment or a claim as unfinished.
 const SETTLED_MS: i64 = 20_000;
 
 async fn pass(app: &App) -> Vec<ReconcilerLine> {
@@ -103,7 +103,7 @@ async fn a_capture_that_the_ledger_no_longer_owes_is_owed_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_on_a_cancelled_order_is_voided_even_if_the_ledger_does_not_owe_it() {
+async fn money_authorised_for_a_cancelled_order_is_voided_even_if_the_ledger_owes_no_void() {
     let (app, ana, _) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     let cancel = format!("/v1/orders/{}/cancel", text(&order, "order"));

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::ends::reasons;
 use crate::harness::*;
 
-/// Waits until every unavailable seat is blocked, so that none is held or sold.
+/// Waits until no seat is held or sold. The seats of a cancelled show are all blocked.
 async fn nothing_is_taken(app: &App) {
-    until("seats that are not for sale", async || {
+    until("no held or sold seat", async || {
         let seats = app.seats("night-1").await;
         let taken = seats["unavailable"].as_object().expect("an object");
         taken.values().all(|state| state == "blocked").then_some(())

@@ -41,7 +41,7 @@ async fn the_same_key_and_body_get_the_same_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_key_gets_even_an_error_answer_again() {
+async fn a_repeated_key_gets_the_same_answer_even_if_it_was_an_error() {
     let (app, ana, ben) = opened().await;
     let held = text(&app.hold(&ben, &["A-1", "A-2"]).await, "hold");
     let ask = || post(HOLDS, &json!({"seats": ["A-1"]})).keyed("k").by(&ana);

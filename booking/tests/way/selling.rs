@@ -102,7 +102,7 @@ async fn a_show_sells_after_its_start_if_the_end_of_the_sale_is_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_money_is_returned_if_the_sale_has_ended() {
+async fn late_money_is_voided_if_the_sale_has_ended() {
     let (app, ana, _) = opened_with(json!({"sells_until": END})).await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     app.clock.advance_ms(2 * TO_THE_END_MS);

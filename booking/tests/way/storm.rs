@@ -218,7 +218,7 @@ fn check(dump: &Path) {
             );
             let cheaper = (credit - price).max(0);
             assert_eq!(fee, 150);
-            // What is kept is a tenth of the difference to cheaper seats, and the fee of the
+            // The house keeps a tenth of the difference to cheaper seats, and the fee of the
             // exchange.
             kept += cheaper / 10 + fee;
             at = exchange["order"].as_str().expect("an id");

@@ -1,5 +1,5 @@
-//! Tests prices and rules: a hold names its terms, an order keeps them, and a hold or key that was
-//! made for one thing is not valid for another.
+//! Tests prices and rules: a hold names its terms, an order keeps them, and a hold is valid only
+//! for the purpose for which it was made.
 
 use fairgate_model::ids::{HoldId, HoldIdDeriver, OrderId, ShowId};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ async fn hold_of(app: &App, order: &Value, show: &str, key: &str) -> HoldId {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_hold_of_an_exchange_is_never_ordered_by_itself() {
+async fn the_hold_of_an_exchange_cannot_be_ordered_like_a_basket() {
     let (app, ana, _) = opened().await;
     app.put_show(
         "night-2",
@@ -155,7 +155,7 @@ async fn a_hold_keeps_its_price_and_the_next_hold_costs_the_new_price() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn orders_keep_their_refunds_and_exchanges_when_the_show_drops_them() {
+async fn orders_keep_their_refund_and_exchange_rules_when_the_show_drops_its_rules() {
     let rules = json!({"refunds": [{"until_h": 48, "fee_pct": 10}]});
     let (app, ana, ben) = opened_with(rules).await;
     let before = paid(&app, &ana, &["A-1", "A-2"]).await;
@@ -217,7 +217,7 @@ async fn the_currency_cannot_change_while_seats_are_held_or_ordered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cheaper_exchange_pays_back_no_more_than_the_refund_rule_would() {
+async fn an_exchange_for_cheaper_seats_refunds_no_more_than_the_refund_rule_would() {
     let rules = json!({"refunds": [{"until_h": 48, "fee_pct": 10}], "exchange": {"fee": 500}});
     let (app, ana, _) = opened_with(rules).await;
     let order = paid(&app, &ana, &["A-1", "A-2"]).await;
@@ -241,7 +241,7 @@ async fn a_cheaper_exchange_pays_back_no_more_than_the_refund_rule_would() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_exchange_for_seats_of_another_room_needs_its_pass_and_counts_for_its_holder() {
+async fn an_exchange_to_another_room_needs_a_pass_of_that_room_and_counts_for_its_holder() {
     let (app, ana, _) = opened().await;
     app.put_show("other-1", json!({"seats_per_visitor": 2}))
         .await;
@@ -266,7 +266,7 @@ async fn an_exchange_for_seats_of_another_room_needs_its_pass_and_counts_for_its
     app.ask(with(&stranger, &["A-1", "A-2"]))
         .await
         .problem(403, "not_yours");
-    // The limit of the other show applies to the holder of its pass.
+    // The limit of the other show applies to the holder of the pass of that show's room.
     let hold = post("/v1/shows/other-1/holds", &json!({"seats": ["C-1"]}));
     let held = app.ask(hold.by(&cleo)).await.is(201);
     let refused = app.ask(with(&key, &["A-1", "A-2"])).await;

@@ -342,7 +342,7 @@ async fn a_request_that_a_train_cannot_meet_is_refused_with_its_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_for_a_train_needs_one_name_a_seat_and_one_for_a_hall_none() {
+async fn an_order_for_a_train_needs_a_name_for_each_seat_and_an_order_for_a_hall_takes_none() {
     let (app, ana, _) = opened().await;
     let held = hold(&app, &ana, &best(2, "S00", "S02")).await;
     let path = format!("/v1/holds/{}/order", text(&held, "hold"));

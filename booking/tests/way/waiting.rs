@@ -11,7 +11,7 @@ use crate::harness::*;
 
 const LIST: &str = "/v1/shows/night-1/waitlist";
 
-/// Puts all forty seats except these into the baskets of other visitors, by pairs.
+/// Puts all forty seats except those in `free` into the baskets of other visitors, in pairs.
 async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
     let mut baskets = Vec::new();
     for row in ["A", "B", "C", "D"] {
@@ -126,14 +126,14 @@ async fn a_waiting_party_is_offered_freed_seats_and_orders_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_offer_that_is_not_taken_goes_to_the_next_party_and_its_party_moves_back() {
+async fn an_offer_that_is_not_taken_goes_to_the_next_party_and_the_first_party_moves_back() {
     let (app, ana, ben) = opened_with(json!({ "hold_s": 1_200 })).await;
     let baskets = full(&app).await;
     join(&app, &ana, 2).await;
     join(&app, &ben, 2).await;
     give_back(&app, &baskets[3]).await;
     let first = offered(&app, &ana).await["offer"].clone();
-    // The window of an offer is 60 s, and the grace of holds is 5 s.
+    // An offer lasts 60 s, and the grace of holds is 5 s.
     app.clock.advance_ms(65_000);
     let second = offered(&app, &ben).await["offer"].clone();
     assert_eq!(labels(&second["seats"]), labels(&first["seats"]));
@@ -212,7 +212,7 @@ async fn an_absent_party_is_passed_over_and_served_when_it_is_present_again() {
     join(&app, &ben, 2).await;
     give_back(&app, &baskets[0]).await;
     offered(&app, &ben).await;
-    // A gateway reports the party whose socket it knows, so that the party counts as present.
+    // A gateway reports that Ana has a socket, so the ledger records her as present.
     let waiting = app
         .booking
         .gateways()

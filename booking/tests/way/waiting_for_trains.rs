@@ -10,11 +10,11 @@ use crate::train::CLASS;
 use crate::trains::{SHOW, bought, hold, on_sale, opened, seats};
 
 const LIST: &str = "/v1/shows/t1-2027-02-01/waitlist";
-/// The time from 10 January, 09:00 to 1 February, 07:59:30.
+/// The time from 10 January, 09:00 to 1 February, 07:59:30, half a minute before the train leaves.
 const TO_HALF_A_MINUTE_BEFORE_MS: i64 = ((21 * 24 + 22) * 60 + 59) * 60_000 + 30_000;
 
-/// Puts every seat of the train except these, from end to end, into the basket of a visitor of its
-/// own.
+/// Puts each seat of the train, from the first stop to the last, into the basket of another
+/// visitor, except the seats in `free`.
 async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
     let mut baskets = Vec::new();
     let labels = ["A", "B"]
@@ -149,7 +149,7 @@ async fn freed_legs_are_offered_to_the_first_party_that_they_fit_and_a_longer_jo
     give_back(&app, &(late, rest)).await;
     free(&app, 3).await;
     assert_eq!(look(&app, &ana).await["state"], "waiting");
-    // Ben leaves, and his leg closes the gap.
+    // Ben leaves, and with his leg the whole journey of Ana is free.
     app.ask(delete(LIST).by(&ben)).await.is(204);
     assert_eq!(offered(&app, &ana).await, json!(["A-1"]));
 }
@@ -224,7 +224,7 @@ async fn waiting_and_offers_end_when_the_train_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wish_that_nobody_can_wait_for_is_refused_with_its_field() {
+async fn a_wish_that_cannot_be_met_is_refused_with_the_name_of_its_wrong_field() {
     let (app, ana, ben) = opened().await;
     let ledger = app.ledger().await;
     let ask = |body: Value, who: &Visitor| app.ask(post(LIST, &body).by(who));

@@ -22,8 +22,8 @@ const TOLD_CHARS_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StripeFault {
     /// The outcome is unknown, or the cause may go away: no answer, too many calls, another call on
-    /// the same object, a fault at Stripe, or wrong keys that the organiser has to correct. None of
-    /// these says anything about the payment.
+    /// the same object, a fault at Stripe, or wrong keys that the organiser has to correct. The
+    /// call is tried again later.
     Later(String),
     /// The bank refused.
     Card(String),
@@ -125,11 +125,13 @@ async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
     Err(judged(status, &document["error"]))
 }
 
-/// Turns an error of Stripe into a fault. A decision about this payment is a refusal. A call that
-/// Stripe does not understand is a refusal, too, since a repeated call gets the same answer
+/// Turns an error of Stripe into a fault. A decision about this payment becomes a
+/// [`StripeFault::Card`], `State` or `Sum`. A call that Stripe does not understand becomes a
+/// [`StripeFault::Call`], since a repeated call gets the same answer
 /// (<https://docs.stripe.com/error-codes>, <https://docs.stripe.com/error-low-level>). Wrong keys,
 /// accounts that are not ready and unknown objects are faults of the set-up, which the organiser
-/// corrects. They are no reason to take a buyer's seats away.
+/// corrects. They become a [`StripeFault::Later`], because they are no reason to take a buyer's
+/// seats away.
 fn judged(status: u16, error: &Value) -> StripeFault {
     let text = |field: &str| error[field].as_str().unwrap_or("");
     let told: String = format!("{status} {} {}", text("code"), text("message"))
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_cannot_go_away_are_refusals() {
+    fn errors_that_cannot_go_away_are_not_tried_again_later() {
         let asked = |code| check(400, "invalid_request_error", code);
         assert!(matches!(
             check(402, "card_error", "card_declined"),

@@ -9,7 +9,8 @@ use serde_json::Value;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// How many seconds an event's time may differ from now. Beyond that the event counts as replayed.
+/// How many seconds an event's time may differ from now. Beyond that the event is refused, because
+/// it may be a replay.
 pub const TOLERANCE_S: u64 = 300;
 
 /// The most signatures in one header that are checked, which is more than the rotation of a secret
@@ -34,8 +35,9 @@ fn stripe_event_mac(secret: &str, body: &[u8], at_s: i64) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// Returns whether one of the header's `v1` signatures is right and its time is near. Signatures of
-/// other schemes are ignored, so that nobody can downgrade to a weaker one.
+/// Returns whether one of the header's `v1` signatures is right and the header's time is at most
+/// [`TOLERANCE_S`] from now. Signatures of other schemes are ignored, so that nobody can downgrade
+/// to a weaker one.
 #[must_use]
 pub fn genuine(secret: &str, header: &str, body: &[u8], now_s: i64) -> bool {
     let parts = || {
@@ -97,7 +99,7 @@ pub fn read(body: &[u8]) -> ParsedProviderEvent {
         "payment_intent.canceled" => (K::Voided, "amount", "id"),
         "charge.refunded" => (K::Refunded, "amount_refunded", "payment_intent"),
         // This refund may have been reported as done before. So the inbox reads from Stripe how
-        // much has really gone back.
+        // much was really refunded.
         "refund.failed" => (K::Refunded, "amount", "payment_intent"),
         _ => return ParsedProviderEvent::Ignored,
     };

@@ -27,13 +27,14 @@ pub const PUBLIC_URL: &str = "https://api.stripe.com";
 /// The origin of Stripe's public script.
 const PUBLIC_SCRIPT_ORIGIN: &str = "https://js.stripe.com";
 
-/// How many tries use one idempotency key. Stripe stores an answer, even a 500, for as long as it
-/// stores the key. Before each repeated try the payment is read, to see whether the call was
-/// carried out. After this many tries the next try uses another key.
+/// How many tries use one idempotency key. Stripe stores its answer with the key, even a 500, and
+/// gives it to every further try. So after this many tries the next try uses another key. Nothing
+/// is done twice, because before each repeated try the payment is read, to see whether the call was
+/// carried out.
 const TRIES_PER_KEY: u32 = 8;
 
 /// How many tries to make an intent use one key. The number is smaller, because the intent cannot
-/// be read before its id is known.
+/// be read before its id is known, and a second intent does no harm.
 const MAKES_PER_KEY: u32 = 2;
 
 /// The keys and the address of an account. `Debug` shows no secret.
@@ -325,8 +326,8 @@ impl PaymentProvider for StripeProvider {
         };
         let amount = event::money(&intent, field).ok_or_else(unreadable)?;
         let charge = &intent["latest_charge"];
-        // The charge counts refunds that are on their way as done. Only the refunds themselves show
-        // what has arrived.
+        // The charge counts pending refunds as done. Only the refunds themselves show which have
+        // succeeded.
         let begun = event::money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
         let refunded = match begun {
             true => self.read_refund_totals(payment).await?.succeeded,

@@ -1,6 +1,6 @@
 //! Refunds at Stripe. A refund that Stripe accepted may be pending for days and may still fail. So
-//! it is done only when Stripe reports that it succeeded. A failed refund is asked for again, under
-//! another key.
+//! a refund is recorded as done only when Stripe reports that it succeeded. A failed refund is
+//! asked for again, under another key.
 
 use fairgate_model::ids::RefundId;
 use fairgate_model::orders::refund::OwedRefund;
@@ -15,9 +15,9 @@ use super::{StripeProvider, TRIES_PER_KEY, idempotency_key, reference_of};
 /// Sums of the refunds of a payment so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StripeRefundTotals {
-    /// How much has gone back, in minor units.
+    /// How much was refunded, in minor units.
     pub(super) succeeded: i64,
-    /// Whether a refund is on its way.
+    /// Whether a refund is pending.
     pending: bool,
     /// How many refunds failed or were cancelled.
     failed: u32,

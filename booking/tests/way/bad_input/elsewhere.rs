@@ -64,7 +64,7 @@ async fn events_and_payments_that_are_not_genuine_are_refused() {
     assert_eq!(done["history"].as_array().map(Vec::len), Some(3));
 }
 
-/// Returns what the provider would send for Ana's pending order, signed at a moment.
+/// Returns the event that the sandbox would send for Ana's pending order, signed at `at_s`.
 async fn signed_event(scene: &Scene, at_s: i64) -> SignedSandboxEvent {
     let ledger = scene.app.ledger().await;
     let payment = text(&scene.pending["payment"], "payment");

@@ -60,7 +60,7 @@ async fn every_fault_is_reported_with_its_path_and_nothing_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fault_between_two_parts_is_reported_at_the_field_to_correct() {
+async fn parts_that_contradict_each_other_are_reported_at_the_field_to_correct() {
     let app = App::new().await;
     app.put_venue("foyer", "grid:4x10").await;
     let foreign = document(json!({"venue": "foyer"}));

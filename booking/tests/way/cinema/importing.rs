@@ -1,5 +1,5 @@
-//! Tests `booking import cinema`: the command with its output, and the library call of the command,
-//! into the ledger of a running node.
+//! Tests `booking import cinema`: the command with its output, and an import into the ledger of a
+//! running node by the function behind the command.
 
 use std::path::Path;
 use std::process::{Command, Output};

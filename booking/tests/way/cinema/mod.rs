@@ -60,6 +60,7 @@ pub fn shows(found: &Value) -> Vec<String> {
         .collect()
 }
 
+/// Opens an app that sells [`programme`].
 async fn on() -> App {
     let app = App::new().await;
     let put = put_programme(&app, &programme()).await.is(200);
@@ -162,7 +163,7 @@ async fn hold(app: &App, who: &Visitor, show: &str, best: Value) -> TestAnswer {
     app.ask(call.by(who)).await
 }
 
-/// Returns the status of each category of the only coming showing in York.
+/// Returns the status of each category of the only showing in York that has not begun.
 async fn statuses(app: &App) -> Vec<String> {
     let found = search(app, "?city=york").await;
     let categories = found["showings"][0]["categories"]
@@ -176,7 +177,7 @@ async fn statuses(app: &App) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_has_at_most_ten_seats_all_or_none_for_five_minutes_and_changes_the_status() {
+async fn a_hold_of_at_most_ten_seats_lasts_five_minutes_and_changes_the_status_of_its_category() {
     let app = on().await;
     let york = "picture-1-20270111t1800";
     let [ana, ben] = [1, 2].map(|n| app.visitor_of("everyday", n));

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::grid::CellGrid;
 use crate::ids::HoldId;
 
-/// One seat in a hold, and the legs for which it is held. The terms that the hold names give its
-/// price.
+/// One seat in a hold, and the legs for which it is held. [`Hold::terms`] decides what the seat
+/// costs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldSeat {
     /// The seat's index in the plan.
@@ -66,7 +66,7 @@ pub enum HoldStage {
     Ordered,
 }
 
-/// A change of a hold of which its visitor is informed at once.
+/// A change of a hold that is reported to its visitor at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldSignalState {
@@ -74,9 +74,9 @@ pub enum HoldSignalState {
     Short,
     /// Its deadline has passed.
     Lapsed,
-    /// An order has its cells.
+    /// It has become an order.
     Ordered,
-    /// It is an offer to a party on the waitlist.
+    /// It was made to offer seats to a party on the waitlist.
     Offered,
 }
 
@@ -95,8 +95,8 @@ impl HoldSignalState {
         }
     }
 
-    /// Returns the signal with this word; none for other changes of a hold, which are not
-    /// signalled.
+    /// Returns the signal with this word. Returns none for the word of any other change of a hold,
+    /// because visitors get no signal of it.
     #[must_use]
     pub fn from_stored(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
@@ -116,7 +116,7 @@ pub struct Hold {
     pub purpose: HoldPurpose,
     /// The seats it holds.
     pub items: Vec<HeldSeat>,
-    /// The version of the show's terms that its cells are priced by;
+    /// The number of the show's terms that give the price of its cells;
     /// [`crate::shows::terms::UNNUMBERED`] if it was made before terms had numbers.
     pub terms: u32,
     /// The version of the plan that its seat indices belong to.
@@ -155,8 +155,8 @@ pub fn cells_of(items: &[HeldSeat], grid: CellGrid) -> Vec<u32> {
 pub enum SeatOutboxAction {
     /// Marks the cells as sold, even if they are locked by another hold.
     Sell,
-    /// Frees the cells that are sold or locked by this hold. A cell that another hold has locked
-    /// stays locked.
+    /// Frees the cells that are sold or locked by the row's hold. A cell that another hold has
+    /// locked stays locked.
     Free,
 }
 
@@ -171,8 +171,8 @@ pub struct SecuredHold {
     pub lock_until_ms: i64,
 }
 
-/// How many milliseconds the lock lasts longer than the claim. Within this time, the news that the
-/// ledger has expired the order must reach the store.
+/// How many milliseconds longer than the claim the lock lasts. If the ledger expires the order, the
+/// outbox row that frees the cells must reach the store within this time.
 const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
 
 /// Returns when the lock of an ordered hold ends, in milliseconds since the epoch.

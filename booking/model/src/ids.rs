@@ -156,8 +156,8 @@ impl HoldIdDeriver {
     }
 
     /// Returns the id of the hold for a visitor's journey over some legs of a train. The same
-    /// journey always gives the same id. `round` counts the visitor's earlier holds for this
-    /// journey that have become orders.
+    /// journey and `round` always give the same id. `round` is how many of the visitor's earlier
+    /// holds for this journey have become orders.
     #[must_use]
     pub fn hold_of_journey(
         &self,
@@ -245,7 +245,7 @@ impl HoldId {
         Self::derived(&waiter.show(), &parts)
     }
 
-    /// Makes a random id, for a call without a key.
+    /// Makes a random id, for a call without an idempotency key.
     #[must_use]
     pub fn random(show: &ShowId, rng: &mut impl rand::Rng) -> Self {
         Self::derived(show, &[&rng.random::<[u8; 32]>()])
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_derives_the_same_hold_and_another_visitor_never_does() {
+    fn the_same_call_gives_the_same_hold_id_and_another_visitor_or_key_gives_another() {
         let show: ShowId = "s".parse().expect("a slug");
         let ana = Holder([1; 32]);
         assert_eq!(

@@ -36,7 +36,7 @@ pub struct CinemaRoutes {
     pub catalogue: Catalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The keys of those who may put a programme.
+    /// The keys of the callers that may store a programme.
     pub keys: RoleKeys,
     /// The clock.
     pub clock: Clock,

@@ -113,10 +113,10 @@ pub async fn exchange(
 const ORDER_KEY: &str = "order-key";
 
 impl OrderRoutes {
-    /// Opens an order for an exchange, to its visitor or to somebody with its key. A caller that
-    /// sends the key in `Order-Key` can send the pass of another room as Bearer. Returns the order,
-    /// and whether the new seats need a pass: true if the key came in `Order-Key` and the Bearer is
-    /// not an order key.
+    /// Returns the order that is to be exchanged, if the caller is its visitor or sends its key. A
+    /// caller that sends the key in `Order-Key` can send the pass of another room as Bearer. Also
+    /// returns whether the new seats need a pass: true if the key came in `Order-Key` and the
+    /// Bearer is not an order key.
     async fn open_to_exchange(
         &self,
         order: &str,
@@ -139,10 +139,10 @@ impl OrderRoutes {
     }
 }
 
-/// Returns the owner of the new seats. Without a pass this is the order's visitor, and the show
-/// must belong to the order's room or to `everyday`. Otherwise a live pass of the show's room is
-/// needed, because waiting in one room does not count in another. The holder of the pass then owns
-/// the seats.
+/// Returns the owner of the new seats. If `has_pass` is false, and the show belongs to the order's
+/// room or to `everyday`, this is the order's visitor. Otherwise the caller needs a live pass of
+/// the show's room, because a buyer must wait in that room's line. The pass's visitor then owns the
+/// seats.
 fn new_seat_owner(
     routes: &OrderRoutes,
     headers: &HeaderMap,

@@ -28,7 +28,7 @@ pub struct ShowFateRoutes {
     pub catalogue: Catalogue,
     /// The ledger, which stores fates and refunds.
     pub ledger: Arc<dyn Ledger>,
-    /// The keys of those who may call.
+    /// The keys that callers of these routes need.
     pub keys: RoleKeys,
     /// The clock.
     pub clock: Clock,

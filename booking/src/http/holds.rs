@@ -244,7 +244,8 @@ pub async fn extend(
         .require_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let key = key_of(&headers)?;
     let call = format!("POST /v1/holds/{id}/extend");
-    // If the first answer was lost, a repeated call with the same key is the same extension.
+    // A repeated call with the same key is the same extension. So if the first answer was lost, the
+    // hold is still extended only once.
     let extension = match &key {
         Some(key) => CallId::of_key(pass.holder(), key),
         None => CallId(rand::rng().random()),
@@ -283,9 +284,9 @@ impl HoldRoutes {
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// Returns the id of a hold and the show that the id names. If the show is unknown or has no
-    /// holds yet, the hold counts as expired. The show is opened first, so that after a restart a
-    /// lost hold is reported as expired.
+    /// Returns the id of a hold and the show that the id names. If the show is unknown, or no seat
+    /// of it was ever held, the hold is reported as expired. The show is opened in the store first,
+    /// so that a hold that a restart has lost is reported as expired, too.
     async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
         let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
         let show = self

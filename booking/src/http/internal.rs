@@ -1,5 +1,5 @@
-//! The internal calls over HTTP. A call for the changes of a show waits, for a limited time, until
-//! there are changes. So shows without buyers cost only a few calls.
+//! The internal calls of the gateways over HTTP. A call for the changes of a show waits, for a
+//! limited time, until there are changes. So shows without buyers cost only a few calls.
 
 use std::convert::Infallible;
 use std::time::Duration;

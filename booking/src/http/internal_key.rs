@@ -16,8 +16,8 @@ pub struct InternalKey {
 }
 
 impl InternalKey {
-    /// Stores the digest of the configured key. Without a key every caller counts as a gateway, so
-    /// the process must listen on this machine only.
+    /// Stores the digest of the configured key. Without a key every caller is admitted, so the
+    /// process must listen on this machine only.
     #[must_use]
     pub fn new(key: Option<&SecretSetting>) -> Self {
         Self {

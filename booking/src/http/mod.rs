@@ -1,5 +1,5 @@
-//! Booking over HTTP: reads calls, builds answers and words refusals. Holds, orders, tickets and
-//! the other nouns each have their own files.
+//! Booking over HTTP: reads calls, and builds answers and the problems for refused calls. Each noun
+//! (hold, order, ticket …) has files of its own.
 
 pub mod answers;
 pub mod catalogue;

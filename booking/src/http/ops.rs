@@ -1,5 +1,5 @@
-//! The operators' calls to a booking that runs as its own process: whether it lives, whether it is
-//! ready, and its metrics.
+//! The operators' calls to a booking process of its own: whether it is alive, whether it is ready,
+//! and its metrics.
 
 use axum::Json;
 use axum::extract::State;

@@ -41,7 +41,7 @@ pub struct OrderRoutes {
 }
 
 impl OrderRoutes {
-    /// Opens an order to its visitor, or to a caller that has its key.
+    /// Returns an order, if the caller is its visitor or has its key.
     pub(super) async fn open_order(
         &self,
         order: &str,

@@ -26,7 +26,7 @@ pub struct PromoterRoutes {
     pub catalogue: Catalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The keys of those who may call.
+    /// The keys that callers of these routes need.
     pub keys: RoleKeys,
     /// The clock.
     pub clock: Clock,
@@ -156,8 +156,8 @@ pub async fn put_show(
         before.prices != show.prices || before.plan.version != show.plan.version
     });
     if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
-        // A basket is valid only on the picture on which it was made. So the picture is replaced
-        // after the baskets that prevent this have lapsed or become orders.
+        // A basket is valid only on the picture on which it was made. So while the show has
+        // baskets, the old picture stays. It is replaced once they have lapsed or become orders.
         if let Err(busy) = routes.seats.reopen(&show).await? {
             tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");
         }

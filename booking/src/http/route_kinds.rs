@@ -11,8 +11,8 @@ pub enum RouteKind {
     Purchase,
     /// The route looks through many shows, trains or films.
     Search,
-    /// Any other route. Most reads are answered from memory, so their response times would hide a
-    /// slow booking. The times of webhooks, plans and documents depend on their senders.
+    /// Any other route. Most reads are answered from memory, so their response times do not show
+    /// whether booking is slow. The times of webhooks, plans and documents depend on their senders.
     Other,
 }
 

@@ -24,7 +24,7 @@ pub struct TicketRoutes {
     pub desk: TicketDesk,
     /// Checks who may read a ticket.
     pub door: CallerVerifier,
-    /// The keys of those who may scan a ticket.
+    /// The keys of the callers that may scan tickets.
     pub keys: RoleKeys,
     /// The clock.
     pub clock: Clock,

@@ -1,6 +1,6 @@
-//! Chooses places in general admission areas. All units of an area are alike, so any free ones will
-//! do. The start is random, because otherwise a crowd of buyers would all try the area's first free
-//! unit.
+//! Chooses units in general admission areas. All units of an area are alike, so a party may get any
+//! free ones. The search begins at a random unit, because otherwise a crowd of buyers would all try
+//! the area's first free unit.
 
 use rand::{Rng, RngExt};
 
@@ -37,8 +37,8 @@ pub fn pick_area(
     Ok(taken)
 }
 
-/// Chooses the nearest area that has room for the whole party, if the wish allows standing places
-/// at all.
+/// Chooses units of the nearest area that has enough free units for the whole party. Returns none
+/// if the wish does not allow standing.
 pub fn nearest(
     view: &WishSeatView<'_>,
     wish: &BestSeatsWish,

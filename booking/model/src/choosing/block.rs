@@ -1,5 +1,6 @@
-//! Preferences 1 and 2: the whole party sits side by side. The search looks at each window of the
-//! party's size on each bench once, with running sums, so it is linear in the seats.
+//! Preferences 1 and 2 of [`super`]: the whole party sits side by side. The search looks once at
+//! each window of the party's size on each bench, with running sums. So its time is linear in the
+//! number of seats.
 
 use rand::Rng;
 

@@ -1,6 +1,6 @@
-//! "Best available": decides which seats a party gets, from a picture of the free seats. The
-//! picture, the wish and the random numbers are arguments, so the module is pure. The caller locks
-//! the chosen seats. If somebody else was quicker, the caller chooses again with more `spread`.
+//! "Best available": decides which of the free seats a party gets. The free seats, the wish and the
+//! random numbers are arguments, so the module is pure. The caller locks the chosen seats. If
+//! somebody else has locked one of them first, the caller chooses again with a larger `spread`.
 //!
 //! Order of preference:
 //! 1. one row, side by side, no single empty seat left, nearest the focal point;
@@ -18,8 +18,8 @@
 //!   counts.
 //! - *Side by side*: neighbours on a bench, so never across an aisle.
 //! - *Single empty seat*: a free seat without a free neighbour on its bench. A neighbour that this
-//!   party cannot have counts as free, too, if it is not taken: for example a place for a
-//!   wheelchair, or a seat of another channel.
+//!   party cannot have counts as free, too, if it is not taken: for example an accessible seat, or
+//!   a seat of another channel.
 //! - A party gets exactly as many *accessible* seats as it asks for. Companion seats go only to
 //!   parties that ask for accessible seats. Booths are never chosen.
 //!
@@ -78,19 +78,21 @@ pub enum SeatArrangement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum SeatsNotFound {
-    /// Fewer free places fit the wish than it asks for.
+    /// Fewer free seats and standing units suit the wish than it asks for.
     #[error(
         "fewer places are free than you asked for; nothing was held; ask for fewer or widen the wish"
     )]
     Capacity,
-    /// Enough places are free, but not all as seats, and not all in one standing area.
+    /// Enough seats and standing units are free, but there are too few seats, and no standing area
+    /// has enough units.
     #[error(
         "enough places are free, but not together; nothing was held; ask for fewer or widen the wish"
     )]
     NoBlock,
 }
 
-/// Counts the places that the wish may have among those for which `has` is true, wherever they are.
+/// Counts the seats and standing units that the wish may have, among the cells for which `has` is
+/// true. They need not be near each other.
 #[must_use]
 pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> usize {
     let count = WishSeatView::for_wish(map, has, wish).count_eligible();
@@ -101,15 +103,15 @@ pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -
 ///
 /// With `spread` 0 or 1 the best choice wins, and chance only decides between equals. With a larger
 /// `spread`, chance decides between that many of the best choices, all of the same preference and
-/// without a common seat. Raise `spread` after each refusal, so that many choosers with the same
-/// picture stop trying the same seats.
+/// without a common seat. Raise `spread` after each refused lock, so that many buyers who see the
+/// same free seats do not all try the same ones.
 ///
 /// # Errors
 /// [`SeatsNotFound`] if nothing fits.
 ///
 /// # Panics
-/// Never for a wish that was resolved on this map. A wish that was resolved on another map may name
-/// categories that this map lacks, which match nothing.
+/// Never. A wish that was resolved on another map may name categories that this map lacks. No seat
+/// matches those.
 pub fn choose(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,

@@ -41,8 +41,8 @@ pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> V
     orphans
 }
 
-/// Returns the new single seats that a hold of `cells` would leave. It is asked for holds of named
-/// seats in shows that refuse single empty seats.
+/// Returns the new single seats that a hold of `cells` would leave. Only shows that refuse single
+/// empty seats need it, for holds of named seats.
 ///
 /// Returns `None` if there are none. It also returns `None` if no block anywhere suits a party of
 /// this size (in these categories, with as many accessible seats) without leaving a single seat:
@@ -58,8 +58,8 @@ pub fn would_orphan(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) ->
     block::has_clean(&view, &wish).then_some(orphans)
 }
 
-/// Makes a wish for as many seats of the same categories, with as many accessible seats. Returns
-/// `None` if `cells` has no seat of a row.
+/// Makes a wish for as many seats as `cells` has, of the same categories and with as many
+/// accessible ones. Returns `None` if `cells` has no seat of a row.
 pub fn similar_wish(map: &SeatMap, cells: &[u32]) -> Option<BestSeatsWish> {
     let mut wish = BestSeatsWish::party(0);
     let mut categories = Vec::new();

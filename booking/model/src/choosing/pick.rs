@@ -2,18 +2,19 @@
 
 use rand::{Rng, RngExt};
 
-/// A choice of seats that may be picked.
+/// Seats that a party could get together.
 pub trait SeatCandidate {
-    /// Returns the preference, which counts before the distance. Smaller is better.
+    /// Returns the number that is compared first. Smaller is better.
     fn rank(&self) -> u32;
-    /// Returns the distance. Smaller is better.
+    /// Returns the number that decides between candidates of the same rank, such as a distance.
+    /// Smaller is better.
     fn score(&self) -> f32;
     /// Returns whether both candidates have a seat in common.
     fn overlaps(&self, other: &Self) -> bool;
 }
 
-/// Returns the largest score that counts as equal to `best`. Mirrored seats differ by rounding
-/// only.
+/// Returns the largest score that is treated as equal to `best`. The scores of seats at mirrored
+/// positions differ only by rounding.
 fn equal_up_to(best: f32) -> f32 {
     best + 0.001 + best.abs() * 1e-6
 }

@@ -1,14 +1,15 @@
 //! Chooses seats on a train. Among the seats that are free over the whole stretch, it takes those
-//! whose free interval fits the stretch most tightly, so that A→B and C→D do not strand B→C (the
-//! best-fit rule of memory allocation: Knuth, TAOCP 1, 2.5). The module is pure.
+//! whose free interval fits the stretch most tightly (the best-fit rule of memory allocation:
+//! Knuth, TAOCP 1, 2.5). So few seats are left with a short free interval, such as B→C between sold
+//! A→B and C→D. The module is pure.
 //!
 //! Order of preference:
 //! 1. side by side on one bench; 2. in one row; 3. in one carriage (a section of the plan); 4.
 //!    anywhere.
 //!
-//! Within a preference, the choice that leaves over the fewest free legs directly before and after
-//! the stretch wins. Among equals, one traveller gets the seat with the fewest free neighbours, so
-//! that pairs of seats stay free for pairs of travellers. Then chance decides. Accessible seats,
+//! Within a preference, the choice that leaves the fewest free legs directly before and after the
+//! stretch wins. Among equals, one traveller gets the seat with the fewest free neighbours, so that
+//! pairs of seats stay free for pairs of travellers. Then chance decides. Accessible seats,
 //! companion seats and booths are never chosen here. Travellers have to name them.
 
 use std::collections::BTreeMap;
@@ -158,8 +159,8 @@ pub fn choose(
     picked(anywhere, spread, 1, SeatArrangement::AcrossSections, rng)
 }
 
-/// Returns whether a seat may be chosen for anybody who asks for its class. Travellers have to name
-/// all other seats.
+/// Returns whether this module may choose the seat for somebody who asks only for its class.
+/// Travellers have to name all other seats.
 #[must_use]
 pub fn is_offered(seat: &Seat) -> bool {
     !seat.accessible && !seat.companion && seat.kind != SeatKind::Booth
@@ -198,7 +199,7 @@ fn fitting(train: &TrainSeatStates<'_>, legs: &Range<u16>, class: u16) -> Vec<Fi
         .collect()
 }
 
-/// Lists every run of `quantity` neighbours on a bench.
+/// Lists every group of `quantity` seats in `fits` that are side by side on a bench.
 fn side_by_side(
     train: &TrainSeatStates<'_>,
     fits: &[FittingSeat],

@@ -1,7 +1,8 @@
-//! Preferences 3 and 4: seats parties that cannot sit side by side. In each section, groups are
-//! grown around a few anchors: the stretches nearest to the wish's focal point, and the longest
-//! ones. If the wish asks for accessible seats, the anchors are the nearest of those. The best
-//! group wins. Anchors of the whole house are tried only if no section has enough seats.
+//! Preferences 3 and 4 of [`super`]: the party cannot sit side by side. A stretch is a row of free
+//! neighbouring seats. In each section, groups are grown around a few anchors: the stretches
+//! nearest to the wish's focal point, and the longest ones. If the wish asks for accessible seats,
+//! the anchors are the nearest of those. The best group wins. Anchors of the whole house are tried
+//! only if no section has enough seats.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,7 +23,7 @@ const LONGEST: usize = 4;
 struct SeatGroup {
     /// Seat indices, ascending.
     cells: Vec<u32>,
-    /// How many sit without a neighbour of their party.
+    /// How many people sit without a neighbour of their party.
     alone: u32,
     /// The mean distance from the focal point, plus the mean distance from the group's own middle.
     score: f32,
@@ -156,7 +157,7 @@ fn anchors(view: &WishSeatView<'_>, stretches: &[BenchStretch]) -> Vec<PlanPoint
 }
 
 /// Takes the accessible seats nearest to the point, then companion and other seats beside them, and
-/// then pieces nearby for the rest of the party.
+/// then pieces of nearby stretches for the rest of the party.
 fn with_accessible(
     view: &WishSeatView<'_>,
     scope: &ScatterScope,
@@ -171,7 +172,7 @@ fn with_accessible(
     let ordinary = (wish.quantity - wish.accessible) as usize;
     let beside = beside(view, &accessible, ordinary, point);
     // If one of the rest would sit alone, one of the people beside the accessible seats moves to
-    // the rest.
+    // the rest. If somebody sits alone even so, that is accepted.
     let fewer = beside.len().saturating_sub(1);
     [(beside.len(), false), (fewer, false), (beside.len(), true)]
         .into_iter()

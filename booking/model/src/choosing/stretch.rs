@@ -1,10 +1,10 @@
-//! Cuts a party that fits into no row into pieces, and takes the pieces from the stretches of seats
-//! nearest to a point. Nobody sits alone if that can be avoided at all.
+//! Chooses seats for a party that fits into no row: several pieces, taken from the stretches of
+//! seats nearest to a point. Nobody sits alone if that can be avoided at all.
 //!
 //! A piece is 2 or more neighbouring seats. Suppose there are stretches of 2 or more seats each,
 //! with `t` seats in all. If one of them has 3 or more seats, every number from 2 to `t` can be
 //! dealt in pieces; if not, every even number up to `t`. With this rule the dealing can be greedy:
-//! the nearest stretch gives as many seats as it can, and the rest can still be dealt.
+//! the nearest stretch gives as many seats as it can, as long as the rest can still be dealt.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ use crate::choosing::block::single_sides;
 use crate::choosing::view::{CellEligibility, WishSeatView, apart};
 use crate::plans::seatmap::PlanPoint;
 
-/// A run of neighbouring ordinary seats on a bench that the wish may have. It is as long as
-/// possible.
+/// Neighbouring ordinary seats on a bench, all of which the wish may have. A stretch is always as
+/// long as possible.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchStretch {
     /// Index into the map's benches.
@@ -85,7 +85,7 @@ impl BenchStretch {
             [self.start..self.start + self.len]
     }
 
-    /// Adds the parts of the stretch that are open to `found`.
+    /// Cuts the stretch at the cells that are not `open`, and adds what remains to `found`.
     fn push_open_parts(
         &self,
         view: &WishSeatView<'_>,
@@ -149,13 +149,13 @@ impl BenchStretch {
 }
 
 /// Returns whether `wanted` seats can be dealt in pieces of 2 or more, from stretches of 2 or more
-/// seats with `total` seats in all. `any_long` says whether a stretch has 3 or more seats.
+/// seats with `total` seats in all. `any_long` is true if one of them has 3 or more seats.
 fn can_deal(wanted: usize, total: usize, any_long: bool) -> bool {
     wanted == 0 || (2..=total).contains(&wanted) && (any_long || wanted.is_multiple_of(2))
 }
 
-/// Deals `wanted` seats near `point`; none if that is not possible. Single seats are dealt only if
-/// `alone` allows them, and as few as possible.
+/// Returns `wanted` seats near `point`, or none if that is not possible. People sit without a
+/// neighbour of their party only if `alone` is true, and then as few as possible.
 pub fn pick_seats_near(
     view: &WishSeatView<'_>,
     stretches: &[BenchStretch],
@@ -178,7 +178,8 @@ pub fn pick_seats_near(
     let together = if can_deal(wanted, total, any_long) {
         wanted
     } else if alone {
-        // Either the stretches have too few seats in all, or one odd seat is left over.
+        // `wanted` is too large, or it is 1, or it is odd and no stretch has 3 seats. The number
+        // that can be dealt is then the smaller of `wanted` and `total`, or one less.
         let most = total.min(wanted);
         if can_deal(most, total, any_long) {
             most
@@ -213,7 +214,8 @@ fn pieces(
     wanted: usize,
     point: PlanPoint,
 ) -> Vec<u32> {
-    // For each stretch, what the stretches after it can still give.
+    // For each stretch: how many seats the stretches after it have, and whether one of those
+    // stretches has 3 or more.
     let mut after = vec![(0, false); long.len()];
     for at in (1..long.len()).rev() {
         let (total, any_long) = after[at];

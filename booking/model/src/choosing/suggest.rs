@@ -6,12 +6,12 @@ use super::{SeatArrangement, SeatChoice, choose, orphans_of, pick_area};
 use crate::choosing::orphan::similar_wish;
 use crate::plans::seatmap::{PlanPoint, SeatMap};
 
-/// Suggests as many free places as `refused` has. For refused seats, these are seats near them (the
-/// same section first), in their categories and with as many accessible seats. For refused standing
-/// places, they are units of the same areas. Places in `refused` that are free may be part of the
-/// suggestion. If `clean` is set, the suggestion leaves no single seat.
+/// Suggests as many free cells as `refused` has. For refused seats, it suggests seats near them
+/// (the same section first), in their categories and with as many accessible seats. For refused
+/// standing units, it suggests units of the same areas. Cells in `refused` that are free may be
+/// part of the suggestion. If `clean` is set, the suggestion leaves no single seat.
 ///
-/// Returns `None` if there are no such places. It also returns `None` if a booth was refused,
+/// Returns `None` if there are no such cells. It also returns `None` if a booth was refused,
 /// because no other booth is the same.
 #[must_use]
 pub fn suggest(

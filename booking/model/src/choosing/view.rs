@@ -30,7 +30,7 @@ pub struct EligibleCounts {
     pub seats: u32,
     /// Accessible seats on benches.
     pub accessible: u32,
-    /// Standing places, if the wish allows them.
+    /// Standing units, if the wish allows them.
     pub standing: u32,
 }
 
@@ -74,7 +74,7 @@ impl<'a> WishSeatView<'a> {
         self.class[cell as usize]
     }
 
-    /// Returns whether a cell is free, for this wish or another.
+    /// Returns whether a cell is free, even if this wish may not have it.
     pub fn is_free(&self, cell: u32) -> bool {
         self.class(cell) != CellEligibility::Taken
     }
@@ -177,8 +177,8 @@ impl<'a> WishFocus<'a> {
     }
 }
 
-/// Returns the straight distance between two points. It does not use `hypot`, because protection
-/// against overflow is slow and coordinates are bounded.
+/// Returns the straight distance between two points. It does not use `hypot`, which is slow because
+/// it prevents overflow. Coordinates are too small to overflow.
 pub fn apart(a: PlanPoint, b: PlanPoint) -> f32 {
     let (x, y) = (a.x - b.x, a.y - b.y);
     (x * x + y * y).sqrt()

@@ -67,13 +67,14 @@ pub struct BestSeatsRequest {
     /// Section labels, any of them; all sections when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<String>>,
-    /// A zone's key or label; distances are then measured to its focal point.
+    /// A zone's key or label. Only seats of this zone are chosen, and distances are measured to its
+    /// focal point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// Only seats of these channels; when absent, only seats of none.
+    /// Only seats of these channels; when absent, only seats that belong to no channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<Vec<String>>,
-    /// Allows seats of every channel and of none.
+    /// Allows all seats, whether they belong to a channel or not.
     #[serde(default)]
     pub ignore_channels: bool,
     /// How many of the seats are for wheelchairs.
@@ -130,7 +131,7 @@ pub struct BestSeatsWish {
     pub categories: Option<Vec<u16>>,
     /// Section indices; all when `None`.
     pub sections: Option<Vec<u32>>,
-    /// Zone index; none when the wish names no zone.
+    /// Zone index; all when `None`.
     pub zone: Option<u16>,
     /// Only these cells may be chosen: the cells of the channels that the request names.
     pub only: Option<CellSet>,

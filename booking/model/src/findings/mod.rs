@@ -13,7 +13,8 @@ use crate::orders::OrderState;
 use crate::orders::transition::{EffectKind, OwedProviderCall};
 use crate::payments::{Payment, PaymentState, ProviderPayment};
 
-/// A change that is younger than this, in milliseconds, may still be on its way, and is no drift.
+/// A change that is younger than this, in milliseconds, may not have reached the provider, the
+/// ledger and the store yet. So it is no drift.
 pub const ON_ITS_WAY_MS: i64 = 5_000;
 
 /// If a hold is locked for an order, the ledger must have the order within this many milliseconds.
@@ -31,7 +32,8 @@ pub enum DriftKind {
     OrderOverdue,
     /// An order is confirmed, but no capture is owed for it in the effects outbox.
     CaptureNotOwed,
-    /// An order has ended, its payment has the buyer's money, and no return of the money is owed.
+    /// An order has ended and its payment has the buyer's money, but no void or refund is owed for
+    /// it in the effects outbox.
     MoneyNotReturned,
     /// An order is ticketed without its tickets.
     TicketsMissing,
@@ -45,7 +47,7 @@ pub enum DriftKind {
     ClaimNotHeld,
     /// Cells are locked for an order that does not exist.
     HoldWithoutOrder,
-    /// The provider could not return the money.
+    /// The provider could not refund the money to the buyer.
     RefundFailed,
 }
 
@@ -172,7 +174,7 @@ pub struct HoldFacts {
 /// All the facts that are compared at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReconcilerSnapshot {
-    /// Orders that may disagree with the rest.
+    /// Orders that may disagree with their payments, their tickets or the effects outbox.
     pub orders: Vec<OrderFacts>,
     /// Payments that were read back from the provider. Each entry has the ledger's payment, when it
     /// last changed (in milliseconds since the epoch), and the provider's payment.
@@ -290,8 +292,8 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
                 told,
             ))?
         }
-        // Refunds of tickets have rows of their own, which are written in the transaction of the
-        // refund.
+        // Refunds of tickets have rows of their own. The transaction that changes the order writes
+        // them, so none can be missing.
         OrderState::PartlyRefunded | OrderState::Refunded | OrderState::Exchanged => return None,
         OrderState::Ticketed => {
             let told = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);

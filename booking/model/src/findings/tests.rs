@@ -84,7 +84,7 @@ fn each_kind_of_drift_of_an_order_is_found() {
 }
 
 #[test]
-fn a_change_at_the_provider_is_found_and_a_known_state_is_not() {
+fn only_a_payment_that_has_gone_further_at_the_provider_gives_a_finding() {
     use PaymentState as P;
     let facts = facts(OrderState::Pending, P::Created);
     let payment = |state| Payment {

@@ -86,8 +86,8 @@ impl CellPicture {
         Self::at_counter(incarnation, 0, states)
     }
 
-    /// Makes a copy of a picture as it was at `counter` of its incarnation. Another process counts
-    /// the changes of the picture.
+    /// Makes a copy of a picture that another process changes and counts. `states` are the
+    /// picture's cells after `counter` changes in this incarnation.
     #[must_use]
     pub fn at_counter(incarnation: u64, counter: u64, states: Vec<CellState>) -> Self {
         let mut counts = [0; 4];

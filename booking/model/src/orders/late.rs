@@ -98,8 +98,8 @@ fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
 }
 
 /// Returns the items of a hold that locks seats for an order. Each item gets the price and the
-/// traveller of one of the order's seats in its category. Returns `None` if the categories differ
-/// from the order's.
+/// traveller of one of the order's seats in its category. Returns `None` if the hold has more seats
+/// of a category than the order.
 #[must_use]
 pub fn items_of(show: &Show, order: &Order, kept: &[HeldSeat]) -> Option<Vec<OrderItem>> {
     let mut left: Vec<&OrderItem> = order.items.iter().collect();

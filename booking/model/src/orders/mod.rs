@@ -218,7 +218,8 @@ pub struct Ticket {
     pub issued_at_ms: i64,
     /// When it was scanned at a door, in milliseconds since the epoch.
     pub scanned_at_ms: Option<i64>,
-    /// When it was given back, in milliseconds since the epoch. From then on it is not valid.
+    /// When it was given back or exchanged, in milliseconds since the epoch. From then on it is not
+    /// valid.
     pub voided_at_ms: Option<i64>,
     /// The order's visitor.
     pub visitor: Holder,
@@ -241,6 +242,6 @@ pub struct OrderRecord {
     pub offer: Option<ReplacementOffer>,
     /// Its refunds, in order.
     pub refunds: Vec<refund::Refund>,
-    /// The exchanges it is part of: at most one as a successor, and one as the old order.
+    /// The exchanges it is part of: at most one as the successor, and at most one as the old order.
     pub exchanges: Vec<exchange::ExchangeRole>,
 }

@@ -10,14 +10,14 @@ use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
 pub struct PaymentSettlement {
     /// The payment's new state; none if it does not change.
     pub payment: Option<PaymentState>,
-    /// What happens to the order.
+    /// The event that the order's state machine gets; none if the order is not concerned.
     pub happening: Option<OrderEvent>,
-    /// How much has gone back so far, in minor units, if the event says it.
+    /// How much was refunded to the buyer so far, in minor units; none if the event does not say.
     pub refunded: Option<i64>,
-    /// Whether the provider reports less returned money than the ledger has noted. Then the refunds
-    /// of tickets must be requested again.
+    /// Whether the provider reports a smaller refunded sum than the ledger has recorded, as when a
+    /// refund fails after it was reported. The missing part must then be refunded again.
     pub came_back: bool,
-    /// The outcome that is noted for the event if the order does not change.
+    /// The outcome that the ledger records with the event if the order does not change.
     pub outcome: &'static str,
 }
 
@@ -33,8 +33,8 @@ impl PaymentSettlement {
     }
 }
 
-/// Decides what follows from an event. `over_card_limit` says whether the order's seats, together
-/// with the seats that the same card has bought, are more than the show allows one card.
+/// Decides what follows from an event. `over_card_limit` is true if, with this order, one card
+/// would buy more seats of the show than a card may.
 #[must_use]
 pub fn settle_event(
     payment: &Payment,
@@ -72,9 +72,11 @@ pub fn settle_event(
         PaymentState::Declined => Some(OrderEvent::Declined),
         // The event of our own capture may arrive before the answer to the capture call.
         PaymentState::Captured if order == OrderState::Confirmed => Some(OrderEvent::Captured),
-        // In every other state, the order has already had the event of the authorisation.
+        // The payment was authorised earlier, so the order has already handled that. If the order
+        // is not confirmed, the capture changes nothing in it.
         PaymentState::Captured if payment.state == PaymentState::Authorised => None,
-        // Money that was captured without an authorisation counts as authorised.
+        // If no authorisation came first, the capture has the effect of an authorisation on the
+        // order. The payment itself becomes captured.
         PaymentState::Captured if over_card_limit => Some(OrderEvent::CardFull),
         PaymentState::Captured => Some(OrderEvent::Authorised),
         _ => None,
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_event_of_a_capture_captures_the_confirmed_order() {
+    fn a_capture_event_gives_a_confirmed_order_the_event_captured() {
         let told = check(
             PaymentState::Authorised,
             OrderState::Confirmed,
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn money_captured_without_an_authorisation_counts_as_authorised() {
+    fn a_capture_without_an_authorisation_gives_the_order_the_event_authorised() {
         for order in [
             OrderState::Pending,
             OrderState::Expired,
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_reference_or_amount_changes_nothing() {
+    fn another_payments_reference_or_a_wrong_amount_changes_nothing() {
         let mut other = says(ProviderEventKind::Authorised);
         other.reference = Some("pi_2".to_owned());
         let told = check(PaymentState::Created, OrderState::Pending, &other);
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_was_returned_is_noted_and_only_the_whole_sum_ends_the_payment() {
+    fn a_partial_refund_is_recorded_and_only_a_full_refund_ends_the_payment() {
         let mut part = says(ProviderEventKind::Refunded);
         part.amount.amount = 500;
         let told = check(PaymentState::Captured, OrderState::Ticketed, &part);

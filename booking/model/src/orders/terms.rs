@@ -1,5 +1,5 @@
-//! The terms that count for an order: the terms that it was made under, and the show's present
-//! terms. Where they differ, those that are better for the buyer count.
+//! The terms that apply to an order: the terms that it was made under, and the show's present
+//! terms. Where they differ, those that are better for the buyer apply.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ pub struct OrderTerms {
     pub present: SaleTerms,
     /// The stops and fares, if the show is a train.
     pub run: Option<Arc<TrainRun>>,
-    /// Whether the show was cancelled or postponed.
+    /// How the show was cancelled or postponed; none if it was not.
     pub fate: Option<ShowFate>,
 }
 
 impl OrderTerms {
     /// Returns when the show or the journey of some seats begins, in milliseconds since the epoch.
-    /// If the show was moved since the order was made, the later of the two times counts.
+    /// If that time has changed since the order was made, returns the later of the two times.
     #[must_use]
     pub fn begins_ms(&self, items: &[OrderItem]) -> i64 {
         let first_leg = items.iter().map(|item| item.held.legs.start).min();

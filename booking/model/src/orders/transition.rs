@@ -35,7 +35,7 @@ pub enum OrderEvent {
     /// The money came late, and other seats like the order's own are kept until the buyer accepts
     /// or declines them.
     LateOther,
-    /// The money came late, buys nothing any more, and goes back.
+    /// The money came late, can buy nothing any more, and goes back to the buyer.
     LateBack(LateRefundReason),
     /// The buyer accepts the other seats.
     Consented,
@@ -45,7 +45,8 @@ pub enum OrderEvent {
     RefundedPart(RefundReason),
     /// All remaining tickets of the order are given back.
     RefundedAll(RefundReason),
-    /// The order costs nothing, or it is a successor for which no difference has to be paid.
+    /// The order costs nothing. Or it is a successor (the new order of an exchange) for which no
+    /// difference has to be paid.
     NothingToPay,
     /// The order's seats are exchanged for others.
     Exchanged,
@@ -53,7 +54,7 @@ pub enum OrderEvent {
     ExchangeOver,
 }
 
-/// Why late money goes back.
+/// Why money that came late goes back to the buyer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LateRefundReason {
     /// Neither the seats nor any like them are free.
@@ -165,14 +166,14 @@ pub enum OrderClaimChange {
     Make,
     /// All of them are dropped.
     Drop,
-    /// Those of the named tickets are dropped.
+    /// The claims of the tickets that are given back are dropped.
     DropNamed,
 }
 
 /// What follows from an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderDecision {
-    /// The state afterwards; the same as before if only the history grows.
+    /// The state afterwards, which may be the same as before.
     pub state: OrderState,
     /// A stable reason code for the history.
     pub reason: &'static str,
@@ -264,15 +265,15 @@ pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision>
         (S::Pending | S::Confirmed, H::ExchangeOver) => {
             to(S::Cancelled, "exchange_over").frees().money_back()
         }
-        // A row of its own owes the refund and says how much goes back.
+        // The refund gets a row of its own, which has its sum. So no effect is owed here.
         (S::Ticketed | S::PartlyRefunded, H::RefundedPart(why)) => {
             to(S::PartlyRefunded, why.as_str()).frees_named()
         }
         (S::Confirmed | S::Ticketed | S::PartlyRefunded, H::RefundedAll(why)) => {
             to(S::Refunded, why.as_str()).frees()
         }
-        // The tickets went back before the money was captured, and now the capture is refused, so
-        // the authorisation is voided.
+        // The tickets were given back before the money was captured, and now the provider refuses
+        // the capture. So the authorisation is voided.
         (S::Refunded, H::CaptureRefused) => to(S::Refunded, "capture_refused").money_back(),
         (S::Confirmed, H::CaptureRefused) => {
             to(S::CaptureFailed, "capture_refused").frees().money_back()
@@ -282,9 +283,9 @@ pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision>
     Some(decision)
 }
 
-/// Decides about an order that had ended, or lost its seats, when the event came. If the money came
-/// too late, the worker finds out what it still buys outside of this transaction, because it must
-/// lock seats first.
+/// Decides about an order that had ended, or awaited the buyer's consent, when the event came. If
+/// money comes for an expired order, a worker decides later what the money can still buy. This
+/// transaction cannot decide it, because seats must be locked first.
 fn decide_late(state: OrderState, happening: OrderEvent) -> Option<OrderDecision> {
     use OrderEvent as H;
     use OrderState as S;
@@ -311,8 +312,8 @@ fn decide_late(state: OrderState, happening: OrderEvent) -> Option<OrderDecision
         (S::AwaitingConsent, H::DeadlinePassed) => {
             to(S::Expired, "consent_deadline").frees().money_back()
         }
-        // A cancelled order stays cancelled. The transaction that records the money also owes its
-        // return.
+        // A cancelled order stays cancelled. The transaction that records the money also writes the
+        // effect that sends it back.
         (S::Cancelled, H::Authorised | H::CardFull) => {
             to(S::Cancelled, "late_money_voided").money_back()
         }

@@ -98,7 +98,7 @@ pub struct Payment {
     pub reference: Option<String>,
     /// The text that the provider's script in the page needs, unchanged from the provider's answer.
     pub client: Option<String>,
-    /// The sum that is known to be returned to the buyer, in minor units.
+    /// The sum that was refunded to the buyer, as far as the ledger knows, in minor units.
     pub refunded: i64,
 }
 
@@ -199,7 +199,7 @@ impl ProviderPayment {
             }
         };
         if payment.state.is_taken() && self.refunded < payment.refunded {
-            // Money that we return can come back to us and be returned again. The id also contains
+            // A refund can fail after it was reported, and then be made again. The id also contains
             // the sum that was known before, so that each of these changes has an event of its own.
             let back = payment.amount.currency.with_amount(self.refunded);
             let word = format!("of_{}_refunded", payment.refunded);
@@ -235,7 +235,7 @@ pub enum ProviderError {
     /// The provider never takes this sum. Only the call that makes a payment fails like this.
     #[error("the provider does not take this sum: it is {0}")]
     Sum(PaymentSumError),
-    /// The provider has accepted the call but has not finished it: returning money takes time.
+    /// The provider has accepted the call but has not finished it: a refund takes time.
     #[error("the provider is not done: {0}")]
     Pending(String),
     /// The provider accepted the call but could not do it. If the call is repeated, the provider

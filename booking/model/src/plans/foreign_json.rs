@@ -1,5 +1,5 @@
-//! Reads foreign JSON without giving up at the first fault. Each [`PlanObject`] has its place in
-//! the document and can describe it. All faults go to one list.
+//! Reads foreign JSON without giving up at the first fault. Each [`PlanObject`] can describe where
+//! it is in the document. All faults go to one list.
 
 use serde_json::{Map, Value};
 
@@ -62,10 +62,10 @@ impl PlanFaults {
 /// The label that seats.io shows for an object that was never labelled.
 const UNLABELLED: &str = "?";
 
-/// One JSON object and its place in the document.
+/// One JSON object and its position in the document.
 #[derive(Clone, Copy)]
 pub struct PlanObject<'a> {
-    /// The object that holds this one.
+    /// The object that contains this one.
     within: Option<&'a PlanObject<'a>>,
     /// The kind of object, such as "row".
     noun: &'a str,
@@ -76,7 +76,7 @@ pub struct PlanObject<'a> {
 }
 
 impl<'a> PlanObject<'a> {
-    /// Makes the place of `object`, the `index`-th `noun` within `within`.
+    /// Wraps `object`, which is the `noun` at position `index` in `within`.
     pub fn new(
         within: Option<&'a PlanObject<'a>>,
         noun: &'a str,
@@ -91,12 +91,12 @@ impl<'a> PlanObject<'a> {
         }
     }
 
-    /// Describes the place in words: for each object from the outermost one, its kind, its position
-    /// (from 0), and its label if it has one.
+    /// Describes in words where the object is: for each object from the outermost one, its kind,
+    /// its position (from 0), and its label if it has one.
     pub fn path(&self) -> String {
         let label = match self.object.get("label") {
             Some(Value::String(label)) if !label.trim().is_empty() && label != UNLABELLED => {
-                // A label may be as long as the document, but the place in a fault must be short.
+                // A label may be as long as the document, but a fault must be short.
                 format!(
                     " {:?}",
                     label.chars().take(LABEL_CHARS_MAX).collect::<String>()
@@ -169,7 +169,8 @@ impl<'a> PlanObject<'a> {
         None
     }
 
-    /// Returns the point in the member `key`. A missing point is no fault, but half a point is one.
+    /// Returns the point in the member `key`. A missing point is no fault, but a point without one
+    /// of its coordinates is.
     pub fn point(&self, key: &str, faults: &mut PlanFaults) -> Option<(f64, f64)> {
         match self.get(key)? {
             Value::Object(object) => {

@@ -12,7 +12,7 @@ pub enum PlanFormat {
 }
 
 impl PlanFormat {
-    /// Returns the format that a call or a programme names by this word.
+    /// Returns the format with this name.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         match word {

@@ -5,8 +5,8 @@
 //! Aisles cut a row of more than 40 seats into blocks of nearly equal width, as in a real hall. The
 //! blocks are the sections (`Block 1` … from the left). Labels do not name the block, since row and
 //! number already identify a seat. The category depends on the distance from the stage: the front
-//! half of the rows is `cat1`, and the rest is `cat2`. The example of an on-sale file prices these
-//! categories. The focal point is in the middle, in front of row A.
+//! half of the rows is `cat1`, and the rest is `cat2`. The example of an on-sale file has prices
+//! for these categories. The focal point is in the middle, in front of row A.
 
 use super::{PlanFault, PlanImportResult};
 use crate::plans::draft::SeatMapDraft;
@@ -129,7 +129,7 @@ fn sides(text: &str) -> Result<(u32, u32), Vec<PlanFault>> {
     Ok((rows, columns))
 }
 
-/// Multiplies a whole number of at most some thousands by a length. The result is exact in an
+/// Multiplies a whole number of at most a few thousand by a length. The result is exact in an
 /// `f32`.
 fn scaled(count: u32, unit: f32) -> f32 {
     f32::from(u16::try_from(count).expect("a side has at most 2,000 seats")) * unit

@@ -1,7 +1,7 @@
 //! Seating plans, and how they are read from outside formats. `format` lists the formats, and each
 //! format has a file of its own. An importer returns a whole [`SeatMap`], or *every* fault that it
-//! found, each with its place in the document. So the author of the plan can correct all faults in
-//! one go.
+//! found, each with its position in the document. So the author of the plan can correct all faults
+//! in one go.
 
 mod draft;
 mod foreign_json;

@@ -1,4 +1,4 @@
-//! Finds the room whose passes open a show. Rooms name shows by ids and globs.
+//! Finds the room whose passes are valid for a show. Rooms name shows by ids and globs.
 
 use crate::ids::ShowId;
 

@@ -158,8 +158,8 @@ impl Show {
         states
     }
 
-    /// Returns the states of its cells by the ledger's claims alone. Baskets are missing, because
-    /// only the store knows them.
+    /// Returns the states that its cells have according to the ledger's claims alone. Baskets are
+    /// missing, because only the store knows them.
     #[must_use]
     pub fn claimed_only(&self, claimed: &[ClaimedCell]) -> Vec<CellState> {
         let mut states = self.unsold();

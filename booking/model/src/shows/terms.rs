@@ -1,6 +1,6 @@
 //! The terms that seats are sold under. Each change of a show's terms makes a numbered version in
 //! the ledger, and a version never changes. A hold names the version that it was made under, and
-//! its order names the same version. For refunds and exchanges, the show's present version counts
+//! its order names the same version. For refunds and exchanges, the show's present version applies
 //! where it is better for the buyer.
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use crate::runs::TrainRun;
 use crate::shows::document::ShowDocument;
 use crate::shows::rules::{ExchangeRule, RefundRule};
 
-/// The version in holds and orders that were made before terms had numbers. For them the show's
-/// present terms count.
+/// The version in holds and orders that were made before terms had numbers. The show's present
+/// terms apply to them.
 pub const UNNUMBERED: u32 = 0;
 
 /// The prices of a show's seats, their currency, and the rules for refunds and exchanges.
@@ -23,7 +23,7 @@ pub const UNNUMBERED: u32 = 0;
 pub struct SaleTerms {
     /// ISO 4217.
     pub currency: Currency,
-    /// Prices in minor units, by category key or label. They do not count for a train, whose run
+    /// Prices in minor units, by category key or label. A train does not use them, because its run
     /// has the fares.
     pub prices: BTreeMap<String, i64>,
     /// The rules for giving tickets back.
@@ -32,7 +32,7 @@ pub struct SaleTerms {
     /// The rule for exchanging seats. If there is none, seats cannot be exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeRule>,
-    /// When the show begins, as the buyers of this version know it.
+    /// When the show begins, according to this version.
     pub starts_at: Timestamp,
 }
 

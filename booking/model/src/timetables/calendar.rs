@@ -42,8 +42,8 @@ impl ServiceCalendar {
             && !self.removed.contains(&date)
     }
 
-    /// Returns whether there is no date at all on which the service could run. Removed dates do not
-    /// count here.
+    /// Returns whether there is no date at all on which the service could run. It does not look at
+    /// `removed`.
     #[must_use]
     pub fn never_runs(&self) -> bool {
         let backwards =

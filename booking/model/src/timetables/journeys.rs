@@ -84,7 +84,7 @@ impl Timetable {
         fastest(best.into_values().collect())
     }
 
-    /// Lists the stretches of a trip that begin at `from` on a date and end before `to`.
+    /// Lists the stretches of a trip that begin at `from` on a date and end at a stop before `to`.
     fn outward(
         &self,
         trip: u32,

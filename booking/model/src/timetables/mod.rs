@@ -56,7 +56,7 @@ pub struct Station {
     /// Short forms that people type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub short: Vec<String>,
-    /// Codes of its platforms. They stand for the station, too.
+    /// Codes of its platforms. Calls may also name the station by these codes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub platforms: Vec<String>,
     /// Degrees east of Greenwich.

@@ -24,8 +24,8 @@ pub struct TrainRide {
 }
 
 impl Timetable {
-    /// Finds the trains that leave `from` on a date and go to `to`, earliest first. The date counts
-    /// at `from`, so a train that began its run on an earlier day may be among them.
+    /// Finds the trains that leave `from` on a date and go to `to`, earliest first. `date` is the
+    /// date at `from`, so a train that began its run on an earlier day may be among them.
     #[must_use]
     pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<TrainRide> {
         let mut days = ServiceDayStarts::new(self);

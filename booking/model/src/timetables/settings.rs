@@ -31,8 +31,8 @@ pub struct DepartureTerms {
     pub extensions: u32,
     /// Seats one visitor may hold and buy of one departure.
     pub seats_per_visitor: u32,
-    /// The rules for giving tickets back; none by default. Hours count from the departure at the
-    /// traveller's own station.
+    /// The rules for giving tickets back; none by default. Hours are counted back from the
+    /// departure at the station where the traveller gets on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
     /// The rule for exchanging seats. By default there is none, and seats cannot be exchanged.
@@ -171,7 +171,7 @@ impl RailFile {
     /// only if they are left out entirely.
     ///
     /// # Errors
-    /// Every fault, each with its place in the file.
+    /// Every fault, each with its position in the file.
     pub fn parse(text: &str) -> Result<Self, Vec<String>> {
         let written: RailFileInput =
             toml::from_str(text).map_err(|error| vec![error.to_string().trim_end().to_owned()])?;
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_reported_with_its_place() {
+    fn every_fault_is_reported_with_its_position() {
         let text = r#"
             fare = [{ class = "gold", from = "A", to = "B", amount = -1 }]
             [terms]

@@ -1,6 +1,6 @@
 //! The waitlist: parties that wait for seats of a show, first come, first served. While parties
-//! wait, the store keeps freed seats for them. The seats are offered to the first party that is
-//! present and that they fit.
+//! wait, the store keeps freed seats for them. The kept seats are offered to the first party in the
+//! line that is present and that they suit.
 
 pub mod share;
 pub mod wish;
@@ -57,7 +57,7 @@ pub struct Waiter {
     pub room: String,
     /// Its size and its wishes.
     pub party: WaitlistParty,
-    /// Its place in the line: lower numbers are served first.
+    /// Its number in the line. Lower numbers are served first.
     pub number: u64,
     /// When it joined, in milliseconds since the epoch.
     pub since_ms: i64,
@@ -130,7 +130,8 @@ pub enum WaitEndReason {
     TooFew,
     /// It let too many offers pass.
     Missed,
-    /// It has as many seats as a visitor may have, or these seats would be too many.
+    /// The visitor has as many seats of the show as one visitor may have, or would have more with
+    /// the party's seats.
     Limit,
     /// The show was cancelled.
     Cancelled,
@@ -184,8 +185,8 @@ impl Waiter {
     }
 
     /// Returns why the party's time is over, or none if it is not. `sale` is when the sale of seats
-    /// for it ends. If the show was postponed, the sale may end later than it would have when the
-    /// party joined.
+    /// for the party ends, as the show is now: a postponement may have changed it since the party
+    /// joined.
     #[must_use]
     pub fn time_over(&self, sale: PartySaleEnd, now_ms: i64) -> Option<WaitEndReason> {
         let over = match sale {

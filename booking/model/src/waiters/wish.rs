@@ -1,4 +1,4 @@
-//! Resolves a party's wish on a show: which seats would do for the party, and over which legs.
+//! Resolves a party's wish on a show: which seats suit the party, and over which legs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -89,8 +89,8 @@ impl WaitlistParty {
     }
 
     /// Resolves the party's wish. Returns `None` if the show lacks a category, a class or a stretch
-    /// that the wish names. If the show has only standing places, every party is assumed to accept
-    /// them.
+    /// that the wish names. If the show has only standing areas, every party is assumed to accept
+    /// standing.
     #[must_use]
     pub fn wanted(&self, house: ShowLayout<'_>) -> Option<PartyWish> {
         let map = house.map;
@@ -124,8 +124,8 @@ impl WaitlistParty {
         }
     }
 
-    /// Returns whether the party may ever get seats: whether all unsold seats together would be
-    /// enough for it.
+    /// Returns whether the party can ever get seats: whether the seats would be enough for it if
+    /// everything that is not sold came free.
     #[must_use]
     pub fn may_be_served(
         &self,

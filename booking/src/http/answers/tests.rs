@@ -44,7 +44,7 @@ impl Nodes {
         }
     }
 
-    /// Waits until the lease on the only call ends after `moment_ms`.
+    /// Waits until the lease on the only call has been extended beyond `moment_ms`.
     async fn lent_beyond(&self, moment_ms: i64) {
         let mut every = tokio::time::interval(Duration::from_millis(5));
         let lent = async {

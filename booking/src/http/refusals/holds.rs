@@ -1,4 +1,4 @@
-//! Words the refusals of calls that hold, change, extend or order seats.
+//! Builds the problems for refused calls that hold, change, extend or order seats.
 
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::holds::HoldPurpose;
@@ -51,7 +51,7 @@ impl From<HoldRefusal> for Problem {
     }
 }
 
-/// Words the refusals that have a fixed text.
+/// Builds the problem for a refusal that has a fixed text.
 fn without_values(refusal: &HoldRefusal) -> Problem {
     let (code, detail) = match refusal {
         HoldRefusal::Ordered => (

@@ -1,4 +1,4 @@
-//! Words the refusals of making, paying or exchanging an order.
+//! Builds the problems for refused calls that make, pay or exchange an order.
 
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{Problem, ProblemCode};

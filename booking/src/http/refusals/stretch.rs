@@ -1,11 +1,11 @@
-//! Words the refusals of seats for a stretch of a train, and of seats after the end of a sale.
+//! Builds the problems for refused stretches of a train, and for calls after the end of a sale.
 
 use fairgate_base::http::{Problem, ProblemCode};
 use jiff::Timestamp;
 
 use crate::holds::stretch::StretchRefusal;
 
-/// Returns the problem for a refusal. `undone` is a sentence that says what the call did not do.
+/// Builds the problem for a refusal. `undone` is a sentence that says what the call did not do.
 #[must_use]
 pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
     match refusal {

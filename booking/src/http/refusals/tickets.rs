@@ -1,4 +1,4 @@
-//! Words the refusals to show a ticket.
+//! Builds the problems for tickets that cannot be shown.
 
 use fairgate_base::http::{Problem, ProblemCode};
 

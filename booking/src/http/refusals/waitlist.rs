@@ -1,4 +1,4 @@
-//! Words why a party cannot join the waitlist.
+//! Builds the problems for parties that cannot join the waitlist.
 
 use fairgate_base::http::Problem;
 use fairgate_model::choosing::BestSeatsWishFault;

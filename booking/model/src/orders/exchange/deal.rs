@@ -60,7 +60,7 @@ pub fn rules(
     Ok(living)
 }
 
-/// Returns how many per cent of the difference a rule keeps if the new seats are cheaper.
+/// Returns how many per cent of the difference are not refunded if the new seats are cheaper.
 fn kept_pct(rule: &ExchangeRule, terms: &OrderTerms, begins_ms: i64, now_ms: i64) -> u32 {
     match rule.cheaper {
         CheaperSeatsRule::Refund => 0,
@@ -78,12 +78,12 @@ pub struct ExchangeQuote {
     pub until_ms: i64,
     /// What the exchange itself costs, in minor units.
     pub fee: i64,
-    /// Per cent of the difference that is kept if the new seats are cheaper.
+    /// Per cent of the difference that are not refunded if the new seats are cheaper.
     pub kept_pct: u32,
 }
 
 /// Returns the best quote for an exchange at `now_ms`: the one with the lowest fee or, among equal
-/// fees, the one that keeps the least.
+/// fees, the one that refunds the most.
 ///
 /// # Errors
 /// [`ExchangeRuleError`] if no rule allows an exchange now.

@@ -1,7 +1,7 @@
 //! Exchanges the seats of a paid order for others. The new seats belong to an order of their own,
-//! the *successor*, which costs the difference. The old order stays whole until the difference is
-//! paid, and then one transaction swaps the seats. This module decides and is pure; the ledger
-//! writes the result.
+//! the *successor*, which costs the difference. The old order keeps its seats until the difference
+//! is paid, and then one transaction swaps the seats. This module is pure and only decides; the
+//! ledger writes the result.
 
 pub mod deal;
 mod parts;
@@ -78,7 +78,7 @@ impl Exchange {
 /// The part that an order has in an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeRole {
-    /// The order has the new seats of an exchange.
+    /// The order is for the new seats of an exchange.
     Successor {
         /// The order whose seats are exchanged.
         of: OrderId,
@@ -87,7 +87,7 @@ pub enum ExchangeRole {
         /// Whether the swap is done, so that the new seats are the order's.
         done: bool,
     },
-    /// The order has the old seats of an exchange, which is done or has begun.
+    /// The order's seats were exchanged for others, or such an exchange has begun.
     Exchanged {
         /// The id of the newest successor.
         into: OrderId,
@@ -108,7 +108,7 @@ pub enum OrderExchangeError {
     /// These tickets were scanned at a door: their seats' labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// The order's seats have changed since the difference was computed.
+    /// The order's seats, or the cost of the exchange, have changed since the cost was computed.
     #[error("the order has changed")]
     Changed,
 }

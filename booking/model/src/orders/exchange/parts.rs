@@ -6,9 +6,9 @@ use std::ops::Range;
 use crate::holds::HeldSeat;
 use crate::orders::OrderItem;
 
-/// The cells that change in an exchange. An item without legs has no cell, but counts as a seat. A
-/// seat that both orders have appears equally often in both lists, so that the lengths of the lists
-/// give the right change in the number of seats.
+/// The cells that change in an exchange. An item without legs has no cell and only counts as one
+/// seat. A seat that both orders have appears equally often in both lists, so that the lengths of
+/// the lists give the right change in the number of seats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangedSeats {
     /// The cells to claim.
@@ -43,8 +43,8 @@ pub fn parts(old: &[OrderItem], new: &[OrderItem]) -> ExchangedSeats {
     parts
 }
 
-/// Returns the stretches that are gained and lost on one seat, padded with empty ones to equal
-/// length.
+/// Returns the legs that are gained and lost on one seat. If the old order has the seat, too, empty
+/// ranges make both lists equally long.
 fn gained_and_lost_legs(
     old: Option<&Range<u16>>,
     new: &Range<u16>,

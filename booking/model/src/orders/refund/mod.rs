@@ -74,7 +74,7 @@ pub struct Refund {
     /// The sum that also goes back from the payments of earlier orders, whose seats were exchanged
     /// for this order's, in minor units.
     pub elsewhere: i64,
-    /// The refund of a later order, if this refund is a part of that one; none otherwise.
+    /// If this refund is a part of a later order's refund, the id of that refund; none otherwise.
     pub part_of: Option<RefundId>,
     /// The fee that is kept, in minor units.
     pub fee: i64,
@@ -150,7 +150,7 @@ pub struct RefundInput<'a> {
     pub order: &'a Order,
     /// Its tickets, including those that were given back before.
     pub tickets: &'a [Ticket],
-    /// The terms that count for it.
+    /// The terms that apply to it.
     pub terms: &'a OrderTerms,
 }
 
@@ -213,7 +213,7 @@ pub struct RefundPlan {
 
 impl RefundPlan {
     /// Returns whether a whole payment goes back before its capture. Then the authorisation is
-    /// voided, and the payment never appears on a statement.
+    /// voided, and the payment never appears on the buyer's statement.
     #[must_use]
     pub fn voids_payment(&self, order: &Order) -> bool {
         order.state == OrderState::Confirmed && self.amount == order.total
@@ -264,7 +264,8 @@ pub fn plan_refund(
         OrderEvent::RefundedPart(rule.reason)
     };
     let decision = decide(order.state, happening).ok_or(OrderRefundError::State(order.state))?;
-    // What was not charged when the buyer got these seats by exchange does not go back.
+    // A sum that was waived when the buyer got these seats by exchange was never paid. So it is not
+    // refunded.
     let uncharged = order.waived.min(paid - fee).max(0);
     Ok(Some(RefundPlan {
         tickets: going

@@ -10,7 +10,7 @@ const HOUR_MS: i64 = 3_600_000;
 /// The refund rule that is in force at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefundRuleInForce {
-    /// Per cent of each ticket's price that is kept.
+    /// The fee, in per cent of each ticket's price.
     pub fee_pct: u32,
     /// Until when the rule is in force, in milliseconds since the epoch; none if it has no end.
     pub until_ms: Option<i64>,
@@ -33,8 +33,8 @@ pub enum RefundRuleError {
 }
 
 impl RefundRuleInForce {
-    /// Returns what is kept of a ticket's price, in minor units. The sum is rounded down, in favour
-    /// of the buyer.
+    /// Returns the fee for a ticket of this price, in minor units. The fee is rounded down, in
+    /// favour of the buyer.
     #[must_use]
     pub fn fee_for_price(self, price: i64) -> i64 {
         let kept = i128::from(price) * i128::from(self.fee_pct) / 100;
@@ -49,9 +49,9 @@ pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
 }
 
 /// Returns the rule in force at `now_ms` for seats whose show or journey begins at `begins_ms`.
-/// Nothing is kept if the show was cancelled, or was postponed and its time for free refunds has
-/// not ended. Otherwise, the rules that the order was made under and the show's present rules
-/// count, unless they have ended. The rule that keeps the least of these is in force.
+/// There is no fee if the show was cancelled, or if it was postponed and its time for free refunds
+/// has not ended. Otherwise, the rules that the order was made under and the show's present rules
+/// are compared. Of those that have not ended, the rule with the lowest fee is in force.
 ///
 /// # Errors
 /// [`RefundRuleError`] if no rule is in force.

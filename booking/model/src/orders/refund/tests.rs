@@ -203,7 +203,7 @@ fn rules_that_a_show_removes_later_still_count_for_earlier_orders() {
 }
 
 #[test]
-fn a_sum_that_was_never_charged_does_not_go_back() {
+fn a_sum_that_was_waived_is_not_refunded() {
     let (mut order, tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
     order.waived = 40;
     let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));

@@ -107,7 +107,7 @@ fn the_second_event_in_a_race_on_a_pending_order_changes_no_seat() {
 }
 
 #[test]
-fn an_order_that_ended_comes_back_only_with_late_money_and_new_claims() {
+fn an_order_that_ended_changes_its_state_only_by_late_money_and_with_new_claims() {
     for (state, happening, decision) in table() {
         let ended = matches!(
             state,
@@ -128,7 +128,7 @@ fn an_order_that_ended_comes_back_only_with_late_money_and_new_claims() {
 }
 
 #[test]
-fn money_that_arrives_is_captured_or_returned_or_buys_late() {
+fn money_that_arrives_is_captured_or_sent_back_or_left_to_the_worker_for_late_money() {
     for state in OrderState::ALL {
         for money in [OrderEvent::Authorised, OrderEvent::CardFull] {
             let decision = decide(state, money);

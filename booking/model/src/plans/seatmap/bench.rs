@@ -1,5 +1,5 @@
-//! Finds which seats are side by side, by cutting rows at their aisles. For the chooser, neighbours
-//! are neighbours on a bench.
+//! Finds which seats are side by side, by cutting rows at their aisles. Only seats on one bench can
+//! be neighbours when seats are chosen.
 
 use std::ops::Range;
 

@@ -136,8 +136,8 @@ impl SeatMap {
         }
     }
 
-    /// Returns the label of a seat's row as people read it. A table has none, because it is a row
-    /// only to the chooser.
+    /// Returns the label of a seat's row as people read it. A table has none: it is a row only when
+    /// seats are chosen.
     #[must_use]
     pub fn row_label(&self, row: Option<u32>, kind: SeatKind) -> Option<&str> {
         row.filter(|_| kind != SeatKind::Table)

@@ -71,7 +71,7 @@ pub enum SeatKind {
     /// A chair in a row.
     #[default]
     Seat,
-    /// One of the interchangeable places of a standing area.
+    /// One of the interchangeable units of a standing area.
     Standing,
     /// A chair at a table.
     Table,
@@ -110,7 +110,7 @@ pub struct Seat {
     /// Whether it is a place for a wheelchair.
     #[serde(default, skip_serializing_if = "is_false")]
     pub accessible: bool,
-    /// Whether it is meant for a companion of a visitor in an accessible place.
+    /// Whether it is meant for the companion of a visitor in an accessible seat.
     #[serde(default, skip_serializing_if = "is_false")]
     pub companion: bool,
     /// Whether the view from it is restricted.
@@ -129,7 +129,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// A general-admission area: consecutive interchangeable places.
+/// A general-admission area: consecutive interchangeable units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AdmissionArea {
     /// Its label, unique among areas. Its units are `LABEL-1` … `LABEL-capacity`.

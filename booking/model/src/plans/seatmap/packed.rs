@@ -15,8 +15,9 @@
 //! | 2 N | i16 y likewise |
 //! | N | u8 flags: 1 accessible, 2 companion, 4 restricted view |
 //!
-//! A seat's place in the plan is `origin + step × sum`; sums run from 0 to 32,766, so no difference
-//! overflows. The error is at most half a step, 1/65,532 of the plan's longer side.
+//! A seat's position in the plan is `origin + step × sum`, where `sum` adds the differences of all
+//! seats up to this one. Sums are from 0 to 32,766, so no difference overflows. The error is at
+//! most half a step, 1/65,532 of the plan's longer side.
 //!
 //! The JSON is `{name, origin:{x,y}, step, focal, categories, sections, zones, areas,
 //! rows:[{label,section}], runs}`, where `areas` have indices for category, section and zone.

@@ -6,7 +6,8 @@
 //!   table's. The coordinates of a section's objects are relative to its `topLeft`.
 //! - Objects with `published: false` are left out, because the promoter has not put them on sale.
 //!   Seats with `disabledBySocialDistancingRules` are left out, too, because they stay empty. They
-//!   leave gaps, so that the seats on both sides do not count as neighbours, as the rule wants.
+//!   leave gaps, so that the seats on both sides are not treated as neighbours, as social
+//!   distancing requires.
 //! - Tables and areas that are sold as a whole or by varying occupancy (`bookAsAWhole`,
 //!   `variableOccupancy`) are refused. It would be wrong to sell them seat by seat, and it would be
 //!   wrong to leave them out silently.

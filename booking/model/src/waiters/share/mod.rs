@@ -1,5 +1,5 @@
 //! Decides which parties are offered freed seats, and which parties wait in vain. The decisions are
-//! pure. They need only a picture of the seats, and the line.
+//! pure. They need only the states of the cells, and the line of waiting parties.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,7 +17,7 @@ const OFFERS_MAX: usize = 100;
 pub struct WaitlistShares {
     /// The parties that are offered seats, by their index in the line, with the seats.
     pub offers: Vec<(usize, PartySeats)>,
-    /// Kept cells that fit no party that is present.
+    /// The cells that are kept for the waitlist but suit no party that is present.
     pub left: Vec<u32>,
 }
 
@@ -45,8 +45,8 @@ pub fn in_vain(
     vain
 }
 
-/// Shares out the seats that are free or kept. The parties get seats in the order of the line, if
-/// they are present, have no offer, and fit on the remaining seats.
+/// Shares out the seats that are free or kept for the waitlist. The parties get seats in the order
+/// of the line, if they are present, have no offer, and the remaining seats suit them.
 #[must_use]
 pub fn share(
     house: ShowLayout<'_>,
@@ -59,7 +59,7 @@ pub fn share(
     let grid = house.grid();
     let mut kept: BTreeSet<u32> = kept.iter().copied().collect();
     let mut shares = WaitlistShares::default();
-    // For the parties in the line, kept cells count as free.
+    // Kept cells are for the parties in the line, so here they are treated as free.
     let mut states = states.to_vec();
     for cell in &kept {
         set_cell_state(&mut states, *cell, CellState::Free);
@@ -68,8 +68,8 @@ pub fn share(
         .iter()
         .filter(|state| **state == CellState::Free)
         .count();
-    // If no seats fit one party, none fit a later party with the same wish, because seats are only
-    // taken.
+    // If no seats suit one party, none suit a later party with the same wish, because no seat comes
+    // free during the round.
     let mut unfit: HashSet<&WaitlistParty> = HashSet::new();
     for (at, waiter) in line.iter().enumerate() {
         let party = &waiter.party;
@@ -77,7 +77,8 @@ pub fn share(
             continue;
         }
         if shares.offers.len() == OFFERS_MAX {
-            // The kept cells may still fit parties further back in the line.
+            // The kept cells may still suit parties further back in the line, so none is listed in
+            // `left`.
             return shares;
         }
         let seated = match party.wanted(house) {

@@ -138,7 +138,7 @@ proptest! {
                 prop_assert!(given.insert(*cell), "offered twice");
             }
         }
-        // Any seats will do for these parties, so a party is passed over only if too few are left.
+        // Any seats suit these parties, so a party is passed over only if too few are left.
         let mut left = kept.len() + free.len();
         for (at, waiter) in line.iter().enumerate().filter(|(_, waiter)| waiter.is_here(NOW_MS)) {
             let size = waiter.party.quantity as usize;
@@ -252,7 +252,8 @@ fn a_train_seat_with_a_free_leg_and_a_freed_leg_is_offered() {
     let grid: CellGrid = line.house().grid();
     assert_eq!((grid.seats, grid.legs), (12, 4));
     let mut states = vec![CellState::Sold; grid.cell_count() as usize];
-    // Seat 3: its first leg is in a basket, its second came free, its third was free.
+    // Seat 3: its first leg is in a basket, its second came free and is kept for the waitlist, its
+    // third was free all the time, and its last is sold.
     let legs: Vec<u32> = grid.cells_of(3, 0..4).collect();
     states[legs[0] as usize] = CellState::Held;
     states[legs[1] as usize] = CellState::Held;
@@ -273,7 +274,8 @@ fn a_train_seat_with_a_free_leg_and_a_freed_leg_is_offered() {
     let (_, seated) = &shares.offers[0];
     assert_eq!((&seated.seats, &seated.legs), (&vec![3], &(1..3)));
     assert!(shares.left.is_empty());
-    // Its first leg is held and its last is sold, so the kept cell fits none of these journeys.
+    // Its first leg is in a basket and its last is sold. So the party gets no offer for these
+    // journeys, and the kept cell is left.
     for (from, to) in [(0, 2), (1, 4), (0, 1)] {
         let shares = give(&[waits(from, to)]);
         assert_eq!((shares.offers.len(), &shares.left), (0, &vec![legs[1]]));

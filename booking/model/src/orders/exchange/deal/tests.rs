@@ -95,7 +95,7 @@ fn paid(due: i64, back: i64, fee: i64) -> ExchangeCost {
 }
 
 #[test]
-fn without_a_rule_nothing_is_exchanged() {
+fn without_an_exchange_rule_an_exchange_is_refused() {
     let none = by(&serde_json::Value::Null, &serde_json::json!([]));
     assert_eq!(
         check(&none, 5_000, 6_000, 1),
@@ -104,7 +104,7 @@ fn without_a_rule_nothing_is_exchanged() {
 }
 
 #[test]
-fn exchanges_end_the_hours_of_the_rule_before_the_show() {
+fn exchanges_end_until_h_hours_before_the_show() {
     let rule = by(&serde_json::json!({"until_h": 2}), &serde_json::json!([]));
     assert!(check(&rule, 5_000, 5_000, 97).is_ok());
     let over = Err(ExchangeRuleError::Over {
@@ -121,7 +121,7 @@ fn dearer_seats_cost_the_difference_and_the_fee() {
 }
 
 #[test]
-fn for_cheaper_seats_the_part_that_the_rule_allows_goes_back() {
+fn for_cheaper_seats_the_buyer_gets_back_what_the_rule_allows() {
     let refunds = serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
     let cheaper = |word: &str, now_h| {
         let rule = by(&serde_json::json!({"cheaper": word}), &refunds);
@@ -138,7 +138,7 @@ fn for_cheaper_seats_the_part_that_the_rule_allows_goes_back() {
 }
 
 #[test]
-fn the_fee_reduces_what_goes_back_and_the_rest_of_it_is_due() {
+fn the_fee_is_taken_from_what_goes_back_and_the_rest_of_the_fee_is_due() {
     let rule = |fee: i64| {
         let exchange = serde_json::json!({"fee": fee, "cheaper": "refund"});
         by(&exchange, &serde_json::json!([]))
@@ -151,7 +151,7 @@ fn the_fee_reduces_what_goes_back_and_the_rest_of_it_is_due() {
 }
 
 #[test]
-fn terms_that_are_better_for_the_buyer_count_whether_old_or_new() {
+fn the_terms_that_are_better_for_the_buyer_apply_whether_old_or_new() {
     let none = || terms(&serde_json::Value::Null, &serde_json::json!([]));
     let refund = || {
         let exchange = serde_json::json!({"cheaper": "refund"});
@@ -172,7 +172,7 @@ fn terms_that_are_better_for_the_buyer_count_whether_old_or_new() {
 }
 
 #[test]
-fn hours_count_from_the_later_of_the_original_and_the_present_start() {
+fn until_h_is_counted_from_the_later_of_the_original_and_the_present_start() {
     let rule = || terms(&serde_json::json!({"until_h": 2}), &serde_json::json!([]));
     let mut later = rule();
     later.starts_at = "1970-01-06T04:00:00Z".parse().expect("a time");
@@ -181,7 +181,7 @@ fn hours_count_from_the_later_of_the_original_and_the_present_start() {
 }
 
 #[test]
-fn a_difference_below_the_smallest_sum_is_waived_and_counts_in_the_next_exchange() {
+fn a_difference_below_the_providers_smallest_sum_is_waived_and_due_in_the_next_exchange() {
     let rule = by(&serde_json::json!({}), &serde_json::json!([]));
     let first = exchange_cost(&order(5_000, 0), &rule, 5_040, 50, 0).expect("offered");
     assert_eq!((first.due, first.waived), (0, 40));

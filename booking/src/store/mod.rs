@@ -1,5 +1,5 @@
-//! The seam to the inventory stores. They contain the fast state: which visitor holds which cell
-//! until when. Each method of [`InventoryStore`] is one atomic domain transition.
+//! The interface of the inventory stores. A store has the fast state: which visitor holds which
+//! cell until when. Each method of [`InventoryStore`] is one atomic domain transition.
 //!
 //! Every implementation passes `contract::suite`. The ledger decides: if a store loses its data,
 //! its shows are opened again from the ledger.
@@ -24,7 +24,8 @@ use tokio::sync::broadcast;
 /// the call often, and every prolonged lock is reported to every process.
 pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
 
-/// Why a transition failed. Nothing was changed; only after `Unreachable` this is not known.
+/// Why a transition failed. It changed nothing, except that after `Unreachable` it may have been
+/// made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InventoryRefusal {
     /// These cells are not free.
@@ -91,7 +92,8 @@ pub struct OpeningInventory {
     pub edition: u64,
 }
 
-/// The id of one call. With it, a repeated call takes effect once.
+/// The id of one call. By it, the store recognises a repeated call, so that the call takes effect
+/// once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallId(pub [u8; 16]);
 
@@ -141,11 +143,11 @@ pub struct HoldSignal {
 /// The holds of a show in figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShowHoldFigures {
-    /// All holds, also those with an order.
+    /// The number of all holds, also of holds with an order.
     pub all: u64,
-    /// Holds without an order whose deadline is near.
+    /// The number of holds without an order whose lock ends soon.
     pub lapsing: u64,
-    /// The cells of the holds in `lapsing`.
+    /// The number of cells of the holds in `lapsing`.
     pub lapsing_cells: u64,
 }
 
@@ -154,7 +156,8 @@ pub struct ShowHoldFigures {
 pub struct ClaimableHold {
     /// The hold. Its lock ends after the claim's deadline.
     pub hold: Hold,
-    /// The incarnation in which the hold is locked. If its data are lost, the locks are lost too.
+    /// The incarnation in which the hold is locked. If the data of this incarnation are lost, the
+    /// lock is lost, too.
     pub incarnation: u64,
 }
 
@@ -178,9 +181,9 @@ pub trait InventoryStore: Send + Sync + 'static {
     async fn edition(&self, show: &ShowId) -> Result<Option<u64>, InventoryRefusal>;
 
     /// Begins an incarnation before the ledger's picture is read. From then on, nothing is locked
-    /// in an earlier incarnation. In this incarnation, nothing is locked until it is opened. If the
-    /// show is open and has a hold that is not in `opening`, the call is refused and the show stays
-    /// as it is.
+    /// in an earlier incarnation. Nothing is locked in the new incarnation before it is opened. If
+    /// the show is open and has a hold that is not in `opening`, the call is refused and the show
+    /// stays as it is.
     async fn begin(
         &self,
         show: &ShowId,
@@ -276,9 +279,9 @@ pub trait InventoryStore: Send + Sync + 'static {
 
     /// Returns the number of the newest row of the show's seat outbox that was carried out.
     ///
-    /// This call does not count as use of the show, because workers that check a show must not keep
-    /// it from coming to rest. The same is true of `prolong`, `abandon`, `view`, `glance`, `packed`
-    /// and `counts`.
+    /// This call does not count as use of the show: a show that only workers check comes to rest,
+    /// and its feed is then read less often. The same is true of `prolong`, `abandon`, `view`,
+    /// `glance`, `packed` and `counts`.
     async fn cursor(&self, show: &ShowId) -> Result<u64, InventoryRefusal>;
 
     /// Carries out the ledger's decisions in order, each once. Repeated rows do nothing, and no row
@@ -298,8 +301,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     async fn view(&self, show: &ShowId) -> Option<VersionedCells>;
 
     /// Returns the whole picture for a caller that will not ask again soon: the store does not
-    /// follow the show for this. Returns `None` if the show is not open, or if the store cannot
-    /// tell.
+    /// follow the show for this. Returns `None` if the show is not open, or if the store does not
+    /// answer.
     async fn glance(&self, show: &ShowId) -> Option<VersionedCells>;
 
     /// Returns the whole picture, packed for the wire: version, number of cells, and two bits a

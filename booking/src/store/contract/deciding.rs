@@ -1,5 +1,5 @@
-//! Cases of two kinds: the store carries out the ledger's decisions in order and once, and the
-//! store is opened from the ledger's picture.
+//! Cases of the ledger's decisions, which the store carries out in order and once, and of shows
+//! that are opened from the ledger's picture.
 
 use super::*;
 use crate::store::InventoryRefusal;
@@ -21,9 +21,9 @@ pub(super) const CASES: &[Case] = cases![
     securing_a_hold_returns_the_life_of_its_lock,
     nothing_is_locked_between_begin_and_open,
     a_show_with_baskets_is_not_replaced,
-    a_show_with_orders_only_is_replaced,
+    a_show_is_replaced_if_the_picture_has_all_its_holds,
     a_picture_without_a_secured_hold_does_not_replace_the_show,
-    a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew,
+    an_abandoned_show_is_closed_until_it_is_opened_again,
 ];
 
 async fn deliver(store: &Store, rows: &[SeatOutboxRow]) {
@@ -330,7 +330,7 @@ async fn a_show_with_baskets_is_not_replaced(store: Store) {
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold));
 }
 
-async fn a_show_with_orders_only_is_replaced(store: Store) {
+async fn a_show_is_replaced_if_the_picture_has_all_its_holds(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[2]).await;
     let secured = secured(&store, &hold.id, ANA, LOCK_MS * 2).await;
@@ -376,7 +376,7 @@ async fn a_picture_without_a_secured_hold_does_not_replace_the_show(store: Store
     assert_eq!(seats_counted(&store, ANA, 4).await, Some(1));
 }
 
-async fn a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew(store: Store) {
+async fn an_abandoned_show_is_closed_until_it_is_opened_again(store: Store) {
     opened(&store).await;
     taken(&store, "a", ANA, &[0]).await;
     deliver(&store, &[row(1, Sell, "b", BEN, &[1])]).await;
@@ -384,7 +384,7 @@ async fn a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew(store:
     assert_eq!(
         store.edition(&show()).await,
         Ok(Some(5)),
-        "the cursor is past 0"
+        "the show stays open, because its cursor is past 0"
     );
     assert_eq!(store.abandon(&show(), 1).await, Ok(()));
     assert_eq!(store.edition(&show()).await, Ok(None));

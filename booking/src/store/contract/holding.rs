@@ -14,7 +14,7 @@ pub(super) const CASES: &[Case] = cases![
     a_hold_of_another_plan_is_refused,
     the_limit_counts_held_and_bought_seats,
     a_refused_change_changes_nothing,
-    a_change_counts_the_difference_in_seats_and_keeps_the_deadline,
+    the_limit_counts_the_seats_that_a_change_adds_and_the_deadline_does_not_move,
     a_repeated_change_returns_the_first_answer,
     giving_back_stays_possible_under_a_lowered_limit,
     giving_back_a_seat_that_is_not_in_the_hold_is_refused,
@@ -22,7 +22,7 @@ pub(super) const CASES: &[Case] = cases![
     releasing_a_basket_frees_its_seats_and_removes_the_hold,
     a_repeated_extension_or_release_is_made_once,
     of_five_hundred_tasks_on_one_cell_exactly_one_wins,
-    a_hold_is_accepted_for_its_own_purpose_only,
+    a_call_that_does_not_accept_the_holds_purpose_is_refused,
     a_hold_keeps_its_purpose_and_its_terms,
 ];
 
@@ -204,7 +204,9 @@ async fn a_repeated_change_returns_the_first_answer(store: Store) {
     assert_eq!(seat(&store, 2).await, CellState::Held);
 }
 
-async fn a_change_counts_the_difference_in_seats_and_keeps_the_deadline(store: Store) {
+async fn the_limit_counts_the_seats_that_a_change_adds_and_the_deadline_does_not_move(
+    store: Store,
+) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     let changed = store
@@ -362,7 +364,7 @@ async fn of_five_hundred_tasks_on_one_cell_exactly_one_wins(store: Store) {
     );
 }
 
-async fn a_hold_is_accepted_for_its_own_purpose_only(store: Store) {
+async fn a_call_that_does_not_accept_the_holds_purpose_is_refused(store: Store) {
     opened(&store).await;
     for (n, purpose) in (0_u32..).zip([
         HoldPurpose::Exchange,

@@ -1,5 +1,5 @@
-//! The contract of every inventory store. Each case makes one claim, gets a fresh store, and fails
-//! under its own name.
+//! The contract of every inventory store. Each case tests one statement, gets a fresh store, and
+//! fails under its own name.
 
 mod deciding;
 mod holding;
@@ -27,7 +27,7 @@ type Case = ContractCase<'static, Store>;
 /// Runs every case, each on a store of its own from `make`, and names all that failed.
 ///
 /// # Panics
-/// Where a claim does not hold; the message names it.
+/// Panics if a case fails. The message names the case.
 pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
     let all = [
         holding::CASES,

@@ -40,7 +40,8 @@ struct Model {
     wishes: BTreeMap<u8, (Vec<HeldSeat>, Vec<u32>)>,
     /// The visitor who last released each hold, to recognise a repeated release.
     released: BTreeMap<u8, Holder>,
-    /// Whether somebody waits. Then `kept` has the kept cells.
+    /// Whether somebody is on the waitlist. If so, `kept` has the cells that are kept for the
+    /// waitlist.
     waited: bool,
     kept: std::collections::BTreeSet<u32>,
 }

@@ -160,7 +160,10 @@ async fn only_baskets_count_as_holds_that_run_out_soon(store: Store) {
     for (within_ms, due) in [(LOCK_MS - NOW_MS, 4), (LOCK_MS - NOW_MS - 1, 0)] {
         let counts = store.counts(&show(), NOW_MS, within_ms).await;
         let baskets = counts.expect("open").1;
-        assert_eq!(baskets.lapsing_cells, due, "orders do not lapse");
+        assert_eq!(
+            baskets.lapsing_cells, due,
+            "holds of orders do not count as lapsing"
+        );
         assert_eq!((baskets.all, baskets.lapsing), (2, u64::from(due > 0)));
     }
 }

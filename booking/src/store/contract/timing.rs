@@ -14,12 +14,12 @@ pub(super) const CASES: &[Case] = cases![
     securing_again_moves_the_deadline_and_a_secured_hold_refuses_changes,
     securing_a_hold_that_lost_cells_is_refused_and_names_the_cells,
     an_unsecured_hold_is_a_basket_and_lapses,
-    undoing_one_secure_leaves_the_lock_of_the_next,
+    undoing_one_secure_call_does_not_shorten_the_lock_of_the_next_call,
     a_prolonged_lock_lasts_until_its_new_deadline,
     the_lapsed_hold_of_an_order_is_locked_again_and_counted_once,
     the_lapsed_hold_of_an_order_takes_no_cells_of_another_hold,
     the_lapsed_hold_of_an_order_is_not_locked_again_after_a_later_decision,
-    prolonging_an_ended_order_leaves_a_basket_with_the_same_id,
+    prolonging_an_ended_order_does_not_change_a_basket_with_the_same_id,
     the_list_of_holds_with_orders_has_no_baskets,
     the_owner_gets_signals_that_a_hold_is_ordered_short_or_lapsed,
 ];
@@ -101,7 +101,11 @@ async fn securing_a_hold_moves_its_lock_beyond_the_baskets_deadline(store: Store
     );
     assert!(lapsed(&store, until - 1).await.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
-    assert_eq!(lapsed(&store, until).await, [hold.id], "the safety net");
+    assert_eq!(
+        lapsed(&store, until).await,
+        [hold.id],
+        "the lock of an order ends, too, if nobody prolongs it"
+    );
 }
 
 async fn securing_again_moves_the_deadline_and_a_secured_hold_refuses_changes(store: Store) {
@@ -115,7 +119,7 @@ async fn securing_again_moves_the_deadline_and_a_secured_hold_refuses_changes(st
             lock_until_ms: LOCK_MS + until_ms,
             ..first.clone()
         };
-        assert_eq!(again, Ok(expected), "later each time");
+        assert_eq!(again, Ok(expected), "each call sets a later deadline");
     }
     let last = store.hold(&hold.id, ANA).await;
     let ordered = Err(InventoryRefusal::Ordered);
@@ -178,7 +182,7 @@ async fn an_unsecured_hold_is_a_basket_and_lapses(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Free);
 }
 
-async fn undoing_one_secure_leaves_the_lock_of_the_next(store: Store) {
+async fn undoing_one_secure_call_does_not_shorten_the_lock_of_the_next_call(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let secure = async || secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
@@ -277,7 +281,7 @@ async fn the_lapsed_hold_of_an_order_is_not_locked_again_after_a_later_decision(
     assert_eq!(seat(&store, 0).await, CellState::Held);
 }
 
-async fn prolonging_an_ended_order_leaves_a_basket_with_the_same_id(store: Store) {
+async fn prolonging_an_ended_order_does_not_change_a_basket_with_the_same_id(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let late = ordered("a", &[0], LOCK_MS * 2);

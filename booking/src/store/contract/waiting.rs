@@ -12,16 +12,16 @@ pub(super) const CASES: &[Case] = cases![
     an_offer_also_takes_free_cells_but_no_cells_of_another_hold,
     offering_with_a_used_id_returns_the_existing_offer,
     cells_of_a_lapsed_or_released_offer_are_kept_again,
-    kept_cells_that_are_let_go_become_free,
+    free_kept_cells_frees_kept_cells_and_no_offered_cells,
     kept_cells_become_free_when_nobody_waits_any_more,
-    kept_cells_become_free_if_keeping_is_not_repeated_in_time,
+    kept_cells_become_free_if_keep_freed_is_not_repeated_in_time,
     the_ledger_may_sell_a_kept_cell,
     kept_cells_are_free_in_a_new_life,
     a_visitor_who_is_offered_seats_gets_a_signal,
     kept_cells_count_neither_as_baskets_nor_as_orders,
     only_the_freed_legs_of_a_seat_are_kept,
     an_offer_takes_a_seat_with_one_kept_leg_and_one_free_leg,
-    legs_that_an_exchange_and_a_refund_free_are_kept,
+    the_freed_legs_of_an_exchange_and_of_a_refund_are_kept,
 ];
 
 /// The moment until which somebody waits, in milliseconds: later than the other deadlines in these
@@ -103,7 +103,7 @@ async fn an_offer_takes_kept_cells(store: Store) {
     assert_eq!(
         second,
         Err(InventoryRefusal::Taken(vec![0, 8])),
-        "offered once"
+        "the cells are offered to one visitor only"
     );
     let limited = store.offer(basket("c", ANA, &[1]), 1).await;
     assert_eq!(limited, Err(InventoryRefusal::Limit { have: 1, limit: 1 }));
@@ -154,7 +154,7 @@ async fn cells_of_a_lapsed_or_released_offer_are_kept_again(store: Store) {
     assert!(offered(&store, "c", ANA, &[0, 1]).await.is_ok());
 }
 
-async fn kept_cells_that_are_let_go_become_free(store: Store) {
+async fn free_kept_cells_frees_kept_cells_and_no_offered_cells(store: Store) {
     with_kept(&store, &[0, 1]).await;
     let offer = offered(&store, "a", ANA, &[1]).await.expect("kept");
     let all = cells(&[0, 1, 2]);
@@ -182,7 +182,7 @@ async fn kept_cells_become_free_when_nobody_waits_any_more(store: Store) {
     assert_eq!(picture(&store).await, before);
 }
 
-async fn kept_cells_become_free_if_keeping_is_not_repeated_in_time(store: Store) {
+async fn kept_cells_become_free_if_keep_freed_is_not_repeated_in_time(store: Store) {
     with_kept(&store, &[0]).await;
     assert!(store.sweep(WAITED_MS - 1, 100).await.lapsed.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
@@ -278,7 +278,7 @@ async fn only_the_freed_legs_of_a_seat_are_kept(store: Store) {
     opened(&store).await;
     assert!(kept(&store).await.is_empty());
     // The first leg of seat 0 lapses, and the second leg of seat 1 is given back. Somebody still
-    // has the other leg of each.
+    // holds the second leg of seat 0, and the first leg of seat 1 was never taken.
     let lapsing = on_leg("lapses", ANA, 0, 0);
     let stays = Hold {
         lock_until_ms: WAITED_MS,
@@ -324,7 +324,7 @@ async fn an_offer_takes_a_seat_with_one_kept_leg_and_one_free_leg(store: Store) 
     assert_eq!(kept(&store).await, cells(&[0]));
 }
 
-async fn legs_that_an_exchange_and_a_refund_free_are_kept(store: Store) {
+async fn the_freed_legs_of_an_exchange_and_of_a_refund_are_kept(store: Store) {
     opened(&store).await;
     assert!(kept(&store).await.is_empty());
     let over = |leg: u16, mut row: crate::store::SeatOutboxRow| {

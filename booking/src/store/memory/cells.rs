@@ -20,7 +20,8 @@ pub(super) struct ShowCells {
     pub(super) picture: CellPicture,
     pub(super) edition: u64,
     plan_version: u32,
-    /// The hold that has the lock on a cell. Only held cells have a lock, but not those in `kept`.
+    /// The hold that has the lock on a cell. Every held cell has a lock, except the cells in
+    /// `kept`.
     locks: HashMap<u32, HoldId>,
     /// The moment until which freed cells are kept for the waitlist. The cells in `kept` are held,
     /// and have no lock.
@@ -76,7 +77,7 @@ impl ShowCells {
 
     pub(super) fn offer(&mut self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         let offered = self.take_from(hold, limit, Self::is_free_or_kept)?;
-        // An offer ends so soon that its owner need not be warned before the end.
+        // An offer lasts so short a time that its owner is not warned before the end.
         self.table.call_off(&offered);
         Ok(offered)
     }
@@ -269,8 +270,8 @@ impl ShowCells {
         self.picture.set_cells(freed, CellState::Free);
     }
 
-    /// Gives up cells that no hold has any more: they are kept while somebody waits, and are free
-    /// otherwise.
+    /// Keeps cells that no hold has any more for the waitlist, if somebody waits. Otherwise frees
+    /// them.
     fn keep_or_free(&mut self, cells: Vec<u32>) {
         if self.kept_until_ms.is_some() {
             self.kept.extend(&cells);
@@ -352,7 +353,8 @@ impl ShowCells {
             .set_cells(cells.iter().copied(), CellState::Held);
     }
 
-    /// Gives up those of the cells that still have this hold's lock.
+    /// Removes this hold's lock from those of the cells that still have it, and keeps or frees
+    /// these cells.
     fn unlock(&mut self, cells: &[u32], id: &HoldId) {
         let own: Vec<u32> = cells
             .iter()

@@ -20,7 +20,8 @@ use super::{
 };
 use cells::ShowCells;
 
-/// The number of signals kept for a slow reader; a socket that missed one reads its hold again.
+/// The number of signals that are kept for a slow reader. A socket that missed a signal reads its
+/// hold again.
 const SIGNALS_MAX: usize = 4_096;
 
 /// The in-process inventory store.

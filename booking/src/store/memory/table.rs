@@ -12,7 +12,7 @@ use crate::store::{CallId, HoldSignal, InventoryRefusal, SecuredHold, ShowHoldFi
 /// A basket's owner is warned this long before the deadline, in milliseconds.
 const SHORT_MS: i64 = 60_000;
 
-/// The number of released holds that are remembered.
+/// The most released holds that are remembered.
 const RELEASED_MAX: usize = 1_024;
 
 /// One change of a basket: the seats to take and the seats to give back.
@@ -120,7 +120,7 @@ impl HoldTable {
         last.is_some_and(|(added, removed)| added == add && removed == remove)
     }
 
-    /// Gives a hold other seats and remembers the change; the deadline stays.
+    /// Gives a hold other seats and remembers the change. The deadline does not move.
     pub(super) fn change(
         &mut self,
         id: &HoldId,
@@ -209,7 +209,7 @@ impl HoldTable {
         *self.bought.entry(visitor).or_default() += seat_count(items);
     }
 
-    /// Subtracts bought seats that a visitor gave back.
+    /// Subtracts bought seats that the visitor no longer has.
     pub(super) fn note_given_back(&mut self, visitor: Holder, items: &[HeldSeat]) {
         if let Some(bought) = self.bought.get_mut(&visitor) {
             *bought = bought.saturating_sub(seat_count(items));
@@ -247,7 +247,7 @@ impl HoldTable {
         ordered.map(secured).collect()
     }
 
-    /// Counts the holds, and those baskets that end by `until_ms`.
+    /// Counts all holds, and the baskets whose lock ends by `until_ms`.
     pub(super) fn baskets(&self, until_ms: i64) -> ShowHoldFigures {
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
         let mut baskets = ShowHoldFigures {

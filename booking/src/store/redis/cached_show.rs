@@ -27,8 +27,7 @@ pub(super) struct CachedShow {
     pub(super) picture: CellPicture,
     pub(super) edition: u64,
     plan_version: u32,
-    /// The number below the picture's counter: it counts the entries of the feed that change no
-    /// cell.
+    /// The sub-counter. It counts the entries of the feed since the last change of a cell.
     sub: u64,
     holds: HashMap<HoldIdTail, CachedHold>,
     deadlines: BTreeSet<(i64, HoldIdTail)>,
@@ -126,12 +125,12 @@ impl CachedShow {
         }
     }
 
-    /// Returns the point from which the feed is read on: the counter, and the number below it.
+    /// Returns the point of the feed up to which this picture was read: counter and sub-counter.
     pub(super) fn position(&self) -> (u64, u64) {
         (self.picture.counter(), self.sub)
     }
 
-    /// Applies one entry of the feed; returns its signal, if the entry has one for a socket.
+    /// Applies one entry of the feed. Returns the signal to the hold's owner, if the entry has one.
     pub(super) fn apply_entry(
         &mut self,
         show: &ShowId,
@@ -142,7 +141,7 @@ impl CachedShow {
         if (counter, sub) != (here.0, here.1 + 1) && (counter, sub) != (here.0 + 1, 0) {
             return Ok(Err(FeedSequenceGap));
         }
-        // An entry has one field: its name, and the change.
+        // Item 1 of an entry is its only field: first the field's name, then the change.
         let change = packing::read_change(entry.item_at(1)?.item_at(1)?.as_bytes()?)?;
         if counter > here.0 {
             self.picture
@@ -246,7 +245,7 @@ impl CachedShow {
     }
 }
 
-/// Reads a point of the feed: the version's counter, and the number below it.
+/// Reads a point of the feed: counter and sub-counter.
 pub(super) fn position(reply: &RedisReply) -> Result<(u64, u64), RedisCallError> {
     let numbers = reply.as_text()?.split_once('-');
     numbers

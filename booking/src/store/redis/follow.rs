@@ -49,8 +49,8 @@ impl InventoryStoreState {
     }
 
     /// Reads the feed up to its end. Only one reading runs at a time, and other callers wait. A
-    /// waiting caller uses the result of another caller's reading if that reading began after its
-    /// own call.
+    /// waiting caller uses the result of another caller's reading if the reading began after the
+    /// waiting caller's call.
     pub(super) async fn catch_up(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let came = Instant::now();
         let _one_at_a_time = followed.catching.lock().await;

@@ -36,12 +36,12 @@ impl ShowCloseReason {
     }
 }
 
-/// A point of a show's feed: the life, the counter, and the number below it.
+/// A point of a show's feed: life, counter and sub-counter.
 pub(super) type FeedPoint = (u64, u64, u64);
 
 pub(super) struct FollowedShow {
     pub(super) show: ShowId,
-    /// Held during a catch-up.
+    /// Locked during a catch-up.
     pub(super) catching: tokio::sync::Mutex<()>,
     state: Mutex<FollowedShowState>,
     /// Whether the next sweep asks Redis in any case. This is set after a hold became a basket

@@ -32,7 +32,7 @@ fn own_hold(hold: &HoldId, visitor: Holder, purposes: &[HoldPurpose]) -> OwnHold
     }
 }
 
-/// Builds the arguments of a hold to be made.
+/// Builds the arguments that describe a hold to be made.
 fn wanted_hold(hold: &Hold, limit: u32) -> NewHoldArguments {
     NewHoldArguments {
         id: keys::hold_tail(&hold.id),
@@ -50,7 +50,7 @@ fn wanted_hold(hold: &Hold, limit: u32) -> NewHoldArguments {
     }
 }
 
-/// Reads the hold that a script answered with.
+/// Reads the hold in a script's answer.
 fn answered_hold(id: &HoldId, reply: &RedisReply, limit: u32) -> Result<Hold, InventoryRefusal> {
     check_reply(reply, limit)?;
     let hold = reply

@@ -3,10 +3,10 @@
 //!
 //! Every transition makes three checks, because Redis may lose data or go back to older data. All
 //! keys of a show except its meta hash belong to a **life** (incarnation), and a transition in an
-//! old life is refused. Redis names the **history of its data**, and a life stores this name when
-//! it begins. A restarted server and a promoted replica have another history, so they refuse the
-//! transition. The **clock** of Redis is compared with the caller's clock. If a check fails, the
-//! show is closed and opened again from the ledger.
+//! old life is refused. Redis has an id for the **history of its data** (`master_replid`), and a
+//! life stores this id when it begins. A restarted server and a promoted replica have another
+//! history, so they refuse the transition. The **clock** of Redis is compared with the caller's
+//! clock. If a check fails, the show is closed and opened again from the ledger.
 
 mod act;
 mod cached_show;
@@ -35,7 +35,8 @@ use super::HoldSignal;
 use cached_show::CachedShow;
 use followed::FollowedShow;
 
-/// The number of signals kept for a slow reader; a socket that missed one reads its hold again.
+/// The number of signals that are kept for a slow reader. A socket that missed a signal reads its
+/// hold again.
 const SIGNALS_MAX: usize = 4_096;
 /// The greatest age of a picture that answers a question from memory.
 const REFRESH: Duration = Duration::from_millis(100);
@@ -43,7 +44,7 @@ const REFRESH: Duration = Duration::from_millis(100);
 const IDLE: Duration = Duration::from_secs(10);
 /// How long a caller that only reads waits for a newer picture, if there is an older one.
 const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
-/// The greatest age of a picture that may refuse cells.
+/// The greatest age of a picture from which a hold is refused without asking Redis.
 const SHIELD: Duration = Duration::from_secs(1);
 
 /// How the store keeps time, and how long it trusts its memory.
@@ -57,8 +58,8 @@ pub struct RedisStoreOptions {
     /// Added to the time by Redis's clock: 0, except in tests. A hold ends only when its deadline
     /// has passed by both clocks. So with a large value, the ledger's clock alone decides.
     pub assumed_ahead_ms: i64,
-    /// While the known picture is younger than this, a hold of cells that are taken in it is
-    /// refused without asking Redis: 1 s.
+    /// While the known picture is younger than this, a hold is refused without asking Redis if its
+    /// cells are taken in the picture: 1 s.
     pub shield: Duration,
     /// A show that was not used here for this long comes to rest: 10 s. The feed of a show at rest
     /// is read only every 2 s, and only if the show has holds.
@@ -119,7 +120,7 @@ impl RedisStore {
     /// a caller names.
     ///
     /// # Errors
-    /// Where the data set belongs to another ledger, or Redis does not answer.
+    /// Fails if the data set belongs to another ledger, or if Redis does not answer.
     pub async fn open(
         redis: Redis,
         ledger_id: &str,
@@ -145,8 +146,8 @@ impl RedisStore {
     }
 }
 
-/// Returns the id of the ledger to which the data set belongs. A data set without a ledger is
-/// claimed for this ledger.
+/// Returns the id of the ledger to which the data set belongs. If the data set has no ledger id
+/// yet, first writes the id of this ledger.
 async fn belongs_to(redis: &Redis, ledger_id: &str) -> Result<String, RedisCallError> {
     let set = RedisCommand::new("SET").arg(keys::LEDGER).arg(ledger_id);
     redis.ask(&set.arg("NX")).await?;
@@ -189,8 +190,8 @@ impl InventoryStoreState {
         shows.remove(show);
     }
 
-    /// Checks whether another installation has claimed the data set. If the data set was emptied,
-    /// claims it for this ledger.
+    /// Checks whether the data set now belongs to another ledger. If the data set was emptied,
+    /// writes this ledger's id into it.
     async fn check_ledger(&self) {
         if let Ok(stored) = belongs_to(&self.redis, &self.ledger_id).await {
             let foreign = stored != self.ledger_id;
@@ -208,7 +209,7 @@ impl InventoryStoreState {
     async fn read_show<T>(&self, show: &ShowId, look: impl FnOnce(&CachedShow) -> T) -> Option<T> {
         let followed = self.looked_at(show);
         // If Redis does not answer or the show is being opened again, the last picture is read. So
-        // a caller does not wait long if there is a picture.
+        // if there is a picture, the caller waits only for a short time.
         let at_most = match followed.state().known {
             Some(_) => LOOKED_FOR_MAX,
             None => Duration::MAX,

@@ -81,7 +81,7 @@ pub(super) fn read_change(bytes: &[u8]) -> Result<FeedChange<'_>, RedisCallError
     })
 }
 
-/// Reads the summary of a hold: state, lock deadline, deadline as shown, and number of cells.
+/// Reads the summary of a hold: state, lock deadline, the visitor's deadline, and number of cells.
 pub(super) fn read_short(bytes: &[u8]) -> Result<PackedHoldSummary<'_>, RedisCallError> {
     let wrong = || RedisCallError::Wrong("a hold in short is not what it must be".into());
     let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;

@@ -188,7 +188,7 @@ redis_scripts! {
     /// Reads the feed after a point.
     pub struct ReadShowFeedScript = read_show_feed [enter] {
         counter: u64,
-        /// The number below the counter.
+        /// The sub-counter.
         sub: u64,
         entries_max: u64,
     }
@@ -241,7 +241,7 @@ redis_scripts! {
     /// Closes a show whose data were set back.
     pub struct CloseRegressedScript = close_regressed [] {
         counter: u64,
-        /// The number below the counter.
+        /// The sub-counter.
         sub: u64,
     }
 

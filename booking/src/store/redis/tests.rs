@@ -1,5 +1,5 @@
-//! The store's contract on real servers. And cases that need real servers: several processes on one
-//! show, lost data, older data, another server's data, and clocks that jump.
+//! Runs the store's contract on real servers, and cases that need real servers: several processes
+//! on one show, lost data, older data, another server's data, and clocks that jump.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -101,8 +101,8 @@ fn redis_and_a_simple_model_never_disagree() {
                 .flush_all()
                 .await
                 .expect("the server belongs to this test");
-            // From its memory, the store may refuse a hold for another reason than the model, and
-            // both reasons are right. So the shield is off.
+            // The shield refuses a hold from memory, and may give another reason than the model
+            // does, although both reasons are right. So the shield is off.
             let shield = Duration::ZERO;
             let options = RedisStoreOptions {
                 shield,
@@ -566,7 +566,7 @@ async fn without_redis_seats_can_be_seen_but_not_held() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_show_is_written_anew_in_less_than_five_seconds() {
+async fn a_large_show_is_opened_in_less_than_five_seconds() {
     if servers::must_skip("fifty thousand seats") {
         return;
     }

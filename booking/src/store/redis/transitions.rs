@@ -1,4 +1,4 @@
-//! Implements the seam, [`InventoryStore`], for Redis. `holding` has the transitions of one hold.
+//! Implements [`InventoryStore`] for Redis. `holding` has the transitions of one hold.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

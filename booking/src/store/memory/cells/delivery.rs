@@ -7,7 +7,8 @@ use super::ShowCells;
 use crate::store::{SeatOutboxAction, SeatOutboxRow};
 
 impl ShowCells {
-    /// Carries out new rows up to a gap; returns the number of the newest row carried out.
+    /// Carries out new rows up to a gap. Returns the number of the newest row that was ever carried
+    /// out.
     pub(in crate::store::memory) fn deliver(&mut self, rows: &[SeatOutboxRow]) -> u64 {
         for row in rows {
             if row.seq == self.cursor + 1 {
@@ -46,8 +47,8 @@ impl ShowCells {
                         None => self.picture.state(*cell) == CellState::Sold,
                     })
                     .collect();
-                // If the hold lapsed before its order expired, its seats were never bought. Only
-                // sold cells were.
+                // Only sold cells were bought. If the hold lapsed before its order expired, no cell
+                // was sold, and the count of bought seats stays.
                 let was_sold = freed
                     .iter()
                     .any(|cell| self.picture.state(*cell) == CellState::Sold);

@@ -1,5 +1,5 @@
 -- Carries out rows of the seat outbox in order, each once, up to a gap. Answers with the number of
--- the newest row that was carried out.
+-- the newest row that was ever carried out.
 local cursor = tonumber(meta[8])
 
 local function sell(id, visitor, items, own, changed)
@@ -33,7 +33,8 @@ local function free(id, visitor, items, own, changed)
       if sold or call('GETBIT', P .. 'held', cell) == 1 then freed[#freed + 1] = cell end
     end
   end
-  -- If the hold lapsed before its order expired, its seats were never bought. Only sold cells were.
+  -- Only sold cells were bought. If the hold lapsed before its order expired, no cell was sold, and
+  -- the count of bought seats stays.
   if not own and was_sold then count('bought', visitor, -#items / 16) end
   give_back(freed, changed)
 end

@@ -8,9 +8,9 @@ local function is_waited()
   return until_ms and tonumber(until_ms) > now and until_ms
 end
 
--- Gives up cells that no hold has any more: they are kept while somebody waits, and are free
--- otherwise. A held cell that is then kept is still held in the view, so only sold cells change
--- there.
+-- Keeps cells that no hold has any more for the waitlist, if somebody waits. Otherwise frees them.
+-- In the view, a kept cell is held. So a cell that was held until now does not change there, and
+-- only sold cells do.
 local function give_back(cells, changed)
   local until_ms = #cells > 0 and is_waited()
   if not until_ms then return mark(cells, 0, changed) end

@@ -1,5 +1,6 @@
--- Returns a lock's time to live, in milliseconds. It ends 10 s after the deadline (at most 40 days
--- from now), as a safety net: normally a sweep frees the cells on time.
+-- Returns a lock's time to live, in milliseconds. The lock expires 10 s after the deadline, but at
+-- the latest about 40 days from now. This is a safety net: normally a sweep frees the cells on
+-- time.
 local function net_ms(until_ms)
   return string.format('%d', math.max(1, math.min(tonumber(until_ms) - now, 3456000000)) + 10000)
 end

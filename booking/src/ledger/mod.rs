@@ -217,8 +217,7 @@ pub trait OrderLedger: Send + Sync {
     ) -> Result<Vec<(u64, Holder)>, LedgerError>;
 }
 
-/// Payments: the providers' events that are to be settled, and the calls to providers that are
-/// owed.
+/// Payments: the providers' events that are to be settled, and the owed calls to providers.
 #[async_trait]
 pub trait PaymentLedger: Send + Sync {
     /// Returns a payment.
@@ -433,9 +432,9 @@ pub trait ExchangeLedger: Send + Sync {
 /// The reads and the repairs of the reconciler.
 #[async_trait]
 pub trait AuditLedger: Send + Sync {
-    /// Returns orders that wait for something and orders with a failed refund. Also returns orders
-    /// with a payment changed since `since_ms` whose state does not fit their money or their
-    /// tickets. `batch_max` limits each of these kinds.
+    /// Returns orders that wait for payment, consent or their capture, and orders with a failed
+    /// refund. Also returns orders whose payment changed since `since_ms` and whose state does not
+    /// fit the payment or the tickets. `batch_max` limits each of these kinds.
     async fn order_facts(
         &self,
         since_ms: i64,

@@ -258,8 +258,8 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
     })
 }
 
-/// How long after its last change the state of an unpaid payment is still read from the provider,
-/// in milliseconds.
+/// How long after its last change the state of a created or declined payment is still read from the
+/// provider, in milliseconds.
 pub(super) const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
 
 /// Returns those of `holds` that no undecided search for seats may use. `searches` are the orders

@@ -20,7 +20,7 @@ const ASKED_MAX: usize = 100;
 
 /// Held cells whose holds run out within this time are reported to the line, in milliseconds.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
-/// About how long a called visitor needs to claim the turn and choose seats, in milliseconds.
+/// About how long a called visitor needs to claim a pass and choose seats, in milliseconds.
 const SOON_MS: i64 = 10 * 1_000;
 
 /// The seat figures of one or more shows.

@@ -1,5 +1,5 @@
-//! Counts a train's seats for the line; pure. Each seat counts once, in the best state that it can
-//! still have.
+//! Counts a train's seats for the line, without reading store or ledger. Each seat counts once: as
+//! free if possible, or else as held, sold or gone, in this order.
 
 use fairgate_model::grid::CellState;
 use fairgate_model::grid::picture::CellCounts;

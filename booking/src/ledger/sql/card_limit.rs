@@ -1,4 +1,4 @@
-//! Checks how many seats of a show one card may buy.
+//! Checks that one card buys no more seats of a show than the show allows.
 
 use fairgate_databases::{NamedLock, SqlTransaction};
 use fairgate_model::orders::Order;

@@ -348,7 +348,8 @@ pub(super) async fn put_plan(
     Ok(version)
 }
 
-/// Waits until no other transaction is changing the catalogue.
+/// Waits until no other transaction is changing the catalogue, and keeps other changes out until
+/// this transaction ends.
 pub(super) async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
     let sql = "SELECT version FROM catalogue_version FOR UPDATE";
     tx.query_one(sql, &[]).await?;

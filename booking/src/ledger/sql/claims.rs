@@ -288,8 +288,8 @@ impl<'a> NewOrderValues<'a> {
     }
 }
 
-/// Claims cells; `UNIQUE (show, seat, leg)` decides. If some cells are taken, the error names all
-/// of them, and the rollback frees the others.
+/// Claims cells. `UNIQUE (show, seat, leg)` decides which order gets a cell. If some cells are
+/// taken, the error names all of them, and the rollback frees the others.
 pub(super) async fn insert_claims(
     tx: &SqlTransaction,
     order: &Order,

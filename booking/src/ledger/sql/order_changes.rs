@@ -1,5 +1,5 @@
-//! Applies events to an order: writes the order's next step, and the call to the provider that is
-//! then owed.
+//! Applies events to an order: writes the order's next step, and which call to the provider is then
+//! owed.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -92,8 +92,8 @@ pub(super) async fn kept_seats(tx: &SqlTransaction, order: &Order) -> Result<Rep
     Ok(late.unwrap_or_else(|| own_seats(order)))
 }
 
-/// Writes the call to the provider that is owed, as one compare-and-set of the payment. A capture
-/// is owed only if nothing was owed before. A void or a refund replaces a capture, and no later
+/// Writes which call to the provider is owed, as one compare-and-set of the payment. A capture is
+/// owed only if nothing was owed before. A void or a refund replaces a capture, and no later
 /// capture replaces a void or a refund.
 pub(super) async fn record_owed_effect(
     tx: &SqlTransaction,

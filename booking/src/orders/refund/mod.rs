@@ -1,3 +1,4 @@
-//! Giving tickets back: the calls of buyers, and the worker that refunds cancelled shows.
+//! The worker that refunds cancelled shows. A buyer's own refund is a single call to the ledger,
+//! which `http/refunds` makes.
 
 pub mod mass;

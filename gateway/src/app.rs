@@ -58,7 +58,7 @@ impl GatewayApp {
     /// Builds all parts. `open_core` opens booking from the shared parts.
     ///
     /// # Errors
-    /// Fails if a part cannot be opened. Tasks that were started by then end.
+    /// Fails if a part cannot be opened. Then the tasks that were already started end.
     pub async fn build<F>(
         config: &GatewayConfig,
         open_core: impl FnOnce(BookingDependencies) -> F,
@@ -116,7 +116,7 @@ impl GatewayApp {
     /// Returns the address that this gateway listens on.
     ///
     /// # Errors
-    /// Fails if the system does not say.
+    /// Fails if the system does not report the address.
     pub fn address(&self) -> std::io::Result<std::net::SocketAddr> {
         self.listener.local_addr()
     }
@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn while_sockets_drain_readyz_answers_new_connections_that_the_process_is_draining() {
+    async fn while_sockets_drain_readyz_tells_new_connections_that_the_process_is_draining() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let flags = [
             ("listen", "127.0.0.1:0".to_owned()),

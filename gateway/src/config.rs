@@ -92,7 +92,7 @@ const KNOBS: &[&str] = &[
 ];
 
 impl GatewayConfig {
-    /// Resolves all settings.
+    /// Reads and checks all settings.
     ///
     /// # Errors
     /// Returns every bad value at once.
@@ -150,7 +150,7 @@ impl GatewayConfig {
         reader.finish(config)
     }
 
-    /// Notes values that do not work together.
+    /// Reports values that do not work together.
     fn check_together(&self, reader: &mut SettingReader) {
         let names: BTreeSet<&str> = self.api_keys.iter().map(|key| key.name.as_str()).collect();
         let secrets: BTreeSet<&str> = self.api_keys.iter().map(|key| key.key.0.as_str()).collect();

@@ -135,8 +135,8 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
         .get_or_insert_with(|| SecretSetting(format!("demo-{:032x}", rand::rng().random::<u128>())))
         .clone();
     let app = GatewayApp::build(&config, upstream::open).await?;
-    // The data folder of an earlier demo already has an on-sale. That on-sale continues and is not
-    // drawn again.
+    // If the data folder is that of an earlier demo, it already has an on-sale. That on-sale
+    // continues, and its line is not drawn again.
     let goes_on = app.has_room(demo::ROOM);
     if !goes_on {
         let steps = onsale::plan_calls(&demo::onsale(Clock::system().now_ms()), Path::new("."))

@@ -32,8 +32,8 @@ pub enum OnsaleTarget {
 /// The longest answer (bytes) that is read.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
-/// Reads an on-sale file into calls: first venues, then shows, then rooms. Plans are read relative
-/// to `folder`.
+/// Reads an on-sale file into calls: first venues, then shows, then rooms. The paths of seating
+/// plans are relative to `folder`.
 ///
 /// # Errors
 /// Returns every fault of the file, one a line.
@@ -152,7 +152,8 @@ fn to_json(value: &toml::Value) -> Value {
 ///
 /// # Errors
 /// Fails at the first call that is refused or gets no answer. The error has the faults in the
-/// refusal, and lists the calls made before it and those not tried. All calls can be made again.
+/// refusal, and lists the calls made before it and those not tried. All calls can safely be made
+/// again.
 pub async fn apply(
     steps: &[OnsaleFileCall],
     target: &OnsaleTarget,

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_network_is_a_64_and_untrusted_forwarded_addresses_are_ignored() {
+    fn an_ipv6_network_is_a_slash_64_and_untrusted_forwarded_addresses_are_ignored() {
         let peer = "[2001:db8:1:2:3::4]:5".parse().expect("an address");
         let other = "[2001:db8:1:2:ffff::9]:5".parse().expect("an address");
         let none = WebRequestPolicy::new(WebSettings::default());

@@ -51,9 +51,10 @@ impl From<tokio_postgres::Error> for LedgerError {
     }
 }
 
-/// Returns whether the same statement may well succeed a moment later. This is so where the
-/// transaction was rolled back in favour of another one, where it waited or ran for too long, where
-/// there were too many connections or no room, and where the server stops or starts.
+/// Returns whether the same statement will probably succeed a little later. This is so if the
+/// transaction was rolled back in favour of another one, if it waited or ran for too long, if the
+/// server had too many connections or too little memory or free space, or if the server stops or
+/// starts.
 fn is_of_the_moment(code: &SqlState) -> bool {
     let class = code.code().get(..2).unwrap_or_default();
     matches!(class, "08" | "40" | "53" | "55" | "57" | "58")
@@ -68,7 +69,7 @@ pub(crate) fn gave_way(error: &tokio_postgres::Error) -> bool {
     )
 }
 
-/// Returns whether the connection is gone, so that it can no longer tell what became of a
+/// Returns whether the connection is gone, so that it can no longer report what became of a
 /// transaction.
 pub(crate) fn cut_off(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_none_or(|said| {

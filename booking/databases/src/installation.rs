@@ -43,8 +43,9 @@ impl Installation {
     /// Runs one transaction with the values `given`, and returns once the transaction is durable or
     /// was rolled back whole. The transaction runs to its end even if the caller goes away.
     ///
-    /// On PostgreSQL the transaction is run again from its beginning if it gave way to another one
-    /// or lost its connection before the commit. Each time it reads and decides anew.
+    /// On PostgreSQL the transaction is run again from its beginning if the server rolled it back
+    /// in favour of another one, or if its connection broke and nothing was committed. Each time it
+    /// reads and decides anew.
     ///
     /// # Errors
     /// Returns the transaction's own error, or [`LedgerError`]. With [`LedgerError::Unknown`] the

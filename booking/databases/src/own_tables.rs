@@ -36,8 +36,8 @@ CREATE TABLE leases (
 );
 ";
 
-/// A table with one random value for one life of the server's memory. A crash and a promotion empty
-/// the table. An orderly restart does not.
+/// A table with one random value, which identifies one life of the server. The table is unlogged,
+/// so a crash of the server or the promotion of a replica empties it. An orderly restart does not.
 const LIFE_TABLE: &str = "CREATE UNLOGGED TABLE server_life (
     one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one),
     life TEXT NOT NULL DEFAULT gen_random_uuid()::text

@@ -1,5 +1,5 @@
-//! Stores the last answer to the question whether the database takes writes. All callers within
-//! half a second share one answer, so that the question costs the database almost nothing.
+//! Caches the answer to the question whether the database takes writes. All callers within half a
+//! second share one answer, so that the check costs the database almost nothing.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 
 use crate::LedgerError;
 
-/// How long an answer counts. A caller who asks again sooner gets the last answer.
+/// How long an answer is cached. A caller who asks again sooner gets the same answer.
 const COUNTS_FOR: Duration = Duration::from_millis(500);
 
 /// The last answer, and the lock that lets only one caller ask the database at a time.

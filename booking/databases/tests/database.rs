@@ -82,7 +82,7 @@ async fn a_database_of_a_newer_version_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_transaction_leaves_nothing_and_a_dropped_caller_cancels_nothing() {
+async fn a_failed_transaction_writes_nothing_and_a_dropped_caller_does_not_cancel_its_write() {
     if must_skip("PostgreSQL") {
         return;
     }
@@ -250,7 +250,7 @@ async fn answers_agree_with_what_is_stored_while_connections_are_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_answer_is_lost_is_read_back() {
+async fn after_a_commit_whose_answer_or_question_was_lost_the_outcome_is_found_out() {
     if must_skip("PostgreSQL") {
         return;
     }

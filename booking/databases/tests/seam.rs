@@ -1,4 +1,4 @@
-//! Tests the seam: a transaction that is written once has the same outcome in both databases.
+//! Tests that a transaction that is written once has the same outcome in both databases.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -115,7 +115,7 @@ async fn values_are_read_as_they_were_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_of_bytes_are_found_again() {
+async fn rows_are_found_by_a_list_of_byte_values() {
     for (installation, _kept) in databases().await {
         let found = installation.write((), |tx, ()| {
             Box::pin(async move {
@@ -252,7 +252,7 @@ async fn a_snapshot_sees_one_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_installation_keeps_its_id_and_first_values_and_leases_to_one_owner() {
+async fn an_installation_keeps_its_id_and_first_values_and_gives_a_lease_to_one_owner() {
     for (installation, _kept) in databases().await {
         let id = installation.ledger_id().await.expect("readable");
         assert_eq!(installation.ledger_id().await.expect("readable"), id);
@@ -269,7 +269,11 @@ async fn an_installation_keeps_its_id_and_first_values_and_leases_to_one_owner()
                 .release_lease("a lease", owner)
                 .await
                 .expect("written");
-            assert_eq!(lease("two").await.expect("written"), is_over, "of {owner}");
+            assert_eq!(
+                lease("two").await.expect("written"),
+                is_over,
+                "after the release by {owner}"
+            );
         }
         installation
             .check_writable()

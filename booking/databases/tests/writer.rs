@@ -171,7 +171,7 @@ impl Drop for SmallDisk {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_is_reported_before_a_write_fails_and_until_there_is_room_again() {
+async fn a_full_disk_is_reported_before_a_write_fails_and_until_space_is_free_again() {
     let Some(disk) = SmallDisk::mount("12m") else {
         eprintln!("SKIPPED: a full disk (this machine does not let this test mount one)");
         return;
@@ -179,7 +179,10 @@ async fn a_full_disk_is_reported_before_a_write_fails_and_until_there_is_room_ag
     let writer =
         SqliteDatabase::open(&disk.folder.path().join("ledger.db")).expect("a fresh file opens");
     let installation = Installation::File(writer);
-    installation.check_writable().await.expect("there is room");
+    installation
+        .check_writable()
+        .await
+        .expect("there is free space");
     let filler = disk.folder.path().join("filler");
     // This write fails when the disk is full, as intended.
     let _ = std::fs::write(&filler, vec![1; 12 << 20]);
@@ -192,7 +195,8 @@ async fn a_full_disk_is_reported_before_a_write_fails_and_until_there_is_room_ag
     found(&installation, Result::is_ok).await;
 }
 
-/// Asks until the finding is the wanted one, and returns it as text.
+/// Checks whether the file takes writes until the result is the wanted one. Returns the result as
+/// text.
 async fn found(
     installation: &Installation,
     wanted: fn(&Result<(), LedgerError>) -> bool,

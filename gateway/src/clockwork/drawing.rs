@@ -60,7 +60,8 @@ pub async fn advance(
     Ok(true)
 }
 
-/// Notes until when the draw waits. If this has changed, sends it to the room's sockets.
+/// Stores the time until which the draw waits. If this time has changed, sends it to the room's
+/// sockets.
 fn tell_wait(rooms: &RoomRegistry, hub: &RoomSocketHub, room: &Room, until: Option<i64>) {
     if !room.draw_waits(until) {
         return;

@@ -117,8 +117,9 @@ async fn one_beat(
         }
     }
     reported?;
-    // A beat that comes a moment early still releases. The next beat would come more than a second
-    // after the last release, and a tick counts at most one second.
+    // A beat that comes a moment early still releases. Otherwise the next release would come more
+    // than a second after the last one, and time would be lost, because a tick counts at most one
+    // second.
     let due = Instant::now() + BEAT / 2 >= beats.release;
     if due || nudged {
         let pulse = if due {
@@ -129,7 +130,7 @@ async fn one_beat(
         release::run_tick(rooms, room, pulse, due, now).await?;
         if due {
             // The next release is due one second after the time at which this one was due, so that
-            // a late tick loses no time.
+            // a late tick loses no time. But it is not due sooner than half a second from now.
             beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
         }
     }
@@ -145,7 +146,7 @@ async fn one_beat(
 }
 
 /// Tells the store who is here, if a report is due. If the store has begun a new life, shows it the
-/// places of the visitors with open sockets again.
+/// places of the visitors with open sockets.
 async fn report(
     rooms: &RoomRegistry,
     room: &Room,
@@ -169,8 +170,8 @@ async fn report(
     told
 }
 
-/// Asks booking for its figures, and stores the orders that were ticketed since. If booking does
-/// not answer, the room continues with the last figures.
+/// Asks booking for its figures, and records the visitors whose orders were ticketed since the last
+/// call. If booking does not answer, the room continues with the last figures.
 async fn fetch_pulse(
     rooms: &RoomRegistry,
     room: &Room,

@@ -1,14 +1,15 @@
 //! Shows the places of all open sockets to a store that has begun a new life, because the store may
-//! have lost them. This runs in a task beside the room's beats, and is repeated until it succeeds.
-//! Otherwise a visitor with a silent socket would lose the place without noticing.
+//! have lost them. Without this, a visitor with a silent socket would lose the place without
+//! noticing. A task of its own shows the places, so that the room's beats do not wait, and repeats
+//! this until it succeeds.
 
 use tokio::task::JoinHandle;
 
 use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
 
-/// How many times the places are shown to a life: at once, and again with the next report. A socket
-/// may have been opening when the first list was made.
+/// How many times the places are shown to a life: at once, and again with the next report, because
+/// a socket may have been opening when the first list was made.
 const TIMES: u8 = 2;
 
 /// How many times the places of one room were shown, and to which life.
@@ -24,8 +25,9 @@ pub(super) struct ReturningPlaces {
 }
 
 impl ReturningPlaces {
-    /// Notes the life of the store that took a report. The first life has lost nothing. A later
-    /// life may have begun while this node accepted places by their signature alone.
+    /// Notes the life of the store that took a report. The first life has lost nothing, so it needs
+    /// no places. A later life must be shown the places, because it may have begun while this node
+    /// accepted places by their signature alone.
     pub(super) fn heard(&mut self, life: u64) {
         if life <= 1 {
             self.stands = Some(life);
@@ -35,11 +37,12 @@ impl ReturningPlaces {
         }
     }
 
-    /// Starts to show the places if that is due. `reported` says that the store has just taken a
+    /// Starts to show the places if that is due. `reported` is true if the store has just taken a
     /// report.
     pub(super) async fn start_if_due(&mut self, rooms: &RoomRegistry, room: &Room, reported: bool) {
         if let Some(showing) = self.showing.take_if(|showing| showing.is_finished()) {
-            // A task that panicked counts as failed, because it may not have shown all places.
+            // A task that panicked is treated as failed, because it may have shown only some of the
+            // places.
             match showing.await {
                 Ok(Ok(life)) => self.through(life),
                 Ok(Err(error)) => warn_not_brought_back(room, &error),

@@ -50,7 +50,7 @@ impl RoomChangeLease<'_> {
 }
 
 impl RoomFollower {
-    /// Waits for the sole right to change room documents, and then takes over everything that other
+    /// Waits for the sole right to change room documents, and then applies all changes that other
     /// nodes wrote.
     ///
     /// # Errors

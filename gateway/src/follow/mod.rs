@@ -1,5 +1,5 @@
-//! Follows the changes that other nodes make to rooms. This node reads the changes and takes them
-//! over. It tells booking if another room now covers a show. Only one node at a time changes room
+//! Follows the changes that other nodes make to rooms. This node reads the changes and applies
+//! them. If another room now covers a show, it tells booking. Only one node at a time changes room
 //! documents.
 
 mod changing;
@@ -54,7 +54,7 @@ impl LastLedgerRead {
         self.told = true;
     }
 
-    /// Returns the time since the last reading, if it is too long.
+    /// Returns the time since the last reading, if it is [`STALE_AFTER`] or longer.
     fn stale_for(&self) -> Option<Duration> {
         Some(self.at.elapsed()).filter(|silent| *silent >= STALE_AFTER)
     }
@@ -86,7 +86,7 @@ struct RoomFollowerState {
     changing: tokio::sync::Mutex<()>,
     last_reading: Mutex<LastLedgerRead>,
     looked_at: UnknownRoomRead,
-    /// Whether booking has not been told the newest coverage yet.
+    /// Whether the newest coverage must still be sent to booking.
     owes_coverage: AtomicBool,
 }
 
@@ -121,17 +121,18 @@ impl RoomFollower {
                 action: "room_created",
                 detail: serde_json::json!({"built_in": true}),
             };
-            // If several nodes start at once, the ledger takes the row of one node, and all use its
-            // secret.
+            // If several nodes start at once, the ledger takes the row of one node, and all nodes
+            // use the secret in that row.
             rooms.ledger().create_room(row, entry).await?;
         }
         self.catch_up().await?;
-        // The caller tells booking the coverage of all rooms at once.
+        // The caller sends booking the coverage of all rooms.
         self.owe_coverage(false);
         Ok(())
     }
 
-    /// Returns the time since this node last read the changes of other nodes, if it is too long.
+    /// Returns the time since this node last read the changes of other nodes, if it is so long that
+    /// this node's rooms may be out of date.
     #[must_use]
     pub fn unheard_for(&self) -> Option<Duration> {
         self.last_reading().stale_for()
@@ -141,7 +142,7 @@ impl RoomFollower {
         &self.inner.rooms
     }
 
-    /// Sets whether booking has not been told the newest coverage yet.
+    /// Sets whether the newest coverage must still be sent to booking.
     fn owe_coverage(&self, owes: bool) {
         self.inner.owes_coverage.store(owes, Ordering::Release);
     }

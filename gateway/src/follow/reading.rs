@@ -1,6 +1,6 @@
 //! Reads the versions of all rooms several times a second, in one short statement. Only rooms that
-//! are new or changed are read again. If another node has taken a step of a draw, the room's own
-//! loop reads it. The next reading repeats what a failed reading did not do.
+//! are new or changed are then read whole. If another node has taken a step of a draw, the room's
+//! own loop reads this step. The next reading repeats what a failed reading did not do.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::room::Room;
 /// fail or come late.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 
-/// After this many rooms without an answer a reading stops.
+/// A reading stops once the ledger has failed to answer for this many rooms.
 const SILENT_MAX: usize = 3;
 
 impl RoomFollower {
@@ -38,8 +38,8 @@ impl RoomFollower {
     /// Reads changes once. Tells booking if another room now covers a show.
     async fn sync_once(&self) -> Result<(), RoomLedgerFailure> {
         let mut unread = self.read_changes().await?;
-        // If the ledger fails to answer for one room, the reading still counts. If it fails for
-        // several, the ledger is silent.
+        // A reading in which the ledger failed to answer for only one room is still a success. If
+        // it failed for several rooms, the ledger as a whole does not answer.
         if unread.len() > 1 {
             return Err(unread.swap_remove(0));
         }
@@ -47,8 +47,8 @@ impl RoomFollower {
         if !self.owes_coverage() {
             return Ok(());
         }
-        // Booking is told under the lease, from what the ledger has then. If two nodes tell
-        // booking, the later one thus knows no less.
+        // The lease lets only one node at a time send the coverage, and each node reads the ledger
+        // first. So the node that sends it last sends the newest coverage.
         let changing = self.changing_anywhere().await?;
         let told = self.publish_coverage().await;
         changing.release_lease().await;
@@ -61,7 +61,7 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Takes over everything that other nodes wrote.
+    /// Applies all changes that other nodes wrote.
     ///
     /// # Errors
     /// Fails if the ledger did not answer, even for a single room.
@@ -73,9 +73,10 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Takes over everything that other nodes wrote, room by room. A room that cannot be read is
-    /// left as it was. The rooms after it are still taken over, until the ledger has not answered
-    /// for [`SILENT_MAX`] rooms. Returns the failures of those rooms.
+    /// Applies all changes that other nodes wrote, room by room. A room that cannot be read stays
+    /// as it was, and the rooms after it are still read, until the ledger has failed to answer for
+    /// [`SILENT_MAX`] rooms. Returns these failures to answer. A room with unreadable data is not
+    /// among them.
     async fn read_changes(&self) -> Result<Vec<RoomLedgerFailure>, RoomLedgerFailure> {
         let mut silent = Vec::new();
         for version in self.rooms().ledger().versions().await? {
@@ -132,8 +133,8 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Tells booking which room covers which shows, as the ledger has it. The caller must hold
-    /// [`RoomChangeLease`](super::RoomChangeLease).
+    /// Tells booking which room covers which shows, after reading the newest rooms from the ledger.
+    /// The caller must hold [`RoomChangeLease`](super::RoomChangeLease).
     ///
     /// # Errors
     /// Fails if the ledger or booking did not answer.

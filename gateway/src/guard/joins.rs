@@ -62,8 +62,8 @@ impl<C: Clock + Clone> JoinGuard<C> {
     /// Counts one join, or refuses it.
     ///
     /// # Errors
-    /// [`GuardRefusal::TooManyJoins`] if the network has used up its quota. Refused visitors get
-    /// spread times to come back, so that all are admitted then.
+    /// [`GuardRefusal::TooManyJoins`] if the network has used up its quota. The times at which
+    /// refused visitors should come back are spread, so that all who obey them are admitted.
     pub fn admit(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let Err(QuotaExceeded { network, wait }) = inner.networks.check(network) else {
@@ -89,7 +89,8 @@ impl<C: Clock + Clone> JoinGuard<C> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets networks whose quota is full again, and the times to come back that have passed.
+    /// Forgets the networks that have their whole quota again, and the times to come back that have
+    /// passed.
     pub fn evict(&self) {
         self.inner.networks.evict();
         let now = self.inner.since_begun(self.inner.clock.now());

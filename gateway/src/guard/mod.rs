@@ -12,7 +12,7 @@ pub use searches::{ApiKey, SearchQuotas};
 /// Why a call is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GuardRefusal {
-    /// The network has used up its joins.
+    /// The network has used up its quota of joins.
     #[error("too many people join from one network; this one may come back in {wait_s} s")]
     TooManyJoins {
         /// Whole seconds until the visitor should come back.
@@ -21,13 +21,13 @@ pub enum GuardRefusal {
     /// The partner's key is not one of those in the settings.
     #[error("the API key is not known")]
     ApiKeyUnknown,
-    /// The partner's key has used up its searches.
+    /// The partner's key has used up its quota of searches.
     #[error("the key's quota of searches is used up for {wait_s} s")]
     KeyQuotaUsed {
         /// Whole seconds until the next search is admitted.
         wait_s: u64,
     },
-    /// The network has used up its searches.
+    /// The network has used up its quota of searches.
     #[error("the network's quota of searches is used up for {wait_s} s")]
     NetworkQuotaUsed {
         /// Whole seconds until the next search is admitted.

@@ -10,8 +10,8 @@ use governor::{Quota, RateLimiter};
 
 use crate::web::ClientNetwork;
 
-/// How many networks are tracked, so that memory stays bounded. While there are as many, all
-/// networks share one quota.
+/// The most networks that are tracked, so that memory stays bounded. While this many are tracked,
+/// all networks share one quota.
 const NETWORKS_MAX: usize = 100_000;
 
 type PerNetworkLimiter<C> = RateLimiter<
@@ -61,7 +61,7 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
         })
     }
 
-    /// Forgets the networks whose quota is full again.
+    /// Forgets the networks that have their whole quota again.
     pub(super) fn evict(&self) {
         self.each.retain_recent();
         self.each.shrink_to_fit();

@@ -1,6 +1,6 @@
 //! Limits searches: `/v1/rail/…`, `/v1/cinema/…`, `GET /v1/shows`, and the pages of rail and
-//! cinema. Each network has a quota that is more than people need. A partner's programs have a
-//! quota of their own, by a key.
+//! cinema. Each network has a quota that is larger than people need. A partner's programs send a
+//! key, which has its own quota.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -127,7 +127,7 @@ impl SearchQuotas {
         })
     }
 
-    /// Forgets networks whose quota is full again.
+    /// Forgets the networks that have their whole quota again.
     pub fn evict(&self) {
         self.inner.networks.evict();
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_key_is_not_read() {
+    fn a_malformed_key_setting_is_refused() {
         for bad in [
             "",
             "agency",

@@ -1,5 +1,5 @@
-//! The layers around all routes: quotas of searches, rooms that other nodes created, errors that
-//! explain themselves, and the headers of every answer.
+//! The layers around all routes: quotas of searches, rooms that other nodes created, problems
+//! instead of bare errors, and the headers of every answer.
 
 use std::net::SocketAddr;
 

@@ -17,7 +17,7 @@ use crate::store::{
     AdmissionDecision, Claimant, Place, RecordedPassClaim as WrittenClaim, StoreFailure,
 };
 
-/// How long to wait before sending a claim again that the store did not take.
+/// The pause before a claim that the store did not take is sent again.
 const RETRY_CLAIM_AFTER: Duration = Duration::from_millis(500);
 
 /// A pass as the visitor gets it.
@@ -55,9 +55,9 @@ pub struct NotCalledYet {
     pub wait: WaitEstimate,
     /// The place's rank; `None` before the draw.
     pub rank: Option<u64>,
-    /// People between the counter and this place; `None` before the draw.
+    /// People between the release counter and this place; `None` before the draw.
     pub ahead: Option<u64>,
-    /// When to look again, in seconds.
+    /// In how many seconds to look again.
     pub refresh_s: u64,
 }
 
@@ -153,9 +153,9 @@ async fn write_claim(
     written
 }
 
-/// Tells the store that the visitor is inside. If the store does not take the claim at once, sends
-/// it again in the background until the pass expires, because the store counts one visitor too few.
-/// The visitor's answer does not wait for the background task.
+/// Tells the store that the visitor is inside. Until the store takes the claim, it counts one
+/// visitor too few. So if it does not take the claim at once, a background task sends the claim
+/// again until the pass expires. The visitor's answer does not wait for this task.
 async fn count_inside(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) {
     if report_claim_once(rooms, room, claimed).await {
         return;
@@ -210,7 +210,8 @@ async fn may_enter(
     let tick = room.last_tick();
     let has_room = tick.counts.inside < tick.inside_max || tick.at == 0;
     if rank >= tick.released && !line && has_room {
-        // In a room without a line, a visitor need not wait a second for the next tick.
+        // In a room without a line, a tick runs now, so that the visitor need not wait up to a
+        // second for the next one.
         release::run_tick(rooms, room, None, false, now).await?;
     }
     let claimant = Claimant {
@@ -231,8 +232,8 @@ async fn may_enter(
 fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {
     let view = describe(room, place, now);
     let row = room.row();
-    // Visitors who come late to their call are admitted at the pace. The place's view would give no
-    // wait, but this call has just found that the visitor must wait.
+    // A visitor who was called may still have to wait, because late visitors are admitted at the
+    // pace. The view of a called place shows no wait, so the wait is estimated here.
     let wait = match view.state {
         PlaceState::Called if !row.facts.paused => {
             WaitEstimate::at_rates(1.0, room.last_tick().rates)

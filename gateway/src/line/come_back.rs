@@ -11,7 +11,8 @@ use super::rejoin::recognise;
 use crate::room::{Room, RoomRegistry};
 use crate::upstream::door::ComeBackTimes;
 
-/// The longest time (seconds) that a visitor is told to stay away, because the wait may change.
+/// The longest time (seconds) after which a visitor is told to come back. It is limited because the
+/// wait may change.
 const BACK_MAX_S: u64 = 3600;
 /// When to look again (seconds) if the wait is not known.
 const BACK_UNKNOWN_S: u64 = 60;

@@ -111,8 +111,8 @@ impl WaitingLine {
         let holder = Holder::of_secret(&secret);
         if !self.has_place(room, holder, now).await? {
             check_phase(room, now)?;
-            // The load is checked first, so that a join refused because of it does not use up its
-            // network's share.
+            // The load is checked first, so that a join that is refused because of the load uses up
+            // nothing of its network's quota.
             self.load.admit_join()?;
             self.guard.admit(network)?;
         }

@@ -131,8 +131,8 @@ fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     refresh_s(ahead, per_s_u).min(most)
 }
 
-/// Returns the time by which a called rank is expected to claim, RFC 3339. A call whose window has
-/// passed counts as a call made now.
+/// Returns the time by which a called rank is expected to claim, RFC 3339. If the window of its
+/// call has passed, the time is counted from now.
 #[must_use]
 pub fn claim_before(room: &Room, rank: u64, now: i64) -> Option<String> {
     let claim_ms = i64::try_from(room.row().document.claim_s)

@@ -19,8 +19,8 @@ use crate::room::{Room, RoomRegistry, RoomTick};
 use crate::store::{StoreFailure, TickCarryover, TickEnd};
 use crate::upstream::BookingPulse;
 
-/// How long (ms) after another node's tick this node may make the next one. It is less than a
-/// second, because either node may be a little early or late.
+/// For this long (ms) after another node's tick, this node makes no tick. It is less than a second,
+/// because either node may be a little early or late.
 const OTHERS_SECOND_MS: u64 = 800;
 
 /// The state that a tick continues from.
@@ -40,8 +40,8 @@ impl TickStart {
         let counted_until = row.ticked_at.max(found.figures.counted_until);
         let (elapsed_ms, until) = elapsed_ms(counted_until, found.now);
         Self {
-            // If the ledger has lost moves, its counter is lower than the one that visitors were
-            // told. Called visitors stay called.
+            // If the ledger has lost moves of the counter, its counter is lower than the one that
+            // visitors were told. Visitors who were called stay called.
             told: row.released.max(room.last_tick().released),
             elapsed_ms,
             until,
@@ -104,8 +104,8 @@ pub async fn run_tick(
         && !room.row().facts.paused
         && (found.known || !settings.line);
     let input = start.pace_input(counter.release_row(), &found, &limits, selling);
-    // A room with nobody to call is not written every second. The time that its next tick counts is
-    // capped anyway.
+    // If a room has nobody to call, its row is not written every second. This loses nothing,
+    // because the time that the next tick counts is capped anyway.
     let nobody = !selling || start.told >= input.end;
     let idle = nobody && start.told == counter.release_row().released;
     // In a room without a line, a visitor is called even if another node has made the tick of this

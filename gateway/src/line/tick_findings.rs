@@ -59,7 +59,7 @@ impl TickFindings {
         }
     }
 
-    /// Notes that the ranks `from..to` are called, with `people` present visitors.
+    /// Adds the call of the ranks `from..to`, with `people` present visitors.
     pub(super) fn call_ranks(&mut self, from: u64, to: u64, people: u64) -> CalledRanks {
         let away = (from..to)
             .filter(|rank| self.line.who_at_rank(*rank) == RankPresence::Away)

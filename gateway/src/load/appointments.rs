@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-/// The longest wait that a schedule gives, unless the caller's earliest time is later. Callers may
-/// add to a wait. After the longest wait, the schedule starts again at half of this time.
+/// The longest wait that a schedule returns, unless the caller's `earliest` is longer. If the next
+/// wait would be longer, the schedule starts again at half of this time.
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
-/// The next free time to come back, counted from a moment that the owner chooses. Once this time
-/// has passed, the schedule is empty.
+/// The next free time to come back, counted from a start that the owner chooses. Once this time has
+/// passed, no refused client is expected back any more.
 #[derive(Debug, Default)]
 pub struct ReturnSchedule {
     next: Duration,

@@ -53,7 +53,7 @@ impl LoadLevel {
             .unwrap_or(Self::Holds)
     }
 
-    /// Returns the highest level whose limits, taken at `percent`, are reached.
+    /// Returns the highest level of which one limit, scaled to `percent`, is reached.
     fn called_for(measured: LoadMeasurement, percent: u64) -> Self {
         let over = |value: u64, limits: [u64; 3]| {
             limits

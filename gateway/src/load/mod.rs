@@ -21,9 +21,9 @@ pub use measure::LoadSampleWindow;
 
 use crate::ledger::RoomLedger;
 
-/// The joins a second that this process is assumed to manage at least.
+/// The smallest number of joins a second that this process is assumed to manage.
 const DRAIN_PER_S_MIN: u64 = 50;
-/// The part of the assumed joins a second that still counts a second later, in thousandths.
+/// Each second, the assumed number of joins a second falls to this many thousandths of itself.
 const DRAIN_FADE: u64 = 980;
 /// Added to the time after which a level falls, so that the level has fallen when clients return.
 const BACK_MARGIN: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ struct ProcessLoadState {
     ledger_ms: AtomicU64,
     /// The joins in the present second.
     joins: AtomicU64,
-    /// The joins a second that this process manages.
+    /// The joins a second that this process is assumed to manage.
     drain_per_s: AtomicU64,
     /// When visitors whose joins were refused come back.
     joiners: Mutex<ReturnSchedule>,
@@ -154,8 +154,8 @@ impl ProcessLoad {
 
     /// Returns the whole seconds until a visitor who is refused now should come back. By then the
     /// level can have fallen so far that nothing of this kind is shed. Refused visitors come back
-    /// one after the other, at the rate that this process manages. A random part of up to half of
-    /// the wait spreads them further.
+    /// one after the other, at the rate that this process is assumed to manage. Up to half of the
+    /// wait is added at random, to spread them further.
     fn back_in(&self, book: &Mutex<ReturnSchedule>, shed_from: LoadLevel) -> u64 {
         let steps = (self.level() as u8).saturating_sub(shed_from as u8) + 1;
         let earliest = judge::FALL_AFTER * u32::from(steps) + BACK_MARGIN;
@@ -193,8 +193,8 @@ impl ProcessLoad {
         self.inner.ledger_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// Ends a second of counting. The process manages as many joins a second as in its fastest
-    /// second; older seconds count less.
+    /// Ends a second of counting. The process is assumed to manage as many joins a second as in its
+    /// fastest second; older seconds count less.
     fn end_second(&self) {
         let joined = self.inner.joins.swap(0, Ordering::Relaxed);
         let faded = self.inner.drain_per_s.load(Ordering::Relaxed) * DRAIN_FADE / 1000;
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_visitors_are_told_times_spread_at_the_rate_that_the_process_manages() {
+    fn the_times_to_come_back_are_spread_at_the_rate_that_the_process_manages() {
         let load = at(LoadLevel::Joins);
         let waits: Vec<u64> = (0..500)
             .map(|_| retry_after_s(load.admit_join().expect_err("shed")))

@@ -40,7 +40,7 @@ use fairgate_rules::phase::RoomPhase;
 /// How many shows a page lists. Nobody reads more; a visitor who looks for a show searches.
 const LISTED_MAX: usize = 100;
 
-/// How many seats an address may ask for.
+/// The most seats that an address may ask for, if the show itself has no limit.
 const SEATS_MAX: u32 = 100;
 
 /// The parts that the pages need.

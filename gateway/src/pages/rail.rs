@@ -191,8 +191,8 @@ fn other_searches(
     starts.chain(ends).collect()
 }
 
-/// Returns the stations to choose from for a field, or `None` if its words mean one station or it
-/// is empty. The list is empty if no station is similar.
+/// Returns the stations to choose from for a field. Returns `None` if the field is empty, or its
+/// words mean one station. The list is empty if no station is similar.
 fn choices(
     field: &'static str,
     typed: &str,

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_a_unique_name_or_a_single_match_is_one_station_and_other_words_are_several() {
+    fn a_code_a_unique_name_or_a_single_match_means_one_station_and_other_words_several() {
         let north = station("BN", "Riverton North");
         let south = station("BS", "Riverton South");
         let plain_one = station("RV", "Riverton");

@@ -1,4 +1,4 @@
-//! Checks the chain of an audit.
+//! Checks the hash chain of a room's audit.
 
 use crate::ledger::AuditRow;
 

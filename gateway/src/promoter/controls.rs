@@ -24,7 +24,7 @@ pub(super) const CODES_MAX: usize = 1_000_000;
 pub(super) const CODE_BYTES_MAX: usize = 128;
 /// How many times a change is tried if other changes of the room come in between.
 const TRIES_MAX: u32 = 10;
-/// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any.
+/// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any field.
 pub(super) const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];
 
 /// The live settings of a room.
@@ -292,8 +292,8 @@ impl PromoterControls {
     /// Changes the phase by hand.
     ///
     /// # Errors
-    /// Fails if there is no such room, it is the built-in one, or it is closed and should open or
-    /// draw.
+    /// Fails if there is no such room, it is the built-in one, or it is closed and should be opened
+    /// or drawn.
     pub async fn by_hand(
         &self,
         id: &str,
@@ -311,7 +311,8 @@ impl PromoterControls {
         Err(RoomChangeRefusal::ChangedMeanwhile)
     }
 
-    /// Tries the change once. Returns whether it is made, by this call or an earlier one.
+    /// Tries the change once. Returns whether the change has been made, by this call or an earlier
+    /// one.
     async fn by_hand_once(
         &self,
         room: &Room,
@@ -369,7 +370,7 @@ impl PromoterControls {
     }
 
     /// Writes a change that was decided from `row`. Returns `None` if the room was changed since;
-    /// the room's new row is then known, and the caller decides again.
+    /// the room's new row has then been read, and the caller decides again.
     async fn write_change(
         &self,
         room: &Room,
@@ -380,7 +381,8 @@ impl PromoterControls {
     ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let before_joins = !fixed.is_empty();
         if before_joins {
-            // A store that many nodes share may have joins that are not in the ledger yet.
+            // A store that many nodes share may have joins that are not in the ledger yet. So the
+            // store is asked, too.
             let joined = RoomView::fresh(&self.rooms, room).await.joined;
             if joined > 0 || room.draw_state().row.freeze.is_some() {
                 return Err(RoomChangeRefusal::draw_fixed(fixed));
@@ -449,9 +451,9 @@ impl PromoterControls {
     }
 }
 
-/// Refuses times that would move a room back to an earlier phase, because a room has each phase
-/// once. A time that has passed may be replaced by another time that has passed, so that a file
-/// with times relative to now can be applied again.
+/// Refuses times that would move a room back to an earlier phase, because a room goes through each
+/// phase only once. A time that has passed may be replaced by another time that has passed, so that
+/// a file with times relative to now can be applied again.
 fn refuse_going_back(
     before: &RoomDocument,
     after: &RoomDocument,

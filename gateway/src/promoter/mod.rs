@@ -19,8 +19,8 @@ pub use controls::{ManualPhase, RoomChangeRefusal, RoomPatchInput};
 pub struct PromoterControls {
     /// The rooms of this node.
     pub rooms: RoomRegistry,
-    /// Takes the lease under which one node at a time changes documents, and publishes the
-    /// coverage.
+    /// Takes the lease that lets one node at a time change room documents. Also tells booking which
+    /// room covers which shows.
     pub follower: RoomFollower,
     /// Sends changes of a room to its sockets.
     pub hubs: RoomSocketHubs,

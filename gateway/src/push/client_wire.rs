@@ -38,7 +38,7 @@ pub enum WireEvent {
 pub struct ClientGone;
 
 impl ClientWire {
-    /// Makes the connection over a socket that has just opened.
+    /// Makes the connection from a socket that has just opened.
     #[must_use]
     pub fn new(socket: WebSocket) -> Self {
         Self {
@@ -141,8 +141,7 @@ impl ClientWire {
 
     /// Sends the close frame, if the client still takes it.
     pub async fn close(mut self, frame: CloseFrame) {
-        // The client may have gone or may read nothing. Then the frame is lost, and nothing else
-        // needs it.
+        // The client may have gone or may read nothing. Then the frame is lost, which does no harm.
         let _ = tokio::time::timeout(BYE_MAX, self.socket.send(Ws::Close(Some(frame)))).await;
     }
 }

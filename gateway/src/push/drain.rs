@@ -10,7 +10,7 @@ const UNREAD_MAX: usize = 64 << 10;
 const ASK_AFTER: usize = 16 << 10;
 /// After this time the client is pinged, even if nothing was sent.
 const ASK_EVERY: Duration = Duration::from_secs(25);
-/// How long a ping may be unanswered before the client counts as gone.
+/// How long a ping may be unanswered before the client is treated as gone.
 const UNREAD_FOR_MAX: Duration = Duration::from_secs(60);
 
 /// The bytes that one client was sent and has not proved to have read.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_reads_nothing_gets_no_more_and_counts_as_gone_after_a_minute() {
+    fn a_client_that_reads_nothing_gets_no_more_and_is_stalled_after_a_minute() {
         let now = Instant::now();
         let mut drain = ClientReadTracker::new(now);
         let mut sent = 0;

@@ -1,5 +1,5 @@
 //! Stores the latest deltas of one show. A watcher that missed some gets one delta with the newest
-//! state of every changed cell. If a watcher needs a snapshot, there is no delta for it. Pure.
+//! state of every changed cell. If no such delta can be made, the watcher needs a snapshot. Pure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_delta_from_that_version_or_with_too_long_a_delta_there_is_none() {
+    fn no_delta_is_returned_from_an_unknown_version_or_if_it_is_too_long() {
         let mut history = history();
         assert_eq!(history.since(9, ANY_LEN), None, "nothing is newer");
         assert_eq!(history.since(2, ANY_LEN), None);

@@ -148,8 +148,8 @@ impl RoomSocketHub {
     }
 
     /// Puts the listener into `slot` from now on, and wakes it at once when `rank` is called. The
-    /// caller must read the room's tick afterwards, because a call of `rank` just before this one
-    /// has woken nobody.
+    /// caller must read the room's tick afterwards, because nobody was woken if `rank` was called
+    /// just before.
     pub fn set_wake(&self, listener: &mut HubListener, slot: usize, rank: Option<u64>) {
         let at = &self.slots[slot];
         if listener.slot != slot {

@@ -18,7 +18,7 @@ struct SocketLimitState {
     open: AtomicUsize,
 }
 
-/// The refusal of a socket because this process has as many as it may.
+/// The refusal of a socket because this process already has as many as are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("as many sockets are open as may be; try again in {wait_s} s")]
 pub struct TooManySockets {
@@ -58,7 +58,7 @@ impl SocketLimit {
     /// Takes the right to one socket.
     ///
     /// # Errors
-    /// [`TooManySockets`] if all are taken.
+    /// [`TooManySockets`] if as many sockets are open as are allowed.
     pub fn acquire(&self) -> Result<SocketPermit, TooManySockets> {
         let taken = self
             .inner

@@ -1,5 +1,5 @@
-//! Live messages to visitors over WebSockets. Messages and frames, and hub and socket, have
-//! separate modules. A visitor who polls gets the same facts.
+//! Live messages to visitors over WebSockets. Messages, frames, the hub and the socket each have a
+//! module of their own. A visitor who polls gets the same facts.
 
 pub mod cadence;
 pub mod client_wire;

@@ -41,7 +41,7 @@ pub fn delta(from: u64, to: u64, cells: &[(u32, u8)]) -> Bytes {
     frame.freeze()
 }
 
-/// Sets one cell in packed bits. Ignores a cell beyond their end.
+/// Sets one cell in packed bits. Ignores an index beyond the end.
 pub fn set_cell(packed: &mut [u8], index: u32, state: u8) {
     let shift = (index % 4) * 2;
     if let Some(byte) = usize::try_from(index / 4)

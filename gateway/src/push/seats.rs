@@ -90,7 +90,8 @@ impl WatchedShows {
             return Ok(None);
         };
         let mut shows = self.lock_shows();
-        // Two sockets may have asked at once. Both use the reader of the first one.
+        // Another socket may have asked for this show at the same time. Both use the reader of the
+        // first one.
         if let Some(watched) = shows.get(show) {
             return Ok(Some(SeatWatch::for_show(watched)));
         }

@@ -50,7 +50,7 @@ pub struct VisitorSocket {
 }
 
 impl VisitorSocket {
-    /// Makes the visitor's side of a socket that has just opened.
+    /// Makes the handler of a visitor's socket that has just opened.
     pub fn new(socket: WebSocket, push: LiveSockets, room: Room, place: Place) -> Self {
         let hub = push.hubs.of_room(room.id());
         Self {

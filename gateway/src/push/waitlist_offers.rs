@@ -1,6 +1,6 @@
 //! Tells booking which visitors on the waitlist have an open socket here, because only present
-//! visitors get offers. Booking first names the visitors who wait. It learns nothing about the
-//! sockets of others.
+//! visitors get offers. Booking first names the visitors who wait, and this node answers only about
+//! them. So booking learns nothing about the sockets of other visitors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::MissedTickBehavior;
 use crate::personal::PersonalEventHub;
 use crate::upstream::BookingCore;
 
-/// How often booking is told. Booking counts a visitor as here for 15 s after each report.
+/// How often booking is told. Booking treats a visitor as present for 15 s after each report.
 const TELL_EVERY: Duration = Duration::from_secs(4);
 
 /// Tells booking which waiting visitors are here, for as long as the process runs.

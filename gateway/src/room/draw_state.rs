@@ -95,8 +95,8 @@ impl FrozenLeaves {
         self.leaves.iter().filter(|leaf| **leaf == VOID.0).count() as u64
     }
 
-    /// Checks that a published root and count of voids follow from these leaves. Another node may
-    /// have published them.
+    /// Checks that a published root and count of voids follow from these leaves, because another
+    /// node may have published them.
     ///
     /// # Errors
     /// Fails if they do not follow.
@@ -115,7 +115,7 @@ impl FrozenLeaves {
 }
 
 impl RankedLine {
-    /// Returns the number at a rank. After the drawn line, rank and number are the same.
+    /// Returns the number at a rank. For ranks beyond the drawn line, rank and number are the same.
     #[must_use]
     pub fn number_at(&self, rank: u64) -> u64 {
         usize::try_from(rank)

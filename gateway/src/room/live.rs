@@ -87,8 +87,8 @@ impl Room {
         )
     }
 
-    /// Takes over a row that was written here or by another node. An older row changes nothing.
-    /// Returns whether the row was newer.
+    /// Stores a row that was written here or by another node. An older row changes nothing. Returns
+    /// whether the row was newer.
     pub fn set_row(&self, row: RoomRow) -> bool {
         let mut known = self
             .inner

@@ -46,7 +46,7 @@ impl VisitorPresence {
         self.lock().seen.insert(number);
     }
 
-    /// Returns everybody who is here, or was here since the last report. A number may come twice.
+    /// Returns everybody who is here, or was here since the last report. A number may appear twice.
     #[must_use]
     pub fn report(&self) -> Vec<u64> {
         let mut inner = self.lock();

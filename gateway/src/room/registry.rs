@@ -131,7 +131,7 @@ impl RoomRegistry {
             .ok_or_else(|| UnknownRoom(room.to_owned()))
     }
 
-    /// Returns every room, by id.
+    /// Returns every room, in the order of their ids.
     #[must_use]
     pub fn all(&self) -> Vec<Room> {
         self.inner
@@ -175,7 +175,7 @@ impl RoomRegistry {
         &self.inner.troubles
     }
 
-    /// Returns warnings about things that work but need an operator.
+    /// Returns warnings about things that work but need an operator's attention.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.store().warnings();

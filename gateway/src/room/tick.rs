@@ -33,8 +33,8 @@ pub struct RoomTick {
     pub pulse: BookingPulse,
     /// Whether booking has ever given figures.
     pub known: bool,
-    /// The line's rates in visitors a second: the expected rate, and the rate that it falls short
-    /// of once in ten times.
+    /// The line's rates in visitors a second: the expected rate, and the rate that the line reaches
+    /// nine times in ten.
     pub rates: (f64, f64),
     /// The most visitors who may be inside, by booking's health and the promoter's limit.
     pub inside_max: u64,
@@ -46,7 +46,7 @@ pub struct RoomTick {
 }
 
 impl RoomTick {
-    /// Counts the people here between the counter and `rank`.
+    /// Counts the people here between the release counter and `rank`.
     #[must_use]
     pub fn ahead(&self, rank: u64) -> u64 {
         self.crowd.between(self.released, rank)

@@ -1,5 +1,5 @@
 //! Collects the troubles of rooms and of their ledger. Operators see them at `/readyz` and in the
-//! metrics. Everything else goes on.
+//! metrics. Everything else keeps working.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use fairgate_base::clock::rfc3339;
 
 use crate::ledger::RoomLedgerFailure;
 
-/// How long (ms) operators are warned that the ledger was set back.
+/// How long (ms) operators are warned that the ledger was replaced by an older copy.
 const SET_BACK_WARNED_MS: i64 = 3_600_000;
 
 /// The troubles that this node found, by room.
@@ -42,7 +42,7 @@ impl RoomTroubles {
         }
     }
 
-    /// Notes that the ledger has less data of the room than before. It is then an older copy.
+    /// Notes that the ledger has less data of the room than before, so it is an older copy.
     pub fn set_back(&self, room: &str, now: i64) {
         metrics::counter!("fairgate_ledger_set_back_total", "room" => room.to_owned()).increment(1);
         self.lock().set_back.insert(room.to_owned(), now);

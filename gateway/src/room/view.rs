@@ -89,7 +89,8 @@ impl RoomView {
         let mut view = Self::from_last_tick(room, now);
         // If the store does not answer, the view is that of the last tick.
         if let Ok(counts) = counts {
-            // Visitors who joined after the tick are behind everybody whom the tick counted.
+            // Visitors who joined after the tick have later numbers than everybody whom the tick
+            // counted. So they are waiting, too.
             view.waiting += counts.joined.saturating_sub(view.joined);
             view.joined = counts.joined;
         }

@@ -63,9 +63,9 @@ impl BookingCallWindow {
     }
 }
 
-/// A running call. If it is dropped without an answer after `GIVEN_UP_AFTER` or later, it counts
-/// as failed, because a healthy booking would have answered. If it is dropped earlier, it is not
-/// counted.
+/// A running call. If it is dropped without an answer after `GIVEN_UP_AFTER` or later, it counts as
+/// failed, because a healthy booking process would have answered by then. If it is dropped earlier,
+/// it is not counted.
 pub struct MeasuredCall {
     health: BookingHealth,
     asked: Instant,
@@ -80,7 +80,7 @@ enum MeasuredCallOutcome {
 }
 
 impl MeasuredCall {
-    /// Counts the call as answered. `failed` says that the fault was the server's.
+    /// Counts the call as answered. `failed` is true if the fault was the server's.
     pub fn mark_answered(mut self, failed: bool) {
         self.outcome = MeasuredCallOutcome::Answered { failed };
     }

@@ -69,8 +69,8 @@ pub enum BookingFailure {
     /// Booking is in this process, and its ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// No booking answered. A visitor's call reached no booking, so nothing was done. A call of the
-    /// line may have reached one, but it can be made again.
+    /// No booking process answered. A visitor's call was sent to none of them, so it changed
+    /// nothing. A call of the line may have been carried out, but it can be repeated.
     #[error("no booking answers")]
     Unreachable,
     /// A visitor's call was sent and its answer was lost, so its outcome is not known.

@@ -8,15 +8,15 @@ use reqwest::Url;
 /// Where booking runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UpstreamSettings {
-    /// `FAIRGATE_BOOKING_URL`: base addresses of bookings, separated by commas. Default none:
-    /// booking is in this process.
+    /// `FAIRGATE_BOOKING_URL`: base addresses of booking processes, separated by commas. Default
+    /// none: booking is in this process.
     pub bases: Vec<Url>,
     /// The key by which booking recognises this gateway.
     pub internal: InternalSettings,
 }
 
 impl UpstreamSettings {
-    /// Reads the settings, and notes the faults in them.
+    /// Reads the settings, and reports the faults in them.
     pub fn read(reader: &mut SettingReader) -> Self {
         let what = "a list of addresses such as http://10.0.0.5:8090, without paths, by commas";
         let upstream = Self {

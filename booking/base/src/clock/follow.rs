@@ -12,8 +12,8 @@ const MEASURE_EVERY: Duration = Duration::from_secs(1);
 /// The number of readings at one measurement. The reading with the shortest round trip is used,
 /// because it is the most exact.
 const ROUND_TRIPS: u32 = 3;
-/// A difference to the machine's own clock that is greater than this, in milliseconds, is logged,
-/// because other programs here use the machine's clock.
+/// If this machine's own clock differs by more than this, in milliseconds, a warning is logged,
+/// because other programs on this machine use that clock.
 const WARN_BEYOND_MS: u64 = 2_000;
 
 /// A clock that runs on monotonic time and is set by another clock.
@@ -68,8 +68,8 @@ fn duration_ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Sets a clock made by [`Clock::following`] to the time that `ask` returns, again and again.
-/// Returns at once for any other clock. While `ask` fails, time runs on as before.
+/// Sets a clock made by [`Clock::following`] to the time that `ask` returns, every second. Returns
+/// at once for any other clock. While `ask` fails, time runs on as before.
 pub async fn follow_clock<E, F>(clock: Clock, ask: impl Fn() -> F)
 where
     F: Future<Output = Result<i64, E>>,
@@ -141,10 +141,11 @@ mod tests {
     fn a_reading_moves_the_clock_only_if_it_differs_by_more_than_its_error() {
         // This fits the known value: 100 ms after the beginning, the other clock showed 1100.
         check(1_000, 1_100, 99, 101, 1_000);
-        // After a slow round trip little is known, because the time may have been read at any
-        // moment in between.
+        // This reading would give 950. But after a round trip of 300 ms it can be wrong by 150 ms,
+        // so the known value is kept.
         check(1_000, 1_100, 0, 300, 1_000);
-        // A quick round trip shows that the other clock is 40 ms ahead, or was set back by an hour.
+        // A quick round trip shows that the other clock is 40 ms ahead, or was set back by almost
+        // an hour.
         check(1_000, 1_140, 99, 101, 1_040);
         check(4_600_000, 1_001_100, 99, 101, 1_001_000);
     }

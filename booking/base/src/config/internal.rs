@@ -1,13 +1,13 @@
-//! The key that gateways and bookings share.
+//! The key that gateways and booking processes share.
 
 use super::keys::KEY_CHARS_ENOUGH;
 use super::{SecretSetting, SettingReader};
 
-/// How gateways and bookings recognise each other.
+/// The settings by which gateways and booking processes recognise each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InternalSettings {
-    /// `FAIRGATE_INTERNAL_KEY`: the same key at every gateway and booking. Default none, which is
-    /// safe only if all run on one machine.
+    /// `FAIRGATE_INTERNAL_KEY`: the same key at every gateway and booking process. Default none,
+    /// which is safe only if all run on one machine.
     pub key: Option<SecretSetting>,
 }
 

@@ -1,4 +1,4 @@
-//! The keys of the roles, as they are set. A caller with a role's key may do what the role may do.
+//! The settings for the keys of roles. A caller with a role's key may do what the role may do.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub struct RoleKeySettings {
 }
 
 impl RoleKeySettings {
-    /// The knobs of this concern.
+    /// The knobs of these settings.
     pub const KNOBS: [&'static str; 3] = ["promoter_key", "viewer_key", "door_key"];
 
     /// Reads the keys. It is a fault if two roles have the same key.
@@ -50,7 +50,7 @@ impl RoleKeySettings {
             .filter_map(|(role, name, key)| key.as_ref().map(|key| (role, name, key)))
     }
 
-    /// Returns the keys in the form that callers' keys are compared with.
+    /// Returns the digests of the keys, which callers' keys are compared with.
     #[must_use]
     pub fn roles(&self) -> RoleKeys {
         let mut keys = RoleKeys::default();

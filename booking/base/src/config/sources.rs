@@ -15,7 +15,7 @@ impl fmt::Debug for SecretSetting {
     }
 }
 
-/// All bad values, each with what to do about it.
+/// Everything that is wrong with the settings, one message each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadConfig(pub Vec<String>);
 
@@ -30,7 +30,7 @@ impl fmt::Display for BadConfig {
 
 impl std::error::Error for BadConfig {}
 
-/// The places that values come from. The first place that has a value wins.
+/// The sources of values, in the order of the fields. The first source that has a value wins.
 #[derive(Debug, Clone, Default)]
 pub struct SettingSources {
     /// Values from the command line, by knob.
@@ -175,7 +175,7 @@ impl SettingReader {
         self.values.get(knob).map(|(at, _)| at.as_str())
     }
 
-    /// Adds a fault of several values taken together.
+    /// Adds a fault that concerns several values together.
     pub fn fault(&mut self, told: impl Into<String>) {
         self.faults.push(told.into());
     }

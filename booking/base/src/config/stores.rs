@@ -1,5 +1,5 @@
-//! The addresses of shared state: the ledger's database, and the Redis of the fast stores. If they
-//! are not set, this process uses stores of its own.
+//! The addresses of shared state: the ledger's database, and the Redis that stores rooms and seats.
+//! If they are not set, this process uses stores of its own.
 
 use super::{SecretSetting, SettingReader};
 

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Problem, ProblemCode};
 
-/// A JSON body. The refusal of an unknown field or a wrong type names the field and the place. The
-/// refusal of bad syntax names the place.
+/// A JSON body. The refusal of an unknown field or a wrong type names the field, the line and the
+/// column. The refusal of bad syntax names the line and the column.
 #[derive(Debug, Clone)]
 pub struct JsonBody<T>(pub T);
 
@@ -127,8 +127,8 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// The most characters of a field and of a message that a refusal repeats, because both may contain
-/// a very long name from the request.
+/// A refusal repeats at most this many characters of a field's path and of a message, because both
+/// may contain a very long name from the request.
 const TOLD_CHARS_MAX: usize = 300;
 
 fn explain(path: &str, error: &serde_json::Error) -> Problem {
@@ -151,8 +151,8 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
         .and_then(|rest| rest.split('`').next());
     let field = match (unknown.or(missing), path) {
         (Some(name), "." | "?") => name.to_owned(),
-        // The path already ends in the name of an unknown field. It does not contain a missing
-        // field yet.
+        // For an unknown field, the path already ends in its name. For a missing field, it does
+        // not.
         (Some(name), path) if path == name || path.ends_with(&format!(".{name}")) => {
             path.to_owned()
         }

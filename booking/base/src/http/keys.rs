@@ -28,8 +28,9 @@ impl Role {
         }
     }
 
-    /// Returns whether a key of this role may do what needs the role `needed`. A promoter may do
-    /// everything. The other roles may do only what needs their own role.
+    /// Returns whether a key of this role is enough for a call that needs the role `needed`. A
+    /// promoter's key is enough for every call. A key of another role is enough only for calls that
+    /// need this role.
     #[must_use]
     pub fn opens(self, needed: Self) -> bool {
         self == Self::Promoter || self == needed
@@ -48,7 +49,8 @@ impl RoleKeys {
         self.digests.push((role, Sha256::digest(key).into()));
     }
 
-    /// Returns the role of the request's Bearer key, if it may do what needs the role `needed`.
+    /// Returns the role of the request's Bearer key, if the key is enough for a call that needs the
+    /// role `needed`.
     ///
     /// # Errors
     /// 401 `key_required` without a key, 401 `key_invalid` for an unknown key, 403 `key_role` for a

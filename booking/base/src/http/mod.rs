@@ -1,5 +1,5 @@
 //! The parts of HTTP that gateway and booking share: one shape of error, one way to read a body,
-//! one request id. Nothing is decided here.
+//! one request id. There are no business rules here.
 
 mod body;
 pub mod keys;

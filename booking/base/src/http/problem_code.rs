@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_is_that_of_an_error() {
+    fn every_status_is_an_error_status() {
         for code in ProblemCode::ALL {
             let status = code.status();
             assert!(

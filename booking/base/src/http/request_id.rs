@@ -1,4 +1,5 @@
-//! Gives every request an id, so that an error on a screen can be found in the log.
+//! Gives every request an id. The answer has the id in a header, a problem shows it, and a gateway
+//! passes it on to booking. The id is not logged.
 
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};

@@ -11,8 +11,8 @@ use rand::RngExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long a lease lasts without renewal, in milliseconds. After this time, a process that was
-/// killed no longer counts.
+/// How long a lease lasts without renewal, in milliseconds. So a process that was killed keeps
+/// others away for at most this time.
 const TTL_MS: i64 = 6_000;
 const RENEW_EVERY: Duration = Duration::from_secs(2);
 /// How long a starting process waits for a lease. It is longer than a lease lasts, so that the
@@ -50,13 +50,14 @@ impl ProcessStoreKind {
 /// Why a process may not work on this database.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessRefusal {
-    /// This process does not share its store, and another process is there.
+    /// This process does not share its store, and another process works on the database.
     #[error(
         "another process works on this database, and this one keeps its {} in its own memory, so neither would see what the other does. Nothing was started. Set FAIRGATE_REDIS_URL at both, or stop the other one",
         .0.name()
     )]
     NotAlone(ProcessStoreKind),
-    /// This process shares its store, and another process that does not share is there.
+    /// This process shares its store, and another process that does not share works on the
+    /// database.
     #[error(
         "another process works on this database and keeps its {} in its own memory, so it would not see what this one does. Nothing was started. Set FAIRGATE_REDIS_URL there too and start it again, or stop it",
         .0.name()
@@ -89,7 +90,8 @@ impl ProcessLeases {
     /// store is `shared`.
     ///
     /// # Errors
-    /// [`ProcessRefusal`], after waiting for a process that may just have been killed.
+    /// [`ProcessRefusal`] if the database does not answer, or another process still has a lease
+    /// after the time in which the lease of a killed process runs out.
     pub async fn acquire_all(
         database: &PostgresDatabase,
         keeps: &[(ProcessStoreKind, bool)],
@@ -117,8 +119,9 @@ impl ProcessLeases {
         })
     }
 
-    /// Returns when another process has one of the leases. This happens if this process stood still
-    /// for so long that its lease ran out and another process took it. This process must then end.
+    /// Returns once another process has taken one of the leases. This happens if this process stood
+    /// still for so long that its lease ran out and another process took it. This process must then
+    /// end.
     pub async fn wait_until_lost(&self) {
         let mut lost = self.lost.clone();
         let taken = lost.wait_for(Option::is_some).await.map(|keeps| *keeps);
@@ -244,7 +247,8 @@ mod tests {
         ));
         drop(shared);
 
-        // Another process took the lease while this process stood still.
+        // From here on another process has the lease, as after a time in which this process stood
+        // still.
         let taken = enter(true).await.expect("the lease is shared");
         let sql = "UPDATE leases SET owner = 'another', until = until + 60000";
         server.query(sql).await.expect("it is written");

@@ -26,13 +26,14 @@ use super::stopped;
 
 /// A client that has not sent its headers after this time is cut off.
 const HEADERS_MAX: Duration = Duration::from_secs(10);
-/// The pause after a failed accept. Most accepts fail because the process cannot open more files.
+/// The pause after a failed accept. The usual cause of a failure is that the process has too many
+/// open files.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// For this long, a draining process still answers as before, and tells every client not to use its
 /// connection again. So no client sends a call on a connection that is closed at the same moment.
 const LAST_CALLS: Duration = Duration::from_millis(300);
-/// After [`LAST_CALLS`], a draining process waits at most this long for a connection on which no
-/// call has come.
+/// After [`LAST_CALLS`], a draining process waits at most this long for the first call on an unused
+/// connection.
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
 /// Accepts connections until `closing`, then waits at most `drain` for calls in flight. A draining
@@ -149,8 +150,8 @@ fn tell_last(answer: &mut Response) {
     }
 }
 
-/// Returns after the time for a first call if no call has come, because browsers open connections
-/// that they never use. Waits for ever if a call has come.
+/// Returns after [`FIRST_CALL_MAX`] if no call has come on the connection, because browsers open
+/// connections that they never use. Waits for ever if a call has come.
 async fn never_called(called: &AtomicBool) {
     sleep(FIRST_CALL_MAX).await;
     if called.load(Ordering::Relaxed) {

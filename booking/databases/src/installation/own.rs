@@ -63,7 +63,7 @@ impl Installation {
 
     /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time.
     /// Returns false while another owner holds the lease. The owner must count `ttl_ms` from the
-    /// moment before this call.
+    /// time at which it makes this call, not from the answer.
     ///
     /// # Errors
     /// Returns an error where the database did not take the write.
@@ -94,7 +94,8 @@ impl Installation {
     }
 
     /// Finds out whether the database takes writes just now, by making a small write. For a SQLite
-    /// file it also checks how much room the disk has.
+    /// file it also checks that the disk has free space, and that no commit failed a moment ago.
+    /// Callers within half a second share one answer.
     ///
     /// # Errors
     /// Returns [`LedgerError::Unavailable`] with the reason where the database takes no writes.

@@ -1,11 +1,11 @@
 //! Finds out whether a transaction was committed when the answer to its commit was lost.
 //!
-//! PostgreSQL tells the status of a recent transaction by its number. But if a crash loses a number
-//! before it was durably recorded, PostgreSQL may use the number a second time. Then "committed"
-//! could mean another transaction. So a transaction also notes the *life* of the server, a random
-//! value in an unlogged table, which is emptied by every crash and every promotion. The answer
-//! "committed" counts only in the same life. "Aborted" always counts, because a committed
-//! transaction is durable.
+//! PostgreSQL returns the status of a recent transaction for the transaction's number. But if a
+//! crash loses a number before it was durably recorded, PostgreSQL may use the number a second
+//! time. Then "committed" could mean another transaction. So a transaction also reads the *life* of
+//! the server, a random value in an unlogged table, which is emptied by every crash and every
+//! promotion of a replica. The answer "committed" is trusted only in the same life. "Aborted" is
+//! always trusted, because a committed transaction is durable.
 
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn committed_counts_only_in_the_same_life() {
+    fn committed_is_trusted_only_in_the_same_life() {
         assert_eq!(
             status_from_server(Some("committed"), true),
             Some(CommitStatus::Committed)
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn aborted_counts_in_any_life() {
+    fn aborted_is_trusted_in_any_life() {
         assert_eq!(
             status_from_server(Some("aborted"), true),
             Some(CommitStatus::Aborted)
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_running_transaction_is_asked_about_again() {
+    fn a_running_transaction_is_asked_about_again_and_a_forgotten_one_is_not() {
         assert_eq!(status_from_server(Some("in progress"), true), None);
         assert_eq!(
             status_from_server(None, true),

@@ -28,8 +28,8 @@ const SETTINGS: &str = "-c synchronous_commit=on -c statement_timeout=30000 -c l
 /// Returns an error where the address cannot be read, or TLS is asked for and this machine has no
 /// root certificates.
 pub(super) fn pool_for_url(url: &str) -> Result<Pool, LedgerError> {
-    // Whenever TLS is used, the chain and the name are verified anyway, so the stricter modes mean
-    // the same as `require` here.
+    // With TLS, the certificate chain and the host name are always verified here. So the stricter
+    // modes mean the same as `require`.
     let url = url
         .replace("sslmode=verify-full", "sslmode=require")
         .replace("sslmode=verify-ca", "sslmode=require");

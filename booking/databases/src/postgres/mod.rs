@@ -18,8 +18,8 @@ use commit_status::{CommitStatus, TransactionIdentity};
 use tx::PooledConnection;
 pub use tx::PostgresTransaction;
 
-/// The most tries of one transaction. It is tried again when it gave way to another one or lost its
-/// connection before the commit.
+/// The most tries of one transaction. It is tried again if the server rolled it back in favour of
+/// another one, or if its connection broke and nothing was committed.
 const TRIES_MAX: u32 = 6;
 
 /// How long a caller waits for its answer. The transaction still runs to its end.
@@ -49,7 +49,7 @@ impl PostgresDatabase {
         })
     }
 
-    /// Returns the last answer to the question whether the database takes writes.
+    /// Returns the cached answer to the question whether the database takes writes.
     pub(crate) fn finding(&self) -> &LastWriteCheck {
         &self.finding
     }
@@ -58,9 +58,10 @@ impl PostgresDatabase {
     /// back whole.
     ///
     /// The transaction runs on a task of its own, so that a caller who goes away never cancels it
-    /// half-way. It is run again from its beginning if it gave way to another one or lost its
-    /// connection before the commit, so the closure must do the same each time. If the answer to
-    /// the commit got lost, the server is asked what became of the transaction.
+    /// half-way. It is run again from its beginning if the server rolled it back in favour of
+    /// another one, or if its connection broke and nothing was committed. So the closure must do
+    /// the same each time. If the answer to the commit got lost, the server is asked what became of
+    /// the transaction.
     ///
     /// # Errors
     /// Returns the transaction's own error, or [`LedgerError`]. With [`LedgerError::Unknown`] the
@@ -138,10 +139,11 @@ impl PostgresDatabase {
     }
 
     /// Runs `work`, a step of making tables, on one node at a time: nodes that start at once wait
-    /// for one another. The step may take any time.
+    /// for one another. The step has no time limit.
     ///
     /// # Errors
-    /// Returns the error of `work`; nothing of the step stays then.
+    /// Returns the error of `work`, or [`LedgerError`]. Then the step has changed nothing, unless
+    /// the connection broke at the commit.
     pub(crate) async fn alone<R>(
         &self,
         work: impl FnOnce(PostgresTransaction) -> R + Send + 'static,
@@ -150,8 +152,7 @@ impl PostgresDatabase {
         R: Future<Output = Result<(), LedgerError>> + Send + 'static,
     {
         let pool = self.pool.clone();
-        // [`Self::write`] cannot be used here, because it looks into a table that may not exist
-        // yet.
+        // [`Self::write`] cannot be used here, because it reads a table that may not exist yet.
         let migrating = tokio::spawn(async move {
             let lent = take_connection(&pool).await?;
             let tx = lent.transaction();
@@ -193,9 +194,9 @@ async fn take_connection(pool: &Pool) -> Result<Arc<PooledConnection>, LedgerErr
     }
 }
 
-/// Returns how long to pause before a transaction that gave way is run again, so that the other
-/// transaction can take the lock first. The pause grows with each try and is partly random, so that
-/// two transactions rarely pause equally long.
+/// Returns how long to pause before a transaction is run again, so that the transaction in whose
+/// favour it was rolled back can take its locks first. The pause grows with each try and is partly
+/// random, so that two transactions rarely pause equally long.
 fn retry_pause(tries: u32) -> Duration {
     let dice = RandomState::new().build_hasher().finish();
     let longest_us = 10_000_u64 << tries.min(5);
@@ -205,7 +206,7 @@ fn retry_pause(tries: u32) -> Duration {
 /// How one try of a transaction ended.
 enum TransactionOutcome<T, E> {
     Committed(T),
-    /// Nothing of the try stays. The flag says whether the transaction may be run again.
+    /// Nothing of the try was written. The flag says whether the transaction may be run again.
     Undone(E, bool),
     /// The connection broke at the commit.
     Lost(T, TransactionIdentity, tokio_postgres::Error),
@@ -231,8 +232,9 @@ where
                 (error, may_run_again)
             }
             TransactionOutcome::Lost(value, who, lost) => {
-                // The broken connection is dropped first, because the questions need connections
-                // from the same pool and would otherwise wait for one another.
+                // The broken connection is dropped first, because the question below needs a
+                // connection from the same pool. If all transactions kept their broken ones, none
+                // would get another.
                 drop(lent);
                 let fate = commit_status::commit_status(pool, &who).await;
                 tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");

@@ -20,13 +20,13 @@ pub struct PostgresTransaction {
     lent: Arc<PooledConnection>,
 }
 
-/// A connection from the pool, with what happened on it.
+/// A connection from the pool, and the state of the transaction on it.
 pub(super) struct PooledConnection {
     connection: Option<Object>,
     /// A statement failed, so the transaction can only be rolled back.
     failed: AtomicBool,
-    /// The transaction gave way to another, or lost its connection before the commit, so it may be
-    /// run again.
+    /// The server rolled the transaction back in favour of another one, or the connection broke. So
+    /// the transaction may be run again.
     again: AtomicBool,
     /// No transaction is open on the connection, so it may go back to the pool.
     clean: AtomicBool,

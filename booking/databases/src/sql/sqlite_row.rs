@@ -1,5 +1,6 @@
-//! A row that was copied out of a statement of SQLite. All its texts share one buffer and all its
-//! bytes another one. So a row costs at most three allocations, however many columns it has.
+//! A row that was copied out of a statement of SQLite. All its texts share one buffer, and all its
+//! byte values share another one. So a row costs at most three allocations, however many columns it
+//! has.
 
 use std::ops::Range;
 
@@ -28,7 +29,7 @@ enum CopiedColumn {
 }
 
 impl CopiedSqliteRow {
-    /// Copies the row that a statement shows.
+    /// Copies the current row of a statement.
     ///
     /// # Errors
     /// Returns an error where a text is not UTF-8.
@@ -75,7 +76,8 @@ impl CopiedSqliteRow {
         })
     }
 
-    /// Returns the column at a position, or `None` if there is none that can be read.
+    /// Returns the column at a position. Returns `None` if there is no such column, or it has a
+    /// fraction.
     pub(super) fn column(&self, at: usize) -> Option<ColumnValue<'_>> {
         Some(match self.columns.get(at)? {
             CopiedColumn::Null => ColumnValue::Null,
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_every_type_are_read_where_they_stand() {
+    fn columns_of_every_type_are_read_in_their_order() {
         let row = copied("SELECT 'Zürich', x'0102', NULL, 7, '', x'', 'B-2', x'03'").unwrap();
         let expected = [
             ColumnValue::Text("Zürich"),

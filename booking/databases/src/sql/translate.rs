@@ -1,8 +1,8 @@
 //! Translates statements from PostgreSQL's SQL, in which they are written, to SQLite's.
 //!
 //! Only the constructs that the ledgers' statements use are translated. Everything else must have
-//! the same meaning in both databases, or be in a branch by [`super::SqlDialect`]. A statement that
-//! SQLite cannot read fails when it is prepared.
+//! the same meaning in both databases, or the code must branch by [`super::SqlDialect`]. A
+//! statement that SQLite cannot read fails when it is prepared.
 
 /// Functions of PostgreSQL, with SQLite's names for them.
 const FUNCTIONS: &[(&str, &str)] = &[
@@ -13,8 +13,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("json_build_object(", "json_object("),
 ];
 
-/// SQLite's expression for the system's clock, in milliseconds. It takes the place of PostgreSQL's
-/// clock.
+/// SQLite's expression for the system's clock, in milliseconds. It replaces PostgreSQL's clock.
 const SYSTEM_CLOCK: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
 /// The clause that makes PostgreSQL compare text byte by byte, as SQLite always does.
@@ -38,7 +37,7 @@ const TYPES: &[(&str, &str)] = &[
 
 /// Translates one statement for SQLite. `$1` becomes `?1`, and casts and row locks are dropped. `=
 /// ANY ($1::bytea[])` becomes a lookup in the JSON list that is sent as the value. Columns of a new
-/// table get SQLite's types.
+/// or changed table get SQLite's types.
 pub(crate) fn for_sqlite(sql: &str) -> String {
     let mut out = without_row_locks(sql)
         .replace(ORDER_OF_BYTES, "")

@@ -94,7 +94,8 @@ impl<const LENGTH: usize> ToSqlValue for [u8; LENGTH] {
     }
 }
 
-/// Converts lists. Each member type is named, because bytes must not become a list of numbers.
+/// Converts lists. The member types are listed one by one. `u8` is not among them, because bytes
+/// must not become a list of numbers.
 macro_rules! lists {
     ($($member:ty),*) => {
         $(impl ToSqlValue for [$member] {

@@ -1,5 +1,5 @@
-//! Checks whether the file takes writes: its disk must have room, and no commit may have failed a
-//! moment ago.
+//! Checks whether the file takes writes. The disk must have free space, and the last failed commit
+//! must be more than a second ago.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -11,14 +11,14 @@ use super::SqliteDatabase;
 use crate::LedgerError;
 use crate::write_check::LastWriteCheck;
 
-/// The least free room, in bytes. With less room the next commits may not fit, although a small
-/// commit may still fit into the log.
+/// The least free space, in bytes. With less free space, the next large commit may fail, even if a
+/// small one still fits into the write-ahead log.
 const ROOM_MIN_BYTES: u64 = 1 << 20;
-/// For this long after a failed commit, the file counts as not writable, because a small write may
-/// succeed where a larger commit did not fit.
+/// The check writes only a small row, which may succeed where a larger commit did not fit. So for
+/// this long after a failed commit, the file counts as not writable.
 const FAILED_COUNTS: Duration = Duration::from_secs(1);
 
-/// The last failed commit, and the last answer to the question whether the file takes writes.
+/// The last failed commit, and the cached answer to the question whether the file takes writes.
 #[derive(Default)]
 pub(crate) struct SqliteFileHealth {
     failed: Mutex<Option<(Instant, String)>>,
@@ -40,12 +40,12 @@ impl SqliteFileHealth {
 }
 
 impl SqliteDatabase {
-    /// Returns the last answer to the question whether the file takes writes.
+    /// Returns the cached answer to the question whether the file takes writes.
     pub(crate) fn finding(&self) -> &LastWriteCheck {
         &self.condition.finding
     }
 
-    /// Checks that the disk has room, and that no commit failed a moment ago.
+    /// Checks that the disk has free space, and that no commit failed within the last second.
     ///
     /// # Errors
     /// Returns [`LedgerError::Unavailable`] with the reason.
@@ -58,8 +58,8 @@ impl SqliteDatabase {
     }
 }
 
-/// Checks that the disk has room for the next writes. Where the system does not tell, the check
-/// passes and the write itself finds out.
+/// Checks that the disk has free space for the next writes. If the system does not report the free
+/// space, the check passes, and a full disk is noticed when a write fails.
 fn has_room(file: &Path) -> Result<(), LedgerError> {
     let Ok(disk) = statvfs(file) else {
         return Ok(());

@@ -31,7 +31,7 @@ impl CachingConnection {
     }
 }
 
-/// Binds as many values as the translated statement has places. Later values, which only
+/// Binds as many values as the translated statement has placeholders. Later values, which only
 /// PostgreSQL's statement uses, are left out.
 fn bind_values(
     statement: &mut CachedStatement<'_>,
@@ -69,7 +69,7 @@ impl SqliteConnection {
         work(&self.inner().connection)
     }
 
-    /// Takes the connection out, unless it is still used elsewhere.
+    /// Returns the connection itself. Returns `None` if another handle still uses it.
     pub(crate) fn into_connection(self: Arc<Self>) -> Option<Connection> {
         let inner = Arc::into_inner(self)?.0.into_inner();
         Some(inner.unwrap_or_else(PoisonError::into_inner).connection)

@@ -15,11 +15,11 @@ use crate::LedgerError;
 /// last transaction.
 const GROUP_MAX: usize = 512;
 
-/// How long the file stays unchanged before the thread folds the log into it.
+/// How long the file stays unchanged before the thread folds the write-ahead log into it.
 const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
-/// A queued transaction. It runs inside a group, and returns a callback for the time after the
-/// group's commit.
+/// A queued transaction. It runs inside a group, and returns a callback that is called after the
+/// group's commit. It gets `None` if the group's transaction could not be begun.
 pub(crate) type SqliteWriteJob =
     Box<dyn FnOnce(Option<&Arc<SqliteConnection>>) -> CommitCallback + Send>;
 
@@ -78,8 +78,8 @@ where
     result
 }
 
-/// When the log is folded into the file. Transactions that change no row do not put it off: the
-/// workers that look for due work begin one every second.
+/// Decides when the log is folded into the file. Transactions that change no row do not put this
+/// off, because workers begin such a transaction every second to look for due work.
 #[derive(Default)]
 struct CheckpointTimer {
     changed_rows: u64,
@@ -95,12 +95,12 @@ impl CheckpointTimer {
         }
     }
 
-    /// Returns whether the log is due now. It is due only once after each change.
+    /// Returns whether the log must be folded in now. Returns true only once after each change.
     fn take_due(&mut self, now: Instant) -> bool {
         self.due.take_if(|due| *due <= now).is_some()
     }
 
-    /// Waits for the next command, but not longer than until the log is due.
+    /// Waits for the next command, but not longer than until the log must be folded in.
     fn next_command(
         &self,
         inbox: &Receiver<WriterCommand>,

@@ -99,7 +99,7 @@ impl SqliteDatabase {
     /// Runs one domain transaction and returns once it is durable, or was rolled back whole.
     ///
     /// # Errors
-    /// Returns the transaction's own error, or [`LedgerError`] where the file did not take it.
+    /// Returns the transaction's own error, or [`LedgerError`] where it could not be written.
     pub async fn write<T, E, F>(&self, transaction: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -112,7 +112,7 @@ impl SqliteDatabase {
     /// Reads committed data, without waiting for the writer.
     ///
     /// # Errors
-    /// Returns the closure's own error, or [`LedgerError`] where no connection could be had.
+    /// Returns the closure's own error, or [`LedgerError`] where no connection could be opened.
     pub async fn read<T, E, F>(&self, query: F) -> Result<T, E>
     where
         T: Send + 'static,

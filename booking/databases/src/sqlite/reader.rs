@@ -21,7 +21,7 @@ pub(crate) struct SqliteReaderPool {
 #[derive(Default)]
 struct IdleConnections {
     connections: Vec<Arc<SqliteConnection>>,
-    /// Whether the file is being closed. Then nothing is read any more.
+    /// Whether the file is being closed. Then no new reading begins.
     closed: bool,
 }
 
@@ -58,7 +58,7 @@ impl SqliteReaderPool {
         Ok(idle.connections.pop())
     }
 
-    /// Closes the idle connections. The others close when their reading ends.
+    /// Closes the idle connections. The others are closed when their reading ends.
     pub(crate) fn close(&self) {
         let mut idle = self.lock_idle_list();
         idle.closed = true;

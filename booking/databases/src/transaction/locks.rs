@@ -1,5 +1,5 @@
-//! Named locks. They keep two transactions from running at the same time although these change no
-//! common row.
+//! Named locks. Two transactions that take the same lock run one after the other, even if they
+//! change no common row.
 //!
 //! On PostgreSQL they are advisory locks, and each lock ends with its transaction. SQLite has one
 //! writer, so it needs no locks.

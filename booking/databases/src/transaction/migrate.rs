@@ -50,7 +50,7 @@ impl SqliteDatabase {
 }
 
 impl PostgresDatabase {
-    /// Opens a pool over `url` (`postgres://user:password@host:port/database`, with
+    /// Opens a pool for `url` (`postgres://user:password@host:port/database`, with
     /// `sslmode=require` for TLS) and makes the installation's own tables. Needs PostgreSQL 13 or
     /// newer.
     ///

@@ -3,7 +3,7 @@
 //! [`SqlTransaction::dialect`].
 //!
 //! **Architecture invariant:** the futures of a SQLite transaction are always ready. A transaction
-//! whose future waits for anything else is rolled back and answered with an error.
+//! whose future has to wait is rolled back and answered with an error.
 
 mod locks;
 mod migrate;

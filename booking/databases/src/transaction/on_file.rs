@@ -11,8 +11,8 @@ use crate::sql::SqlFuture;
 use crate::sqlite::{SqliteConnection, SqliteDatabase, open_to_read};
 
 impl SqliteDatabase {
-    /// Queues a transaction that is written for both databases, as [`SqliteDatabase::enqueue`]
-    /// does.
+    /// Queues a transaction like [`SqliteDatabase::enqueue`], but takes a transaction that is
+    /// written for both databases.
     pub fn enqueue_sql<A, T, E, F>(
         &self,
         given: A,
@@ -28,7 +28,7 @@ impl SqliteDatabase {
     }
 
     /// Reads with a function that is written for both databases. If `one_moment` is true, all
-    /// statements see the same moment.
+    /// statements read the same snapshot.
     pub(crate) async fn read_sql<A, T, E, F>(
         &self,
         one_moment: bool,

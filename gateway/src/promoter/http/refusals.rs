@@ -102,7 +102,8 @@ fn changed_meanwhile() -> Problem {
 }
 
 /// Builds 422 `invalid_field` if a field is wrong; it lists all wrong fields and all fields that
-/// are not implemented. Otherwise builds 422 `not_available`, which lists the latter.
+/// are not implemented. Otherwise builds 422 `not_available`, which lists the fields that are not
+/// implemented.
 fn bad_document_problem(why: RoomInputRefusal) -> Problem {
     let listed = |faults: &[(String, String)]| {
         faults

@@ -18,12 +18,12 @@ use reqwest::Url;
 use super::pool::{BookingNode, BookingNodePool};
 use crate::upstream::BookingFailure;
 
-/// The longest body (bytes) that is buffered, so that the call can be sent to another booking, too.
-/// A longer body is streamed, and can be sent only once.
+/// The longest body (bytes) that is buffered, so that the call can be sent to another booking
+/// process, too. A longer body is streamed, and can be sent only once.
 const KEPT_BYTES_MAX: usize = 64 << 10;
-/// How long one booking may take to answer a read. After that the next booking is asked.
+/// How long one booking process may take to answer a read. After that the next one gets the call.
 const READ_MAX: Duration = Duration::from_secs(5);
-/// How long one booking may take for any other call, which may wait for the ledger.
+/// How long one booking process may take for any other call, which may wait for the ledger.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// How long a call with a streamed body may take, such as the upload of a large seating plan.
 const UPLOAD_MAX: Duration = Duration::from_secs(55);
@@ -56,7 +56,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Why a call was not forwarded, or got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ForwardRefusal {
-    /// Normalisation would change the path.
+    /// Normalisation would change the path, so the call is not forwarded.
     #[error("there is no page \"{0}\"")]
     NoSuchPage(String),
     /// The body could not be read to its end.
@@ -70,13 +70,13 @@ pub enum ForwardRefusal {
 /// Forwards a call and returns booking's answer.
 ///
 /// # Errors
-/// Fails if the call cannot be forwarded as it is, or no booking answers it.
+/// Fails if the call cannot be forwarded as it is, or no booking process answers it.
 pub async fn forward(pool: BookingNodePool, request: Request) -> Result<Response, ForwardRefusal> {
     let (mut parts, body) = request.into_parts();
     let body = ForwardedBody::from_request(&parts.headers, body).await?;
     parts.headers = sent_on(&parts);
-    // The headers that booking gets decide this. They have no key that the caller meant for this
-    // connection only.
+    // Whether the call may be repeated depends on the headers that booking gets. An idempotency key
+    // that the caller meant for this connection only is not among them.
     let again = may_be_repeated(&parts);
     let mark = idempotency_mark(&parts.headers);
     send_to_any(&pool, &parts, body, again, mark.as_deref()).await
@@ -105,9 +105,9 @@ async fn send_to_any(
             .timeout(at_most)
             .body(body);
         match request.send().await {
-            // This booking failed, and another one may succeed. All bookings share one ledger, so
-            // the next one finds what this one did. If the second one fails, too, its answer is
-            // passed back.
+            // This booking process failed, and another one may succeed. All of them share one
+            // ledger, so the next one finds what this one did. If the next one fails, too, its
+            // answer is passed back.
             Ok(answer) if again && failing.is_none() && answer.status().is_server_error() => {
                 tracing::debug!(booking = %node.base_url(), status = %answer.status(), "a booking failed; another one is asked if there is one");
                 was_sent = true;
@@ -116,7 +116,8 @@ async fn send_to_any(
             Ok(answer) => return Ok(given_back(answer)),
             Err(error) => {
                 node.note_failure(&error);
-                // If no connection was made, no byte was sent, and the next booking may be asked.
+                // If no connection was made, no byte was sent, so the next booking process may get
+                // the call.
                 was_sent |= !error.is_connect();
                 if was_sent && !again {
                     break;
@@ -185,15 +186,15 @@ fn may_be_repeated(parts: &Parts) -> bool {
         || parts.headers.contains_key(IDEMPOTENCY_KEY)
 }
 
-/// Returns the idempotency key as a mark, so that calls with the same key go to the same booking.
-/// That booking can answer a second call that the first one is still running.
+/// Returns the idempotency key as a mark, so that calls with the same key go to the same booking
+/// process. If the first call is still running there, that process can say so to the second one.
 fn idempotency_mark(headers: &HeaderMap) -> Option<Vec<u8>> {
     let key = headers.get(IDEMPOTENCY_KEY)?;
     Some(key.as_bytes().to_vec())
 }
 
-/// Builds the address of the call at one booking. Returns `None` if normalisation would change the
-/// path, because dots could lead from a public path to an internal one.
+/// Builds the address of the call at one booking process. Returns `None` if normalisation would
+/// change the path, because dots could lead from a public path to an internal one.
 fn node_url(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
     let asked = asked?;
     let mut url = node.base_url().clone();

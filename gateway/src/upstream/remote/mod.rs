@@ -1,5 +1,5 @@
 //! Booking in other processes: the same trait as in this process, over HTTP. Background tasks ask
-//! the bookings whether they are well and which room covers which show.
+//! the booking processes whether they are well and which room covers which show.
 
 pub mod forward;
 pub mod pool;
@@ -32,8 +32,8 @@ use pool::{BookingNodePool, BookingNodeStatus, read_json};
 
 /// How many signals wait for a slow reader before the oldest are dropped.
 const SIGNALS_MAX: usize = 4_096;
-/// How long a call of the line may take before the next booking is asked. The line asks again every
-/// second.
+/// How long a call of the line may take before the next booking process gets it. The line calls
+/// again every second.
 const ASK_MAX: Duration = Duration::from_secs(2);
 /// How long a snapshot of a whole show may take.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ struct RemoteBookingState {
 }
 
 impl RemoteBooking {
-    /// Begins to watch the bookings at these base addresses. They need not answer yet.
+    /// Begins to watch the booking processes at these base addresses. They need not answer yet.
     ///
     /// # Errors
     /// Fails if the client cannot be made.
@@ -157,8 +157,8 @@ impl BookingCore for RemoteBooking {
         self.shared
             .set_owed_coverage(Some(CoverageRequest { coverage }));
         if let Err(error) = self.shared.send_owed_coverage().await {
-            // While no booking answers, nothing is sold. `watch` sends the coverage as soon as a
-            // booking answers again.
+            // While no booking process answers, nothing is sold. `watch` sends the coverage as soon
+            // as one answers again.
             tracing::warn!(
                 %error,
                 "booking will be told of the rooms when it answers"
@@ -218,8 +218,8 @@ impl BookingCore for RemoteBooking {
         let path = format!("/shows/{show}/changes");
         let with =
             |request: reqwest::RequestBuilder| request.timeout(CHANGES_WAIT + ASK_MAX).query(&ask);
-        // While it is well, the same booking is asked for all changes of a show, because another
-        // one may have read a little less of the feed.
+        // All changes of a show are read from the same booking process while it is well, because
+        // another one may have read a little less of the feed.
         let mark = Some(show.as_bytes());
         let answer = self
             .pool()

@@ -1,5 +1,5 @@
-//! The pool of bookings: which of them are well, which is asked next, and what a call returns if
-//! none answers.
+//! The pool of booking processes: which of them take calls, which one gets the next call, and what
+//! a call returns if none answers.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,32 +15,35 @@ use serde::de::DeserializeOwned;
 
 use crate::upstream::BookingFailure;
 
-/// How long to wait for a connection. A booking on the next machine connects at once, or is down.
+/// How long to wait for a connection. A booking process on a nearby machine accepts a connection at
+/// once, or it is down.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
 /// How long an idle connection is kept. This is less than the ten seconds after which booking
 /// closes it, so that no call uses a connection that booking is closing.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// The state of one booking.
+/// The state of one booking process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BookingNodeStatus {
-    /// The booking takes calls.
+    /// The process takes calls.
     Well,
-    /// The booking answers that it is not ready, for these reasons. It is asked only after those
-    /// that are well.
+    /// The process answers that it is not ready, for these reasons. It gets only calls for which no
+    /// well process has an answer.
     Unready(Vec<String>),
-    /// The booking does not answer, for this reason.
+    /// The process does not answer, for this reason. No call goes to it. The background tasks in
+    /// `watch.rs` go on asking for its state.
     Silent(String),
-    /// The booking has another ledger, and so other sales. It is never asked.
+    /// The process has another ledger, and so other sales. No call goes to it, except for its
+    /// state.
     Foreign,
 }
 
-/// One booking and its state.
+/// One booking process and its state.
 pub struct BookingNode {
     base: Url,
     standing: Mutex<(BookingNodeStatus, Instant)>,
 }
 
-/// All bookings; a cheap handle.
+/// All booking processes; a cheap handle.
 #[derive(Clone)]
 pub struct BookingNodePool {
     inner: Arc<BookingPoolState>,
@@ -54,20 +57,20 @@ struct BookingPoolState {
 }
 
 impl BookingNode {
-    /// Returns the booking's address.
+    /// Returns the address of the process.
     #[must_use]
     pub fn base_url(&self) -> &Url {
         &self.base
     }
 
-    /// Returns the booking's state, and for how long the booking has been in it.
+    /// Returns the state of the process, and for how long the process has been in this state.
     #[must_use]
     pub fn status_and_age(&self) -> (BookingNodeStatus, Duration) {
         let standing = self.lock();
         (standing.0.clone(), standing.1.elapsed())
     }
 
-    /// Sets the state that was found.
+    /// Sets the state, and logs it if it has changed.
     pub fn set_status(&self, standing: BookingNodeStatus) {
         let mut known = self.lock();
         if known.0 == standing {
@@ -85,8 +88,7 @@ impl BookingNode {
                 tracing::error!(booking = %self.base, "booking has another ledger and is left out")
             }
         }
-        // If a silent booking stays silent for another reason, the time at which the silence began
-        // stays.
+        // If only the reason of the silence changes, the time when the silence began is kept.
         let goes_on = matches!(
             (&known.0, &standing),
             (BookingNodeStatus::Silent(_), BookingNodeStatus::Silent(_))
@@ -100,8 +102,9 @@ impl BookingNode {
     }
 }
 
-/// Returns the indices of the bookings to ask, in order: those that are well, then those that are
-/// not ready. Silent and foreign ones are left out. Both groups are counted from `first` on.
+/// Returns the indices of the processes that may get a call, in order: those that are well, then
+/// those that are not ready. Silent and foreign ones are left out. Within each group, the order
+/// starts at index `first` and wraps around.
 fn in_turn(standings: &[BookingNodeStatus], first: usize) -> Vec<usize> {
     let round = || (0..standings.len()).map(|step| (first + step) % standings.len());
     let well = round().filter(|at| standings[*at] == BookingNodeStatus::Well);
@@ -110,10 +113,10 @@ fn in_turn(standings: &[BookingNodeStatus], first: usize) -> Vec<usize> {
 }
 
 impl BookingNodePool {
-    /// Makes a pool for these base addresses. Each booking counts as silent until it has answered.
+    /// Makes a pool for these base addresses. Each process counts as silent until it has answered.
     ///
     /// # Errors
-    /// Fails if the client cannot be made.
+    /// Fails if the client cannot be made, or the key is not valid in a header.
     pub fn new(bases: &[Url], key: Option<&SecretSetting>) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder()
             .no_proxy()
@@ -140,20 +143,21 @@ impl BookingNodePool {
         })
     }
 
-    /// Returns all bookings.
+    /// Returns all booking processes.
     #[must_use]
     pub fn nodes(&self) -> &[Arc<BookingNode>] {
         &self.inner.nodes
     }
 
-    /// Returns the HTTP client that calls the bookings.
+    /// Returns the HTTP client that calls the booking processes.
     #[must_use]
     pub fn client(&self) -> &reqwest::Client {
         &self.inner.client
     }
 
-    /// Returns which bookings to ask, in order. Calls with the same `mark` go to the same booking
-    /// while that booking is well.
+    /// Returns the booking processes that may get a call, in order. Calls with the same `mark` (an
+    /// `Idempotency-Key` or a show's id) get the same first process as long as no process changes
+    /// its state. Without a mark, the processes take turns.
     #[must_use]
     pub fn candidates(&self, mark: Option<&[u8]>) -> Vec<Arc<BookingNode>> {
         let nodes = &self.inner.nodes;
@@ -173,7 +177,7 @@ impl BookingNodePool {
             .collect()
     }
 
-    /// Begins an internal call to one booking.
+    /// Begins an internal call to one booking process.
     pub fn internal(&self, node: &BookingNode, method: Method, path: &str) -> RequestBuilder {
         let mut url = node.base.clone();
         url.set_path(&format!("{PREFIX}{path}"));
@@ -184,11 +188,12 @@ impl BookingNodePool {
         }
     }
 
-    /// Asks the bookings in order until one succeeds or refuses. Several of them may get the call,
-    /// because internal calls may be repeated.
+    /// Sends a call to the booking processes in order, until one answers with success or a refusal.
+    /// If one fails or does not answer, the next one gets the same call. So a call may be carried
+    /// out twice, which is harmless for internal calls.
     ///
     /// # Errors
-    /// Fails if no booking succeeds, or one refuses the call.
+    /// Fails if no process answers with success, or one refuses the call.
     pub async fn request_any(
         &self,
         mark: Option<&[u8]>,
@@ -201,7 +206,7 @@ impl BookingNodePool {
             let request = with(self.internal(&node, method.clone(), path));
             match request.send().await {
                 Ok(answer) if answer.status().is_success() => return Ok(answer),
-                // This booking failed, and another one may succeed.
+                // This process failed, and another one may succeed.
                 Ok(answer) if answer.status().is_server_error() => {
                     failing.get_or_insert(answer.status());
                 }
@@ -214,8 +219,9 @@ impl BookingNodePool {
 }
 
 impl BookingNode {
-    /// Notes that a call got no answer. A booking that refuses connections counts as silent at
-    /// once. The state of a slow booking stays as it is until the background task asks for it.
+    /// Notes that a call got no answer. If no connection could be made, the process counts as
+    /// silent at once. After any other failure, its state stays until the background task next
+    /// reads it.
     pub fn note_failure(&self, error: &reqwest::Error) {
         tracing::debug!(booking = %self.base, %error, "a call to booking got no answer");
         if error.is_connect() {
@@ -240,7 +246,7 @@ pub fn failure_reason(error: &reqwest::Error) -> String {
 /// Reads an answer's JSON.
 ///
 /// # Errors
-/// Fails if the answer is not this JSON.
+/// Fails if the body cannot be read as a `T`.
 pub async fn read_json<T: DeserializeOwned>(
     answer: reqwest::Response,
 ) -> Result<T, BookingFailure> {
@@ -260,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn well_bookings_take_turns_before_unready_ones_and_silent_ones_are_left_out() {
+    fn candidates_are_well_processes_in_turn_then_unready_ones_and_no_others() {
         let unready = || BookingNodeStatus::Unready(vec!["draining".to_owned()]);
         let silent = || BookingNodeStatus::Silent("refused".to_owned());
         let all = [
@@ -283,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_with_one_mark_go_to_one_booking_while_it_is_well() {
+    fn calls_with_one_mark_go_to_one_process_while_it_is_well() {
         let bases: Vec<Url> = (1..=4)
             .map(|n| {
                 format!("http://127.0.0.1:{n}/")
@@ -294,7 +300,7 @@ mod tests {
         let pool = BookingNodePool::new(&bases, None).expect("a pool");
         assert!(
             pool.candidates(None).is_empty(),
-            "no booking has answered yet"
+            "no process has answered yet"
         );
         for node in pool.nodes() {
             node.set_status(BookingNodeStatus::Well);
@@ -305,14 +311,14 @@ mod tests {
         let others = (0_u8..50)
             .map(|n| first(&[n]))
             .filter(|base| *base != chosen);
-        assert!(others.count() > 10, "marks spread over the bookings");
+        assert!(others.count() > 10, "marks spread over the processes");
         let node = pool.nodes().iter().find(|node| *node.base_url() == chosen);
-        node.expect("the booking is in the pool")
+        node.expect("the process is in the pool")
             .set_status(BookingNodeStatus::Silent("gone".to_owned()));
         assert!(first(b"ana") != chosen);
         let turns: std::collections::BTreeSet<_> = (0..6)
             .map(|_| pool.candidates(None)[0].base_url().clone())
             .collect();
-        assert_eq!(turns.len(), 3, "without a mark they take turns");
+        assert_eq!(turns.len(), 3, "without a mark the processes take turns");
     }
 }

@@ -8,7 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::pool::BookingNodePool;
 use crate::upstream::http::send_on;
 
-/// Builds all of booking's routes. Each forwards its calls to the bookings in the pool.
+/// Builds all of booking's routes. Each forwards its calls to the booking processes in the pool.
 pub(super) fn all_sent_on(pool: &BookingNodePool) -> OpenApiRouter {
     let document = booking::router::openapi_document();
     let addresses: Vec<String> = document.paths.paths.keys().cloned().collect();

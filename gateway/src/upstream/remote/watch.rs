@@ -1,5 +1,5 @@
-//! The background tasks for each booking: one asks for its state, the other reads its signals about
-//! holds.
+//! The two background tasks for each booking process: one asks for its state, the other reads its
+//! signals about holds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use super::RemoteBookingState;
 use super::pool::{BookingNode, BookingNodePool, BookingNodeStatus, failure_reason};
 use crate::upstream::HoldSignal;
 
-/// How often each booking is asked for its state.
+/// How often each booking process is asked for its state.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// How long booking may take to answer with its state before it counts as silent. Booking itself
-/// waits for most of a second for its ledger.
+/// may wait 0.8 s for its ledger.
 const STATE_MAX: Duration = Duration::from_millis(1_800);
-/// How long a stream may be silent before it counts as dead. A live booking sends something every
-/// second.
+/// How long a stream may be silent before it is given up. A live booking process sends something
+/// every second.
 const QUIET_MAX: Duration = Duration::from_secs(5);
 /// The longest line that is accepted; real lines are far shorter.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
-/// Asks one booking for its state, for ever.
+/// Asks one booking process for its state, for ever.
 pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNode>) {
     loop {
         match fetch_state(&shared.pool, &node).await {
@@ -52,7 +52,7 @@ pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNo
     }
 }
 
-/// Sets the metric that shows operators how many bookings take calls.
+/// Sets the metric that shows operators how many booking processes take calls.
 fn report_well_count(pool: &BookingNodePool) {
     let well = |node: &&Arc<BookingNode>| node.status_and_age().0 == BookingNodeStatus::Well;
     let count = pool.nodes().iter().filter(well).count();
@@ -76,8 +76,8 @@ async fn fetch_state(
     answer.json().await.map_err(|error| failure_reason(&error))
 }
 
-/// Reads one booking's signals about holds, for ever. Each booking sends only its own signals, so
-/// there is one such task for each.
+/// Reads the signals of one booking process about holds, for ever. Each process sends only its own
+/// signals, so each has a task of its own.
 pub(super) async fn watch_signals(shared: RemoteBookingState, node: Arc<BookingNode>) {
     loop {
         let asked = shared.pool.internal(&node, Method::GET, "/signals");

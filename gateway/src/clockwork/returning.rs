@@ -1,7 +1,7 @@
 //! Shows the places of all open sockets to a store that has begun a new life, because the store may
 //! have lost them. Without this, a visitor with a silent socket would lose the place without
-//! noticing. A task of its own shows the places, so that the room's beats do not wait, and repeats
-//! this until it succeeds.
+//! noticing. A task beside the room's beats shows the places. If the task fails, a later beat
+//! starts it again.
 
 use tokio::task::JoinHandle;
 

@@ -53,7 +53,8 @@ impl LoadLevel {
             .unwrap_or(Self::Holds)
     }
 
-    /// Returns the highest level of which one limit, scaled to `percent`, is reached.
+    /// Returns the highest level for which the lag or the ledger's wait has reached its limit. The
+    /// limits are scaled to `percent` first.
     fn called_for(measured: LoadMeasurement, percent: u64) -> Self {
         let over = |value: u64, limits: [u64; 3]| {
             limits

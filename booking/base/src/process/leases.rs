@@ -247,8 +247,7 @@ mod tests {
         ));
         drop(shared);
 
-        // From here on another process has the lease, as after a time in which this process stood
-        // still.
+        // Now another process has the lease, as happens if this process stands still for too long.
         let taken = enter(true).await.expect("the lease is shared");
         let sql = "UPDATE leases SET owner = 'another', until = until + 60000";
         server.query(sql).await.expect("it is written");

@@ -26,14 +26,14 @@ const IDLE_MAX: Duration = Duration::from_secs(5);
 pub enum BookingNodeStatus {
     /// The process takes calls.
     Well,
-    /// The process answers that it is not ready, for these reasons. It gets only calls for which no
-    /// well process has an answer.
+    /// The process answers that it is not ready, for these reasons. It gets a call only after all
+    /// well processes have failed to answer the call.
     Unready(Vec<String>),
     /// The process does not answer, for this reason. No call goes to it. The background tasks in
     /// `watch.rs` go on asking for its state.
     Silent(String),
-    /// The process has another ledger, and so other sales. No call goes to it, except for its
-    /// state.
+    /// The process has another ledger, and so other sales. It gets no calls except the question for
+    /// its state.
     Foreign,
 }
 

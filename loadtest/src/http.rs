@@ -1,5 +1,5 @@
 //! Speaks HTTP as visitors do. It uses keep-alive connections from many source addresses, and reads
-//! each answer whole. hyper's client is named only here. Visitors share connections. A new
+//! each answer whole. hyper's client is named only here. Visitors share connections, because a new
 //! connection would cost the swarm as much processor time as the call itself, and the gateway under
 //! test needs the same processors.
 
@@ -49,7 +49,7 @@ pub struct LoadHttpCall {
     pub method: Method,
     /// The path and query.
     pub path: String,
-    /// The value of the Bearer header.
+    /// The bearer token.
     pub bearer: Option<String>,
     /// The `Idempotency-Key`.
     pub key: Option<String>,
@@ -59,7 +59,7 @@ pub struct LoadHttpCall {
     pub form: Option<String>,
     /// The `Accept` header, if it matters.
     pub accept: Option<&'static str>,
-    /// The call goes to the gateway that is this many places after the visitor's own.
+    /// How many gateways after the visitor's own the gateway for this call is in the list.
     pub turn: usize,
 }
 
@@ -110,13 +110,14 @@ impl LoadHttpCall {
         }
     }
 
-    /// Sets the Bearer header.
+    /// Sets the bearer token.
     pub fn bearer(mut self, bearer: &str) -> Self {
         self.bearer = Some(bearer.to_owned());
         self
     }
 
-    /// Sends the call to the gateway that is `turn` places after the visitor's own.
+    /// Sends the call to another gateway: the one that is `turn` gateways after the visitor's own
+    /// in the list.
     pub fn turned(mut self, turn: usize) -> Self {
         self.turn = turn;
         self
@@ -187,8 +188,9 @@ impl LoadHttpClient {
         }
     }
 
-    /// Returns the gateway for the calls of `who`: always the same one while it answers, and
-    /// otherwise the next one that answers. Any gateway can serve any visitor.
+    /// Returns the index of the gateway for the calls of `who`: always the same gateway while it
+    /// answers, and otherwise the next one in the list that is not avoided. Any gateway can serve
+    /// any visitor.
     pub fn base_of(&self, who: usize) -> usize {
         let now_ms = now_ms();
         let count = self.bases.len();

@@ -50,7 +50,7 @@ fn check_unreadable(history: &str, dump: &str, told: &[&str]) {
     }
 }
 
-fn with(record: &str) -> String {
+fn history_with(record: &str) -> String {
     format!("{RUN}\n\n{record}\n")
 }
 
@@ -58,7 +58,7 @@ fn with(record: &str) -> String {
 fn a_complete_run_holds_and_the_output_names_the_invariants() {
     let ends = r#"{"kind":"end","visitor":0,"at_ms":5,"outcome":"gave_up"}
 {"kind":"finished","at_ms":6}"#;
-    let files = Files::new(&with(ends), DUMP);
+    let files = Files::new(&history_with(ends), DUMP);
     let output = files.verdict(&[]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -84,9 +84,13 @@ fn an_empty_history_fails_instead_of_holding() {
 
 #[test]
 fn a_bad_line_is_named_and_nothing_is_judged() {
-    check_unreadable(&with("{\"kind\":"), DUMP, &["history: line 3", "no record"]);
     check_unreadable(
-        &with(r#"{"kind":"surprise"}"#),
+        &history_with("{\"kind\":"),
+        DUMP,
+        &["history: line 3", "no record"],
+    );
+    check_unreadable(
+        &history_with(r#"{"kind":"surprise"}"#),
         DUMP,
         &["line 3", "surprise"],
     );
@@ -96,20 +100,20 @@ fn a_bad_line_is_named_and_nothing_is_judged() {
         &["line 1", "\"run\""],
     );
     let op = r#"{"kind":"call","visitor":0,"op":"fly","sent_ms":1,"status":200}"#;
-    check_unreadable(&with(op), DUMP, &["line 3", "fly"]);
+    check_unreadable(&history_with(op), DUMP, &["line 3", "fly"]);
     let hold = r#"{"kind":"call","visitor":0,"op":"hold","sent_ms":1,"status":201,"show":"night","hold":"h","seats":[]}"#;
-    check_unreadable(&with(hold), DUMP, &["line 3", "expires_ms"]);
+    check_unreadable(&history_with(hold), DUMP, &["line 3", "expires_ms"]);
     let cells = r#"{"kind":"snapshot","observer":"o","at_ms":1,"show":"night","version":"1","cells":9,"packed":"00"}"#;
-    check_unreadable(&with(cells), DUMP, &["line 3", "9 cells"]);
+    check_unreadable(&history_with(cells), DUMP, &["line 3", "9 cells"]);
 }
 
 #[test]
 fn a_dump_that_is_cut_off_or_has_another_version_is_not_judged() {
     let cut: Vec<_> = DUMP.lines().take(2).collect();
-    check_unreadable(&with(""), &cut.join("\n"), &["dump", "cut off"]);
-    check_unreadable(&with(""), "", &["dump", "cut off"]);
+    check_unreadable(&history_with(""), &cut.join("\n"), &["dump", "cut off"]);
+    check_unreadable(&history_with(""), "", &["dump", "cut off"]);
     check_unreadable(
-        &with(""),
+        &history_with(""),
         r#"{"kind":"dump","version":2,"at_ms":1}"#,
         &["line 1", "version 2"],
     );
@@ -141,7 +145,7 @@ fn a_bad_line_of_the_providers_books_is_named_and_money_that_the_ledger_does_not
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn a_file_that_cannot_be_read_is_named_and_the_exit_code_is_2() {
     let files = Files::new(RUN, DUMP);
     for (history, dump) in [("nowhere", "dump"), ("history", "nowhere")] {
         let output = verdict(&files.path(history), &files.path(dump), &[]);

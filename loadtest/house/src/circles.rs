@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The nodes that each node names. For each named node, the graph has the names that are used of
-/// it.
+/// A graph of imports: for each node the nodes that it imports from, each with the imported names.
 pub type NameGraph = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// Returns the circles of two nodes or more. The largest circle comes first, and no circle is part
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_circle_comes_first_without_a_node_that_only_leads_to_it() {
+    fn the_largest_circle_comes_first_and_a_node_that_only_leads_to_a_circle_is_in_none() {
         let edges = [
             ("a", "b"),
             ("b", "a"),

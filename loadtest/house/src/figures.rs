@@ -19,7 +19,7 @@ const ROUTE_HOMES: [&str; 1] = ["router"];
 /// The bound that a figure must keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FigureBound {
-    /// The figure may be at most this.
+    /// The figure must be at most this.
     AtMost(f64),
     /// The figure must be at least this.
     AtLeast(f64),
@@ -143,7 +143,7 @@ fn largest_circle(
     }
 }
 
-/// Returns each type name with the places that declare it.
+/// Returns each type name with the file and line of every declaration.
 fn type_places(workspace: &WorkspaceFiles) -> BTreeMap<&str, Vec<String>> {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for file in &workspace.product {

@@ -15,7 +15,7 @@ use crate::workspace::ProductFile;
 #[derive(Debug)]
 pub struct ModuleTree<'a> {
     files: Vec<PlacedFile<'a>>,
-    /// The file of each module.
+    /// For each module, the index of its file in `files`.
     file_of: BTreeMap<NamePath, usize>,
     /// The names that the file of each module declares at its root.
     declared: BTreeMap<NamePath, &'a BTreeSet<String>>,
@@ -31,7 +31,8 @@ struct PlacedFile<'a> {
     module: NamePath,
 }
 
-/// One `use` or path, as a path from the root of the crate.
+/// One `use` or path, as a path from the root of the crate. `from` is the index of the file that
+/// contains it.
 struct ResolvedName {
     from: usize,
     path: NamePath,
@@ -51,7 +52,8 @@ impl<'a> ModuleTree<'a> {
             .iter()
             .filter(|file| file.crate_folder == crate_folder && file.module.is_some())
             .collect();
-        // The library comes first. A binary of the same crate becomes a module that nobody imports.
+        // The library comes first, so the root of the crate is its root. The root of a binary in
+        // the same crate becomes a module that nobody imports.
         files.sort_by_key(|file| !file.path.ends_with("src/lib.rs"));
         for file in files {
             tree.place(file);
@@ -202,8 +204,8 @@ impl<'a> ModuleTree<'a> {
         resolved
     }
 
-    /// Returns the modules that each module at the root of the crate imports, with the file imports
-    /// between each two of them.
+    /// Returns which modules at the root of the crate import which others, and the imports between
+    /// files that cause each of these imports.
     pub fn module_imports(&self) -> NameGraph {
         let top: BTreeMap<&str, &str> = self
             .files

@@ -35,7 +35,8 @@ fn signs_of(path: &str) -> Option<CommentSigns> {
 
 /// Counts the comment lines of a file that are longer than [`COMMENT_COLUMNS`].
 ///
-/// Comments after code on the same line do not count. Returns 0 for a file of another language.
+/// Comments after code on the same line do not count. Returns 0 for a file in a language that is
+/// not listed here.
 pub fn count_long_comments(path: &str, text: &str) -> usize {
     let Some(signs) = signs_of(path) else {
         return 0;

@@ -15,8 +15,8 @@ pub struct CrateManifest {
 }
 
 impl CrateManifest {
-    /// Reads the text of a manifest. Returns `None` if the manifest has no package, as that of a
-    /// workspace.
+    /// Reads the text of a manifest. Returns `None` if the manifest describes no package, such as
+    /// the manifest of a workspace.
     pub fn from_text(text: &str) -> Result<Option<CrateManifest>> {
         let manifest: Table = text.parse().context("a manifest is not TOML")?;
         let Some(package) = manifest.get("package") else {

@@ -11,7 +11,7 @@ use crate::source::{NamePath, SourceFacts};
 
 /// The names of folders whose files are always test code.
 const TEST_FOLDERS: [&str; 2] = ["tests", "contract"];
-/// The names of folders that contain no part of the workspace. Hidden folders do not either.
+/// The names of folders that are not read. Hidden folders are not read, either.
 const SKIPPED_FOLDERS: [&str; 2] = ["target", "node_modules"];
 
 /// A Rust file of product code.

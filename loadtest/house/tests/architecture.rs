@@ -1,8 +1,8 @@
 //! Checks the structure of the workspace. Modules must not import each other in a circle. A crate
 //! must depend only on crates below it. An outside package must be named only in its home.
 //!
-//! If the workspace does not keep a rule yet, `known-exceptions.toml` lists what breaks the rule.
-//! An exception that no longer breaks its rule fails the test until it is removed from the list.
+//! `known-exceptions.toml` lists the files and modules that break a rule and are still allowed to.
+//! If one of them no longer breaks its rule, the test fails until it is removed from the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -178,8 +178,8 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     },
 ];
 
-/// The places in which the gateway may name the crate `booking`: its port to booking, and the files
-/// that build a process of both.
+/// The files and folders of the gateway that may name the crate `booking`: the gateway's port to
+/// booking, and the files that build a process of both.
 const BOOKING_NAMED_IN: &[&str] = &["gateway/src/upstream/", "/app", "/main"];
 
 /// The modules that build a process. Only these modules and the root of their crate may name them.

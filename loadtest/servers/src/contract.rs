@@ -1,5 +1,5 @@
-//! Runs contract suites. A suite is a list of claims that every store or every ledger must meet.
-//! All claims are tested, even after one has failed.
+//! Runs contract suites. A claim is a statement that must be true for every store or every ledger,
+//! and a suite is a list of claims. All claims are tested, even after one has failed.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -13,8 +13,9 @@ pub type ContractCase<'a, S> = (
 );
 
 /// Makes a list of [`ContractCase`]s from async functions. The name of each function is its claim.
-/// Each function gets the subject, or the expressions in the parentheses after the subject's name,
-/// as in `contract_cases![|nodes| (&nodes.one, &nodes.two); a_claim, another_claim]`.
+/// Each function gets the subject as its argument. Other arguments can be named, as in
+/// `contract_cases![|nodes| (&nodes.one, &nodes.two); a_claim, another_claim]`, where `nodes` is
+/// the subject.
 #[macro_export]
 macro_rules! contract_cases {
     (|$subject:ident| $arguments:tt; $($claim:ident),* $(,)?) => {

@@ -14,7 +14,7 @@ use crate::port;
 /// The message of the wire protocol that commits: a simple query with its length, its text, and a
 /// zero.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
-/// While the proxy cuts commits, it cuts one in this many.
+/// While the proxy cuts commits, it cuts one of this many.
 const ONE_OF: u64 = 4;
 /// The number of bytes read at once.
 const PIECE: usize = 16 * 1024;
@@ -78,7 +78,7 @@ impl CommitCutProxy {
         self.port
     }
 
-    /// Sets whether one of four commits is cut from now on.
+    /// Sets whether every fourth commit is cut from now on.
     pub fn cut_commits(&self, cuts: bool) {
         self.shared.cuts.store(cuts, Ordering::SeqCst);
     }
@@ -117,7 +117,7 @@ async fn forward_connection(near: TcpStream, target: u16, shared: Arc<CommitCutS
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
     let (from_near, to_near) = near.into_split();
     let (from_far, to_far) = far.into_split();
-    // This is set when the next answer of the server must not reach the client.
+    // Set to true when the next answer of the server must not reach the client.
     let lost = Arc::new(AtomicBool::new(false));
     tokio::select! {
         () = forward_client_bytes(from_near, to_far, &shared, &lost) => {}

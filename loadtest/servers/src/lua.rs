@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::needs::{on_path, skip};
 
 /// Checks scripts, each with its name and text, by the settings of `.luacheckrc`. If luacheck is
-/// missing, does the same as [`crate::must_skip`].
+/// missing, skips the check or panics, like [`crate::must_skip`].
 ///
 /// # Panics
 /// Where luacheck finds a fault or cannot be run, or where it is missing and nothing may be

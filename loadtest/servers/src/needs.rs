@@ -1,5 +1,6 @@
-//! Looks for the programs that tests need. If a program is missing, a test that needs it prints
-//! this and passes. If the environment demands that every test runs, the test fails instead.
+//! Looks for the programs that tests need. If a program is missing, a test that needs the program
+//! prints that it is skipped, and passes. If the environment demands that every test runs, the test
+//! fails instead.
 
 use std::path::{Path, PathBuf};
 
@@ -29,8 +30,8 @@ pub fn clock_missing() -> Option<String> {
     }
 }
 
-/// Returns whether a test that needs the servers must be skipped, and prints this. A test begins
-/// with `if must_skip("…") { return; }`.
+/// Returns whether a test that needs the servers must be skipped. If so, prints a message with the
+/// missing programs. A test begins with `if must_skip("…") { return; }`.
 ///
 /// # Panics
 /// Where a program is missing and `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1` is set.

@@ -25,7 +25,7 @@ pub fn free_port_with_bus() -> anyhow::Result<u16> {
     })
 }
 
-/// The most starts of a server whose port is taken each time.
+/// How often a server is started, if another process takes its port each time.
 const STARTS_MAX: usize = 3;
 
 /// Starts a server on a port that `start` chooses. If another process takes this port before the

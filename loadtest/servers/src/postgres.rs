@@ -24,7 +24,7 @@ pub struct PostgresOptions {
 
 impl PostgresOptions {
     /// Switches `fsync` off. The server is faster, but its data does not survive a power cut. The
-    /// data survives a `kill`, because the system still has all that the process wrote.
+    /// data survives a `kill`, because the system still stores everything that the process wrote.
     #[must_use]
     pub fn without_fsync(mut self) -> Self {
         self.careless = true;

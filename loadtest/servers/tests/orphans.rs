@@ -77,6 +77,7 @@ async fn start_and_wait() {
     let url = postgres.url();
     let port = url.rsplit([':', '/']).nth(1).unwrap_or_default();
     eprintln!("\nPORTS {} {port}", redis.port(0));
-    // The process that started this one kills it. If that process ends first, this read ends.
+    // The process that started this one kills it during this read. If that process ends by itself,
+    // the read ends, too.
     let _ = std::io::stdin().lines().next();
 }

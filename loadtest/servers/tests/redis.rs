@@ -113,7 +113,7 @@ async fn the_url_names_the_acl_user_who_may_send_only_commands_that_the_rules_al
 }
 
 #[tokio::test]
-async fn a_replica_that_was_parted_is_promoted_without_the_writes_that_it_missed() {
+async fn a_separated_replica_is_promoted_without_the_writes_that_it_missed() {
     if must_skip("a Redis pair") {
         return;
     }

@@ -17,8 +17,8 @@ use crate::swarm::SwarmSeatSnapshot;
 
 /// The id of the show.
 const SHOW: &str = "night";
-/// How long a visitor repeats its call, as a browser does, if a busy gateway puts it off or a
-/// connection ends without an answer.
+/// How long a visitor repeats its call, as a browser does, if a busy gateway puts the call off (429
+/// or 503) or a connection ends without an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 /// The wait before the next try if a connection ended without an answer, in seconds.
 const BREATH_S: f64 = 0.1;

@@ -13,7 +13,7 @@ use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
 /// The id of the room in every bench.
 const ROOM: &str = "sale";
-/// The longest time until a call is granted. The room releases visitors once a second, and a node
+/// The longest time until a call succeeds. The room releases visitors once a second, and a node
 /// learns of a new room within a second.
 const GRANTED_WITHIN: Duration = Duration::from_secs(60);
 /// The wait between two tries of a call.
@@ -105,7 +105,7 @@ pub async fn for_everybody<
     Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
-/// Joins the room and claims a pass. Repeats each call until it is granted.
+/// Joins the room and claims a pass. Repeats each call until it succeeds.
 async fn pass(http: LoadHttpClient, who: usize) -> anyhow::Result<String> {
     let mut secret = [0; 32];
     secret[..8].copy_from_slice(&who.to_be_bytes());
@@ -116,10 +116,10 @@ async fn pass(http: LoadHttpClient, who: usize) -> anyhow::Result<String> {
     text(&granted(&http, who, &claim).await?, "pass")
 }
 
-/// Sends a call until it is granted.
+/// Sends a call again and again until the answer is a success.
 ///
 /// # Errors
-/// Where the call gets no answer, is refused for good, or is not granted in time.
+/// Where the call gets no answer, is refused for good, or does not succeed in time.
 pub async fn granted(
     http: &LoadHttpClient,
     who: usize,

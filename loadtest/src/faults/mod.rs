@@ -52,11 +52,11 @@ struct FaultTrial {
     spec: RigSpecification,
     strikes: Vec<ScheduledFault>,
     took_s: f64,
-    /// The figures of the crowd; `None` if an error ended the scenario, such as a part of the
-    /// system that did not start again.
+    /// The figures of the crowd, or `None` if an error ended the scenario, for instance because a
+    /// process did not start again.
     report: Option<SwarmReport>,
     judged: Option<RigVerdict>,
-    /// Why the trial failed; empty if everything held.
+    /// Why the trial failed. Empty if everything held.
     faults: Vec<String>,
 }
 
@@ -224,7 +224,7 @@ fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
     }
 }
 
-/// Counts how often each kind of fault was inflicted. Kinds that were not are listed with 0.
+/// Counts the planned faults of all trials by kind. A kind without faults is listed with 0.
 fn hits(trials: &[FaultTrial]) -> BTreeMap<String, u64> {
     let kinds = schedule::KINDS.iter().map(|kind| ((*kind).to_owned(), 0));
     let mut hits: BTreeMap<String, u64> = kinds.collect();

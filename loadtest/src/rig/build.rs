@@ -1,5 +1,5 @@
-//! Starts a rig: servers first, then bookings, then gateways. Processes of a kind start together,
-//! as in a deployment.
+//! Starts a rig: first the servers that the product needs, then the booking processes, then the
+//! gateways. Processes of a kind start together, as in a deployment.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use super::{Rig, RigSpecification, judge, memory, railway};
 
 /// The time between two samples of memory.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// How long a payment waits for an event from Stripe before booking reads it from Stripe, in
+/// How long booking waits for an event about a payment before it reads the payment from Stripe, in
 /// seconds. This is shorter than the default, because holds in a rig last only seconds.
 const READ_BACK_S: &str = "1";
 /// The seed of the random faults of the fake Stripe.
@@ -51,7 +51,7 @@ impl Rig {
         Self::start_with(spec, RigFeatures::default()).await
     }
 
-    /// Starts a rig as [`Self::start`] does, prepared for faults that need it.
+    /// Starts a rig as [`Self::start`] does, with the preparations that `breakable` names.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -129,8 +129,8 @@ impl Rig {
     }
 }
 
-/// Returns the settings of every gateway and booking, except those that depend on the ledger or on
-/// the addresses of bookings.
+/// Returns the settings of every gateway and booking process, except those that depend on the
+/// ledger or on the addresses of the booking processes.
 fn first_settings(
     stripe: Option<&FakeStripeServer>,
     redis: Option<&RedisServers>,
@@ -171,7 +171,7 @@ async fn start_gateways(
     Ok(disk)
 }
 
-/// Returns the settings of the payment provider for a gateway or a booking.
+/// Returns the settings of the payment provider for a gateway or a booking process.
 fn payment_settings(stripe: Option<&FakeStripeServer>) -> Vec<ProcessSetting> {
     let Some(stripe) = stripe else {
         return vec![("FAIRGATE_PAYMENTS", "sandbox".to_owned())];
@@ -239,7 +239,7 @@ fn secret() -> String {
     format!("rig-{:032x}", rand::rng().random::<u128>())
 }
 
-/// Records the memory of the gateway that uses most, once a second.
+/// Records once a second how much memory the gateway uses that uses most.
 async fn sample(pids: Vec<Arc<Mutex<Option<u32>>>>, samples: Arc<Mutex<Vec<(f64, f64)>>>) {
     let mut tick = tokio::time::interval(SAMPLE_EVERY);
     loop {

@@ -21,7 +21,7 @@ pub struct RigVerdict {
     pub document: Value,
 }
 
-/// The place of a ledger.
+/// Where a ledger is stored.
 #[derive(Debug, Clone)]
 pub enum LedgerLocation {
     /// A SQLite file in this folder.
@@ -99,8 +99,8 @@ impl Rig {
     }
 }
 
-/// Returns booking's program. This is the file that `FAIRGATE_BOOKING_BIN` names, or else the
-/// program next to this one. If neither exists, builds it.
+/// Returns booking's program. This is the file that `FAIRGATE_BOOKING_BIN` names. If the variable
+/// is not set, this is the program next to this one, which is built if it does not exist.
 ///
 /// # Errors
 /// Where the variable names no file, or the program cannot be built.

@@ -1,6 +1,6 @@
 //! Runs the processes under test on free ports, each with its own folder, and kills, slows and
-//! breaks them on demand. All of these processes end when the rig is dropped. The swarm and the
-//! faults drop it on an interrupt too.
+//! breaks them on demand. All of these processes end when the rig is dropped. On an interrupt,
+//! `loadtest swarm` and `loadtest faults` drop the rig, too.
 
 mod build;
 mod disk;
@@ -65,7 +65,8 @@ pub struct Rig {
     folder: PathBuf,
     /// Whether the folder stays when the rig is dropped.
     kept: AtomicBool,
-    /// How often a gateway and a booking were killed. Each kill hits the next process of its kind.
+    /// How often gateways were killed, and how often booking processes were. The processes of a
+    /// kind are killed in turn.
     turns: [AtomicUsize; 2],
     samples: Arc<Mutex<Vec<(f64, f64)>>>,
     sampler: tokio::task::JoinHandle<()>,
@@ -76,7 +77,7 @@ impl Drop for Rig {
         self.sampler.abort();
         let disk = self.disk.take();
         if self.kept.load(Ordering::SeqCst) {
-            // The disk stays mounted, because its files would be lost.
+            // The disk stays mounted, because an unmount would lose its files.
             std::mem::forget(disk);
         } else {
             drop(disk);
@@ -103,8 +104,8 @@ impl Rig {
         self.spec
     }
 
-    /// Returns whether open baskets may be lost if such a process is killed. They are lost with a
-    /// gateway or booking only if the baskets are in its own memory.
+    /// Returns whether open baskets can be lost if such a process is killed. A gateway or a booking
+    /// process loses them only if they are in its own memory.
     pub fn forgets(&self, what: KillTarget) -> bool {
         match what {
             KillTarget::Gateway | KillTarget::Booking => self.redis.is_none(),
@@ -113,8 +114,9 @@ impl Rig {
         }
     }
 
-    /// Kills a process without warning and starts it again on the same port. If it is a primary
-    /// with a replica, the replica is promoted first. Returns which process was killed.
+    /// Kills a process without warning and starts it again on the same port. If the process is a
+    /// primary with a replica, the replica is promoted before the restart. Returns which process
+    /// was killed.
     ///
     /// # Errors
     /// Where no replica is promoted in time, or the process does not become ready again.
@@ -167,8 +169,8 @@ impl Rig {
         }
     }
 
-    /// Slows the processes that host booking for `for_s` seconds: they run only for one part in
-    /// `factor` of that time. If booking is inside the gateways, this slows the line too.
+    /// Slows the processes that host booking for `for_s` seconds: they run only for this time
+    /// divided by `factor`. If booking is inside the gateways, this slows the line, too.
     pub async fn slow_down(&self, factor: f64, for_s: f64) {
         let runs = CYCLE.div_f64(factor);
         let until = tokio::time::Instant::now() + Duration::from_secs_f64(for_s);
@@ -193,8 +195,8 @@ impl Rig {
         }
     }
 
-    /// Returns the samples of the resident memory since `start_ms`, each of the gateway that used
-    /// most. `start_ms` is in Unix milliseconds.
+    /// Returns the samples of the resident memory since `start_ms`, in Unix milliseconds. Each
+    /// sample is of the gateway that used most memory at that time.
     pub fn memory(&self, start_ms: f64) -> Vec<MemorySample> {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let after = samples.iter().filter(|(at_ms, _)| *at_ms >= start_ms);
@@ -206,8 +208,8 @@ impl Rig {
             .collect()
     }
 
-    /// Asks every gateway and then every booking to end, and waits until they have ended. Redis and
-    /// PostgreSQL end when the rig is dropped.
+    /// Asks every gateway and then every booking process to end, and waits until they have ended.
+    /// Redis and PostgreSQL end when the rig is dropped.
     ///
     /// # Errors
     /// Where a process does not end in time, or ends with an error.
@@ -234,13 +236,13 @@ impl Rig {
         judge::judge(&kept, history, dump, books.as_deref(), &self.folder).await
     }
 
-    /// Prints the last lines of the log of every gateway and booking.
+    /// Prints the last lines of the log of every gateway and booking process.
     pub fn tell_log(&self) {
         let processes = self.gateways.iter().chain(&self.bookings);
         processes.for_each(RigProcess::tell_log);
     }
 
-    /// Waits until every gateway and booking is ready.
+    /// Waits until every gateway and booking process is ready.
     ///
     /// # Errors
     /// Where a process does not become ready in time. The end of its log is printed.

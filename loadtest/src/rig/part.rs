@@ -14,7 +14,7 @@ use super::process::{self, RigProcess};
 pub enum RigComponent {
     /// A gateway.
     Gateway(usize),
-    /// A booking with a process of its own.
+    /// A booking process.
     Booking(usize),
     /// A Redis server or a sentinel.
     Redis(usize),
@@ -62,7 +62,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Starts a gateway or booking that was killed, without waiting until it is ready.
+    /// Starts a gateway or booking process that was killed, without waiting until it is ready.
     ///
     /// # Errors
     /// Where the process cannot be started.
@@ -114,15 +114,15 @@ impl Rig {
         postgres.restart().await
     }
 
-    /// Returns the resident memory of a gateway or booking in megabytes (10^6 bytes), or `None`
-    /// while it does not run.
+    /// Returns the resident memory of a gateway or booking process in megabytes (10^6 bytes), or
+    /// `None` while it does not run.
     pub fn resident_mb(&self, part: RigComponent) -> Option<f64> {
         let pid = self.process(part).ok()?.pid_cell();
         let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
         memory::resident_mb(pid?)
     }
 
-    /// Returns the value of a metric of a gateway or booking, summed over all labels.
+    /// Returns the value of a metric of a gateway or booking process, summed over all labels.
     ///
     /// # Errors
     /// Where the process does not answer.

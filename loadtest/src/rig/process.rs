@@ -1,4 +1,4 @@
-//! Runs a gateway or a booking as a process: finds or builds its program, starts it with its own
+//! Runs a gateway or a booking process: finds or builds its program, starts it with its own
 //! settings, and kills, pauses and stops it. Only this module names rustix.
 
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ pub const STOP: Signal = Signal::STOP;
 pub const CONTINUE: Signal = Signal::CONT;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// After a process has ended by itself, a supervisor waits this long before it starts it again.
+/// How long a supervisor waits before it starts a process again that did not become ready.
 const SUPERVISED_EVERY: Duration = Duration::from_millis(500);
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// The number of log lines that are printed after a failure.
@@ -45,7 +45,8 @@ pub struct RigProcess {
 }
 
 /// Returns a program of the system under test. This is the file that the environment variable
-/// `variable` names, or else the program next to this one. If neither exists, builds the program.
+/// `variable` names. If the variable is not set, this is the program next to this one, which is
+/// built if it does not exist.
 ///
 /// # Errors
 /// Where the variable names no file, or the program cannot be built.
@@ -136,7 +137,7 @@ impl RigProcess {
         self.folder.join("data")
     }
 
-    /// Returns the cell that holds the process's id while it runs.
+    /// Returns the cell that contains the process's id while it runs.
     pub fn pid_cell(&self) -> Arc<Mutex<Option<u32>>> {
         Arc::clone(&self.pid)
     }
@@ -159,8 +160,8 @@ impl RigProcess {
         let log = self.log()?;
         let mut command = Command::new(&self.binary);
         for (name, _) in std::env::vars_os() {
-            // None of this program's own settings reach the system under test, except for the level
-            // of the log.
+            // Of this program's own settings, only the level of the log reaches the system under
+            // test.
             if name.to_string_lossy().starts_with("FAIRGATE_") && name != "FAIRGATE_LOG" {
                 command.env_remove(name);
             }
@@ -310,15 +311,15 @@ impl RigProcess {
     }
 }
 
-/// Returns whether the gateway or booking at `url` is ready.
+/// Returns whether the gateway or booking process at `url` is ready.
 async fn is_ready(url: &str) -> bool {
     let client = LoadHttpClient::new(&[url.to_owned()]);
     let ready = client.send(&LoadHttpCall::get("/readyz"), 0).await;
     ready.is_ok_and(|answer| answer.is_ok())
 }
 
-/// Returns the metrics of a gateway or booking in the text format of Prometheus, or `None` if the
-/// process does not answer.
+/// Returns the metrics of a gateway or booking process in the text format of Prometheus, or `None`
+/// if the process does not answer.
 pub async fn metrics_text(url: &str) -> Option<String> {
     let client = LoadHttpClient::new(&[url.to_owned()]);
     let answer = client.send(&LoadHttpCall::get("/metrics"), 0).await;

@@ -1,5 +1,6 @@
 //! Describes a railway line with one train a day, for crowds that also buy train tickets. Imports
-//! its timetable as any other timetable, before any gateway or booking with this ledger starts.
+//! the line's timetable, like any other, before a gateway or booking process with this ledger
+//! starts.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Reads the values of `--rig` and `--kill`. Refuses a rig that cannot work before anything starts.
+//! Reads the values of `--rig` and `--kill`. A rig that cannot work is refused here, before any
+//! process starts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +12,7 @@ const MOST: usize = 16;
 pub struct RigSpecification {
     /// The number of gateways.
     pub gateways: usize,
-    /// The number of bookings with a process of their own. With 0, booking is inside every gateway.
+    /// The number of booking processes. With 0, booking is inside every gateway.
     pub bookings: usize,
     /// The form of the fast stores.
     pub redis: RedisForm,
@@ -63,13 +64,12 @@ pub struct PlannedKill {
     pub share: f64,
 }
 
-/// A kind of process to kill. If there are several gateways or bookings, each kill hits the next
-/// one of them.
+/// A kind of process to kill. Several gateways or booking processes are killed in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillTarget {
     /// A gateway.
     Gateway,
-    /// A booking with a process of its own.
+    /// A booking process.
     Booking,
     /// The Redis that takes writes.
     Redis,
@@ -132,7 +132,7 @@ impl fmt::Display for RigSpecification {
             out,
             "gateways={gateways},bookings={bookings},redis={redis},ledger={ledger}"
         )?;
-        // Nearly every rig has the sandbox, so the text does not name it.
+        // Nearly every rig pays with the sandbox, so the text names only another provider.
         if self.payments != RigPaymentProvider::Sandbox {
             write!(
                 out,

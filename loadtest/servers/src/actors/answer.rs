@@ -1,4 +1,4 @@
-//! Holds an answer, and checks it.
+//! The answer to a call, and what a test can check in it.
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
@@ -67,10 +67,10 @@ impl TestAnswer {
             .unwrap_or_else(|error| panic!("{}: no JSON ({error}): {}", self.asked, self.text()))
     }
 
-    /// Checks the status, and returns the document of the answer, or null if it has no document.
+    /// Checks the status. Returns the JSON document of the answer, or null if the answer has none.
     ///
     /// # Panics
-    /// Where the status is another one.
+    /// Where the answer has another status.
     #[track_caller]
     pub fn is(&self, status: u16) -> Value {
         let told = self.text();
@@ -133,8 +133,8 @@ impl TestAnswer {
         if let Some(name) = members.iter().find(empty) {
             return Some(format!("no member {name}: {shown}"));
         }
-        // A person must know from the detail what was not changed and what to do. A short phrase
-        // does not say this.
+        // The detail must tell a person what was not changed and what to do. Fewer than six words
+        // cannot say this.
         let detail = problem["detail"].as_str().unwrap_or_default();
         (detail.split_whitespace().count() < 6)
             .then(|| format!("the detail does not help: {shown}"))

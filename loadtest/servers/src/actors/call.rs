@@ -1,4 +1,4 @@
-//! Builds a call.
+//! Builds the calls that tests send.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::Value;
@@ -86,7 +86,7 @@ impl TestCall {
         self
     }
 
-    /// Adds a pass or a key as the bearer of the call.
+    /// Adds a pass or a key as the bearer token of the call.
     #[must_use]
     pub fn by(self, who: &(impl AsRef<str> + ?Sized)) -> Self {
         self.header("authorization", &format!("Bearer {}", who.as_ref()))

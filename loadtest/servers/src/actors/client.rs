@@ -32,7 +32,7 @@ impl TestClient {
         Self { target }
     }
 
-    /// Makes a client of the server at the address `http://…`. The client keeps no cookies.
+    /// Makes a client of the server at the address `http://…`. The client stores no cookies.
     ///
     /// # Panics
     /// Where the client cannot be built.

@@ -2,7 +2,8 @@
 
 use fairgate_pass::{Holder, Keyring, PassClaims};
 
-/// Signs a pass for the visitor `n` of a room. The pass is valid for ten minutes from `now_s`.
+/// Signs a pass for the visitor of a room whose number and rank are `n`. The pass is valid for ten
+/// minutes from `now_s`.
 #[must_use]
 pub fn sign_test_pass(keyring: &Keyring, room: &str, n: u16, now_s: i64) -> String {
     let [high, low] = n.to_be_bytes();

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{TestAnswer, TestCall, TestClient, get, post, until};
 
-/// A shop that sells tickets. The argument `who` is the pass of the buyer. A hold or an order is
-/// the document with which the shop answered.
+/// A shop that sells tickets. The argument `who` is the pass of the buyer. The arguments `hold` and
+/// `order` are the documents with which the shop answered.
 #[expect(
     async_fn_in_trait,
     reason = "tests name the types that have it, so that their futures are known"
@@ -86,7 +86,7 @@ pub trait TestShop {
     }
 }
 
-/// Returns the body of a call that orders.
+/// Returns the body of a call for an order.
 #[must_use]
 pub fn buyer() -> Value {
     json!({ "buyer": { "name": "Ana Perez", "email": "ana@example.org" } })

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// The longest time until a condition is met on a slow machine.
+/// The longest wait for a condition. It is long enough for a slow machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The time between two looks.
+/// The pause between two calls of `look`.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Calls `look` again and again until it returns a value.

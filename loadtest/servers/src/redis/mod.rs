@@ -42,7 +42,7 @@ pub struct RedisServers {
 }
 
 impl RedisServers {
-    /// Starts one server with the default settings. See [`RedisOptions`] for others.
+    /// Starts one server with the default settings. See [`RedisOptions`] for other settings.
     ///
     /// # Errors
     /// Where the server does not start. The error contains the end of its log.
@@ -230,8 +230,8 @@ impl RedisServers {
         Ok(())
     }
 
-    /// Returns whether the replica of a pair or of the sentinel form has all data of its primary. A
-    /// test that kills the primary earlier proves nothing.
+    /// Returns whether the replica of a pair or of the sentinel form has all data of its primary.
+    /// If a test kills the primary before this is true, the test proves nothing.
     pub async fn replica_has_all(&self) -> bool {
         let primaries = self.primaries().await;
         let [primary] = primaries[..] else {

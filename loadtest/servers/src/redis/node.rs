@@ -76,8 +76,8 @@ impl RedisNode {
         })
     }
 
-    /// Starts the node, and waits until it answers. An answer counts only if it names the id of the
-    /// node's own process.
+    /// Starts the node, and waits until it answers. Ignores an answer that does not name the id of
+    /// the node's own process, because another server answers there.
     pub async fn start(&self) -> anyhow::Result<()> {
         self.process.spawn()?;
         let ready = async || {

@@ -31,7 +31,8 @@ impl Default for RedisOptions {
 }
 
 impl RedisOptions {
-    /// Adds an ACL user with rules such as `~* &* +@all`. The URL then names it.
+    /// Adds an ACL user with rules such as `~* &* +@all`. The URL then contains the user's name and
+    /// password.
     #[must_use]
     pub fn user(mut self, name: &str, password: &str, rules: &str) -> Self {
         self.user = Some(RedisAclUser {

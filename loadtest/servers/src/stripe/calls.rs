@@ -29,7 +29,7 @@ pub(super) async fn form() -> impl IntoResponse {
 
 impl FakeStripeServer {
     /// Handles a call that changes something. Draws the faults and checks the idempotency key. Runs
-    /// `act` only for the first call with that key.
+    /// `act` only if no answer is stored under that key.
     fn idempotent_call(
         &self,
         headers: &HeaderMap,
@@ -105,7 +105,7 @@ impl FakeStripeState {
         if !self.falls(self.chaos.locked_pct) {
             return None;
         }
-        // The refusal says that another call has the same object or the same key.
+        // The refusal says that another call is changing the same object or has the same key.
         let by_object = self.falls(50);
         Some(if by_object {
             error(429, "lock_timeout", "another call is at this object")

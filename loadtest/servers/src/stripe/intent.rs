@@ -1,4 +1,5 @@
-//! Defines a payment intent, and writes it as JSON for answers, for events and for the books.
+//! Defines a payment intent, and writes it as JSON for answers, for events and for the provider's
+//! books, with which a judge compares the ledger.
 
 use std::collections::HashMap;
 

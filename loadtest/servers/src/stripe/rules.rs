@@ -47,8 +47,8 @@ const SMALLEST: &[(&str, i64)] = &[
     ("thb", 1_000),
 ];
 
-/// Rough exchange rates of other currencies: this many units of an amount are worth one cent of a
-/// euro, in which the account is paid out.
+/// Rough exchange rates of other currencies: this many of their minor units are worth one euro
+/// cent. The account is paid out in euros.
 const A_CENT_IS: &[(&str, i64)] = &[
     ("cny", 8),
     ("twd", 35),
@@ -58,10 +58,10 @@ const A_CENT_IS: &[(&str, i64)] = &[
     ("isk", 145),
     ("kwd", 4),
 ];
-/// The account's smallest charge, in its own cents.
+/// The smallest charge in these currencies, in euro cents.
 const SMALLEST_CENTS: i64 = 50;
 
-/// The number of digits of the largest charge, for currencies in which this is not
+/// The number of digits of the largest charge. In a currency that is not listed, this is
 /// [`DIGITS_ELSEWHERE`].
 const DIGITS: &[(&str, u32)] = &[
     ("idr", 12),

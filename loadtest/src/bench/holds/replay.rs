@@ -26,8 +26,7 @@ pub fn replay_commands(
     stream.set_nodelay(true)?;
     let mut out = stream.try_clone()?;
     let mut answers = BufReader::with_capacity(1 << 16, stream);
-    // Each message allows the writer to send one burst. The first bursts need no answer before
-    // them.
+    // Each message allows the writer to send one burst. The first bursts do not wait for answers.
     let (answered, may_send) = mpsc::channel();
     for _ in 0..at_once.div_ceil(BURST) {
         answered.send(())?;

@@ -28,8 +28,8 @@ const TO: &str = "AOH";
 const IMPORT_MAX: Duration = Duration::from_secs(30);
 /// The longest time from the start of the process until a trip is found.
 const COLD_MAX: Duration = Duration::from_secs(1);
-/// The number of visitors who hold seats. With fewer visitors, one of them would ask for a train
-/// again before its last hold of that train was released.
+/// The number of visitors who hold seats. With fewer visitors, a visitor would ask for a train
+/// again while the visitor's last hold of that train was not released yet.
 const VISITORS: usize = 600;
 /// The longest wait for the first answer after a start.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);

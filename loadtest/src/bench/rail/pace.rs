@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 
 /// The longest time that is recorded, in microseconds.
 const MAX_US: u64 = 60_000_000;
-/// The limit of the delay with which 99 of 100 calls start. If calls start later, the generator
-/// measures itself, and the run is invalid.
+/// The most by which 99 of 100 calls may start after they are due. If they start later, the bench
+/// measures its own delay, and the run is invalid.
 const LATE_MAX: Duration = Duration::from_millis(20);
 
 /// The latencies of the calls.
@@ -39,7 +39,7 @@ impl CallLatencies {
 }
 
 /// Makes `per_s` calls a second for the time `lasting`, and returns their latencies. `call` gets
-/// the number of the call, and its future returns when the call was done.
+/// the number of the call, and its future returns the time at which the answer came.
 ///
 /// # Errors
 /// Where a call fails, or calls start too late.
@@ -82,9 +82,9 @@ pub async fn call_at_pace<F: Future<Output = anyhow::Result<Instant>> + Send + '
     Ok(times)
 }
 
-/// Sends a message when a call is due, with that time. A thread sends the messages, because the
-/// timers of the runtime have a resolution of a millisecond. Their error would count as latency of
-/// the system.
+/// Sends a message with the due time whenever a call is due. A thread sends the messages, because
+/// the timers of the runtime have a resolution of a millisecond. Their error would be part of the
+/// measured latencies.
 fn due_times(per_s: u32, lasting: Duration) -> mpsc::UnboundedReceiver<Instant> {
     let (teller, dues) = mpsc::unbounded_channel();
     let apart = Duration::from_secs(1) / per_s;

@@ -16,7 +16,7 @@ pub struct RailBenchTrip {
     /// The train's code.
     pub train: String,
     everyday: bool,
-    /// The codes of the stations, in the order of the stops.
+    /// The codes of the stations at which the train stops, in this order.
     calls: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Reads the state after each step: the memory of the processes, and the incarnation of the store
-//! that serves the seats.
+//! Reads the state after each step of the bench: the memory of the processes, and the seats of the
+//! shows with the incarnation of the store that serves them.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-/// How long a party counts as present after it was seen, in milliseconds.
+/// How long a party is present for the waitlist after it read its state, in milliseconds.
 const HERE_MS: i64 = 15_000;
-/// The longest time until the waitlist knows that a party was seen, in milliseconds.
+/// The longest time until the waitlist knows that a party has read its state, in milliseconds.
 const TOLD_WITHIN_MS: i64 = 4_000;
 
 /// A span of time.
@@ -41,8 +41,9 @@ pub struct WaitlistBenchOffer {
     pub made: i64,
     /// When the party learned of the offer.
     pub seen: i64,
-    /// Until when the seats certainly belonged to the party. This is when it called to release or
-    /// order them or to cancel its order, or else when the offer ran out.
+    /// Until when the seats certainly belonged to the party. This is when the party declined the
+    /// offer, or cancelled its order, or asked for an order and the hold was gone. Otherwise this
+    /// is when the offer ran out.
     pub until: i64,
     pub fate: WaitlistBenchFate,
 }
@@ -52,8 +53,8 @@ pub struct WaitlistBenchOffer {
 pub enum WaitlistBenchFate {
     /// The party ordered the seats.
     Ordered,
-    /// The party declined the offer or let it run out. From then on, all parties that had joined
-    /// come first.
+    /// The party declined the offer or let it run out. All parties that had joined by then come
+    /// before this party from then on.
     Passed,
     /// The offer was lost with the killed process, because no other process knew of it.
     Lost,
@@ -123,7 +124,7 @@ impl WaitlistBenchRun {
     }
 
     /// Finds parties that were passed over: another party got the offer, although this party came
-    /// first, was present and fitted the seats. Counts the choices too.
+    /// first, was present and fitted the seats. Also counts the choices.
     fn passed_over(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             for offer in &party.offers {
@@ -165,12 +166,13 @@ impl WaitlistBenchRun {
             .any(|offer| offer.made <= at && !lost(offer));
         let seen = |look: &WaitlistBenchSpan| {
             let told = look.to + TOLD_WITHIN_MS;
-            // A look that the killed process had not yet stored was lost.
+            // A read that the killed process had not stored yet was lost.
             let forgotten = (look.from..=told).contains(&self.kill.from);
             told < at && look.from + HERE_MS > at && !forgotten
         };
-        // The same round may have made an offer to this party too, and the kill may have lost that
-        // offer before the party saw it. A look between the two proves that there was none.
+        // Perhaps the waitlist made an offer to this party, too, and the kill lost it before the
+        // party saw it. If the party read its state after the other party saw its offer and before
+        // the kill, there was no such offer.
         let looked = |look: &WaitlistBenchSpan| look.from > others.seen && look.to < self.kill.from;
         let is_sure = at >= self.kill.from || party.looks.iter().any(looked);
         in_line && !has_had && is_sure && party.looks.iter().any(seen)
@@ -190,8 +192,8 @@ impl WaitlistBenchRun {
         }
     }
 
-    /// Returns the time from the kill to the next offer in milliseconds, or `None` if there was no
-    /// more offer.
+    /// Returns the time from the kill to the first offer after it in milliseconds, or `None` if no
+    /// offer came after the kill.
     pub fn stood_still_ms(&self) -> Option<i64> {
         let offers = self.parties.iter().flat_map(|party| &party.offers);
         let after = offers.map(|offer| offer.made - self.kill.from);
@@ -217,7 +219,8 @@ impl WaitlistBenchRun {
 }
 
 impl WaitlistBenchParty {
-    /// Returns when the party last declined an offer or let one run out, if it did so before `at`.
+    /// Returns when the party last declined an offer or let one run out before `at`, or `None` if
+    /// it never did.
     fn moved_before(&self, at: i64) -> Option<i64> {
         let passed = self
             .offers
@@ -296,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_party_passed_over_is_found_unless_it_was_away_or_too_large() {
+    fn a_party_that_was_passed_over_is_found_unless_it_was_away_or_too_large() {
         let passed = |change: fn(&mut WaitlistBenchRun)| {
             let mut run = clean();
             run.parties[1].offers.clear();
@@ -325,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_party_that_let_an_offer_pass_comes_after_all_others() {
+    fn a_party_that_declined_an_offer_comes_after_all_that_had_joined_by_then() {
         let mut run = clean();
         let first = offer(&["A-1"], 20_000, 22_000, WaitlistBenchFate::Passed);
         let again = offer(&["A-1"], 24_200, 24_300, WaitlistBenchFate::Ordered);
@@ -383,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_party_whose_waiting_ended_wrongly_is_found() {
+    fn a_party_whose_waiting_did_not_end_as_expected_is_found() {
         let mut run = clean();
         run.parties[1].end = None;
         run.parties[2].left = Some(10_000);

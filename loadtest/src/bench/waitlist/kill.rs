@@ -12,7 +12,7 @@ use crate::rig::{KillTarget, Rig, RigComponent, RigSpecification};
 
 /// The percentage of parties that have been served when the process is killed.
 const KILLED_AT_PCT: usize = 40;
-/// The time between two looks.
+/// The pause between two calls of `look`.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The metric that counts the offers that a process made.
 const OFFERS: &str = "fairgate_waitlist_offers_total";

@@ -33,7 +33,7 @@ const ACROSS: u32 = 20;
 const BASKET: u32 = 4;
 /// The seconds after which baskets lapse, unless they are released before.
 const HOLD_S: u64 = 15;
-/// The longest time until the kill, and again from there until all parties are served.
+/// The longest time from the start to the kill, and from the kill until all parties are served.
 const SERVED_WITHIN: Duration = Duration::from_secs(175);
 /// The longest time until all seats are free, after all parties are served.
 const FREE_WITHIN: Duration = Duration::from_secs(120);
@@ -92,7 +92,7 @@ async fn measure(options: &WaitlistBenchOptions) -> anyhow::Result<WaitlistBench
     let parties = options.parties as usize;
     let rig = Rig::start(options.rig).await?;
     let http = LoadHttpClient::new(&rig.urls());
-    // The hall has at least three seats for every ten parties.
+    // The hall has three seats for every ten parties, rounded up to whole rows.
     let rows = (options.parties * 3 / 10).div_ceil(ACROSS);
     let seats = rows * ACROSS;
     open(&rig, &http, rows, parties + (seats / BASKET) as usize).await?;
@@ -212,7 +212,7 @@ async fn give_some_back(
         tokio::time::sleep(Duration::from_millis(after)).await;
         let path = format!("/v1/holds/{}", basket.hold);
         let back = LoadHttpCall::new(Method::DELETE, path).bearer(&basket.pass);
-        // The basket may have lapsed already, or may be lost with the killed process.
+        // The release fails if the basket has lapsed or was lost with the killed process.
         drop(http.send(&back, basket.who).await);
     }
     Ok(())

@@ -23,7 +23,7 @@ const LOOK_MS: std::ops::Range<u64> = 1_500..3_000;
 const AWAY_MS: std::ops::Range<u64> = 18_000..30_000;
 /// The time before a party answers an offer, and before it cancels its order, in milliseconds.
 const THINKS_MS: std::ops::Range<u64> = 0..1_500;
-/// The wait before the next try of a call that was put off or got no answer.
+/// The wait before the next try of a call that got 429, 5xx or no answer.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// What a party does besides waiting.
@@ -44,8 +44,9 @@ pub enum WaitlistPartyPlan {
 }
 
 impl WaitlistPartyPlan {
-    /// Chooses a party's plan, so that a hundred parties follow every plan. In runs with fewer than
-    /// 500 parties nobody lets an offer or an order run out, because that takes a minute.
+    /// Chooses the plan of a party by its number. Any hundred parties in a row include all plans.
+    /// In runs with fewer than 500 parties, no party lets an offer or an order run out, because
+    /// that takes a minute.
     pub fn for_party(number: usize, parties: usize) -> Self {
         match number * 37 % 100 {
             0..3 => Self::Leaves,
@@ -217,8 +218,8 @@ impl WaitlistPartyClient {
 }
 
 /// Sets the fate of the last offer from the server's answer. If a party declined or ignored the
-/// offer just before a kill, only the server knows whether that was stored or lost with the
-/// process. If it was lost, the party keeps its place.
+/// offer just before a kill, only the server knows whether this was stored or lost with the
+/// process. If it was lost, the party still comes before those who joined later.
 fn noted(party: &mut WaitlistBenchParty, stands: &Value) {
     let Some((last, before)) = party.offers.split_last_mut() else {
         return;

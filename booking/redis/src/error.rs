@@ -1,4 +1,4 @@
-//! The three kinds of error between a store and Redis. A store must treat them differently.
+//! The three kinds of errors of calls to Redis. A store must treat each kind in its own way.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 

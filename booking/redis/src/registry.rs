@@ -4,7 +4,7 @@
 
 use crate::{RedisArgument, RedisScript, ScriptFamily, ScriptInvocation};
 
-/// One call of a script, with its own arguments as named fields.
+/// One call of a script. The script's own arguments are named fields.
 pub trait ScriptCall: Sized {
     /// The family whose key, first arguments and libraries the script uses.
     type Family: ScriptFamily;

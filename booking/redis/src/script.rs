@@ -7,7 +7,7 @@ use redis::Cmd;
 use crate::RedisArgument;
 use crate::argument::add_arguments;
 
-/// Values that stand next to each other among a script's arguments.
+/// Values that are consecutive arguments of a script.
 pub trait ScriptRecord {
     /// Their names in Lua, in order.
     const NAMES: &'static [&'static str];
@@ -156,7 +156,8 @@ impl<F: ScriptFamily> ScriptInvocation<F> {
         self.command("EVALSHA", &self.script.sha, key, leading)
     }
 
-    /// Makes the call with the script's source. The server keeps the script from then on.
+    /// Makes the call with the script's source. The server stores the script for later calls by its
+    /// hash.
     pub(crate) fn by_source(&self, key: &str, leading: &[RedisArgument]) -> Cmd {
         self.command("EVAL", &self.script.source, key, leading)
     }

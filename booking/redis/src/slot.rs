@@ -148,7 +148,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns whether [`Self::check_primary`] is due. It returns true to one caller only.
+    /// Returns whether [`Self::check_primary`] is due. If so, the next check is due a second later,
+    /// so that only one caller gets true.
     pub(crate) fn is_primary_check_due(&self) -> bool {
         match &mut self.lock_state().named {
             Some((_, asked_at)) if asked_at.elapsed() > LOOK_EVERY => {
@@ -204,7 +205,8 @@ async fn primary_client(sentinels: &[ConnectionInfo], primary: &str) -> RedisRes
     builder.build()?.async_get_client().await
 }
 
-/// Opens a connection, and returns with it the server that the Sentinels named.
+/// Opens a connection. Returns the connection and, if Sentinels were asked, the server that they
+/// named.
 async fn open_connection(
     address: &RedisAddress,
     options: &ConnectionOptions,

@@ -16,7 +16,7 @@ pub struct RoomCounts {
     pub joined: u64,
     /// People who joined and then left.
     pub left: u64,
-    /// Visitors with a live pass and no ticketed order.
+    /// Visitors with a valid pass and no ticketed order.
     pub inside: u64,
     /// How many passes have expired without an order.
     pub ended: u64,
@@ -134,7 +134,7 @@ pub struct CalledRanks {
     pub from: u64,
     /// The rank after the last one.
     pub to: u64,
-    /// How many people were called.
+    /// How many of the called visitors were present.
     pub people: u64,
     /// The called ranks whose visitor was away. They are not expected to claim.
     pub away: HashSet<u64>,

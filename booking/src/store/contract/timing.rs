@@ -197,8 +197,7 @@ async fn undoing_one_secure_call_does_not_shorten_the_lock_of_the_next_call(stor
     assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
 }
 
-/// Builds the hold of an order, as the ledger returns it, whose lock must last until
-/// `lock_until_ms`.
+/// Builds the hold of an order as the ledger returns it. Its lock must last until `lock_until_ms`.
 fn ordered(key: &str, of: &[u32], lock_until_ms: i64) -> Hold {
     Hold {
         lock_until_ms,

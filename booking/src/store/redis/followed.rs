@@ -53,7 +53,7 @@ pub(super) struct FollowedShow {
 pub(super) struct FollowedShowState {
     pub(super) known: Option<CachedShow>,
     pub(super) closed: Option<ShowCloseReason>,
-    /// When the newest catch-up began that Redis answered.
+    /// When the newest answered catch-up began.
     pub(super) fresh_at: Option<Instant>,
     /// The newest point of the feed that an answer to this process named.
     at_least: FeedPoint,

@@ -73,7 +73,7 @@ async fn frozen(store: &dyn RoomStore, now: i64) -> LineFreeze {
     }
 }
 
-/// Notes a written claim that had no admission before it.
+/// Notes a claim that was written without an admission.
 async fn claimed(store: &dyn RoomStore, number: u64, exp_s: i64) -> bool {
     let claimed = RecordedPassClaim {
         number,

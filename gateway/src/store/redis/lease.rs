@@ -128,7 +128,7 @@ impl LivesLeaseState {
     }
 }
 
-/// Returns a key by which the later of two lives of a room is the greater.
+/// Returns a sort key. Of two lives of a room, the later one has the greater key.
 fn life_order(life: &RoomLife) -> (u64, u64) {
     (life.incarnation, life.ceiling)
 }

@@ -54,7 +54,7 @@ async fn a_place_left_just_before_a_loss_stays_left() {
         node.leave("r", leaving(left))
             .await
             .expect("the leaving is written");
-        // Redis is emptied at once, when the copier may not have run yet.
+        // Redis is emptied at once, so the copier may not have run yet.
         house.redis.flush_all().await.expect("it is emptied");
         let standing = node.check_presented_place("r", shown(left, of)).await;
         assert_eq!(

@@ -635,7 +635,7 @@ async fn a_lost_lower_number_is_not_restored_if_another_holder_used_its_code() {
     let other = house.nodes[0].join("r", with_code(1, code(1))).await;
     let own = house.nodes[0].join("r", with_code(2, code(2))).await;
     let (other, own) = (other.expect("a number"), own.expect("a number"));
-    // A lost place of the last life, whose code another holder has used since.
+    // `lower` is a lost place of the last life. Another holder has used its code since then.
     let lower = PresentedPlace {
         code: Some(code(1)),
         ..shown(5, 2)

@@ -1,6 +1,6 @@
-//! Writes the run's history as JSON Lines: what visitors and observers asked, and what they were
-//! answered. The judge reads it after the run. A separate thread writes the file, so that no
-//! visitor waits for the disk.
+//! Writes the run's history as JSON Lines: the calls of visitors and observers, their answers, and
+//! the frames of their sockets. The judge reads it after the run. A separate thread writes the
+//! file, so that no visitor waits for the disk.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -26,7 +26,7 @@ impl HistoryWriter {
     /// Starts a history at `path`, and replaces any file there.
     ///
     /// # Errors
-    /// Where the file cannot be created.
+    /// If the file cannot be created.
     pub fn create(path: &Path) -> anyhow::Result<(Self, HistoryWriterThread)> {
         let file = File::create(path)
             .with_context(|| format!("the history {} cannot be written", path.display()))?;
@@ -53,8 +53,8 @@ impl HistoryWriter {
         if let Value::Object(fields) = fields {
             record.extend(fields);
         }
-        // The thread no longer receives records only after `close` or after a failed write, which
-        // `finish` reports.
+        // Sending fails only after `close` or after a failed write. `finish` reports a failed
+        // write.
         let _ = self.lines.send(Some(Value::Object(record).to_string()));
     }
 
@@ -70,7 +70,7 @@ impl HistoryWriterThread {
     /// lines.
     ///
     /// # Errors
-    /// Where the file could not be written.
+    /// If the file could not be written.
     pub fn finish(self) -> anyhow::Result<u64> {
         let written = self.thread.join();
         let written = written.map_err(|_| anyhow::anyhow!("the history's writer broke"))?;

@@ -22,7 +22,7 @@ const EACH: usize = 2;
 /// they connect again.
 const SEED: u64 = 0x0b5e_77e2;
 
-/// The running observers. Dropping this ends them.
+/// The running observers. They end when this is dropped.
 pub struct Observers {
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -36,7 +36,7 @@ impl Drop for Observers {
 /// Joins the room with observers, in addition to the planned visitors, and starts them.
 ///
 /// # Errors
-/// Where an observer cannot join the room.
+/// If an observer cannot join the room.
 pub async fn open(stage: &Arc<SwarmContext>) -> anyhow::Result<Observers> {
     let sold = Arc::new(Mutex::new(vec![None; stage.shows.len()]));
     let mut tasks = Vec::new();
@@ -137,7 +137,7 @@ impl ShowObserver {
         };
         let mut sold = self.sold.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = &mut sold[self.show];
-        // If a sold seat comes back, the last sale is still to come.
+        // If a seat becomes free again after everything was sold, the last sale is still to come.
         *slot = if free + held == 0 {
             slot.or(Some(at_ms))
         } else {

@@ -25,7 +25,8 @@ pub struct SwarmOutcome {
 }
 
 impl SwarmOutcome {
-    /// Judges the thresholds. `killed` says whether processes were killed in the run.
+    /// Judges the thresholds. If `killed`, processes were killed in the run, and thresholds that
+    /// are marked `undisturbed` are skipped.
     pub fn from_report(
         scenario: &Scenario,
         report: SwarmReport,
@@ -74,7 +75,7 @@ impl SwarmOutcome {
     /// Prints the result as text or as one JSON document.
     ///
     /// # Errors
-    /// Where the output cannot be written.
+    /// If the output cannot be written.
     pub fn print(&self, seed: u64, as_json: bool) -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
         if as_json {

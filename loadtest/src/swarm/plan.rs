@@ -18,8 +18,8 @@ pub struct VisitorPlan {
     pub socket: bool,
     /// Whether the visitor opens a socket and never reads from it.
     pub mute: bool,
-    /// Whether the visitor joins and then disappears. With `no_show_head` it does so only if its
-    /// rank is below that.
+    /// Whether the visitor joins and then disappears. If the scenario sets `no_show_head`, only a
+    /// visitor with a rank below it disappears.
     pub no_show: bool,
     /// Whether the visitor claims its pass late.
     pub late: bool,

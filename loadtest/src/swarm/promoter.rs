@@ -1,5 +1,5 @@
 //! Acts as the promoter during the run: cancels a show while the crowd buys its seats, and reads
-//! the progress of all shows' refunds.
+//! the reports on all shows' refunds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::http::LoadHttpCall;
 
 /// The wait before a failed cancellation is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
-/// The most tries of a cancellation. They take longer than any fault lasts.
+/// The most tries of a cancellation. All tries together take longer than any fault lasts.
 const TRIES_MAX: usize = 300;
 
 /// Cancels a show at its time, repeats the call until it succeeds, and records the time of the
 /// success in the history.
 ///
 /// # Errors
-/// Where no try succeeded.
+/// If no try succeeded.
 pub async fn cancel(
     stage: Arc<SwarmContext>,
     key: String,
@@ -48,7 +48,7 @@ pub async fn cancel(
     bail!("{} could not be cancelled", cancel.show)
 }
 
-/// Reads the progress of every show's refunds and records it in the history. Returns whether all
+/// Reads the report on every show's refunds and records it in the history. Returns whether all
 /// refunds are done.
 pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
     let mut all = true;
@@ -69,7 +69,7 @@ pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
             }
             // A train that nobody bought has no refunds.
             Ok(answer) if answer.status == 404 && show.train.is_some() => {}
-            // The next try may be able to read the figures.
+            // The next read may succeed.
             _ => all = false,
         }
     }

@@ -71,8 +71,8 @@ pub async fn play_scenario(
     let http = LoadHttpClient::new(ground.urls);
     let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
     apply(&http, ground.key, &venues).await?;
-    // The clock starts only here, because reading a large plan may take a second, and no visitor
-    // waits for that.
+    // The clock starts only after the venues are applied, because the gateway may need a second to
+    // read a large plan, and no visitor waits for that.
     let clock = SwarmClock::start();
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
     apply(&http, ground.key, &rest).await?;
@@ -85,7 +85,7 @@ pub async fn play_scenario(
     let stage = SwarmContext::new(scenario.clone(), clock, clients, history, tally, shows, key);
 
     let observers = observer::open(&stage).await?;
-    // `loadtest faults` shows no progress, because nobody reads it over many seeds.
+    // `loadtest faults` shows no progress, because it runs many seeds and nobody watches each.
     let shown = matches!(ground.trouble, SwarmFaults::Kills(_));
     let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
     crowd_in_trouble(&stage, ground).await?;
@@ -141,7 +141,8 @@ async fn crowd_in_trouble(
             let kills = faults::inflict(Arc::clone(stage), Arc::clone(rig), kills.clone());
             let kills = tokio::spawn(kills);
             crowd(stage, ground.seed).await;
-            // Kills that have not happened by now are dropped, because they would disturb nobody.
+            // Kills that have not happened by now are dropped, because no visitor is left for them
+            // to disturb.
             kills.abort();
             let _ = kills.await;
         }
@@ -248,7 +249,7 @@ async fn read_show(http: &LoadHttpClient, show: &str) -> anyhow::Result<SwarmSho
     let asked = std::time::Instant::now();
     let map = loop {
         let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
-        // The other nodes know a new show within a second.
+        // It may take a second until another node knows a new show, so the call is repeated.
         if answer.is_ok() || asked.elapsed() > KNOWN_WITHIN {
             break answer.json();
         }
@@ -289,8 +290,8 @@ fn write_beginning(
     }
 }
 
-/// Gives visitors who never read their rank the rank of the published draw, because the line
-/// counted them while it took them for present.
+/// Gives visitors who never read their rank the rank of the published draw. The figures of the pace
+/// need their ranks, because the line counts such visitors while it assumes that they are present.
 fn fill_missing_ranks(stage: &SwarmContext, record: &Value) {
     let seed = record["seed"]
         .as_str()

@@ -9,9 +9,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::rig::{KillTarget, RedisForm, RigComponent, RigPaymentProvider, RigSpecification};
 
-/// The earliest start of a fault, in seconds after the start. By then visitors are active.
+/// The earliest start of a fault, in seconds after the start of the run. By then visitors are
+/// active.
 const FROM_S: f64 = 2.5;
-/// The latest start of a fault, in seconds after the start.
+/// The latest start of a fault, in seconds after the start of the run.
 const UNTIL_S: f64 = 7.5;
 /// The shortest and the longest fault, in seconds.
 const LASTS_S: (f64, f64) = (0.3, 3.0);
@@ -37,7 +38,7 @@ const FORMS: [RedisForm; 4] = [
 /// One planned fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScheduledFault {
-    /// When the fault begins, in seconds after the start.
+    /// When the fault begins, in seconds after the start of the run.
     pub at_s: f64,
     /// How long the fault lasts, in seconds.
     pub for_s: f64,
@@ -56,7 +57,7 @@ pub enum FaultAction {
     RestartLedger,
     /// Every Redis is emptied.
     Flush,
-    /// The replica misses what happens meanwhile, and then becomes the primary.
+    /// The replica misses all writes during the fault, and then becomes the primary.
     PromoteStale,
     /// Redis' clocks are wrong by this many seconds, and right again at the end.
     Clock(i64),
@@ -65,7 +66,7 @@ pub enum FaultAction {
     /// Connections to PostgreSQL are cut exactly at their COMMIT: some before the server reads it,
     /// some after it has committed.
     CutCommits,
-    /// The disk of the ledger file is full, and has room again at the end.
+    /// The disk of the ledger file is full, and has free space again at the end.
     FullDisk,
     /// The payment provider misbehaves, and works normally again at the end.
     Provider(ProviderFaultMode),
@@ -214,11 +215,11 @@ impl ScheduledFault {
     }
 }
 
-/// Returns the rig for a seed, unless the command line names one.
+/// Returns the rig of a seed, for runs whose command line names no rig.
 pub fn spec_of_seed(seed: u64) -> RigSpecification {
     let turn = usize::try_from(seed % RIGS).unwrap_or_default();
-    // After the rigs with every form of Redis come two with everything in one process and a ledger
-    // file.
+    // Each form of Redis has two rigs, one for each payment provider. After them come two rigs with
+    // everything in one process and a ledger file.
     if let Some(payments) = turn.checked_sub(2 * FORMS.len()) {
         return RigSpecification {
             payments: [RigPaymentProvider::Sandbox, RigPaymentProvider::Stripe][payments % 2],
@@ -238,8 +239,8 @@ pub fn spec_of_seed(seed: u64) -> RigSpecification {
     }
 }
 
-/// Returns the faults of a seed in the order of time. One of them is of the kind whose turn it is.
-/// With chance alone, some kinds would not come up in hundreds of seeds.
+/// Returns the faults of a seed in the order of time. One of them is of the kind whose turn it is,
+/// because by chance alone some kinds would not come up in hundreds of seeds.
 pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let possible = possible(spec);
@@ -264,8 +265,9 @@ pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     strikes
 }
 
-/// Returns the kind whose turn it is with this seed. In every other round of [`RIGS`] seeds, only
-/// kinds that few rigs have take turns, if this rig has some.
+/// Returns the kind whose turn it is with this seed. A round has [`RIGS`] seeds. In even rounds
+/// only the kinds that few rigs have take turns, if this rig has such kinds. Otherwise all kinds of
+/// this rig take turns.
 fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>> {
     let round = usize::try_from(seed / RIGS).unwrap_or_default();
     let rare: Vec<_> = possible.iter().filter(|kind| is_rare(kind)).collect();
@@ -278,7 +280,7 @@ fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>
     turns.get(round / 2 % turns.len().max(1)).copied()
 }
 
-/// Returns whether only some rigs have this kind of fault.
+/// Returns whether only few rigs have this kind of fault.
 fn is_rare(kind: &[FaultAction]) -> bool {
     // Sentinels have the indices after the two nodes that keep data.
     let is_behind = |part: RigComponent| matches!(part, RigComponent::Redis(2..));
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_begin_in_their_time_and_never_hit_a_part_that_another_fault_hits() {
+    fn faults_begin_within_the_allowed_time_and_two_never_hit_one_part_at_once() {
         for seed in 0..500 {
             let strikes = draw(seed, spec("sentinel"));
             assert!(

@@ -17,7 +17,7 @@ use crate::swarm::stage::{SwarmContext, round};
 /// How long the stores may take to be rebuilt after a loss, in milliseconds.
 const REBUILT_WITHIN_MS: f64 = 3_000.0;
 /// How long sentinels may take to notice that the primary is lost and to promote a replica. They
-/// notice it only after a second.
+/// need at least a second to notice it.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(15);
 
 /// Inflicts all faults, and waits until each is healed and everything is ready again. Returns the

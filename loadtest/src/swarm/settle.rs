@@ -1,6 +1,7 @@
-//! Waits after the crowd until no seat is held, all money is decided and all refunds are done. Some
-//! buyers leave before they see the end of their order. For them it reads the order again, and
-//! accepts or refuses other seats that are offered for late money.
+//! When the crowd is done, waits until no seat is held, all money is decided (captured, released or
+//! refunded) and all refunds are done. Some buyers leave before they see the final state of their
+//! order. For them it reads the order again, and accepts or refuses the other seats that are
+//! offered when a payment came too late.
 
 use std::time::Duration;
 
@@ -55,15 +56,15 @@ async fn held_cells(stage: &SwarmContext) -> usize {
     for show in &stage.shows {
         match read_seats(stage, &show.id).await {
             Ok(snapshot) => held += snapshot.counts()[1],
-            // The next try may be able to read the seats.
+            // The next check may be able to read the seats.
             Err(_) => held += 1,
         }
     }
     held
 }
 
-/// Reads every order that may have been paid and whose end has not been seen. Returns whether all
-/// of them have reached their end.
+/// Reads every order that may have been paid and whose final state has not been seen. Returns
+/// whether all of them have reached their final state.
 async fn all_seen_through(stage: &SwarmContext) -> bool {
     let mut all = true;
     for paid in stage.not_seen_through() {
@@ -77,7 +78,7 @@ async fn all_seen_through(stage: &SwarmContext) -> bool {
 }
 
 /// Reads an order as its buyer would, and accepts or refuses an offer of other seats. Returns
-/// whether the order has reached its end.
+/// whether the order has reached its final state.
 async fn see_through(stage: &SwarmContext, paid: &SwarmPaidOrder) -> Result<bool, String> {
     let path = format!("/v1/orders/{}", paid.order);
     let read = LoadHttpCall::get(path.clone()).bearer(&paid.key);
@@ -97,7 +98,8 @@ pub fn accepts(who: usize) -> bool {
 }
 
 /// Returns whether a paid order, as it was read, has reached its final state. The provider may
-/// still have money that the ledger does not know of; [`settle`] asks the provider about that.
+/// still have an open payment that the ledger does not know of; [`settle`] asks the provider about
+/// that.
 pub fn is_over(order: &Value) -> bool {
     let money = order["payment"]["state"].as_str().unwrap_or_default();
     match order["state"].as_str().unwrap_or_default() {
@@ -110,7 +112,7 @@ pub fn is_over(order: &Value) -> bool {
 /// Reads the seats of a show as they are now.
 ///
 /// # Errors
-/// Where they cannot be read.
+/// If they cannot be read.
 pub async fn read_seats(stage: &SwarmContext, show: &str) -> anyhow::Result<SwarmSeatSnapshot> {
     let call = LoadHttpCall::get(format!("/v1/shows/{show}/seats"));
     let answer = stage

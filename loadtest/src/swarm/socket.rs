@@ -53,7 +53,8 @@ pub enum SwarmSocketCommand {
     Drop(Duration),
 }
 
-/// A handle on a socket. The socket stays open until the handle is dropped.
+/// A handle on a socket. The socket closes when the handle is dropped; a visitor's socket also
+/// closes when the run ends.
 pub struct SwarmSocket {
     /// The events that the socket passes on.
     pub heard: mpsc::UnboundedReceiver<SwarmSocketEvent>,
@@ -67,7 +68,7 @@ enum SwarmConnectionEnd {
     Closed(Option<f64>),
     /// The visitor dropped the connection on purpose, for this long.
     Dropped(Duration),
-    /// Nobody needs the connection any more.
+    /// The owner no longer needs the connection, or the run is over.
     Unwanted,
 }
 

@@ -15,14 +15,14 @@ use super::history::HistoryWriter;
 use super::scenario::{Scenario, ScenarioTrain};
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// How long a visitor repeats a call that gets no final answer, in milliseconds.
+/// For how long a visitor repeats a call that gets no final answer, in milliseconds.
 const PATIENCE_MS: f64 = 90_000.0;
 
 /// The number of newest holds that are remembered, for visitors who try to order another visitor's
 /// hold.
 const NEWEST_HOLDS_MAX: usize = 20;
 
-/// The run is over, and every visitor that waits stops.
+/// The error of a wait that ends because the run is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunFinished;
 
@@ -42,7 +42,7 @@ pub struct SwarmShow {
     pub id: String,
     /// The labels by seat index.
     pub labels: Vec<String>,
-    /// Whether a visitor can ask for each seat by its label. Visitors ask for standing places by
+    /// Whether a visitor can ask for each seat by its label. Visitors ask for standing room by
     /// area.
     pub by_label: Vec<bool>,
     /// The stops and the class, if the show is a train.
@@ -50,7 +50,8 @@ pub struct SwarmShow {
 }
 
 impl SwarmShow {
-    /// Returns the fields by which a party asks for the best seats. On a train it draws the stops.
+    /// Returns the fields by which a party asks for the best seats. For a train, it draws the two
+    /// stops at random.
     pub fn best(&self, quantity: usize, rng: &mut impl Rng) -> Value {
         let Some(train) = &self.train else {
             return json!({"best": {"quantity": quantity}});
@@ -108,7 +109,7 @@ pub struct SwarmContext {
     /// When the last basket or order that a visitor abandoned lapses, in milliseconds since the
     /// epoch.
     lapses_ms: Mutex<f64>,
-    /// Orders that may have been paid, and whose buyers have not yet seen their end.
+    /// Orders that may have been paid, and whose final state has not been seen yet.
     paid: Mutex<Vec<SwarmPaidOrder>>,
     /// The shows that the promoter cancelled or is about to cancel.
     cancelled: Mutex<Vec<String>>,
@@ -182,13 +183,13 @@ impl SwarmContext {
         all.push(paid);
     }
 
-    /// Notes that the order's end has been seen.
+    /// Notes that the final state of the order has been seen.
     pub fn seen_through(&self, order: &str) {
         let mut all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|paid| paid.order != order);
     }
 
-    /// Returns the orders that may have been paid, and whose end has not been seen.
+    /// Returns the orders that may have been paid, and whose final state has not been seen.
     pub fn not_seen_through(&self) -> Vec<SwarmPaidOrder> {
         let all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
@@ -264,7 +265,7 @@ impl SwarmContext {
     /// operation has.
     ///
     /// # Errors
-    /// Where the run or the visitor's patience ended first.
+    /// If the run or the visitor's patience ended first.
     pub async fn call(
         &self,
         who: usize,

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn every_vector_of_the_draw_comes_out_the_same() {
+    fn every_published_test_vector_of_the_draw_is_reproduced() {
         // Relative folders start at the repository's root, wherever the test runs.
         let folder = std::env::var_os("FAIRGATE_DRAW").unwrap_or_else(|| "../shared/draw".into());
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -145,7 +145,8 @@ impl CallStats {
             .into()
     }
 
-    /// Returns how many tries did not succeed, including those that were asked to come later.
+    /// Returns how many tries did not succeed, including those whose answer asked the visitor to
+    /// try later.
     pub fn error_count(&self) -> u64 {
         self.ops.values().map(|op| op.count - op.ok).sum()
     }

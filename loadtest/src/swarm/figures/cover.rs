@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::calls::float;
 
-/// Releases from before the last free seat was held may still be reported for this long, in
-/// milliseconds.
+/// For this long after the last free seat was held, releases from before that may still be
+/// reported, in milliseconds.
 const SETTLE_MS: f64 = 2_000.0;
 
 /// A span of time in which no seat was free, in milliseconds since the epoch.
@@ -74,7 +74,7 @@ mod tests {
     const FREE: [(f64, u64); 4] = [(0.0, 5), (10_000.0, 0), (22_000.0, 3), (30_000.0, 0)];
 
     #[test]
-    fn releases_without_a_free_seat_and_after_the_first_seat_comes_back_are_counted_apart() {
+    fn releases_without_a_free_seat_and_after_a_seat_came_back_are_two_figures() {
         let released = [(9_000.0, 90), (20_000.0, 100), (25_000.0, 130)];
         let figures = of(&released, &FREE);
         assert!(

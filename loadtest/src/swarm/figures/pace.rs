@@ -8,7 +8,7 @@ use super::calls::float;
 use super::{Disturbance, VisitorFigures};
 
 const WINDOW_MS: f64 = 10_000.0;
-/// The line may need this long to recover from a disturbance, in milliseconds.
+/// How long the line may need to recover from a disturbance, in milliseconds.
 const SETTLE_MS: f64 = 10_000.0;
 
 /// One step of the release counter.
@@ -17,7 +17,7 @@ struct ReleaseCounterStep {
     at_ms: f64,
     /// The number of present people among the ranks that this step released.
     people: f64,
-    /// Whether present people were left waiting.
+    /// Whether present people still waited after this step.
     more_wait: bool,
 }
 

@@ -34,8 +34,8 @@ pub struct VisitorFigures {
     /// When the visitor learned that everything is sold, in milliseconds since the epoch, and
     /// whether a socket reported it.
     pub sold_out_ms: Option<(f64, bool)>,
-    /// Whether number and rank were unchanged when the visitor read them again; `None` if it never
-    /// did.
+    /// Whether number and rank were unchanged whenever the visitor read them again; `None` if it
+    /// never read them again.
     pub kept: Option<bool>,
     /// The visitor's outcome, as the history names it.
     pub outcome: Option<&'static str>,
@@ -150,8 +150,8 @@ fn rate(times: &[f64]) -> Option<f64> {
     (span_s > 0.0).then(|| float(times.len() as u64 - 1) / span_s)
 }
 
-/// Returns the same rate over the middle nine tenths, so that a straggler at either end does not
-/// change it.
+/// Returns the [`rate`] of the middle nine tenths of the times, so that a straggler at either end
+/// does not change it.
 fn middle_rate(times: &[f64]) -> Option<f64> {
     let cut = times.len() / 20;
     rate(&times[cut..times.len() - cut])

@@ -14,8 +14,7 @@ use crate::rig::MemorySample;
 pub struct RunConditions {
     /// The start of the run, in milliseconds since the epoch.
     pub start_ms: f64,
-    /// The end of the run, when the crowd is gone and all faults are healed, in milliseconds since
-    /// the epoch.
+    /// When the crowd was gone and all faults were healed, in milliseconds since the epoch.
     pub end_ms: f64,
     /// When no seat was held, all money was decided and all refunds were done, in milliseconds
     /// since the epoch; `None` if that took too long.
@@ -24,7 +23,7 @@ pub struct RunConditions {
     pub per_s: f64,
     /// Booking's target for 99 of 100 calls, in milliseconds.
     pub p99_ms: f64,
-    /// The memory of the gateway that uses most, over time.
+    /// The memory of the gateway that uses the most memory, over time.
     pub memory: Vec<MemorySample>,
 }
 
@@ -100,8 +99,8 @@ impl SwarmReport {
     }
 }
 
-/// Adds the time from the last sale until the last visitor on a socket, and the last one who polls,
-/// learned that everything is sold.
+/// Adds how long after the last sale the last visitor on a socket learned that everything is sold,
+/// and how long after it the last visitor who polls did.
 fn told_of_the_end(seen: &SwarmMeasurements, into: &mut BTreeMap<String, f64>) {
     let Some(sold_ms) = seen.all_sold_ms else {
         return;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::VisitorFigures;
 use super::calls::float;
 
-/// A tenth of the range of odds is left out if it has fewer people than this, because so few prove
-/// nothing.
+/// The range of odds is divided into ten bins. A bin with fewer people than this is left out,
+/// because so few people prove nothing.
 const BIN_MIN: u32 = 20;
 
 /// Adds the figures of waits and of odds, each over all visitors for whom the result is known.
@@ -72,8 +72,8 @@ fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
     }
 }
 
-/// Returns the largest difference between the mean odds and the share that came true, over the
-/// tenths of the range of odds.
+/// Returns the largest difference between the mean odds and the share that came true, over the ten
+/// bins of odds.
 fn odds_error(odds: &[(f64, bool)]) -> Option<f64> {
     let mut bins = [(0_u32, 0.0, 0.0); 10];
     for (told, came) in odds {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_counts_once_the_visitor_is_called_or_the_estimate_has_passed() {
+    fn a_wait_is_judged_when_the_visitor_is_called_or_the_estimate_has_passed() {
         let mut person = told(10.0, 1.0);
         assert_eq!(wait_held(&person, 5_000.0, true), None);
         assert_eq!(wait_held(&person, 12_000.0, true), Some(false));

@@ -28,8 +28,8 @@ pub struct VisitorBehaviour {
     /// The labels of the seats that every visitor asks for; if empty, visitors choose by
     /// themselves.
     pub wanted: Vec<String>,
-    /// When everybody first asks for seats at once, in seconds after the draw; 0 means each visitor
-    /// asks after its own choice.
+    /// When everybody first asks for seats at once, in seconds after the draw; 0 means that each
+    /// visitor asks as soon as it has chosen.
     pub together_s: f64,
     /// The share of visitors who look around first: they read the show and, if they have a socket,
     /// watch its seats.
@@ -147,7 +147,7 @@ impl VisitorBehaviour {
         self.party.len()
     }
 
-    /// Returns a message for every invalid value. It names the values that are valid.
+    /// Returns a message for every invalid value. The message names the values that are valid.
     pub fn faults(&self) -> Vec<String> {
         let shares = [
             ("by_seat", self.by_seat),

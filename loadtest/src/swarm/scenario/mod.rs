@@ -21,7 +21,8 @@ pub struct Scenario {
     pub name: String,
     /// One line on what the scenario shows.
     pub title: String,
-    /// The expected duration of a run, in seconds. `--kill gateway@30%` and `[slow]` count from it.
+    /// The expected duration of a run, in seconds. The percentages of `--kill gateway@30%`,
+    /// `[slow]` and `[cancel]` are shares of it.
     pub planned_s: f64,
     /// The end of the run, in seconds after the start. Visitors who are not done by then count as
     /// still waiting.
@@ -94,8 +95,8 @@ pub struct PlannedSlowdown {
     pub for_s: f64,
 }
 
-/// `[cancel]`: the promoter cancels a show while the crowd buys it, and everything that was paid
-/// for the show is refunded.
+/// `[cancel]`: the promoter cancels a show while the crowd buys its seats, and everything that was
+/// paid for the show is refunded.
 #[derive(Debug, Clone)]
 pub struct PlannedCancel {
     /// The id of the show.

@@ -34,7 +34,7 @@ pub struct ScenarioOnsale {
 pub struct ScenarioTrain {
     /// The slug of the departure that the crowd buys.
     pub show: String,
-    /// A pattern of the train's departures, by which the room covers them.
+    /// A pattern that matches the train's departures. The room's document lists it among the shows.
     pub departures: &'static str,
     /// The codes of the stops.
     pub stops: &'static [&'static str],
@@ -152,7 +152,8 @@ impl ScenarioOnsale {
         (resolved(&self.room.1, start), shows.collect())
     }
 
-    /// Returns the calls in the order in which they depend on each other.
+    /// Returns the calls in their order: first the venues, then the shows, then the room, because
+    /// each needs the ones before.
     pub fn steps(&self, start: Timestamp) -> Vec<PromoterCall> {
         let venues = self.venues.iter().map(|(id, format, body)| PromoterCall {
             what: format!("venue \"{id}\""),

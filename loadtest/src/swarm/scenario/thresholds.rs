@@ -137,8 +137,8 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// Calls `leaf` with the dotted name and the value of every table of bounds, every empty table and
-/// every other value that is no table.
+/// Calls `leaf` with the dotted name and the value of every table of bounds, every empty table, and
+/// every value that is not a table.
 fn walk(prefix: &str, table: &toml::Table, leaf: &mut impl FnMut(&str, &toml::Value)) {
     for (key, value) in table {
         let name = if prefix.is_empty() {

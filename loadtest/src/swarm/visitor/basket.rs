@@ -28,8 +28,8 @@ pub struct VisitorBasket {
 pub(super) enum VisitorHoldResult {
     /// The seats are held.
     Held(VisitorBasket),
-    /// The seats cannot be held, such as because another visitor has them. The answer may suggest
-    /// others.
+    /// The seats cannot be held, for example because another visitor has them. The answer may
+    /// suggest other seats.
     Refused { suggestion: Option<Value> },
     /// The pass has run out.
     PassOver,
@@ -95,7 +95,7 @@ impl Visitor {
     }
 
     /// Asks for seats once. `body` has the form of the contract's `POST …/holds`. Some visitors
-    /// send another body under the same key at the same time.
+    /// send another body with the same key at the same time.
     pub(super) async fn hold(
         &mut self,
         show: usize,
@@ -168,7 +168,7 @@ impl Visitor {
                 suggestion: said.get("suggestion").cloned(),
             }),
             (409, Some("show_cancelled")) => Err(VisitorOutcome::ShowCancelled),
-            // The other body under the same key came first, and its answer was a refusal.
+            // The other body with the same key came first and was refused.
             (422, Some("idempotency_mismatch")) => {
                 Ok(VisitorHoldResult::Refused { suggestion: None })
             }
@@ -235,15 +235,15 @@ impl Visitor {
 
     /// Notes that a basket is abandoned and will lapse.
     pub(super) fn leave_basket(&self, basket: &VisitorBasket) {
-        // The lock lasts some seconds of grace longer than the deadline that is shown.
+        // The seats stay locked for some seconds of grace after the deadline that the visitor sees.
         let grace_s = self.stage.scenario.onsale.longest_s("grace_s", 5.0);
         self.stage
             .left_behind(basket.expires_ms + (grace_s + 1.0) * 1e3);
     }
 }
 
-/// Returns one of the answers to two bodies under one key: the one with seats, or else the one that
-/// names the reason for the refusal.
+/// Returns one of the answers to two bodies with one key: the answer with seats, or else the answer
+/// that names the reason for the refusal.
 fn one_of(answers: Vec<LoadHttpAnswer>) -> LoadHttpAnswer {
     let mut answers = answers;
     answers.sort_by_key(|answer| match answer.code().as_deref() {

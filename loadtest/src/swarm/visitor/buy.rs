@@ -8,7 +8,7 @@ use super::basket::{OUT_OF_SEATS, VisitorBasket, VisitorHoldResult};
 use super::pay::BasketOutcome;
 use super::{Visitor, VisitorOutcome, VisitorResult};
 
-/// The most calls for seats in one round of choosing. After them a new round begins.
+/// The most calls for seats in one round of choosing.
 const REFUSALS_MAX: u32 = 4;
 /// The most baskets that a visitor fills before it gives up. A restart of the system may lose a
 /// basket.

@@ -57,8 +57,8 @@ impl Visitor {
         }
     }
 
-    /// Returns the order for the other seats, or `None` if the other seats are not available or the
-    /// old order cannot be exchanged.
+    /// Returns the new order as the answer shows it, or `None` if the other seats are not available
+    /// or the old order cannot be exchanged.
     async fn ask_for_others(
         &mut self,
         order: &VisitorOrder,
@@ -116,9 +116,9 @@ impl Visitor {
         }
     }
 
-    /// Asks for one exchange several times at once, each time with another key. Then tries to order
-    /// the hold of each call, with an id that was worked out. Returns the answer of a call that
-    /// succeeded, or else of one that did not.
+    /// Asks for one exchange several times at once, each time with another key. Then derives the id
+    /// of each call's hold, and tries to order that hold. Returns the answer of a call that
+    /// succeeded, or else of a call that failed.
     async fn all_at_once(
         &mut self,
         order: &VisitorOrder,
@@ -146,8 +146,8 @@ impl Visitor {
         Ok(answers.swap_remove(0))
     }
 
-    /// Returns the new order, or `None` if it has already run out. The key of the new order comes
-    /// from a reading of the old one.
+    /// Returns the new order, or `None` if it has already run out. The key of the new order is read
+    /// from the old order.
     async fn successor(
         &mut self,
         old: &VisitorOrder,

@@ -1,6 +1,6 @@
-//! Makes attempts that must not succeed: to order another visitor's hold or a hold whose id was
-//! worked out, to send two bodies under one key, and to exchange one order several times at once.
-//! The judge checks the answers.
+//! Makes attempts that must not succeed: to order another visitor's hold or a hold whose id the
+//! visitor derived, to send two bodies with one key, and to exchange one order several times at
+//! once. The judge checks the answers.
 
 use futures_util::future::join_all;
 use rand::{RngExt, SeedableRng};
@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256};
 use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
-/// Works out the fields of a call's record from its answer.
+/// A function that returns the fields of a call's record, from the call's answer.
 pub(super) type CallRecordFields<'a> =
     Box<dyn Fn(Option<&LoadHttpAnswer>) -> Map<String, Value> + Send + Sync + 'a>;
 
 impl Visitor {
-    /// Makes several calls at once, each at the next gateway. Returns the answers in the order of
-    /// the calls.
+    /// Makes several calls at once, and sends them to the gateways in turn. Returns the answers in
+    /// the order of the calls.
     pub(super) async fn at_once(
         &mut self,
         op: &'static str,
@@ -65,8 +65,8 @@ impl Visitor {
     }
 }
 
-/// Returns the hold id of an exchange by a rule that needs no secret, only the order and the key of
-/// the call. The system must not use such ids.
+/// Derives the hold id of an exchange without a secret, from only the show, the order and the key
+/// of the call. The system must not use ids that can be derived so.
 pub(super) fn worked_out(show: &str, order: &str, key: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"fairgate/id/v1/hold");

@@ -17,13 +17,14 @@ use crate::swarm::socket::{SwarmSocketCommand, SwarmSocketEvent};
 /// When a visitor on a socket learns its rank, it reads its place at a random time within this many
 /// seconds.
 const LOOK_WITHIN_S: f64 = 1.5;
-/// The most of these readings in a second. A large crowd spreads them over a longer time.
+/// The most visitors that read their place in a second because they learned their rank. A large
+/// crowd spreads these reads over more than [`LOOK_WITHIN_S`].
 const LOOKS_PER_S: f64 = 2_000.0;
 /// Visitors leave or lose their socket within this time after the draw or the join, whichever is
 /// later, in seconds.
 const MISHAP_WITHIN_S: f64 = 20.0;
-/// The time until a visitor on a socket reads its place again, in seconds. Each visitor draws
-/// another time, so that they do not all read together.
+/// The time until a visitor on a socket reads its place again, in seconds. Each visitor draws its
+/// own time, so that they do not all read at once.
 const LOOK_AGAIN_S: SecondsRange = SecondsRange(45.0, 120.0);
 
 /// The result of reading the place.
@@ -227,8 +228,8 @@ impl Visitor {
         Ok(room.json()["phase"] == "sold_out")
     }
 
-    /// Reads the visitor's own place. The first wait and odds that it shows after the draw are
-    /// noted for the figures.
+    /// Reads the visitor's own place. The first wait and odds that the place shows after the draw
+    /// are noted for the figures.
     async fn read_place(&mut self) -> VisitorResult<PlaceLookResult> {
         let call = LoadHttpCall::get(self.stage.room_path("place")).bearer(&self.place);
         let answer = self.call("place", &call, 0.0, place_fields).await?;
@@ -362,7 +363,7 @@ impl Visitor {
     }
 }
 
-/// Returns the record's fields for a reading of the place.
+/// Returns the fields with which the history records a read of the place.
 fn place_fields(answer: Option<&LoadHttpAnswer>) -> serde_json::Map<String, Value> {
     let said = answer
         .filter(|answer| answer.is_ok())

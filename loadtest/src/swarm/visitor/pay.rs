@@ -16,11 +16,11 @@ const LOOK_MAX_S: f64 = 1.0;
 /// How long tickets may take after the payment, in milliseconds.
 const TICKETS_WITHIN_MS: f64 = 60_000.0;
 
-/// A fault excuses a late payment only if the fault began at most this long after the order's
-/// deadline, in milliseconds.
+/// A fault excuses a late payment if the fault began before the order's deadline or at most this
+/// long after it, in milliseconds.
 const LATE_WITHIN_MS: f64 = 10_000.0;
 
-/// The end of a basket.
+/// What became of a basket.
 pub(super) enum BasketOutcome {
     /// The visitor is done.
     Done(VisitorOutcome),
@@ -255,8 +255,8 @@ impl Visitor {
                     return Err(VisitorOutcome::Declined);
                 }
                 Some("expired" | "cancelled") if self.was_halted(order) => {
-                    // The order may still be offered other seats for the late money, so the visitor
-                    // waits until the money is decided.
+                    // Other seats may still be offered for the late payment, so the visitor waits
+                    // until the payment is released or refunded.
                     if is_over(&said) && said["payment"]["state"] != "created" {
                         self.stage.seen_through(&order.id);
                         return Err(VisitorOutcome::TooLate);
@@ -372,7 +372,7 @@ fn success(answer: Option<&LoadHttpAnswer>) -> Value {
         .unwrap_or_default()
 }
 
-/// Returns the record's fields for a reading of an order.
+/// Returns the fields with which the history records a read of an order.
 fn read(order: &str, answer: Option<&LoadHttpAnswer>) -> Map<String, Value> {
     let said = success(answer);
     let tickets = said["tickets"].as_array().into_iter().flatten();

@@ -1,5 +1,5 @@
 //! Decides what visitors do with their tickets: keep them, have them scanned, exchange them, or
-//! give them back, all at once or one by one.
+//! give them back for a refund, all at once or one by one.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -24,8 +24,8 @@ enum TicketDecision {
 }
 
 impl Visitor {
-    /// Keeps the tickets, has them scanned, gives them back, or exchanges them. The visitor counts
-    /// as ticketed whatever the result, except for a failure.
+    /// Keeps the tickets, has them scanned, gives them back, or exchanges them. Only a failure
+    /// changes the visitor's outcome, which is otherwise `Ticketed`.
     pub(super) async fn think_better(
         &mut self,
         order: &VisitorOrder,
@@ -74,7 +74,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// Gives one ticket or all tickets back, and reads the order afterwards.
+    /// Gives one ticket or all tickets back for a refund, and then reads the order.
     async fn refund(&mut self, order: &VisitorOrder, ticket: Option<String>) -> VisitorResult<()> {
         let think_s = self.stage.scenario.behaviour.give_back_s;
         let think_s = think_s.draw(&mut self.plan.rng);

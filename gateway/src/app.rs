@@ -262,9 +262,9 @@ async fn room_store(
     })
 }
 
-/// Waits until no socket is left, at most for `drain`. The accept loop does not track upgraded
-/// sockets, so they close by themselves. Meanwhile the process still accepts connections and
-/// answers `/readyz`.
+/// Waits until all sockets have closed themselves, at most for `drain`. The accept loop does not
+/// track upgraded sockets, so they are awaited here. Meanwhile the process still accepts
+/// connections and answers `/readyz`.
 async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     let all_gone = async {
         while sockets() > 0 {

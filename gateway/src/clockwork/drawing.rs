@@ -39,8 +39,8 @@ pub async fn advance(
             publish_freeze(rooms, room, &mut state, freeze).await?;
         }
     } else {
-        // Another node may have frozen the line already. The store is therefore asked only if the
-        // ledger has no freeze.
+        // Another node may have frozen the line already. So the store is asked to freeze it only if
+        // the ledger has no freeze.
         let stands = rooms.ledger().draw(room.id()).await?.freeze;
         let freeze = match stands {
             Some(freeze) => freeze,

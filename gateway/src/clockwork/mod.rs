@@ -28,8 +28,8 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(10);
 /// only add to booking's load.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 
-/// How often the store is told who is here. This is much shorter than the minute after which an
-/// unseen visitor counts as away.
+/// How often the store is told which visitors are here. This is much shorter than the minute after
+/// which a visitor who was not reported is treated as away.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct RoomLoopState {

@@ -22,7 +22,7 @@ fn is_call(uri: &Uri) -> bool {
         .any(|prefix| uri.path().starts_with(prefix))
 }
 
-/// Answers with a problem: as JSON for an API call, else as a page.
+/// Builds the answer for a problem: JSON for an API call, otherwise a page.
 #[must_use]
 pub fn problem_response(test: bool, uri: &Uri, problem: Problem) -> Response {
     if is_call(uri) {

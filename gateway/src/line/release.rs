@@ -19,8 +19,8 @@ use crate::room::{Room, RoomRegistry, RoomTick};
 use crate::store::{StoreFailure, TickCarryover, TickEnd};
 use crate::upstream::BookingPulse;
 
-/// For this long (ms) after another node's tick, this node makes no tick. It is less than a second,
-/// because either node may be a little early or late.
+/// For this long (ms) after another node's tick, this node makes no tick in a room with a line. It
+/// is less than a second, because either node may be a little early or late.
 const OTHERS_SECOND_MS: u64 = 800;
 
 /// The state that a tick continues from.

@@ -15,7 +15,7 @@ use crate::write_check::LastWriteCheck;
 /// small one still fits into the write-ahead log.
 const ROOM_MIN_BYTES: u64 = 1 << 20;
 /// The check writes only a small row, which may succeed where a larger commit did not fit. So for
-/// this long after a failed commit, the file counts as not writable.
+/// this long after a failed commit, the file is reported as not writable.
 const FAILED_COUNTS: Duration = Duration::from_secs(1);
 
 /// The last failed commit, and the cached answer to the question whether the file takes writes.

@@ -19,7 +19,7 @@ const GROUP_MAX: usize = 512;
 const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
 /// A queued transaction. It runs inside a group, and returns a callback that is called after the
-/// group's commit. It gets `None` if the group's transaction could not be begun.
+/// group's commit. The transaction gets `None` if its group could not be begun.
 pub(crate) type SqliteWriteJob =
     Box<dyn FnOnce(Option<&Arc<SqliteConnection>>) -> CommitCallback + Send>;
 

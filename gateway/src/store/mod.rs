@@ -35,8 +35,8 @@ pub enum StoreFailure {
     /// The ledger of the store gave no answer, or refused the write.
     #[error(transparent)]
     Ledger(#[from] RoomLedgerFailure),
-    /// The store did not answer in time. The transition may have happened. If the caller repeats
-    /// it, it still happens only once.
+    /// The store did not answer in time. The transition may have happened. A repeated call does not
+    /// make it happen twice.
     #[error("the room store did not answer: {0}")]
     Unreachable(String),
     /// The store cannot take the call now: it begins a new life, or this node may not give numbers

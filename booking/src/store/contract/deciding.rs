@@ -184,7 +184,8 @@ async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
     deliver(&store, &[sold, told(3, Free, "a", over(0..0))]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(seats_counted(&store, ANA, 4).await, Some(1));
-    // The journey becomes shorter again: a hold without a cell is still a hold.
+    // The journey becomes shorter again. The visitor needs no new cell for that, so the hold has no
+    // cells.
     let hold = Hold {
         items: vec![over(0..0)],
         ..basket("c", ANA, &[])

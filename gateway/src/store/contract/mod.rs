@@ -26,7 +26,7 @@ use crate::ledger::{LineFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, R
 use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::release_cohorts::{ENTRY_LAPSES_MS, RankCall};
 
-/// A store and the ledger that it writes through to.
+/// A store and the ledger to which it writes.
 pub struct Pair {
     /// The store under test; the room `"r"` is open.
     pub store: Arc<dyn RoomStore>,

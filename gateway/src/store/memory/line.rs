@@ -201,7 +201,7 @@ impl RoomLine {
                 .living_place(number)
                 .map_or(PresentedPlaceStatus::Unknown, PresentedPlaceStatus::Here),
             // The holder of a void number is not stored. The visitor's signed place proves that the
-            // number was theirs, so it counts as left.
+            // number was theirs, so the place counts as left.
             Some(slot) if !slot.here && (slot.holder == holder || slot.holder == VOID) => {
                 PresentedPlaceStatus::Left
             }

@@ -1,4 +1,4 @@
-//! Tests that the store in memory keeps the contract, and tests of its line alone.
+//! Runs the store contract on the store in memory, and tests its line alone.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -6,7 +6,7 @@ use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::release_cohorts::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT};
 
 script_family! {
-    /// The arguments of every script that needs the room to live.
+    /// The first arguments of every script that runs only while the room lives.
     pub struct LiveRoomFamily = "room_" (LIFE) [base, live]
     where {
         SHOW_UP_WEIGHT = SHOW_UP_WEIGHT,
@@ -21,7 +21,7 @@ script_family! {
 }
 
 script_family! {
-    /// The arguments of every script that fills a room in.
+    /// The first arguments of every script that fills a room in.
     pub struct RoomBuildFamily = "room_" (LIFE) [base, building]
     where {}
     {

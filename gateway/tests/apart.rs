@@ -1,5 +1,6 @@
-//! Tests a gateway whose booking runs elsewhere: a purchase over HTTP between the two, and the
-//! answers while booking is away. Both share one ledger, as two processes share a database.
+//! Tests a gateway with a separate booking server: a purchase over HTTP between the two, and the
+//! gateway's answers while booking is down. Both share one ledger, as two processes share a
+//! database.
 
 mod support;
 
@@ -30,7 +31,7 @@ use support::PROMOTER;
 
 const INTERNAL: &str = "internal-key-of-the-tests";
 
-/// A gateway, and the parts with which its separate booking is opened.
+/// A gateway, and what the test needs to start the separate booking server.
 struct Apart {
     gateway: SocketAddr,
     booking: SocketAddr,
@@ -40,7 +41,7 @@ struct Apart {
     _running: JoinHandle<()>,
 }
 
-/// A booking that runs until it is stopped.
+/// A booking server that runs until it is stopped.
 struct Serving {
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<()>,
@@ -61,7 +62,7 @@ async fn free_address() -> SocketAddr {
 }
 
 impl Apart {
-    /// Starts the gateway without its booking.
+    /// Starts the gateway without its booking server.
     async fn start(data: &Path) -> Self {
         let booking = free_address().await;
         let flags = [
@@ -97,7 +98,7 @@ impl Apart {
         }
     }
 
-    /// Starts booking at its address, over the same ledger.
+    /// Starts the booking server at the address that the gateway knows, over the same ledger.
     async fn booking_comes(&self) -> Serving {
         let setup = BookingSetup {
             keyring: self.shared.keyring.clone(),
@@ -225,7 +226,7 @@ async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_booking_is_away_the_line_goes_on_and_calls_for_seats_are_refused_with_the_reason() {
+async fn while_booking_is_down_visitors_can_join_and_calls_for_seats_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
     let (status, code) = apart.until_booking_is(503).await.refusal();
@@ -240,7 +241,7 @@ async fn while_booking_is_away_the_line_goes_on_and_calls_for_seats_are_refused_
     let away = apart.until_booking_is(503).await;
     assert!(
         away.headers.contains_key("retry-after"),
-        "when to come back"
+        "the refusal has no `retry-after`"
     );
     let wish = json!({"seats": ["A-1"]});
     let refused = apart.try_hold(&pass, "night-1", &wish).await;
@@ -334,14 +335,14 @@ async fn the_api_description_is_the_same_with_booking_inside_and_elsewhere() {
     );
 }
 
-/// Starts a booking that reports itself as ready and closes the connection of every other call.
-/// Returns its address and a counter of the POST calls.
+/// Starts a fake booking server that reports itself as ready. It closes the connection of every
+/// call that does not ask for its state. Returns its address and a counter of the POST calls.
 async fn hangs_up(ledger: String) -> (SocketAddr, Arc<AtomicUsize>) {
     answers(ledger, "").await
 }
 
-/// Starts a booking that reports itself as ready and answers every other call with these bytes.
-/// Returns its address and a counter of the POST calls.
+/// Starts a fake booking server that reports itself as ready. It answers every call that does not
+/// ask for its state with the bytes `always`. Returns its address and a counter of the POST calls.
 async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -354,8 +355,8 @@ async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<Atomi
                 let mut heard = vec![0; 8 << 10];
                 let read = stream.read(&mut heard).await.unwrap_or(0);
                 if !heard[..read].starts_with(b"GET /internal/v1/state") {
-                    // Only POST calls are counted, because a state request that was given up
-                    // half-way is a connection without bytes.
+                    // Only POST calls are counted. If the gateway gives up a request for the state,
+                    // a connection without bytes arrives here, which must not count.
                     if heard.starts_with(b"POST ") {
                         counted.fetch_add(1, Ordering::SeqCst);
                     }
@@ -375,8 +376,8 @@ async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<Atomi
     (address, calls)
 }
 
-/// Returns a router over these bookings. Waits until `well` of them have reported themselves as
-/// ready.
+/// Returns a router over these booking servers. Waits until `well` of them have reported themselves
+/// as ready.
 async fn router_over(bases: &[SocketAddr], well: usize) -> TestClient {
     let bases: Vec<_> = bases
         .iter()
@@ -390,8 +391,8 @@ async fn router_over(bases: &[SocketAddr], well: usize) -> TestClient {
     })
     .await;
     let (router, _) = core.router().split_for_parts();
-    // The bookings are no longer watched once `core` is dropped. The router then uses the last
-    // reports.
+    // Once `core` is dropped, the states of the booking servers are no longer read. The router then
+    // uses the last states.
     TestClient::of_router(router)
 }
 
@@ -429,7 +430,7 @@ async fn a_call_whose_answer_was_lost_is_sent_again_only_with_an_idempotency_key
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_keyed_call_that_one_booking_fails_is_sent_to_the_next() {
+async fn a_keyed_call_that_one_booking_server_fails_is_sent_to_the_next() {
     const ILL: &str = "HTTP/1.1 500 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     const DONE: &str = "HTTP/1.1 201 Yes\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     let (ill, heard_by_ill) = answers("aa".to_owned(), ILL).await;
@@ -462,7 +463,7 @@ async fn a_keyed_call_that_one_booking_fails_is_sent_to_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_call_is_sent_to_a_booking_that_refuses_connections_or_has_another_ledger() {
+async fn no_call_is_sent_to_a_booking_server_that_refuses_connections_or_has_another_ledger() {
     let gone = free_address().await;
     let (foreign, heard_by_foreign) = hangs_up("bb".to_owned()).await;
     let (own, heard_by_own) = hangs_up("aa".to_owned()).await;

@@ -1,6 +1,6 @@
 //! Tests a whole gateway, with booking inside, whose Redis and PostgreSQL both fall silent. Calls
 //! that only read are answered from memory, joins and holds are refused, and everything works again
-//! when the servers are back.
+//! when the servers answer again.
 
 mod support;
 

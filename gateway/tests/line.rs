@@ -403,7 +403,7 @@ async fn a_code_gives_one_place_and_the_codes_are_fixed_from_the_first_join_on()
 }
 
 #[tokio::test]
-async fn without_a_line_everybody_is_called_at_once_until_the_room_is_full() {
+async fn in_a_room_without_a_line_everybody_gets_a_pass_at_once_until_max_inside_is_reached() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     let limit = gateway
@@ -570,7 +570,7 @@ async fn a_draw_interrupted_after_its_freeze_or_its_root_ends_with_the_same_n_an
         assert_eq!(
             gateway.newcomer(room).await.1,
             5,
-            "numbers go on after the frozen ones"
+            "new numbers follow the frozen ones"
         );
     }
     let kept = gateway.get("/v1/rooms/rooted/draw").await.json();
@@ -606,7 +606,7 @@ async fn patch(gateway: &Gateway, room: &str, body: Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_forty_claims_at_once_only_as_many_get_a_pass_as_there_is_room_for() {
+async fn of_forty_claims_at_once_only_as_many_get_a_pass_as_max_inside_allows() {
     let data = tempfile::tempdir().expect("a folder");
     let mut gateway = Gateway::start(data.path()).await;
     patch(&gateway, "everyday", json!({"max_inside": 5})).await;
@@ -627,7 +627,7 @@ async fn of_forty_claims_at_once_only_as_many_get_a_pass_as_there_is_room_for() 
         .await;
     patch(&gateway, "fifo", json!({"max_inside": 5})).await;
     gateway.stop().await;
-    // After a restart no window is open, so all forty claims are late.
+    // After a restart the window of no release is open, so all forty claims are late.
     let gateway = Gateway::start(data.path()).await;
     let mut let_in = 0;
     // Late claims need a share of the pace, which they get from the first tick on.
@@ -643,7 +643,7 @@ async fn of_forty_claims_at_once_only_as_many_get_a_pass_as_there_is_room_for() 
 }
 
 #[tokio::test]
-async fn leaving_with_a_valid_pass_makes_no_room_inside() {
+async fn a_visitor_who_leaves_the_place_with_a_valid_pass_still_counts_as_inside() {
     let data = tempfile::tempdir().expect("a folder");
     let mut gateway = Gateway::start(data.path()).await;
     patch(&gateway, "everyday", json!({"max_inside": 1})).await;
@@ -739,8 +739,8 @@ async fn no_pass_is_given_before_the_sale_even_to_a_released_rank() {
         .join("fifo", json!({"secret": hex::encode(secret)}))
         .await
         .json();
-    // After the first tick late claims have a share of the pace, so the claim below is refused for
-    // another reason.
+    // From the first tick on, late claims have a share of the pace. So the claim below is refused
+    // only because the sale has not begun.
     gateway
         .until("/v1/rooms/fifo", None, |room| room["released"] == 1)
         .await;

@@ -1,5 +1,5 @@
-//! Tests two whole gateways over one Redis and one PostgreSQL, on real listeners. A visitor may
-//! call either gateway at any time.
+//! Tests two gateways over one Redis and one PostgreSQL, on real listeners and with stand-ins for
+//! booking. A visitor can call either gateway at any time.
 
 mod support;
 
@@ -132,13 +132,13 @@ async fn after_redis_was_emptied_every_place_is_kept_and_no_number_is_given_twic
         }
         assert_eq!(joined.refusal(), (503, "line_unavailable".into()));
         tries += 1;
-        assert!(tries < 200, "the line does not come back");
+        assert!(tries < 200, "joins are still refused");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_made_while_redis_is_silent_is_counted_once_redis_answers() {
+async fn a_claim_made_while_redis_is_silent_is_counted_when_redis_answers_again() {
     if must_skip("a claim while Redis is silent") {
         return;
     }
@@ -165,7 +165,7 @@ async fn a_claim_made_while_redis_is_silent_is_counted_once_redis_answers() {
     house.redis.resume(0);
     let asked = std::time::Instant::now();
     while count(&house, "{room:demo}:inside").await != 1 {
-        assert!(asked.elapsed().as_secs() < 10, "nobody counts the visitor");
+        assert!(asked.elapsed().as_secs() < 10, "the visitor is not inside");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }

@@ -97,7 +97,7 @@ impl Node {
         assert!(patched.is_ok(), "{patched:?}");
     }
 
-    /// Waits until this node has the room and `wanted` holds for it. Returns the room.
+    /// Waits until this node has the room and `wanted` returns true for it. Returns the room.
     async fn sees(&self, room: &str, wanted: impl Fn(&Room) -> bool) -> Room {
         let asked = Instant::now();
         loop {
@@ -109,7 +109,7 @@ impl Node {
         }
     }
 
-    /// Waits until booking has been sent exactly this coverage.
+    /// Waits until the gateway has sent booking exactly this coverage: each room with its shows.
     async fn covers(&self, expected: &[(&str, &str)]) {
         let expected: Vec<(String, Vec<String>)> = expected
             .iter()
@@ -292,7 +292,7 @@ async fn during_a_long_change_no_other_node_gets_the_lease() {
         let lasting = began.elapsed();
         assert!(
             lasting < Duration::from_secs(9),
-            "the lease was not given back"
+            "the lease was not released"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -323,7 +323,7 @@ async fn a_room_that_cannot_be_read_does_not_hide_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_ledger_lost_releases_the_counter_does_not_fall_and_the_line_goes_on() {
+async fn after_the_ledger_lost_releases_the_counter_does_not_fall_and_new_ranks_are_released() {
     if must_skip("a ledger that lost releases") {
         return;
     }
@@ -409,7 +409,7 @@ async fn while_the_ledger_is_down_the_lobby_and_places_are_still_answered() {
         }
         assert!(
             asked.elapsed() < Duration::from_secs(2),
-            "readiness reports it in time"
+            "/readyz does not report the silent ledger"
         );
     };
     assert!(
@@ -421,7 +421,7 @@ async fn while_the_ledger_is_down_the_lobby_and_places_are_still_answered() {
     server.resume();
     let asked = Instant::now();
     while gateway.get("/readyz").await.status != 200 {
-        assert!(asked.elapsed() < SEEN_WITHIN, "it is ready again");
+        assert!(asked.elapsed() < SEEN_WITHIN, "it is still not ready");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // Joins that were refused during the silence are accepted again soon after it.
@@ -429,11 +429,11 @@ async fn while_the_ledger_is_down_the_lobby_and_places_are_still_answered() {
     loop {
         let joined = gateway.join("demo", json!({})).await;
         if joined.status == 201 {
-            assert_eq!(joined.json()["number"], 1, "the line goes on");
+            assert_eq!(joined.json()["number"], 1, "no number is skipped");
             return;
         }
         assert_eq!(joined.refusal(), (429, "too_many_joins".into()));
-        assert!(asked.elapsed() < SEEN_WITHIN, "the line goes on");
+        assert!(asked.elapsed() < SEEN_WITHIN, "joins are still refused");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -93,9 +93,9 @@ async fn unknown_paths_get_a_404_page_and_assets_can_be_revalidated() {
     assert_eq!(gateway.get("/assets/../Cargo.toml").await.status, 404);
 }
 
-/// The words that are no problem codes and for which the pages have texts: kinds of failure that
-/// the pages name themselves, reasons inside a problem, and `challenge_failed`, which is not sent
-/// yet.
+/// The words for which the pages have texts although they are not problem codes. They are kinds of
+/// failure that the pages name themselves, reasons inside a problem, and `challenge_failed`, which
+/// is not sent yet.
 const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity",
     "capacity_sold",

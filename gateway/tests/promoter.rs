@@ -199,7 +199,7 @@ async fn a_paused_room_draws_but_admits_nobody_and_a_closed_room_stays_closed() 
 }
 
 #[tokio::test]
-async fn a_finished_order_makes_room_for_the_next_visitor_and_the_phase_follows_the_seats() {
+async fn after_a_finished_order_the_next_visitor_is_called_and_the_phase_follows_the_seats() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway
@@ -226,7 +226,7 @@ async fn a_finished_order_makes_room_for_the_next_visitor_and_the_phase_follows_
     assert_eq!(
         gateway.place("demo", &second).await["state"],
         "waiting",
-        "there is room for only one visitor"
+        "only one visitor may be inside"
     );
     gateway
         .core
@@ -249,7 +249,7 @@ async fn a_finished_order_makes_room_for_the_next_visitor_and_the_phase_follows_
 }
 
 #[tokio::test]
-async fn a_room_whose_seats_cannot_be_bought_any_more_is_sold_out_and_its_odds_are_zero() {
+async fn a_room_whose_seats_can_no_longer_be_bought_is_sold_out_and_its_odds_are_zero() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
     gateway
@@ -381,7 +381,7 @@ async fn a_room_that_has_begun_cannot_return_to_an_earlier_phase() {
         (409, "room_closed".into()),
         "a closed room does not open again"
     );
-    // Another opening time in the past does not change the phase.
+    // Another opening time in the past does not change the phase, so it is accepted.
     gateway.open_room("lobby", json!({})).await;
     let again = gateway
         .put_room("lobby", json!({"opens_at": "2020-01-01T00:00:01Z"}))

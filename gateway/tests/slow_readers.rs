@@ -1,5 +1,5 @@
-//! Tests clients that do not read: they cost a bounded number of bytes, delay nobody, and get the
-//! present state when they read again.
+//! Tests clients that do not read: the gateway sends them a bounded number of bytes, they delay
+//! nobody, and they get the present state when they read again.
 
 mod support;
 
@@ -13,7 +13,8 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-/// A client that reads only when it is asked to, over a small window.
+/// A client that reads only when the test calls [`Sleeper::read_until`], with a small receive
+/// buffer.
 struct Sleeper {
     stream: WebSocketStream<TcpStream>,
 }
@@ -98,7 +99,8 @@ async fn room() -> (tempfile::TempDir, Gateway, Socket, Sleeper) {
     (data, gateway, awake, asleep)
 }
 
-/// Sends this many messages to the room. Waits for each message at the socket that is read.
+/// Sends this many messages to the room. Waits until each message has arrived at the socket that is
+/// read.
 async fn shout(gateway: &Gateway, awake: &mut Socket, times: usize) {
     for time in 0..times {
         let message = format!("{time} {}", "x".repeat(450));
@@ -146,7 +148,7 @@ async fn a_client_that_does_not_read_gets_a_bounded_number_of_bytes_and_then_the
         .expect("a numbered message");
     assert!(
         missed_from < 100,
-        "between {missed_from} and the end nothing is sent"
+        "message {missed_from} was sent to a client that does not read"
     );
     let after = asleep.read_until(|frame| frame["type"] == "line").await;
     assert_eq!(
@@ -242,11 +244,11 @@ async fn beyond_the_limit_a_socket_is_refused_with_a_time_to_come_back_and_polli
     drop(first);
     let again = async {
         while let Err(status) = gateway.socket("demo", &place).await {
-            assert_eq!(status, 503, "refused for no other reason");
+            assert_eq!(status, 503, "only the limit refuses it");
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), again)
         .await
-        .expect("a closed socket makes room for another");
+        .expect("a socket opens after another was closed");
 }

@@ -86,7 +86,7 @@ async fn a_message_a_pause_and_the_closing_reach_the_socket() {
 }
 
 #[tokio::test]
-async fn watching_gives_a_snapshot_then_shared_deltas() {
+async fn watching_a_show_gives_a_snapshot_and_then_deltas() {
     let (_data, gateway, _, mut socket) = with_socket().await;
     gateway.core.set_seat(2, 2);
     socket.say(r#"{"type":"watch","show":"demo-1"}"#).await;
@@ -161,7 +161,7 @@ async fn booking_learns_which_waitlisted_visitors_have_a_socket() {
     while gateway.core.here().is_empty() {
         assert!(
             std::time::Instant::now() < deadline,
-            "booking was told of nobody"
+            "booking was not told who has a socket"
         );
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
@@ -278,8 +278,8 @@ async fn leaving_a_place_closes_its_socket_and_no_other() {
 async fn a_visitor_far_back_gets_the_turn_and_the_sold_out_frame_within_two_seconds() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
-    // At this pace the second visitor waits a thousand seconds, so its socket gets the line only
-    // every fifty seconds.
+    // At this pace the second visitor waits a thousand seconds, so its socket gets a `line` frame
+    // only every fifty seconds.
     gateway.open_room("demo", json!({"per_s": 0.001})).await;
     let mut sockets = Vec::new();
     for _ in 0..2 {

@@ -1,6 +1,7 @@
-//! Tests a gateway and a booking that share one PostgreSQL and one Redis: the whole way to a
-//! scanned ticket, and the answers while booking is away. Booking runs on a runtime of its own in
-//! the test's process. Shutting this runtime down ends booking at once, like killing a process.
+//! Tests a gateway and a separate booking server that share one PostgreSQL and one Redis: the whole
+//! way to a scanned ticket, and the gateway's answers while booking is down. Booking runs on a
+//! runtime of its own in the test's process. Shutting this runtime down ends booking at once, like
+//! killing a process.
 
 use std::net::TcpListener;
 
@@ -23,7 +24,7 @@ struct Shared {
     port: u16,
 }
 
-/// A running booking.
+/// A running booking server.
 struct Core {
     runtime: Option<tokio::runtime::Runtime>,
 }
@@ -53,7 +54,7 @@ impl Shared {
         .await
     }
 
-    /// Starts booking at its address, and waits until it listens.
+    /// Starts booking at the address that the gateway knows, and waits until it listens.
     async fn booking(&self) -> Core {
         let flags = [
             ("listen", self.address()),
@@ -68,7 +69,7 @@ impl Shared {
             ..SettingSources::default()
         })
         .expect("good settings");
-        // The address of a killed booking may stay taken for a moment.
+        // After booking was killed, its address stays in use for a moment.
         until("booking's address is free", async || {
             TcpListener::bind(self.address()).ok().map(drop)
         })
@@ -112,7 +113,7 @@ async fn a_ticket_is_bought_and_scanned_with_booking_apart_from_the_gateway() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_booking_is_killed_the_lobby_goes_on_and_no_hold_is_lost() {
+async fn after_booking_is_killed_visitors_can_still_join_and_no_hold_is_lost() {
     if fairgate_servers::must_skip("a booking that is killed") {
         return;
     }

@@ -31,12 +31,12 @@ type Row = (
     (u16, &'static str),
 );
 
-/// Returns the state that bad input may not change.
+/// Returns the state that bad input must not change.
 async fn state(server: &Server) -> Value {
     let promoter = Promoter::of(server);
     let mut room = promoter.room("sale").await;
-    // These figures are counted only once a second. The seats are compared exactly below, and the
-    // next number shows whether anybody joined.
+    // These figures are counted only once a second. The field `seats` below has the exact seats,
+    // and the test looks at the next number to find out whether anybody joined.
     for lagging in ["seats", "joined", "waiting"] {
         room[lagging] = Value::Null;
     }
@@ -154,7 +154,7 @@ fn request(server: &Server, ana: &Visitor<'_>, row: &Row) -> RequestBuilder {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_input_is_refused_with_a_problem_that_helps_and_changes_nothing() {
+async fn bad_input_is_refused_with_the_right_problem_and_changes_nothing() {
     let server = Server::start().await;
     Promoter::of(&server)
         .on_sale("4x10", json!({}), json!({}))

@@ -158,8 +158,8 @@ async fn a_tampered_foreign_or_expired_pass_holds_no_seats() {
     }
     assert_eq!(seats(&server).await, before);
 
-    // With an expired pass a visitor cannot hold other seats, but can order and pay the seats that
-    // are already held.
+    // With an expired pass a visitor cannot hold other seats, but can order and pay for the seats
+    // that are already held.
     let held = server
         .try_hold(&ana, "night", &json!({"seats": ["B-1", "B-2"]}))
         .await

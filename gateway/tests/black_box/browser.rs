@@ -1,6 +1,6 @@
 //! Tests three real browsers: two visitors wait and get their turn, one of them pays for seats, and
-//! the other sees these seats go. The third opens the show's page without a pass and is sent to the
-//! lobby.
+//! the other sees that these seats are taken. The third opens the show's page without a pass and is
+//! sent to the lobby.
 
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ async fn take_turn(browser: &Browser, whose: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_browsers_get_their_turn_one_pays_and_the_other_sees_the_seats_go() {
+async fn two_browsers_get_their_turn_one_pays_and_the_other_sees_the_seats_taken() {
     let (Some(ana), Some(ben)) = (Browser::open().await, Browser::open().await) else {
         return;
     };
@@ -123,8 +123,8 @@ async fn check_the_draw(browser: &Browser) {
     );
 }
 
-/// Lets Ana hold seats. Returns the milliseconds until Ben's page has them as held and his map
-/// looks different.
+/// Lets Ana hold seats. Returns the milliseconds until Ben's page has recorded them as held and his
+/// map looks different.
 async fn see_them_go(ana: &Browser, ben: &Browser, seats: &[String]) -> f64 {
     let labels = Value::from(seats);
     ben.run(&format!(

@@ -9,7 +9,7 @@ use crate::harness::{Browser, Promoter, Server, in_seconds};
 /// A title with hostile markup, which must be shown as text.
 const HOSTILE: &str = "</title><script>alert(1)</script> & \"Sons\"";
 
-/// Returns 18:00 UTC on the day that is so many days from now.
+/// Returns 18:00 UTC on the day that is `days` days from now.
 fn in_days(days: i64) -> String {
     let moment = in_seconds(days * 86_400);
     format!("{}T18:00:00Z", &moment[..10])

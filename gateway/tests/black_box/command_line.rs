@@ -92,7 +92,7 @@ async fn a_data_directory_belongs_to_one_process() {
     let said = said(&second);
     assert!(
         said.contains(&server.data().display().to_string()),
-        "names the directory: {said}"
+        "the directory is not named in: {said}"
     );
     assert_eq!(server.get("/healthz").await.status, 200);
 }

@@ -54,7 +54,8 @@ async fn a_server_killed_again_and_again_keeps_everything_that_it_answered() {
     let mut seen = Seen::default();
     let kill = async {
         for round in 1..=rounds {
-            // Until the draw people can only join, and only some join in each round.
+            // Until the draw people can only join, and only some join in each round. So these
+            // rounds wait for fewer answers.
             let most = if round <= ROUNDS_BEFORE_THE_DRAW {
                 15
             } else {
@@ -206,7 +207,7 @@ async fn settle_orders(server: &Server, told: &[Told]) -> (usize, usize) {
         }
     }
     assert_eq!(tickets.len(), sold, "each sold seat has one ticket");
-    until("the picture shows what is sold", async || {
+    until("the room shows every sold seat", async || {
         let shown = server.get("/v1/rooms/sale").await.is(200)["seats"]["sold"].as_u64()?;
         assert!(
             shown <= sold as u64,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestAnswer, Visitor, buyer, text};
 
-/// How long a member tries to get one answer from a server that comes and goes.
+/// How long a member tries to get one answer from a server that is killed and started again.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// The wait before a dead or busy server is asked again.
 const BREATH: Duration = Duration::from_millis(15);
@@ -34,7 +34,7 @@ pub struct Stage {
     pub steps: AtomicUsize,
     /// The number of kills so far whose restart was checked.
     pub survived: AtomicUsize,
-    /// Whether the crowd is to end.
+    /// Whether the crowd must stop.
     pub over: std::sync::atomic::AtomicBool,
 }
 
@@ -42,8 +42,8 @@ pub struct Stage {
 pub struct Member<'a> {
     /// The visitor that the member acts as.
     pub visitor: Visitor<'a>,
-    /// The number of kills before the member joins, so that people join in the middle of every
-    /// early crash.
+    /// The number of kills after which the member joins. It differs between the members, so that
+    /// some of them join during each of the first kills.
     pub joins_after: usize,
     /// The answers that the member got.
     pub told: Mutex<Told>,

@@ -1,5 +1,6 @@
 //! Fills the disk of the ledger while the server runs. `/readyz` must report the full disk within
-//! two seconds, no place that was given may be lost, and joins must work again when there is room.
+//! two seconds, no place that was given may be lost, and joins must work again when the disk has
+//! free space.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -100,7 +101,7 @@ async fn a_full_disk_is_reported_within_two_seconds_and_no_given_place_is_lost()
 
     std::fs::remove_file(&filler).expect("it is there");
     ready(&server, 200).await;
-    until_within("the line goes on", SHOWS_WITHIN, async || {
+    until_within("joins work again", SHOWS_WITHIN, async || {
         joined(&server).await
     })
     .await;

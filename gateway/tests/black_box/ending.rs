@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::harness::{Server, TestAnswer, until};
 
 const STOPS: usize = 5;
-/// The number of clients that join one visitor after the other.
+/// The number of clients. Each of them joins as one new visitor after another.
 const CLIENTS: usize = 24;
 /// The number of joins before a stop.
 const JOINS: usize = 150;

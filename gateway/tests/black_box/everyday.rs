@@ -23,7 +23,7 @@ async fn seats_of_a_show_without_a_room_are_sold_through_the_room_everyday() {
     );
 
     let mut ana = Visitor::joined(&server, "everyday").await;
-    // There is no line, so the first call is answered with a pass.
+    // This room has no line, so the first claim gets a pass.
     let claimed = ana.try_claim().await.is(201);
     ana.pass = claimed["pass"].as_str().expect("a pass").to_owned();
     let held = server

@@ -1,12 +1,12 @@
-//! Tests an exchange on the order's page in a browser: a dearer night is paid first, and the old
-//! tickets are valid until then.
+//! Tests an exchange on the order's page in a browser: the difference to a dearer night is paid
+//! first, and the old tickets stay valid until then.
 
 use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_seats_are_exchanged_for_a_dearer_night_and_then_for_others_of_that_night() {
+async fn two_seats_are_exchanged_for_a_dearer_night_and_then_for_other_seats_of_that_night() {
     let Some(ana) = Browser::open().await else {
         return;
     };
@@ -34,7 +34,7 @@ async fn two_seats_are_exchanged_for_a_dearer_night_and_then_for_others_of_that_
     ana.click("#exchange-ask summary").await;
     ana.picture("13-exchange-asked").await;
     ana.click("#exchange").await;
-    // The new order waits for the difference, and the old tickets are still valid.
+    // The new order waits until the difference is paid, and the old tickets are still valid.
     ana.until::<bool>("document.querySelector('#approve') && !document.querySelector('#sandbox').hidden && document.querySelector('#show-title').textContent.includes('Night two')")
         .await;
     let told: String = ana

@@ -1,4 +1,5 @@
-//! Tests how a browser shows seats that cost nothing, and seats that cost too little to be paid.
+//! Tests how a browser shows seats that cost nothing, and seats that cost less than the payment
+//! provider accepts.
 
 use fairgate_servers::{
     FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, in_seconds};
 
-/// Puts a show on sale that everybody may buy at once. `show` holds the changes to its document.
+/// Puts a show on sale in a room without a line. `show` holds the changes to its document.
 async fn on_sale(server: &Server, show: Value) {
     let promoter = Promoter::of(server);
     let room = json!({"title": "Night one", "method": "open", "draw_at": in_seconds(-30)});
@@ -73,7 +74,7 @@ async fn free_tickets_are_made_at_once_and_nobody_is_asked_to_pay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sum_below_the_minimum_is_refused_with_the_minimum_and_the_seats_stay_held() {
+async fn a_sum_below_stripes_minimum_is_refused_with_the_minimum_and_the_seats_stay_held() {
     let Some(ana) = Browser::open().await else {
         return;
     };

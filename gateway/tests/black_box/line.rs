@@ -57,7 +57,8 @@ async fn releases_keep_to_the_pace_and_the_counter_never_falls() {
                 released >= last,
                 "the counter fell from {last} to {released}"
             );
-            // One second's worth may be saved up, and the last tick may come just before this look.
+            // Two seconds are added: the pace can count up to one second before the draw, and the
+            // last tick can come just before the room was read.
             let budget = 2.0 * (started.elapsed().as_secs_f64() + 2.0);
             assert!(
                 released as f64 <= budget,
@@ -128,7 +129,7 @@ async fn claiming_twice_gives_the_same_pass_and_max_inside_limits_the_passes() {
     assert_eq!(again["pass"], json!(front.pass));
     back.try_claim().await.problem(409, "not_called");
 
-    // A visitor with tickets is done, and makes room for the next.
+    // A visitor with tickets no longer counts as inside, so the next visitor is called.
     let held = server
         .try_hold(&front, "night", &json!({"best": {"quantity": 1}}))
         .await

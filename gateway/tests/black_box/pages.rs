@@ -33,7 +33,7 @@ async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
         );
         assert_eq!(page.header("x-content-type-options"), "nosniff", "{path}");
         let text = page.text();
-        assert!(text.contains("TEST"), "{path} says that no money moves");
+        assert!(text.contains("TEST"), "{path} does not say TEST");
         let scripts = text.matches("<script").count();
         let harmless = text.matches("<script type=\"application/json\"").count()
             + text.matches(" src=\"").count();
@@ -47,8 +47,8 @@ async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
     }
 }
 
-/// The pages on the way to a ticket and both searches are measured by the tests that take their
-/// pictures.
+/// The pages on the way to a ticket and the results of both searches are not listed here, because
+/// the tests that take their pictures measure them.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_page_is_wider_than_the_narrowest_phone() {
     let Some(browser) = Browser::open().await else {
@@ -107,7 +107,7 @@ async fn the_lobbys_forms_answer_with_the_lobby_and_say_what_went_wrong() {
         .await
         .is(200);
     let post = async |what: &str, body: &str, cookie: &str| {
-        // If a busy server refuses the form, it is sent again, as a person would.
+        // If a busy server refuses the form, the test sends it again, as a person would.
         until("the form is accepted", async || {
             let request = server
                 .http

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::harness::{Browser, Server, TestShop, Visitor, in_seconds, until};
 use crate::waiting::{give_back, state};
 
-/// A timetable with two stations of similar names, and with Farend, which is reached only by a
-/// change.
+/// A timetable with two stations of similar names, and with Farend, which travellers from Riverton
+/// reach only by changing trains.
 const FEED: [(&str, &str); 3] = [
     (
         "stations.csv",
@@ -160,8 +160,8 @@ async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
     ana.close("Ana").await;
 }
 
-/// Reads the order and its ticket in a browser in another time zone that has the order's key. The
-/// pages must show the times of the stations' clocks.
+/// Reads the order and its ticket in a second browser, which has the order's key and is set to
+/// another time zone. The pages must show the times of the stations' clocks.
 async fn on_another_device(ana: &Browser, server: &Server) {
     let ben = Browser::in_zone("America/New_York").await;
     let ben = ben.expect("chromium was there before");
@@ -451,7 +451,7 @@ async fn a_traveller_waits_for_a_full_class_is_offered_seats_and_takes_them() {
     ana.go(&server.at(&address)).await;
     let (class, baskets) = filled(&server, &show, &date).await;
     assert_eq!(class, smallest);
-    // The page still shows the seats that were free when it was loaded.
+    // The page still shows the seats that were free when it was loaded, so Ana can ask for them.
     ana.click("#hold").await;
     ana.until::<bool>(
         "document.querySelector('#problem').dataset.code === 'best_available_not_found'",

@@ -1,5 +1,5 @@
-//! Tests a room that covers one train: the room counts the train's seats, and it is sold out when
-//! no stretch has a free seat. Visitors in the line then get odds of 0.
+//! Tests a room that covers one train: the room counts the train's seats, and the room is sold out
+//! when no stretch has a free seat. Visitors in the line then get odds of 0.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ async fn a_room_of_one_train_is_sold_out_when_no_stretch_has_a_free_seat() {
         .await
         .is(201);
     bought(&ana, &first).await;
-    // Both seats are free from Lakeside on.
+    // Both seats are still free from Lakeside on, so the room counts them as free.
     figures(&promoter, [2, 0, 0], "selling").await;
     let second = server
         .try_hold(&ana, &show, &ask("LAK", "HIL"))

@@ -1,5 +1,5 @@
 //! Tests refunds on the order's page in a browser: the page shows the fee before the refund, and
-//! the state of the money after it.
+//! that the refund is done after it.
 
 use serde_json::json;
 

@@ -48,7 +48,7 @@ async fn coming_back_by_place_secret_or_cookie_finds_the_same_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_needs_nothing_but_its_cookies() {
+async fn a_browser_joins_claims_and_holds_with_its_cookies_alone() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("4x10", json!({}), json!({})).await;

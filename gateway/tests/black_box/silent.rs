@@ -1,6 +1,7 @@
 //! Opens two thousand sockets at one server, and five hundred of them never read. The silent
-//! sockets must not make the memory grow, and must not slow the others. A second server with only
-//! the good sockets runs at the same time, so that both are measured in the same seconds.
+//! sockets must not make the memory grow, and must not slow the others. A second server, which has
+//! only sockets that read, runs at the same time, so that both servers are measured in the same
+//! seconds.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -22,15 +23,15 @@ const OPENING: usize = 50;
 /// The mean time between two messages of a room. Each message has about a kilobyte.
 const SPEAK_EVERY: Duration = Duration::from_millis(500);
 const MINUTE: Duration = Duration::from_secs(60);
-/// The halls are compared in rounds of this length. The median round counts, because in a single
-/// round other work of the machine may slow one hall down.
+/// The two servers are compared in rounds of this length. The median round counts, because in a
+/// single round other work of the machine may slow one server down.
 const ROUND: Duration = Duration::from_secs(10);
 /// The number of rounds.
 const ROUNDS: usize = 6;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// When each of a room's messages was sent, and how long each good visitor waited for it.
+/// When each of a room's messages was sent, and how long each visitor who reads waited for it.
 #[derive(Default)]
 struct Heard {
     sent: Mutex<Vec<Instant>>,
@@ -38,7 +39,7 @@ struct Heard {
     waits: Mutex<Vec<(usize, Duration)>>,
 }
 
-/// A server, its room, and what the good visitors hear.
+/// A server with one room, and the waits of its visitors who read.
 struct Hall {
     server: Server,
     heard: Arc<Heard>,
@@ -132,13 +133,13 @@ impl Hall {
 /// The numbers of the messages of one round.
 type Round = std::ops::Range<usize>;
 
-/// Sends messages to both halls in turn for this long, so that other work of the machine affects
-/// both. Returns the numbers of the messages, which are the same in both.
+/// Sends messages to the rooms of both servers in turn for this long, so that other work of the
+/// machine affects both. Returns the numbers of the messages, which are the same in both rooms.
 async fn speak(halls: [&Hall; 2], long: Duration) -> Round {
     let (first, begun) = (halls[0].spoken(), Instant::now());
     let mut beat = tokio::time::interval(SPEAK_EVERY / 2);
     while begun.elapsed() < long {
-        // The order changes, so that neither hall is always second.
+        // The order changes, so that neither server is always second.
         for at in [0, 1, 1, 0] {
             beat.tick().await;
             halls[at].speak().await;
@@ -185,7 +186,7 @@ async fn five_hundred_sockets_that_never_read_slow_no_other_and_memory_does_not_
             without.0, without.1, with.0, with.1
         );
         let all = round.len() * GOOD;
-        assert_eq!(with.2, all, "every good visitor heard every message");
+        assert_eq!(with.2, all, "every visitor who reads got every message");
         slower_p50.push(with.0 / without.0);
         slower_p99.push(with.1 / without.1);
     }

@@ -8,7 +8,7 @@ use crate::harness::{Browser, Live, Promoter, Server, TestAnswer, TestShop, Visi
 
 const LIST: &str = "/v1/shows/night/waitlist";
 
-/// Fills the eight seats with two baskets of four.
+/// Puts a hall of eight seats on sale, and fills it with two baskets of four seats.
 async fn full(server: &Server) -> [(Visitor<'_>, Value); 2] {
     let promoter = Promoter::of(server);
     let open = json!({"method": "open", "draw_at": "2020-01-01T00:00:00Z", "opens_at": "2020-01-01T00:00:00Z", "title": "Night one"});

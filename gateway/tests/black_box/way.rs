@@ -111,7 +111,7 @@ pub async fn whole_way(server: &Server) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_reaches_another_visitors_picture_within_a_second_and_without_a_gap() {
+async fn a_hold_reaches_another_visitors_socket_within_a_second_and_without_a_gap() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("20x50", json!({}), json!({})).await;

@@ -44,7 +44,7 @@ impl Bare {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state
             .lock()
-            .expect("no test panics while it holds this")
+            .expect("no test panics while it holds the lock")
     }
 
     pub fn set_seat(&self, index: u32, seat: u8) {
@@ -59,7 +59,7 @@ impl Bare {
         (state.pulse.free, state.pulse.held, state.pulse.sold) = (free, held, sold);
     }
 
-    /// Sets how many seats nobody can buy any more.
+    /// Sets how many seats can no longer be bought.
     pub fn set_gone(&self, gone: u64) {
         self.state().pulse.gone = gone;
     }

@@ -1,4 +1,5 @@
-//! Runs a gateway on a real listener over a stand-in for booking, and the visitors who use it.
+//! Runs a gateway on a real listener with a stand-in for booking, and acts as the visitors who use
+//! it.
 #![allow(dead_code, reason = "each test file uses its own part of the harness")]
 
 pub mod bare;

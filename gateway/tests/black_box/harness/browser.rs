@@ -36,8 +36,8 @@ pub const PHONE: (i64, i64) = (390, 844);
 /// The size of the narrowest window that pages are made for.
 pub const NARROW: (i64, i64) = (320, 640);
 
-/// The script that brings an element into view and returns whether a click on its middle will hit
-/// the element itself.
+/// The script that brings an element into view. It returns whether the element stands still and a
+/// click on its middle will hit the element itself.
 const STANDS_STILL: &str = "async function() {
     if (!this.isConnected || this.disabled) return false;
     this.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });

@@ -36,7 +36,8 @@ impl Browser {
         self.click_at(middle).await;
     }
 
-    /// Waits until an element's text fits, without asking the page's scripts.
+    /// Waits until `fits` returns true for an element's inner HTML, without asking the page's
+    /// scripts.
     pub async fn shows(&self, selector: &str, fits: impl Fn(&str) -> bool) {
         until(&format!("{selector} shows what it should"), async || {
             let node = self.node(selector).await?;

@@ -51,7 +51,8 @@ pub fn gateway() -> Command {
 }
 
 impl Server {
-    /// Starts a server that is ready, with sandbox payments and joins enough for a test's crowd.
+    /// Starts a server and waits until it is ready. It has sandbox payments, and limits of joins
+    /// and searches that no test's crowd reaches.
     pub async fn start() -> Self {
         Self::with(&[]).await
     }

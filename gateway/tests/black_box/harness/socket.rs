@@ -85,7 +85,7 @@ impl Live {
 
     /// Sends any frame.
     pub async fn send(&mut self, frame: Ws) {
-        // The server may close while this is on its way; the next read reports it.
+        // If the server closes the socket in the meantime, the next read reports that.
         let _ = self.socket.send(frame).await;
     }
 
@@ -94,7 +94,7 @@ impl Live {
         self.text_where(kind, |_| true).await
     }
 
-    /// Returns the next text frame of this type that fits.
+    /// Returns the next text frame of this type for which `fits` returns true.
     pub async fn text_where(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let wanted = |message: &Message| match message {
             Message::Text(value) if value["type"] == kind && fits(value) => Some(value.clone()),

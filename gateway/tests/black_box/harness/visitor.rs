@@ -164,7 +164,7 @@ impl<'a> Visitor<'a> {
 }
 
 /// Makes a call, and repeats it at the time that an overloaded server gives, as the pages do. A
-/// test of something else must not fail because a slow machine is overloaded.
+/// test that is not about overload must not fail because a slow machine is overloaded.
 pub async fn coming_back(ask: impl AsyncFn() -> TestAnswer) -> TestAnswer {
     let started = Instant::now();
     loop {

@@ -11,7 +11,7 @@
 //! | `{show:ID}:LIFE:kept` | hash: a summary of each hold, for snapshots of the show |
 //! | `{show:ID}:LIFE:has`, `:bought` | hashes: each visitor's seats in holds, and seats bought |
 //! | `{show:ID}:LIFE:waitlist` | set: cells that are kept for the waitlist |
-//! | `{show:ID}:LIFE:feed` | stream: about the last 8,192 changes; expires after a day without one |
+//! | `{show:ID}:LIFE:feed` | stream: about the last 8,192 changes; expires a day after the last |
 //! | `fairgate:ledger` | the id of the ledger to which the data set belongs |
 //!
 //! Each script gets the show's meta key and derives the show's other keys from it. The hash tag

@@ -59,7 +59,8 @@ pub struct LoadHttpCall {
     pub form: Option<String>,
     /// The `Accept` header, if it matters.
     pub accept: Option<&'static str>,
-    /// How many gateways after the visitor's own the gateway for this call is in the list.
+    /// The call goes to the gateway that comes this many positions after the visitor's own in the
+    /// list.
     pub turn: usize,
 }
 
@@ -75,7 +76,7 @@ pub struct LoadHttpAnswer {
 }
 
 impl LoadHttpCall {
-    /// Makes a call with nothing but its address.
+    /// Makes a call with only a method and a path.
     pub fn new(method: Method, path: impl Into<String>) -> Self {
         Self {
             method,
@@ -102,7 +103,7 @@ impl LoadHttpCall {
         }
     }
 
-    /// Makes a POST call with a form for the payment provider, as the script in its page sends it.
+    /// Makes a POST call with a form for the payment provider, as a page's card form sends it.
     pub fn to_provider(path: impl Into<String>, form: String) -> Self {
         Self {
             form: Some(form),
@@ -116,8 +117,8 @@ impl LoadHttpCall {
         self
     }
 
-    /// Sends the call to another gateway: the one that is `turn` gateways after the visitor's own
-    /// in the list.
+    /// Sends the call to the gateway that comes `turn` positions after the visitor's own in the
+    /// list.
     pub fn turned(mut self, turn: usize) -> Self {
         self.turn = turn;
         self

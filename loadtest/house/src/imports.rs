@@ -1,4 +1,4 @@
-//! Finds which files and which modules of a crate import which.
+//! Finds which files of a crate import which other files, and the same for its modules.
 //!
 //! File A imports file B if A names something that B declares: by a path from `crate::`, `self::`
 //! or `super::`, or through a module that A imported. A name that is re-exported (`pub use`) counts
@@ -52,8 +52,8 @@ impl<'a> ModuleTree<'a> {
             .iter()
             .filter(|file| file.crate_folder == crate_folder && file.module.is_some())
             .collect();
-        // The library comes first, so the root of the crate is its root. The root of a binary in
-        // the same crate becomes a module that nobody imports.
+        // The library comes first, so the library's root becomes the root of the crate. The root of
+        // a binary in the same crate becomes a module that nobody imports.
         files.sort_by_key(|file| !file.path.ends_with("src/lib.rs"));
         for file in files {
             tree.place(file);

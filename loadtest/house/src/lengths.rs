@@ -3,8 +3,8 @@
 /// The most columns that a comment line should have.
 pub const COMMENT_COLUMNS: usize = 100;
 
-/// The signs of comments in a language: the sign of a comment to the end of the line, and the
-/// opening and closing signs of a block comment.
+/// The signs of comments in a language: the sign that begins a line comment, and the opening and
+/// closing signs of a block comment.
 struct CommentSigns {
     line: &'static str,
     opening: &'static str,

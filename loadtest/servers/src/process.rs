@@ -220,7 +220,7 @@ fn spawn(program: ServerProgram) -> anyhow::Result<Child> {
                     started
                         .with_context(|| format!("{} cannot be started", program.binary.display()))
                 });
-                // If the caller is gone, its child is dropped with the answer.
+                // If the caller is gone, its server runs until this process ends.
                 let _ = answer.send(started);
             }
         });

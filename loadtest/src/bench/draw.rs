@@ -15,7 +15,7 @@ use super::{BenchVerdict, median_ms, report, timed};
 const RATIO_MAX: f64 = 1.5;
 /// The most memory that a process may use for a draw.
 const PEAK_BYTES_MAX: u64 = 100_000_000;
-/// The number of rounds that count.
+/// The number of measured rounds, after one that warms the machine up.
 const ROUNDS: usize = 5;
 
 #[derive(clap::Args)]
@@ -74,7 +74,7 @@ pub fn run(options: &DrawBenchOptions) -> anyhow::Result<BenchVerdict> {
 fn measure(n: u32) -> anyhow::Result<DrawBenchFigures> {
     let seed = seed(n);
     let (mut plain, mut drawn, mut alone) = (Vec::new(), Vec::new(), Vec::new());
-    // The first round warms the machine up and is not counted.
+    // The first round warms the machine up, and its times are dropped.
     for round in 0..=ROUNDS {
         let times = [
             timed(|| plain_shuffle(n)),
@@ -146,7 +146,7 @@ fn plain_shuffle(n: u32) -> Vec<u32> {
     line
 }
 
-/// Returns a seed. Any seed will do, as long as every run uses the same.
+/// Returns a seed. Every run with the same `n` uses the same seed.
 fn seed(n: u32) -> draw::Digest {
     draw::seed(
         &[7; 32],

@@ -239,7 +239,7 @@ fn secret() -> String {
     format!("rig-{:032x}", rand::rng().random::<u128>())
 }
 
-/// Records once a second how much memory the gateway uses that uses most.
+/// Once a second, finds the gateway that uses most memory, and records how much it uses.
 async fn sample(pids: Vec<Arc<Mutex<Option<u32>>>>, samples: Arc<Mutex<Vec<(f64, f64)>>>) {
     let mut tick = tokio::time::interval(SAMPLE_EVERY);
     loop {

@@ -2,7 +2,7 @@
 
 use fairgate_pass::{Holder, Keyring, PassClaims};
 
-/// Signs a pass for the visitor of a room whose number and rank are `n`. The pass is valid for ten
+/// Signs a pass of a room for the visitor with the number and rank `n`. The pass is valid for ten
 /// minutes from `now_s`.
 #[must_use]
 pub fn sign_test_pass(keyring: &Keyring, room: &str, n: u16, now_s: i64) -> String {

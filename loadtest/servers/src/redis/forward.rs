@@ -1,5 +1,5 @@
-//! Runs a proxy whose address always leads to the primary of a pair, like the address that a cloud
-//! provides. When the primary changes, all connections to the old primary are cut.
+//! Runs a proxy whose address always leads to the primary of a pair, like the address of a managed
+//! Redis in a cloud. When the primary changes, all connections to the old primary are cut.
 
 use std::sync::Arc;
 

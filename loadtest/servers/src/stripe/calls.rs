@@ -229,7 +229,7 @@ pub(super) async fn read(
 }
 
 /// Confirms a payment for a card form, which knows the secret of the intent and a card. If the
-/// money is already held or captured, the answer only shows the status of the intent.
+/// payment is already authorised or captured, the answer only shows the status of the intent.
 pub(super) async fn confirm(
     State(server): State<FakeStripeServer>,
     Path(id): Path<String>,

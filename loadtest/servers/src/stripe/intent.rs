@@ -35,8 +35,8 @@ impl StripeIntent {
     /// Makes an intent that waits for a card, from the fields of the call.
     ///
     /// # Errors
-    /// [`StripeErrorReply`], where Stripe would not make the intent, or where its capture would not
-    /// be manual.
+    /// [`StripeErrorReply`], where Stripe would refuse the call, or where the call does not ask for
+    /// manual capture.
     pub(super) fn asked_for(
         made: u64,
         fields: &HashMap<String, String>,
@@ -89,8 +89,8 @@ impl StripeIntent {
     /// Makes a refund in the given state. Without an amount, refunds all that is left.
     ///
     /// # Errors
-    /// [`StripeErrorReply`], where the intent was not captured, or the amount is not from 1 to what
-    /// is left.
+    /// [`StripeErrorReply`], where the intent was not captured or nothing of it is left to refund,
+    /// or where the amount is below 1 or more than is left.
     pub(super) fn refund(
         &mut self,
         state: &'static str,

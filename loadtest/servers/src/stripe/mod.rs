@@ -45,9 +45,9 @@ pub struct StripeFaultSettings {
     /// The share of calls whose effect happens, but whose answer is an empty 502, as from a proxy
     /// whose server does not answer.
     pub hang_pct: u32,
-    /// The share of events that are never sent.
+    /// The share of events whose first copy is not sent.
     pub drop_pct: u32,
-    /// The share of events that are sent twice.
+    /// The share of events with a second copy, which is sent even if the first copy is not.
     pub twice_pct: u32,
     /// The longest delay of an event, in milliseconds. An event with a short delay overtakes one
     /// with a long delay.
@@ -204,7 +204,7 @@ impl FakeStripeServer {
             .collect()
     }
 
-    /// Returns how many intents hold a buyer's money that is neither captured nor released.
+    /// Returns how many intents are authorised, and neither captured nor cancelled.
     #[must_use]
     pub fn undecided(&self) -> usize {
         let inner = self.inner();

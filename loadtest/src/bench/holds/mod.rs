@@ -20,7 +20,7 @@ use record::RedisRecordingProxy;
 
 /// The least share of the bare scripts' rate that the store must reach.
 const RATIO_MIN: f64 = 0.7;
-/// The number of rounds that count.
+/// The number of measured rounds, after one that only records the commands.
 const ROUNDS: usize = 5;
 
 #[derive(clap::Args)]

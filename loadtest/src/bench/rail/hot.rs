@@ -65,7 +65,7 @@ pub async fn measure(
             let key = format!("{nth}-{which}-{number}");
             async move {
                 let (hold, done) = trains[which].hold(&http, who, &passes[who], &key).await?;
-                // The time to give the hold back is not measured.
+                // The time to release the hold is not measured.
                 departure::give_back(&http, who, &passes[who], &hold).await?;
                 Ok(done)
             }

@@ -1,5 +1,5 @@
-//! Makes calls at a fixed rate, however slow the answers are. The time of a call begins when the
-//! call is due, so that a wait for a busy system counts.
+//! Makes calls at a fixed rate, however slow the answers are. The latency of a call begins when the
+//! call is due, so that it includes the wait for a busy system.
 
 use std::time::{Duration, Instant};
 

@@ -24,7 +24,7 @@ impl RailBenchTimetable {
     /// Reads the three files of a timetable. Their fields must contain neither commas nor quotes.
     ///
     /// # Errors
-    /// Where a file, a station or the stops of a train are missing, or a number is no number.
+    /// Where a file, a station or the stops of a train are missing, or a number cannot be read.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let codes: HashMap<String, String> = rows(folder, "stations.csv")?
             .into_iter()

@@ -1,6 +1,6 @@
 //! The registry of ids. Each kind of id is a type of its own. The ids of shows and venues are
 //! slugs. All other ids are opaque to clients, and contain their show, so that any node finds the
-//! show's slot from the id alone.
+//! show's slot in a Redis Cluster from the id alone.
 
 use std::fmt;
 use std::ops::Range;

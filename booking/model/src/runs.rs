@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_train_that_calls_twice_the_first_and_shortest_stretch_is_chosen() {
+    fn on_a_train_that_calls_twice_at_a_station_the_first_and_shortest_stretch_is_chosen() {
         let run = run(&["A", "B", "A", "C", "B"], by_distance());
         assert_eq!(run.between("A", "C"), Some(2..3));
         assert_eq!(run.between("A", "B"), Some(0..1));
@@ -201,7 +201,8 @@ mod tests {
     #[test]
     fn a_fare_by_distance_is_rounded_up_and_never_below_the_least() {
         let run = run(&["A", "B", "C"], by_distance());
-        // 10.5 km at 46 minor units a kilometre cost 483.
+        // 10.5 km at 46 minor units a kilometre cost 483. With the base of 500 that is less than
+        // the least fare.
         assert_eq!(run.fare("second", &(0..1)), Some(1_200));
         assert_eq!(run.fare("second", &(0..2)), Some(500 + 966));
         assert_eq!(run.fare("first", &(0..2)), None);

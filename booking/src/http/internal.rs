@@ -31,7 +31,7 @@ use crate::store::HoldSignal;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The longest that a call waits, even if its caller asks for more.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// How often a stream without news sends an empty line, to show that it lives.
+/// How often a stream without signals sends an empty line, to show that it is alive.
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
 /// What the handlers of the internal calls need.
@@ -153,7 +153,8 @@ async fn next_line(
         heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
             Ok(Ok(signal)) => Some(signal_line(&signal, routes.desk.seats_told(&signal).await)),
             Ok(Err(RecvError::Closed)) => None,
-            // The stream does not repeat missed signals.
+            // After a time without signals, and after signals that were missed and are not
+            // repeated, the empty line shows that the stream is alive.
             Ok(Err(RecvError::Lagged(_))) | Err(_) => Some(Bytes::from_static(b"\n")),
         },
     }

@@ -36,7 +36,8 @@ pub struct OrderRoutes {
     pub answers: IdempotencyAnswers,
     /// The clock.
     pub clock: Clock,
-    /// Wakes the workers that deliver seats, call the payment provider and refund tickets.
+    /// Wakes the workers that deliver the seat outbox, call the payment provider and refund
+    /// tickets.
     pub bells: LedgerNotifiers,
 }
 
@@ -169,7 +170,8 @@ impl OrderRoutes {
     }
 }
 
-/// An order with its seats and total after its exchanges.
+/// The orders before and after an order in its exchanges, and the seats and the total to show for
+/// it.
 struct ExchangedOrder {
     /// The order that replaces it.
     into: Option<SuccessorView>,

@@ -84,8 +84,8 @@ pub async fn sandbox(
         let SandboxRequest { outcome } = parse_json(&body)?;
         let known = inbox.ledger.payment(&id).await?.ok_or_else(missing)?;
         let now_s = inbox.clock.now_ms() / 1_000;
-        // The sandbox does not know a payment of another provider. An order that cost nothing has
-        // such a payment.
+        // The sandbox knows only its own payments. The payment of an order that cost nothing is not
+        // one of them, so it is reported as settled.
         let signed = if known.provider == inbox.provider.name() {
             sandbox.choose_outcome(&known, outcome, now_s).await?
         } else {

@@ -8,8 +8,8 @@
 //! 3. across rows of one section, as few people alone as possible, near the focal point and each
 //!    other;
 //! 4. the same across sections;
-//! 5. one standing area, if the wish names categories or sections and no accessible seats: a party
-//!    that did not ask for standing places does not get any.
+//! 5. one standing area, if the wish names categories or sections and no accessible seats. Any
+//!    other party has not asked for standing, and gets seats only.
 //!
 //! What the words mean here:
 //! - *Nearest*: by the mean of the party's distances to the focal point. If the wish names a zone,
@@ -53,7 +53,7 @@ use view::WishSeatView;
 pub struct SeatChoice {
     /// Seat indices, ascending, as many as were wished.
     pub cells: Vec<u32>,
-    /// Whether all of them sit side by side in one row (or stand in one area).
+    /// Whether all seats are side by side in one row, or all units are in one standing area.
     pub next_to_each_other: bool,
     /// Which preference the choice satisfies.
     pub manner: SeatArrangement,
@@ -64,7 +64,7 @@ pub struct SeatChoice {
 pub enum SeatArrangement {
     /// Side by side, leaving no single seat.
     Block,
-    /// Side by side, leaving a single seat that could not be helped.
+    /// Side by side, leaving one or more single seats.
     BlockLeavingSingle,
     /// In several rows of one section.
     AcrossRows,
@@ -74,7 +74,7 @@ pub enum SeatArrangement {
     Standing,
 }
 
-/// Why no seats were chosen. It is the contract's `reason`.
+/// Why no seats were chosen. Clients get it as the refusal's `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum SeatsNotFound {

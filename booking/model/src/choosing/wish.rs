@@ -1,7 +1,7 @@
 //! What a party wants, in two forms: the request that a client sends, with names (`best` of the
-//! contract), and the wish that is resolved on one map, with indices. A name that the map does not
-//! have is refused here together with its field. Otherwise the client would only learn that nothing
-//! was found.
+//! contract), and the wish that is resolved on one map, with indices. If the map does not have a
+//! name, the request is refused here, and the refusal names the field. Otherwise the client would
+//! only learn that nothing was found.
 
 use std::collections::BTreeMap;
 

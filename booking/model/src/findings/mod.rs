@@ -35,7 +35,7 @@ pub enum DriftKind {
     /// An order has ended and its payment has the buyer's money, but no void or refund is owed for
     /// it in the effects outbox.
     MoneyNotReturned,
-    /// An order is ticketed without its tickets.
+    /// An order is ticketed, but some or all of its tickets are missing.
     TicketsMissing,
     /// The provider reports a change that never reached the ledger: an event was lost.
     NewsMissed,
@@ -43,7 +43,7 @@ pub enum DriftKind {
     SoldOnlyInLedger,
     /// Cells are sold in the store and not in the ledger.
     SoldOnlyInStore,
-    /// Cells of an order are free in the store.
+    /// Cells that an unpaid order has claimed in the ledger are free in the store.
     ClaimNotHeld,
     /// Cells are locked for an order that does not exist.
     HoldWithoutOrder,

@@ -202,8 +202,8 @@ impl CellPicture {
         else {
             return CellChanges::Gap;
         };
-        // The log may have lost a part of its oldest version, so it is complete only after that
-        // version.
+        // A full log may have dropped some cells of its oldest version. So it is complete only
+        // after that version.
         let whole_after = if self.log.len() == LOG_MAX {
             self.log.front().map_or(0, |first| first.0)
         } else {

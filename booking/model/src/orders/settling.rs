@@ -15,7 +15,7 @@ pub struct PaymentSettlement {
     /// How much was refunded to the buyer so far, in minor units; none if the event does not say.
     pub refunded: Option<i64>,
     /// Whether the provider reports a smaller refunded sum than the ledger has recorded, as when a
-    /// refund fails after it was reported. The missing part must then be refunded again.
+    /// refund fails after it was reported. The refunds must then be requested again.
     pub came_back: bool,
     /// The outcome that the ledger records with the event if the order does not change.
     pub outcome: &'static str,

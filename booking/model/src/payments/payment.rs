@@ -165,7 +165,8 @@ pub struct ProviderPayment {
     pub state: PaymentState,
     /// The amount that is held or was captured.
     pub amount: Money,
-    /// The sum of the finished refunds, in minor units. Refunds that are on their way do not count.
+    /// The sum of the finished refunds, in minor units. Refunds that are on their way are not
+    /// included.
     pub refunded: i64,
     /// The fingerprint of the card, if the provider gives one.
     pub card: Option<String>,

@@ -215,8 +215,8 @@ impl<'a> PlanObject<'a> {
         Some((x?, y?))
     }
 
-    /// Returns the objects of the list `key` with their positions. A missing list counts as empty.
-    /// Each element that is no object is a fault.
+    /// Returns the objects of the list `key` with their positions. A missing list is treated as
+    /// empty. Each element that is no object is a fault.
     pub fn list_objects(
         &self,
         key: &str,

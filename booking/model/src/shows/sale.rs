@@ -1,6 +1,6 @@
 //! Decides until when seats are sold. A show is sold until its `sells_until`, or else until it
 //! begins. A train's seats are sold from each stop until the train leaves it. Seats that were held
-//! in time may still be ordered and paid.
+//! before the end may still be ordered and paid after it.
 
 use std::ops::Range;
 
@@ -48,8 +48,8 @@ impl Show {
         self.is_cancelled() || self.first_leg_on_sale(now_ms).is_none()
     }
 
-    /// Returns the first leg that is still sold. On a train, this leg begins at its next stop. A
-    /// show without stops has only one leg.
+    /// Returns the first leg that is still sold. On a train, this leg begins at the first stop that
+    /// the train has not left. A show without stops has only one leg.
     #[must_use]
     pub fn first_leg_on_sale(&self, now_ms: i64) -> Option<u16> {
         let mut legs = self.legs();

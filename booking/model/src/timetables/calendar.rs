@@ -11,10 +11,12 @@ pub struct ServiceCalendar {
     /// One bit for each day of the week. Monday's is the lowest.
     #[serde(default)]
     pub weekdays: u8,
-    /// The first date; none if there is no first date.
+    /// The service does not run before this date, except on dates in `added`. None if it has no
+    /// first date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Date>,
-    /// The last date; none if there is no last date.
+    /// The service does not run after this date, except on dates in `added`. None if it has no last
+    /// date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Date>,
     /// Dates on which the service runs in addition.

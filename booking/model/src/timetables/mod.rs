@@ -35,7 +35,7 @@ use crate::money::Currency;
 use crate::timetables::settings::DepartureTerms;
 use crate::timetables::stock::{RollingStock, TravelClass};
 
-/// Seconds of a service day. Times of calls may be greater.
+/// Seconds of a service day. Times of calls may be greater, because a train may run past midnight.
 pub const DAY_S: u32 = 86_400;
 
 /// How many service days a train may be on its way, the first one included. [`Timetable::next_day`]
@@ -183,7 +183,8 @@ pub enum TimetableError {
     /// The time zone does not exist.
     #[error("there is no time zone {0:?}; an IANA name is meant, such as Asia/Shanghai")]
     Zone(String),
-    /// An index points to something that does not exist, or a list of calls is too short.
+    /// An index points to something that does not exist, or a list of calls is too short or too
+    /// long.
     #[error("{what} number {at} of the timetable points at something that does not exist")]
     Dangling {
         /// The list that the fault is in.
@@ -371,7 +372,8 @@ impl Timetable {
     }
 }
 
-/// Checks that every index points to something, and that every list of calls has at least two.
+/// Checks that every index of a call or a trip points to something, and that every list of calls
+/// has at least two calls and not too many to number.
 fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
     let dangling = |what, at| Err(TimetableError::Dangling { what, at });
     for (at, pattern) in parts.patterns.iter().enumerate() {

@@ -40,7 +40,7 @@ pub struct TravelClass {
 pub struct RollingStock {
     /// The id. The venue's slug is `rail-` and this id.
     pub id: String,
-    /// Trains of these kinds use it. If empty, all other trains do.
+    /// Trains of these kinds use it. If the list is empty, trains of all other kinds use it.
     #[serde(default)]
     pub kinds: Vec<String>,
     /// The carriages, from the front.

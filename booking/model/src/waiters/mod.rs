@@ -24,7 +24,8 @@ pub const MISSED_MAX: u32 = 3;
 pub struct WaitlistParty {
     /// How many seats.
     pub quantity: u32,
-    /// Category keys or labels. Any of them will do; if there are none, every category will do.
+    /// Category keys or labels. The party accepts seats of any of them. If the list is empty, it
+    /// accepts seats of every category.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// How many of the seats are for wheelchairs.
@@ -92,7 +93,8 @@ pub struct WaitlistOffer {
 pub enum WaitlistOfferEnd {
     /// The party ordered the seats, and waits no longer.
     Taken,
-    /// The party let the offer pass. It goes on waiting at the end of the line.
+    /// The party let the offer pass. It goes on waiting at the end of the line, unless it has let
+    /// [`MISSED_MAX`] offers pass.
     Missed,
     /// The offer was lost with the store's data. The party goes on waiting in its old place.
     Lost,

@@ -5,7 +5,8 @@ use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, OrderItem};
 use crate::shows::rules::{CheaperSeatsRule, ExchangeRule};
 
-/// The sums that are paid and go back in an exchange, in minor units of the order's currency.
+/// The sums that the buyer pays and gets back in an exchange, in minor units of the order's
+/// currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExchangeCost {
     /// What the buyer has to pay.
@@ -112,7 +113,7 @@ pub fn credit(order: &Order) -> i64 {
 
 /// Computes what it costs to exchange `order`'s seats for new ones at `price`. `least` is the
 /// smallest sum that the payment provider takes. If the terms of the order differ from the show's
-/// present terms, those that are better for the buyer count.
+/// present terms, those that are better for the buyer apply.
 ///
 /// # Errors
 /// [`ExchangeRuleError`] if no rule allows an exchange now.

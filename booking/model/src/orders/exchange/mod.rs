@@ -113,8 +113,8 @@ pub enum OrderExchangeError {
     Changed,
 }
 
-/// Checks that an order's seats may be exchanged now. `given` are the seats for which the
-/// difference was computed.
+/// Checks that an order's state and tickets allow an exchange of its seats. It does not look at the
+/// rules. `given` are the seats for which the difference was computed.
 ///
 /// # Errors
 /// [`OrderExchangeError`], for a reason in the order or its tickets.

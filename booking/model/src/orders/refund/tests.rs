@@ -183,7 +183,7 @@ fn only_tickets_of_paid_orders_can_be_given_back() {
 }
 
 #[test]
-fn rules_that_a_show_removes_later_still_count_for_earlier_orders() {
+fn rules_that_a_show_removes_later_still_apply_to_earlier_orders() {
     let none = || serde_json::json!([]);
     let rules = || serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
     let known = |kept, present| OrderTerms {

@@ -107,7 +107,7 @@ pub struct Seat {
     pub row: Option<u32>,
     /// The number that is printed on the chair.
     pub number: String,
-    /// Whether it is a place for a wheelchair.
+    /// Whether it is for a visitor with a wheelchair.
     #[serde(default, skip_serializing_if = "is_false")]
     pub accessible: bool,
     /// Whether it is meant for the companion of a visitor in an accessible seat.

@@ -67,7 +67,7 @@ pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
                     }),
                 );
             }
-            // A train that nobody bought has no refunds.
+            // A train that sold no seat has no report, and nothing to refund.
             Ok(answer) if answer.status == 404 && show.train.is_some() => {}
             // The next read may succeed.
             _ => all = false,

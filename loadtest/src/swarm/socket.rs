@@ -91,7 +91,7 @@ impl SwarmSocket {
 
     /// Sends a command to the socket.
     pub fn send_command(&self, wish: SwarmSocketCommand) {
-        // The socket's task ends by itself only when the run is over.
+        // Sending fails only if the socket's task has ended, because the run is over.
         let _ = self.wishes.send(wish);
     }
 }

@@ -42,8 +42,8 @@ pub struct SwarmShow {
     pub id: String,
     /// The labels by seat index.
     pub labels: Vec<String>,
-    /// Whether a visitor can ask for each seat by its label. Visitors ask for standing room by
-    /// area.
+    /// Whether a visitor can ask for each seat by its label. False for standing room, which
+    /// visitors ask for by area.
     pub by_label: Vec<bool>,
     /// The stops and the class, if the show is a train.
     pub train: Option<ScenarioTrain>,

@@ -82,7 +82,8 @@ fn holds_had_passes(timeline: &RunTimeline<'_>, passes: &PassTimes, findings: &m
         let lives = let_in
             .iter()
             .any(|(from, until)| *from <= call.done_ms && call.sent_ms <= until + PASS_LEEWAY_MS);
-        // A call that repeats a key may get its first answer again, from when the pass was valid.
+        // A call that repeats an earlier key may get the earlier answer again. Then the pass need
+        // not be valid any longer.
         let first = call
             .key
             .as_deref()

@@ -203,8 +203,8 @@ fn check_ranks(
             own.insert(told.visitor, number);
         }
         let Some(rank) = told.rank else { continue };
-        // The answer with a pass has no number, so the visitor's last number is used. A visitor who
-        // left may have had two numbers, so such an answer to it is not checked.
+        // The record of a claim has a rank but no number, so the visitor's last number is used. A
+        // visitor who left may have had two numbers, so its claims are not checked.
         let number = told.number.or_else(|| {
             own.get(&told.visitor)
                 .copied()

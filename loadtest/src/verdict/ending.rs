@@ -71,7 +71,8 @@ fn orders_pending(dump: &DumpedLedger, findings: &mut Findings) {
         }
     }
     let waits = |order: &str| {
-        // The buyer may still accept or refuse. The deadline of the order is checked above.
+        // The buyer may still accept or refuse the offered seats. The deadline of the order is
+        // checked above.
         dump.order(order)
             .is_some_and(|order| order.state == "awaiting_consent")
     };

@@ -8,7 +8,8 @@ use super::history::{HistoryCall, HistoryOperation};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// For this long after a scan, another scan with the same key is the same scan, in milliseconds.
+/// How long after a scan a repeated call with the same key counts as the same scan, in
+/// milliseconds.
 const KEY_COUNTS_MS: f64 = 60_000.0;
 /// How far the times that two programs on one machine write may differ, in milliseconds, because
 /// both round them.

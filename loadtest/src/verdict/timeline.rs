@@ -35,7 +35,7 @@ pub struct LostHold<'a> {
     pub sent_ms: f64,
 }
 
-/// One hold, from its first answer on.
+/// One hold that a visitor was given, with the calls about it.
 pub struct HoldTimeline<'a> {
     /// The call that got the hold. If a train journey got other seats later, the first call that
     /// got its last seats.
@@ -62,7 +62,7 @@ pub struct HoldTimeline<'a> {
 pub struct HoldSeatSpan<'a> {
     /// When the answer came that gave these seats.
     pub from_ms: f64,
-    /// When a call was sent that may have changed or ended the hold, or the deadline.
+    /// The hold's deadline, or the time of an earlier call that may have changed or ended the hold.
     pub until_ms: f64,
     /// The labels of the seats.
     pub seats: Vec<&'a str>,
@@ -291,7 +291,8 @@ impl<'a> HoldTimeline<'a> {
             if call.done() {
                 seats = Some(change.seats.iter().map(|seat| &**seat).collect());
             } else if call.perhaps() || history.forgot_within(self.call.done_ms, call.done_ms) {
-                // The change may have been refused because the hold was already lost in a fault.
+                // The change may have been refused because a fault made the system forget the hold.
+                // So its seats are not certain.
                 seats = None;
             }
             from_ms = call.done_ms;

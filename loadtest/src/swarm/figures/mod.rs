@@ -106,7 +106,7 @@ pub fn is_known(name: &str) -> bool {
     of_calls || FIGURES.contains(&name)
 }
 
-/// Something that disturbed the run, in milliseconds since the epoch.
+/// A span in which something disturbed the run, in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct Disturbance {
     /// When the disturbance began.

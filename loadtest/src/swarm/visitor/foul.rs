@@ -66,7 +66,7 @@ impl Visitor {
 }
 
 /// Derives the hold id of an exchange without a secret, from only the show, the order and the key
-/// of the call. The system must not use ids that can be derived so.
+/// of the call. The system must not use ids that can be derived in this way.
 pub(super) fn worked_out(show: &str, order: &str, key: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"fairgate/id/v1/hold");

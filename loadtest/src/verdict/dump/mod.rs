@@ -34,7 +34,7 @@ pub struct DumpedLedger {
     pub payments: Vec<DumpedPayment>,
     /// All tickets that were issued.
     pub tickets: Vec<DumpedTicket>,
-    /// The effects: what the provider is or was to do for each order, such as a capture.
+    /// The effects: tasks for the provider, such as captures, done or still to do.
     pub effects: Vec<DumpedEffect>,
     /// The refunds, in the order of the file.
     pub refunds: Vec<DumpedRefund>,
@@ -172,7 +172,7 @@ pub struct DumpedOffer {
     pub made_ms: f64,
 }
 
-/// What the provider is or was to do for an order, such as a capture.
+/// A task for the provider, such as a capture, done or still to do.
 #[derive(Debug, Deserialize)]
 pub struct DumpedEffect {
     pub order: String,

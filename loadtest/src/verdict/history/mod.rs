@@ -30,7 +30,7 @@ const FAULT_WITHOUT_END_MS: f64 = 15_000.0;
 pub struct RunHistory {
     /// The number of records read.
     pub records: usize,
-    /// The first record.
+    /// The first record, which has the plan of the run.
     pub run: Option<HistoryRunRecord>,
     /// The visitors' calls, in the order of the file.
     pub calls: Vec<HistoryCall>,
@@ -40,7 +40,7 @@ pub struct RunHistory {
     pub feed: Vec<HistoryFeedFrame>,
     /// The owner of each socket that closed, observer or visitor, and when it closed.
     pub closes: Vec<(String, f64)>,
-    /// How many of `closes` come before the first of `finals` in the file.
+    /// How many of `closes` come before the first record of `finals` in the file.
     pub closes_before_finals: usize,
     /// The faults that were inflicted on the system.
     pub faults: Vec<HistoryFault>,

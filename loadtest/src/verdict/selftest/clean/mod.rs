@@ -56,7 +56,7 @@ pub struct SelfTestRun {
     packed: Vec<u8>,
 }
 
-/// Returns a moment of the run, from seconds since its start.
+/// Returns the time `s` seconds after the start of the run, in milliseconds since the Unix epoch.
 pub fn at(s: f64) -> f64 {
     BEGIN_MS + (s * 1_000.0).round()
 }

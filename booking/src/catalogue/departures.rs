@@ -1,6 +1,7 @@
 //! Departures as shows. The show is made from the timetable when the departure is first asked for,
-//! and is then cached. It is written into the ledger when somebody first holds a seat of it. From
-//! then on the ledger's version counts, even if the timetable changes.
+//! and is then cached. It is written into the ledger when somebody first asks to hold a seat of it,
+//! or when it is cancelled. From then on the ledger's version is used, even if the timetable
+//! changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -134,8 +135,8 @@ impl Catalogue {
         Some(show)
     }
 
-    /// Returns the show in the form in which its seats may be held. For a departure without a
-    /// ledger row, it writes the row first.
+    /// Returns the show in the form in which its seats may be held and it may be cancelled. For a
+    /// departure without a ledger row, it writes the row first.
     ///
     /// # Errors
     /// Returns an error where the ledger did not take the row.
@@ -202,7 +203,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Returns the departures that somebody has held seats of.
+    /// Returns the departures that have a row in the ledger.
     #[must_use]
     pub fn departures(&self) -> Vec<Arc<Show>> {
         let touched = locked(&self.shared.departures.touched);

@@ -156,8 +156,8 @@ impl Catalogue {
         shows.any(|show| show.document.seats_per_card.is_some())
     }
 
-    /// Returns a show as [`Self::show`] does, but a departure only if somebody has held seats of
-    /// it. In all other departures every seat is free, so no show has to be made for them.
+    /// Returns a show as [`Self::show`] does, but a departure only if it has a row in the ledger.
+    /// In all other departures every seat is free, so no show has to be made for them.
     #[must_use]
     pub fn sold_from(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();

@@ -1,7 +1,7 @@
 //! The trains that a room covers, for the room's seats, its odds, and whether it is sold out.
-//! Departures with taken seats are listed one by one. All other departures on sale are only summed
-//! up. The timetable may have a hundred thousand departures and a room asks every second, so the
-//! sums are cached for a while.
+//! Departures that have a row in the ledger are listed one by one. All other departures on sale are
+//! only summed up. The timetable may have a hundred thousand departures and a room asks every
+//! second, so the sums are cached for a while.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,7 +26,7 @@ const GOOD_FOR_TIMES: u32 = 200;
 /// The trains of a room.
 #[derive(Debug, Default)]
 pub struct RoomTrains {
-    /// The departures that somebody has taken seats of.
+    /// The departures that have a row in the ledger.
     pub touched: Vec<Arc<Show>>,
     /// Seats of the other departures that are free over at least one stretch.
     pub free: u64,

@@ -51,7 +51,8 @@ impl HoldDesk {
                 .ids
                 .hold_of_journey(&show.id, visitor, &asked.legs, round);
             let order = OrderId::of_hold(&own);
-            // Earlier versions derived the basket's id in this way.
+            // Earlier versions derived the basket's id in this way, and such a basket may still be
+            // stored.
             let before = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
             if let Ok(hold) = self.seats.store.hold(&before, visitor).await
                 && hold.stage == HoldStage::Basket

@@ -73,7 +73,8 @@ pub struct ReconcilerLine {
 }
 
 impl Reconciler {
-    /// Compares everything once. Returns each difference with the result of its repair.
+    /// Compares all shows that promoters have put, the orders and payments that may differ, and the
+    /// locked holds. Returns each difference with the result of its repair.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.

@@ -1,6 +1,7 @@
-//! Compares shows in the ledger with their pictures in the store. A railway has ten thousand
-//! departures, so a pass cannot compare all of them. Each pass compares up to 200 shows with
-//! traffic. All other shows take turns, and each is compared once an hour.
+//! Compares shows in the ledger with their pictures in the store. There may be thousands of shows,
+//! so a pass cannot compare all of them. Each pass compares up to 200 shows with traffic. The
+//! promoters' shows without traffic take turns, and each is compared once an hour. Departures
+//! without traffic are not compared.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -25,8 +26,8 @@ const PICTURE_LAG: Duration = Duration::from_millis(500);
 /// The most shows with traffic in one pass. The following passes compare the others.
 const BUSY_MAX: usize = 200;
 
-/// How many passes it takes to compare every show without traffic. With a pass every ten seconds,
-/// this is one hour.
+/// How many passes it takes to compare every promoter's show without traffic. With a pass every ten
+/// seconds, this is one hour.
 const IDLE_PASSES: usize = 360;
 
 /// The last show with traffic and the last show without traffic that were compared.
@@ -63,7 +64,8 @@ fn go_on(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<S
 }
 
 impl Reconciler {
-    /// Returns the shows whose turn it is: those with traffic, and a few of the others.
+    /// Returns the shows whose turn it is: shows with traffic, and a few of the promoters' other
+    /// shows.
     pub(super) async fn shows_due(
         &self,
         rounds: &mut ReconcilerProgress,
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_compares_few_of_ten_thousand_departures_and_an_hour_compares_all() {
+    fn a_pass_compares_few_of_ten_thousand_shows_and_an_hour_compares_all() {
         let (all, busy) = (set(0..10_000), set(40..50));
         let mut rounds = ReconcilerProgress::default();
         let mut seen = BTreeSet::new();

@@ -26,9 +26,11 @@ pub struct LockedHoldWatch {
 
 #[derive(Clone, Copy)]
 enum LockedHoldState {
-    /// The hold's order exists. An order is never removed, so the hold need not be looked up again.
+    /// The ledger has the hold's order, or a search for late money that may use the hold. The hold
+    /// is not looked up again.
     Ordered,
-    /// The ledger has no order for the hold. This was first seen at `since_ms`.
+    /// The ledger has neither an order nor such a search for the hold. This was first seen at
+    /// `since_ms`.
     Alone { since_ms: i64 },
 }
 

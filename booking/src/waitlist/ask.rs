@@ -21,7 +21,8 @@ pub enum WaitRefusal {
         /// The show's limit.
         limit: u32,
     },
-    /// The stretch or the class that the party wants does not exist or is not sold.
+    /// The stretch or the class that the party wants does not exist, is not sold, or is no longer
+    /// sold.
     #[error(transparent)]
     Stretch(#[from] StretchRefusal),
     /// A class was asked for, but the show is not a train.

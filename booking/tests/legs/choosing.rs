@@ -63,7 +63,8 @@ fn grid(map: &SeatMap) -> CellGrid {
 
 #[test]
 fn a_seat_that_is_free_only_between_two_journeys_is_preferred_to_an_empty_seat() {
-    // A→B and D→F of seat 3 are taken, so B→D fits there more tightly than anywhere else.
+    // The train calls at A to F. Seat 3 is taken from A to B and from D to F, so a journey from B
+    // to D fits there more tightly than anywhere else.
     let picture = Picture::new(10, &[(3, 0..1), (3, 3..5), (7, 0..1)]);
     for seed in 0..20 {
         assert_eq!(picture.chosen(1..3, 1, seed), Ok(vec![3]));

@@ -11,7 +11,7 @@ fn faults(chart: &Value) -> Vec<PlanFault> {
 }
 
 #[test]
-fn a_faulty_chart_is_refused_with_every_fault_and_its_place() {
+fn a_faulty_chart_is_refused_with_the_path_of_every_fault() {
     let Some(text) = chart("sampleChartWithErrors") else {
         return;
     };

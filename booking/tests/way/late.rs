@@ -122,7 +122,7 @@ async fn until_seats(app: &App, labels: &[String], state: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn declined_other_seats_are_free_again_and_the_money_goes_back() {
+async fn declined_other_seats_are_free_again_and_the_payment_is_voided() {
     let (app, order, waiting) = offered().await;
     consent(&app, &order, false).await.is(200);
     let after = app.order_once(&order, voided).await;
@@ -140,7 +140,7 @@ async fn declined_other_seats_are_free_again_and_the_money_goes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_an_answer_the_money_goes_back_after_a_quarter_of_an_hour() {
+async fn without_an_answer_the_payment_is_voided_after_a_quarter_of_an_hour() {
     let (app, order, _) = offered().await;
     app.clock.advance_ms(15 * 60 * 1_000 - 1);
     assert_eq!(app.read(&order).await["state"], "awaiting_consent");
@@ -166,7 +166,7 @@ async fn an_offer_of_other_seats_is_kept_over_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_money_that_buys_nothing_goes_back_with_the_reason() {
+async fn late_money_that_buys_nothing_is_voided_and_the_order_has_the_reason() {
     // No seat is free, because the whole hall is in a basket.
     let app = App::new().await;
     app.put_venue("hall", "grid:1x4").await;

@@ -9,12 +9,12 @@ use crate::harness::*;
 const STUCK: &str = "CREATE TRIGGER stuck BEFORE UPDATE OF settled_at ON provider_events \
      BEGIN SELECT RAISE(ABORT, 'stuck'); END";
 const LOOSE: &str = "DROP TRIGGER stuck";
-/// The lease that keeps the reconciler from running. It would restore locks that were lost, and so
-/// hide their loss from the test.
+/// The lease that keeps the reconciler from running. The reconciler would restore lost locks, and
+/// so hide their loss from the test.
 const NO_RECONCILER: &str = "INSERT INTO leases (name, owner, until) VALUES ('reconciler', 'nobody', 1 << 60) \
      ON CONFLICT (name) DO UPDATE SET owner = 'nobody', until = 1 << 60";
-/// A step of the clock that is longer than a basket lives, and longer than a lock outlives its
-/// claim.
+/// A step of the clock that is longer than the life of a basket, and longer than the time from a
+/// claim's deadline to the end of its lock.
 const STEP_MS: i64 = 310_000;
 
 /// Returns an order whose payment was reported in time, but whose event cannot be settled.

@@ -1,5 +1,5 @@
-//! Tests the waitlist: freed seats are offered to the first present party that they fit, which
-//! orders them like any basket.
+//! Tests the waitlist: freed seats are offered to the first present party that they fit, and the
+//! party orders them like any basket.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,5 +1,6 @@
-//! Stripe, by PaymentIntents with manual capture. This code never guesses what was done at Stripe:
-//! after an unknown outcome it repeats the same call under the same key, or reads the intent.
+//! Takes payments at Stripe, by PaymentIntents with manual capture. This code never guesses what
+//! was done at Stripe: after an unknown outcome it repeats the same call under the same key, or
+//! reads the intent.
 
 mod api;
 pub mod event;

@@ -1,6 +1,6 @@
 //! Carries a draw forward, one durable step at a time: freeze, root, draw. After a crash between
-//! two steps the draw resumes with the same n and root, because every step reads what the last step
-//! wrote.
+//! two steps the draw resumes with the same count of numbers and the same root, because every step
+//! reads what the last step wrote.
 
 use std::sync::Arc;
 

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn each_key_and_each_network_without_a_key_has_its_own_quota() {
+    fn a_key_has_a_quota_and_calls_without_a_key_use_their_networks_quota() {
         let text = "agency:a-key-of-an-agency-1:1:5";
         let keys = [ApiKey::parse(text).expect("good")];
         let searches = SearchQuotas::new(count(1), count(2), &keys);

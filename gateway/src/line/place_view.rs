@@ -12,8 +12,8 @@ use crate::store::Place;
 
 /// If the odds of a seat are lower, no wait is shown.
 const ODDS_KNOWN: f64 = 0.1;
-/// The longest time (seconds) between two looks at a place. If all seats left are in baskets, it is
-/// [`NEAR_THE_END_S`].
+/// The longest time (seconds) after which a visitor looks at the place again. If all seats left are
+/// in baskets, [`NEAR_THE_END_S`] is used instead.
 const LOOK_MAX_S: u64 = 45;
 const NEAR_THE_END_S: u64 = 5;
 
@@ -119,8 +119,8 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
 }
 
 /// Returns when to look again, in seconds. If all seats left are in baskets, the line may end or go
-/// on at any moment, so even visitors far back look soon. Everybody looks often enough not to count
-/// as away.
+/// on at any moment, so even visitors far back look soon. Everybody looks so often that nobody in
+/// the line is taken for away.
 fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     let near_the_end = tick.known && tick.pulse.free == 0 && tick.pulse.held > 0;
     let most = if near_the_end {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How long a sample counts.
+/// How long a sample is used.
 const KEEP: Duration = Duration::from_secs(3);
 
 /// A sliding window of samples.

@@ -212,7 +212,7 @@ pub(super) struct TrainPage<'a> {
     pub test: bool,
     pub show: &'a Value,
     pub room: Option<RoomView>,
-    /// This train in the search for its stretch, or null if the search does not find it.
+    /// This train as the search for its stretch returns it, or null if the search does not find it.
     pub trip: &'a Value,
     /// The class that the address asks for.
     pub class: &'a str,

@@ -37,7 +37,8 @@ use crate::upstream::ShowSummary;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::phase::RoomPhase;
 
-/// How many shows a page lists. Nobody reads more; a visitor who looks for a show searches.
+/// How many shows a page lists. Nobody reads a longer list, because a visitor who wants a certain
+/// show searches for it.
 const LISTED_MAX: usize = 100;
 
 /// The most seats that an address may ask for, if the show itself has no limit.

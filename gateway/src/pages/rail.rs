@@ -70,8 +70,8 @@ pub(crate) async fn rail(
     State(pages): State<PageRoutes>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    // The timetable has the days that can be searched. Without a timetable the page shows that
-    // problem before the visitor types anything.
+    // The timetable has the days that can be searched. Without a timetable the page shows booking's
+    // refusal before the visitor types anything.
     let days = pages.fetch_document("/v1/rail/timetable").await;
     let day = |name: &str| {
         let days = days.as_ref().ok();

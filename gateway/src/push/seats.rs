@@ -64,8 +64,8 @@ pub struct SeatWatch {
 }
 
 impl WatchedShows {
-    /// Makes an empty list of watched shows. Their seats are read from `core`, and less often if
-    /// the `load` is high.
+    /// Makes an empty list of watched shows. The seats of watched shows are read from `core`, less
+    /// often if the `load` is high.
     #[must_use]
     pub fn new(core: Arc<dyn BookingCore>, load: ProcessLoad) -> Self {
         Self {
@@ -236,7 +236,7 @@ impl SeatWatch {
     }
 
     /// Waits for the next frame: first a snapshot, then the changes since the last frame. Returns
-    /// `None` if the show has gone.
+    /// `None` if no more frames can come.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
             self.version.mark_unchanged();

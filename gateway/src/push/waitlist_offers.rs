@@ -10,7 +10,8 @@ use tokio::time::MissedTickBehavior;
 use crate::personal::PersonalEventHub;
 use crate::upstream::BookingCore;
 
-/// How often booking is told. Booking treats a visitor as present for 15 s after each report.
+/// How often booking is told which visitors are here. Booking treats a visitor as present for 15 s
+/// after each report.
 const TELL_EVERY: Duration = Duration::from_secs(4);
 
 /// Tells booking which waiting visitors are here, for as long as the process runs.

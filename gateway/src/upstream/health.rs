@@ -8,7 +8,8 @@ use fairgate_rules::vitals::{BUCKETS, NodeMeasurements, PastSecondCalls, SECONDS
 
 use crate::load::{LoadLevel, ProcessLoad};
 
-/// A call that is dropped without an answer counts as failed if it has run for at least this time.
+/// A call that is dropped without an answer is counted as failed if it has run for at least this
+/// time.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(5);
 
 /// The calls of one second.
@@ -63,9 +64,9 @@ impl BookingCallWindow {
     }
 }
 
-/// A running call. If it is dropped without an answer after `GIVEN_UP_AFTER` or later, it counts as
-/// failed, because a healthy booking process would have answered by then. If it is dropped earlier,
-/// it is not counted.
+/// A running call. If it is dropped without an answer after `GIVEN_UP_AFTER` or later, it is
+/// counted as failed, because a healthy booking process would have answered by then. If it is
+/// dropped earlier, it is not counted.
 pub struct MeasuredCall {
     health: BookingHealth,
     asked: Instant,

@@ -1,5 +1,5 @@
 //! Named locks. Two transactions that take the same lock run one after the other, even if they
-//! change no common row.
+//! change no common row. Only transactions that share a lock hold it together.
 //!
 //! On PostgreSQL they are advisory locks, and each lock ends with its transaction. SQLite has one
 //! writer, so it needs no locks.

@@ -62,7 +62,7 @@ impl RemoteBooking {
     /// Begins to watch the booking processes at these base addresses. They need not answer yet.
     ///
     /// # Errors
-    /// Fails if the client cannot be made.
+    /// Fails if the client cannot be made, or the key is not valid in a header.
     pub fn new(bases: &[Url], key: Option<&SecretSetting>, ledger: &str) -> anyhow::Result<Self> {
         let pool = BookingNodePool::new(bases, key).context("booking cannot be called")?;
         let shared = RemoteBookingState {

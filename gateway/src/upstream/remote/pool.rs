@@ -113,7 +113,8 @@ fn in_turn(standings: &[BookingNodeStatus], first: usize) -> Vec<usize> {
 }
 
 impl BookingNodePool {
-    /// Makes a pool for these base addresses. Each process counts as silent until it has answered.
+    /// Makes a pool for these base addresses. Each process is treated as silent until it has
+    /// answered.
     ///
     /// # Errors
     /// Fails if the client cannot be made, or the key is not valid in a header.
@@ -219,7 +220,7 @@ impl BookingNodePool {
 }
 
 impl BookingNode {
-    /// Notes that a call got no answer. If no connection could be made, the process counts as
+    /// Notes that a call got no answer. If no connection could be made, the process is treated as
     /// silent at once. After any other failure, its state stays until the background task next
     /// reads it.
     pub fn note_failure(&self, error: &reqwest::Error) {

@@ -14,8 +14,8 @@ use crate::upstream::HoldSignal;
 
 /// How often each booking process is asked for its state.
 const ASK_EVERY: Duration = Duration::from_millis(500);
-/// How long booking may take to answer with its state before it counts as silent. Booking itself
-/// may wait 0.8 s for its ledger.
+/// How long booking may take to answer with its state before it is treated as silent. Booking
+/// itself may wait 0.8 s for its ledger.
 const STATE_MAX: Duration = Duration::from_millis(1_800);
 /// How long a stream may be silent before it is given up. A live booking process sends something
 /// every second.

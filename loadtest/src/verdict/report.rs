@@ -34,7 +34,7 @@ macro_rules! invariants {
 
 invariants! {
     OneOwner "one_owner" "At any time a cell has at most one claim, one valid ticket and one live order, and no hold gets a cell of a live order.",
-    AckKept "acknowledged_kept" "The ledger has all that answers acknowledged: orders with visitor, seats and amount, every state that was shown, tickets, refunds, exchanges, scans and waitlist entries.",
+    AckKept "acknowledged_kept" "The ledger has everything that answers acknowledged: orders with visitor, seats and amount, every state that was shown, tickets, refunds, exchanges, scans and waitlist entries.",
     OneOutcome "one_outcome" "A repeated call has one outcome: one key makes at most one hold or order, and one hold at most one order. No later read shows an earlier state.",
     AllOrNone "all_or_none" "A hold has all seats that were asked for. An order has claims and tickets for all of its seats or for none. Changes, refunds and exchanges happen completely or not at all.",
     Money "money" "For each order and in total, captured minus refunded money is the amount of the sold order minus the refunds of its tickets.",
@@ -53,10 +53,10 @@ invariants! {
     OwnBasket "own_baskets" "A visitor's order is made only of a hold that this visitor was given or offered.",
     Waitlist "waitlist" "Freed seats are offered to the first waiting party that is present and would take them. No hold is offered to two parties.",
     Feed "feed" "Seat versions never fall, and a snapshot soon follows any gap. Every observer's last picture equals the final seats, and these match the ledger.",
-    Lapse "lapse" "A hold has its seats until its deadline, and they are free soon after it.",
-    Settled "nothing_pending" "At the end no work is left: no seat row, effect, event or refund, no open order after its deadline, and no payment that is neither captured nor released.",
+    Lapse "lapse" "A hold has its seats until its deadline. If it is not ordered, it ends soon after.",
+    Settled "nothing_pending" "At the end no work is left: no undelivered seat row, no unfinished effect, event or refund, no open order after its deadline, and no payment that is neither captured nor released.",
     Accounted "accounted" "The run finished, and at least 95 % of the planned visitors ended without a failure.",
-    PaidHas "paid_has_tickets" "Every buyer whose payment was approved in time has tickets, and so has every visitor who ended with tickets.",
+    PaidHas "paid_has_tickets" "The ledger has tickets for every buyer whose payment was approved in time, and for every visitor who saw tickets.",
     Admitted "admitted_first" "Every order belongs to a visitor who had a pass, and every hold was taken with a pass that had not expired.",
 }
 

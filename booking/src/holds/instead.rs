@@ -88,9 +88,9 @@ impl HoldDesk {
         Err(why.into())
     }
 
-    /// Returns all new seats of a hold. The hold may come from an earlier try of the same call that
-    /// chose other seats, so the seats are read from the hold. The hold names every new seat, even
-    /// a seat whose cells the order already has.
+    /// Returns all new seats of an exchange from its hold. The hold may come from an earlier try of
+    /// the same call that chose other seats, so the seats are read from the hold. The hold names
+    /// every new seat, even a seat whose cells the order already has.
     async fn seats_of_hold(
         &self,
         show: &Show,

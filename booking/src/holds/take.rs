@@ -1,5 +1,5 @@
-//! Takes holds. Chooses seats on the live picture and takes them in the store. If another visitor
-//! was quicker, chooses again.
+//! Takes holds. Chooses seats by the current states of the cells, and takes them in the store. If
+//! another visitor was quicker, chooses again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -17,8 +17,8 @@ use fairgate_model::payments::{
     CreatedPayment, ParsedProviderEvent, Payment, ProviderError, ProviderPayment,
 };
 
-/// How long a payment may be without news before it is read back, unless the settings name another
-/// time.
+/// How long a payment may stay unchanged before its state is read from the provider, unless the
+/// settings name another time.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
 
 /// A payment provider with manual capture. Every call that changes something carries an idempotency
@@ -32,14 +32,14 @@ pub trait PaymentProvider: Send + Sync + 'static {
     /// Returns whether the provider moves no real money.
     fn is_test(&self) -> bool;
 
-    /// Returns the kind of provider, which decides what is known of cards and which sums are
+    /// Returns the kind of provider, which decides whether cards are known and which sums are
     /// allowed.
     fn kind(&self) -> ProviderKind;
 
     /// Returns the name of the header that carries the signature of an event.
     fn signature_header(&self) -> &'static str;
 
-    /// Returns how long a payment may be without news before it is read back.
+    /// Returns how long a payment may stay unchanged before its state is read from the provider.
     fn read_back_after(&self) -> Duration;
 
     /// Makes the payment at the provider. The call may be repeated. After tries without an answer

@@ -1,4 +1,4 @@
-//! Reads payments back from the provider, to find changes whose events were lost.
+//! Reads the states of payments from the provider, to find changes whose events were lost.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use fairgate_model::payments::{Payment, ProviderPayment};
 use super::{Reconciler, millis};
 use crate::ledger::LedgerError;
 
-/// The most payments that one pass reads back.
+/// The most payments that one pass reads.
 const BATCH_MAX: u32 = 200;
 
 /// How many calls to the provider run at the same time.
 const READS_AT_ONCE: usize = 8;
 
 impl Reconciler {
-    /// Reads back the payments that have had no news for a while.
+    /// Reads the states of the payments that have not changed in the ledger for a while.
     pub(super) async fn read_back(
         &self,
         now_ms: i64,

@@ -93,7 +93,7 @@ impl Waitlist {
     }
 
     /// Serves each show's waitlist once. `served` has the shows of the last round. If no party
-    /// waits for such a show now, its seats are no longer locked for the waitlist.
+    /// waits for one of these shows now, this round unlocks its seats.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer. The next round then continues.

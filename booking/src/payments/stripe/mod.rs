@@ -50,8 +50,8 @@ pub struct StripeSettings {
     pub publishable_key: String,
     /// The base address of the API.
     pub url: String,
-    /// How long a payment may be without news before it is read back. A lost event delays its
-    /// payment by this time.
+    /// How long a payment may stay unchanged before its state is read from Stripe. A lost event
+    /// delays its payment by this time.
     pub read_back_after: Duration,
 }
 

@@ -32,7 +32,7 @@ export async function sha256(...parts) {
 
 export const commitment = (secret) => sha256(COMMIT, secret);
 
-/** `beacon` has the 32 bytes of the drand round, or none if the room has no beacon. */
+/** `beacon` is the 32 bytes of the drand round. It is empty if the room has no beacon. */
 export const seed = (secret, n, root, beacon) => sha256(SEED, secret, be64(n), root, beacon);
 
 export const holderOf = (secret) => sha256(secret);

@@ -40,8 +40,7 @@ async function enter(room) {
 
 /**
  * Sends a call that needs a pass. If the visitor has no valid pass and the room has no line, gets a
- * pass and sends the call again. If no pass can be had here, stores the page's address for
- * `wayBack`.
+ * pass and sends the call again. If the page gets no pass, stores its address for `wayBack`.
  */
 export async function atTheDoor(room, title, send) {
   const answer = await keepTo(send);
@@ -52,8 +51,8 @@ export async function atTheDoor(room, title, send) {
 }
 
 /**
- * In the lobby, puts a link to the page that the visitor came from in front of the links to the
- * room's other shows.
+ * In the lobby, adds a link to the show's page from which the visitor came, in front of the other
+ * links. Removes the other link to this page.
  */
 export function wayBack(nav, room) {
   const wanted = kept.get(`wanted.${room}`);

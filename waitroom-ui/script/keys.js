@@ -1,5 +1,5 @@
-// The keys of the orders that this browser placed. A key, sent as a Bearer, gives access to one
-// order and its tickets.
+// The keys of the orders that this browser placed. A key, sent as a bearer token, gives access to
+// one order and its tickets.
 
 import { kept } from "./core.js";
 

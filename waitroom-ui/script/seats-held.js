@@ -78,7 +78,10 @@ export class HeldBar {
     $("change").focus();
   }
 
-  /** Adds a seat to the current change, or removes it. */
+  /**
+   * Adds a seat to the current change, or takes it out of the change again. The change removes a
+   * held seat from the hold, and adds any other seat.
+   */
   toggle(label) {
     const held = this.hold.seats.some((seat) => seat.label === label);
     const set = held ? this.change.remove : this.change.add;

@@ -1,4 +1,4 @@
-// The page of a ticket: its show and seat, and its code, large on white for the screen and for
+// The page of a ticket: its show and seat, and its QR code, large on white for the screen and for
 // paper.
 
 import { $, call, data, make, put, ready, show, showProblem, t, when } from "./core.js";

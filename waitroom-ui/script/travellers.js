@@ -12,8 +12,8 @@ export function askForTravellers(seats) {
 }
 
 /**
- * Returns the names in the form that an order needs. If a name is missing, returns null and focuses
- * the first empty field.
+ * Returns the names as the call for an order needs them. If a name is missing, returns null and
+ * focuses the first empty field.
  */
 export function travellersNamed() {
   const all = fields();

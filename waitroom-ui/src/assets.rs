@@ -2,7 +2,7 @@
 //!
 //! One version, a hash over all files, is part of every address (`?v=…`). Scripts import each
 //! other, and a page with scripts of two builds would break. So the relative imports inside scripts
-//! get the same version when the scripts are loaded here. What a versioned address returns never
+//! get the same version when the scripts are loaded here. The file at a versioned address never
 //! changes, so a server can mark it as immutable.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};

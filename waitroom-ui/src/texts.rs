@@ -1,4 +1,4 @@
-//! Holds the wording of every page and script, one JSON file for each language. A translation is
+//! Provides the wording of every page and script, one JSON file for each language. A translation is
 //! one more file. Pages do not ask for a visitor's language yet: each is rendered in English unless
 //! its context has other texts.
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 #[folder = "text"]
 struct TextFiles;
 
-/// The language in which pages are rendered. It also replaces every language without a file.
+/// The language in which pages are rendered. It is also used for every language without a file.
 const FIRST: &str = "en";
 
 static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {

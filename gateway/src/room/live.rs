@@ -204,7 +204,7 @@ impl Room {
         self.inner.release.lock().await
     }
 
-    /// Wakes the room's loop before its next tick.
+    /// Wakes the room's loop before its next beat.
     pub fn nudge(&self) {
         self.inner.nudge.notify_one();
     }
@@ -236,7 +236,7 @@ impl Room {
         }
     }
 
-    /// Returns the rank of a number; `None` before the draw.
+    /// Returns the rank of a number. In a room with a draw, returns `None` before the draw.
     #[must_use]
     pub fn rank(&self, number: u64) -> Option<u64> {
         if self.row().document.method != LineMethod::Draw {

@@ -447,7 +447,8 @@ async fn a_keyed_call_that_one_booking_server_fails_is_sent_to_the_next() {
         tries > 8,
         "{tries}: some calls go to the failing booking first"
     );
-    // Without a key the call is not sent again, because the first booking may have carried it out.
+    // Without a key the call is not sent again, because the booking server that failed may have
+    // carried it out.
     let answers = [
         sent(&router, "POST", None).await.0,
         sent(&router, "POST", None).await.0,

@@ -30,7 +30,7 @@ use tokio::sync::watch;
 
 use support::{Bare, Gateway};
 
-/// The longest time until one node sees a change of another, on a busy machine too.
+/// The longest time until one node sees a change of another, even on a busy machine.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A gateway without a listener: the rooms, their loops, and the promoter's controls.

@@ -1,4 +1,5 @@
-//! Tests the pages as a browser without scripts uses them.
+//! Tests the pages as a browser without scripts uses them, and that every problem code in the
+//! pages' texts and scripts can be sent.
 
 mod support;
 

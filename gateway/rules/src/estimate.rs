@@ -1,5 +1,5 @@
-//! Estimates how long a visitor will wait, as an interval, and how often the visitor's page should
-//! ask for its place.
+//! Estimates how long a visitor will wait, as an interval, and how often a page should ask for its
+//! visitor's place.
 
 use serde::Serialize;
 
@@ -59,8 +59,8 @@ fn tenths(seconds: f64) -> f64 {
     (seconds * 10.0).round() / 10.0
 }
 
-/// Returns after how many seconds the page of a visitor with `ahead` people in front should ask for
-/// its place again.
+/// Returns after how many seconds a page should ask again for the place of its visitor, who has
+/// `ahead` people in front.
 #[must_use]
 pub fn refresh_s(ahead: Option<u64>, per_s_u: u64) -> u64 {
     let Some(ahead) = ahead else {

@@ -91,7 +91,7 @@ impl PaceMemory {
     /// Writes the memory as [`PaceMemory::parse`] reads it.
     #[must_use]
     pub fn to_text(&self) -> String {
-        // All fields are plain numbers, so this cannot fail. Even then the next tick would only
+        // All fields are plain numbers, so this cannot fail. If it did, the next tick would only
         // start from an empty memory.
         serde_json::to_string(self).unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 
 use super::faults::RoomInputFaults;
 
-/// Returns whether a room's id may be part of an address and of a cookie's name.
+/// Returns whether a text can be a room's id, which is part of addresses and of a cookie's name.
 #[must_use]
 pub fn is_slug(text: &str) -> bool {
     let bytes = text.as_bytes();

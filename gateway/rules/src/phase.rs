@@ -45,7 +45,7 @@ pub struct PhaseInputs {
     pub frozen: bool,
     /// Whether the line is drawn and this node has the ranks.
     pub drawn: bool,
-    /// Whether every seat of the room's shows is sold or cannot be bought any more.
+    /// Whether every seat of the room's shows is sold or can no longer be bought.
     pub sold_out: bool,
 }
 

@@ -1,12 +1,13 @@
-//! Remembers the releases whose window is open: the time (`claim_s`) in which called visitors are
-//! expected to claim. Knows whom each release called, when, and who has claimed or left since.
+//! Remembers the releases whose window is open: whom each release called, when, and who has claimed
+//! or left since. A window is the time (`claim_s`) after a release in which its visitors are
+//! expected to claim.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
-/// The most time that a late tick leaves to the next one, in milliseconds. A tick counts at most
-/// one second, and the rest beyond this figure is lost.
+/// A tick counts at most one second. Of the time that it does not count, the next tick can count
+/// this much, in milliseconds, and the rest is lost.
 const LATE_TICK_MS: i64 = 500;
 /// The weight, in people, of the first guess, which is that everybody shows up.
 pub const SHOW_UP_WEIGHT: f64 = 20.0;

@@ -55,7 +55,7 @@ pub struct HealthReading {
 /// The level of booking's health in a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthLevel {
-    /// Booking is far under its target, so there is room for more visitors.
+    /// Booking is far under its target, so more visitors may enter.
     Well,
     /// Booking is not far under its target, so the valve stays as it is.
     Tight,
@@ -94,7 +94,8 @@ pub struct AdaptiveInsideLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct InsideLimitCut {
     at: i64,
-    /// How many visitors were inside when booking fell ill.
+    /// How many visitors were inside when booking fell ill, or the limit at that time if it was
+    /// lower.
     from: u64,
     p99_ms: u64,
 }

@@ -95,8 +95,8 @@ pub trait RoomLedger: Send + Sync + 'static {
 
     /// Queues one join. The caller chooses the number, and queues a room's numbers in rising order.
     fn record_join(&self, room: &str, join: JoinRow) -> DurableWrite<LedgerJoinOutcome>;
-    /// Queues one leaving. `void` also makes the leaf void, which is only for places that are left
-    /// before the freeze.
+    /// Queues one leaving. `void` also makes the leaf void, which is allowed only for places that
+    /// are left before the freeze.
     fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()>;
     /// Queues the freeze of numbers below `n`. A second freeze changes nothing and returns the
     /// first. For a room in Redis, the caller passes the room's `life`. Then the freeze is written
@@ -136,10 +136,10 @@ pub trait RoomLedger: Send + Sync + 'static {
 
     /// Begins the next life of a room if the current life is still `from` (0: there is none).
     /// Otherwise returns the current life. The new life's numbers begin at the ceiling of the last
-    /// life, above every recorded number, and not below `above`. The caller knows that numbers
-    /// below `above` may have been given. It passes this limit, because this ledger may have lost
-    /// some of them. If the ledger never had the life `from`, it is an older copy or another
-    /// ledger, and the call fails with [`RoomLedgerFailure::Corrupt`].
+    /// life or higher: above every recorded or frozen number, and not below `above`. The caller
+    /// knows that numbers below `above` may have been given. It passes this limit, because this
+    /// ledger may have lost some of them. If the ledger never had the life `from`, it is an older
+    /// copy or another ledger, and the call fails with [`RoomLedgerFailure::Corrupt`].
     async fn begin_life(
         &self,
         room: &str,
@@ -226,8 +226,8 @@ pub trait RoomLedger: Send + Sync + 'static {
     async fn samples(&self, room: &str) -> Result<Vec<RoomSample>, RoomLedgerFailure>;
 
     /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's clock.
-    /// Returns `false` while another owner has the lease. The owner must count the time of its
-    /// lease from before this call.
+    /// Returns `false` while another owner has the lease. The owner must count `ttl_ms` from a
+    /// moment before this call.
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, RoomLedgerFailure>;
     /// Ends the owner's lease early. A lease of another owner stays.
     async fn end_lease(&self, name: &str, owner: &str) -> Result<(), RoomLedgerFailure>;

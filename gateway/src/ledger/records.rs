@@ -88,7 +88,7 @@ pub enum RoomChangeOutcome {
     Joined,
 }
 
-/// One join as it is written.
+/// One join, as it is written to the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JoinRow {
     /// The join number.

@@ -1,4 +1,4 @@
-//! Tests that `retry-after` is the real wait.
+//! Tests that the `retry-after` of a refused hold is the visitor's real wait.
 
 use reqwest::Method;
 use serde_json::json;

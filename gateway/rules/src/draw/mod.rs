@@ -8,10 +8,11 @@
 //! this, and [`verify`] checks a record offline. This version must stay as it is: any change must
 //! become a version 2.
 //!
-//! A record proves that the operator of the room could not choose the line after the freeze, nor
-//! give one holder two numbers unnoticed. It does not prove three things. Without a beacon, the
-//! operator can try several moments for the freeze and choose one. Two people who were shown
-//! different roots find out only by comparing them. Nobody is proved to be a human being.
+//! A record proves that the operator of the room could not choose the line after the freeze. With
+//! the leaf file it also proves that no holder has two numbers. It does not prove three things.
+//! Without a beacon, the operator could have tried several moments for the freeze and chosen one.
+//! The operator could have shown different roots to different people, who notice this only by
+//! comparing the roots. The visitors need not be human beings.
 
 pub use fairgate_pass::Digest;
 use sha2::{Digest as _, Sha256};

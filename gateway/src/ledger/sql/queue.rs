@@ -164,8 +164,8 @@ async fn commit_group(
 ) -> Result<Vec<LineChangeResult>, RoomLedgerFailure> {
     let changes_nothing = |(_, change): &RoomLineChange| matches!(change, LineChange::Nothing);
     if changes.iter().all(changes_nothing) {
-        // A group that consists of barriers must not write anything. It only checks that the ledger
-        // answers.
+        // A group that consists only of barriers must not write anything. It only checks that the
+        // ledger answers.
         let asked = installation.read((), |tx, ()| {
             async move { Ok::<_, RoomLedgerFailure>(tx.query_one("SELECT 1", &[]).await?) }.boxed()
         });

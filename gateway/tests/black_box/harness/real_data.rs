@@ -1,5 +1,5 @@
-//! Finds the real charts and the draw's oracle. Tests that need them skip themselves with a message
-//! if they are absent.
+//! Finds the real seat maps and timetables, and the draw's oracle. Tests that need them skip
+//! themselves with a message if they are absent.
 
 use std::path::{Path, PathBuf};
 

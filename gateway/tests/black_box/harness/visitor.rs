@@ -82,7 +82,7 @@ impl<'a> Visitor<'a> {
         coming_back(async || self.post_once(what, body).await).await
     }
 
-    /// Makes the same call once, and returns any answer.
+    /// Makes such a call once, without repeating it, and returns any answer.
     pub async fn post_once(&self, what: &str, body: &Value) -> TestAnswer {
         TestAnswer::of(self.room_call(reqwest::Method::POST, what).json(body))
             .await
@@ -145,7 +145,7 @@ impl<'a> Visitor<'a> {
         coming_back(async || self.send_once(method.clone(), path, body).await).await
     }
 
-    /// Makes the same call once, and returns any answer.
+    /// Makes such a call once, without repeating it, and returns any answer.
     pub async fn send_once(&self, method: reqwest::Method, path: &str, body: &Value) -> TestAnswer {
         TestAnswer::of(self.booking(method, path).json(body))
             .await

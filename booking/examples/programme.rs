@@ -1,5 +1,5 @@
-//! Prints a cinema programme of any size, with which imports and searches are measured. The same
-//! arguments always give the same programme.
+//! Prints a cinema programme of any size, for measuring imports and searches. The same arguments
+//! always give the same programme.
 //!
 //! `programme HALLS SHOWINGS FROM_DAY`, such as `programme 500 15000 2027-01-10`. With `import`
 //! before these arguments, the program imports the programme into a new ledger instead of printing

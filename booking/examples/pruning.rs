@@ -1,7 +1,7 @@
-//! Measures what a ledger full of old rows costs: how long booking takes to start with it, and how
-//! many purchases a second booking makes with and without old rows being deleted at the same time.
-//! The exit code is 99 if a start with a first purchase takes a second or more, or if the purchases
-//! a second during the deletion are less than 0.95 of those without it.
+//! Measures what a ledger full of old rows costs: how long booking takes to start with such a
+//! ledger, and how many purchases per second it makes while old rows are deleted and while they are
+//! not. The exit code is 99 if the start with a first purchase takes 1 s or longer, or if the rate
+//! of purchases during the deletion is less than 0.95 of the rate without it.
 //!
 //! `pruning ROWS SECONDS [DATABASE_URL]`: the number of old rows, the length of each turn, and an
 //! empty PostgreSQL database to fill. Without a database the ledger is a file in a temporary
@@ -39,12 +39,13 @@ use tower::ServiceExt;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The number of pairs of turns. The median of their ratios counts.
+/// The number of pairs of turns. The result is the median of their ratios.
 const PAIRS: u32 = 5;
 const BUYERS: u32 = 8;
 /// The number of writes that run at once while the ledger is filled.
 const FILLING: u64 = 256;
-/// The number of kept answers among five old rows. The other rows are events.
+/// Of every five old rows, this many are answers that were stored for an `Idempotency-Key`. The
+/// other rows are provider events.
 const ANSWERS_OF_FIVE: u64 = 4;
 const START_MAX: Duration = Duration::from_secs(1);
 const RATIO_MIN: f64 = 0.95;
@@ -107,7 +108,7 @@ async fn fill(ledger: &Arc<dyn Ledger>, rows: u64) -> Result<(), Failure> {
         let ledger = Arc::clone(ledger);
         filling.spawn(async move {
             for n in (first..rows).step_by(usize::try_from(FILLING)?) {
-                // Scopes and event ids come in no order, as in use.
+                // Scopes and event ids come in no order, as in real use.
                 let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 if n % 5 < ANSWERS_OF_FIVE {
                     let mut scope = [0; 32];
@@ -142,11 +143,11 @@ async fn fill(ledger: &Arc<dyn Ledger>, rows: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs turns without and with deletion one after the other, and returns the median of the pairs'
-/// ratios.
+/// Runs pairs of turns, one turn with deletion and one without it. Returns the median of the pairs'
+/// ratios: purchases per second with deletion to those without it.
 async fn turns(shop: &Arc<Shop>, ledger: &Arc<dyn Ledger>, turn: Duration) -> Result<f64, Failure> {
-    // While the bench has the lease, the app's own worker deletes nothing. It tries again a minute
-    // later.
+    // While this program has the lease, booking's own worker deletes nothing. The worker tries
+    // again a minute later.
     while !ledger.lease(LEASE, "bench", 3_600_000).await? {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -157,7 +158,8 @@ async fn turns(shop: &Arc<Shop>, ledger: &Arc<dyn Ledger>, turn: Duration) -> Re
     let mut ratios = Vec::new();
     for pair in 0..PAIRS {
         let mut sold = [0.0; 2];
-        // The order alternates, because the first turn of a pair leaves its caches to the second.
+        // The order alternates, because the second turn of a pair profits from caches that the
+        // first turn filled.
         for which in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
             let deleting = (which == 1).then(|| tokio::spawn(pruner.clone().prune_forever()));
             sold[which] = shop.sell(&running.router, turn).await?;
@@ -183,7 +185,7 @@ struct Running {
     _workers: JoinSet<()>,
 }
 
-/// The seller's keys, the labels of the seats, and the number of the next seat to sell.
+/// The keys that sign passes, the labels of the seats, and the index of the next seat to sell.
 struct Shop {
     keyring: Keyring,
     labels: std::sync::OnceLock<Vec<String>>,
@@ -239,7 +241,7 @@ impl Shop {
         Ok(())
     }
 
-    /// Buys for as long as `turn`, and returns the purchases a second.
+    /// Buys for as long as `turn`, and returns the purchases per second.
     async fn sell(self: &Arc<Self>, router: &Router, turn: Duration) -> Result<f64, Failure> {
         let (began, mut buying) = (Instant::now(), JoinSet::new());
         for _ in 0..BUYERS {
@@ -260,7 +262,7 @@ impl Shop {
         Ok(f64::from(bought) / began.elapsed().as_secs_f64())
     }
 
-    /// Holds, orders and pays the next seat.
+    /// Holds the next seat, orders it, and pays for it.
     async fn buy(&self, router: &Router) -> Result<(), Failure> {
         let n = self.next.fetch_add(1, Ordering::Relaxed);
         let labels = self.labels.get().ok_or("nothing is sold")?;

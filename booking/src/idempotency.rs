@@ -29,8 +29,8 @@ pub struct IdempotencyAnswers {
     clock: Clock,
     /// A random number that identifies this process in the ledger.
     node: i64,
-    /// The calls that run in this process now. The ledger lets a process begin its own calls again
-    /// at once, so this set prevents that while a call runs.
+    /// The calls that run in this process now. The ledger would let a process begin its own call
+    /// again at once, so this set prevents a second run.
     running: RunningCalls,
 }
 
@@ -44,7 +44,7 @@ pub enum IdempotencyCheck {
     Act(IdempotentCall),
     /// The call has a stored answer.
     Answered(KeptAnswer),
-    /// The call is running in this process, or a node has a lease on the call.
+    /// The call is running in this process, or another node has a lease on the call.
     Running,
     /// The key belongs to a call with another body or address.
     OtherCall,

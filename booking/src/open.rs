@@ -1,5 +1,5 @@
-//! Opens booking over the stores that the settings name. This is the only place that knows which
-//! ledger and which store are behind the traits. A gateway with booking inside uses it, too.
+//! Opens booking over the stores that the settings name. Only this module knows which ledger and
+//! which store are behind the traits. A gateway with booking inside uses this module, too.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub enum BookingOpenError {
     /// There is no usable signing key.
     #[error("there is no key to sign with: {0}")]
     Keys(#[from] SigningKeyError),
-    /// Another process uses the database, and this process may not run at the same time.
+    /// Another process uses the database, and this process must not run at the same time.
     #[error(transparent)]
     Company(#[from] ProcessRefusal),
     /// The address of Redis cannot be used.
@@ -50,8 +50,8 @@ pub enum BookingOpenError {
     Store(#[from] RedisStoreOpenError),
 }
 
-/// Opens the database that the settings name. This is PostgreSQL, or else the file in the data
-/// folder. No other process can use the folder while the lock lives.
+/// Opens the database that the settings name: PostgreSQL, or else the file in the data folder. No
+/// other process can use the folder until the returned lock is dropped.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -76,8 +76,8 @@ pub async fn open_ledger(installation: &Installation) -> Result<Arc<dyn Ledger>,
     Ok(Arc::new(SqlLedger::open(installation.clone()).await?))
 }
 
-/// Opens booking over an installation's database. The seats are kept in Redis, or else in this
-/// process's memory.
+/// Opens booking over an installation's database. The inventory store is in Redis if `redis_url` is
+/// given, or else in this process's memory.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -119,8 +119,8 @@ pub async fn installation_clock(installation: &Installation) -> Result<Clock, Le
 }
 
 /// Acquires the leases that a process needs to share a database with other processes. `keeps` names
-/// the data that this process stores, and says whether Redis shares them. A ledger file needs no
-/// leases, because only one process uses its folder.
+/// the stores of this process. The flag is true for a store in Redis, which other processes share.
+/// A ledger file needs no leases, because only one process uses its folder.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -136,8 +136,8 @@ pub async fn process_leases(
     }
 }
 
-/// Closes the database, as the last step of a process. A ledger file is complete without its log
-/// from then on.
+/// Closes the database, as the last step of a process. A closed ledger file is complete without its
+/// `-wal` file.
 pub async fn close_installation(installation: &Installation) {
     match tokio::time::timeout(CLOSING_MAX, installation.close()).await {
         Ok(Ok(())) => {}

@@ -10,12 +10,12 @@ use rand::RngExt;
 use crate::ledger::{Ledger, LedgerError};
 use crate::retention::{BATCH_MAX, RetentionKind, rest_after};
 
-/// How often the worker looks for old rows.
+/// How long the worker sleeps between two runs.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// The name of the lease that a node needs to delete.
 pub const LEASE: &str = "retention";
-/// How long the lease lasts without being renewed. This is longer than the longest rest between two
-/// batches.
+/// How long the lease lasts without being renewed, in milliseconds. This is longer than the longest
+/// rest between two batches.
 const LEASE_MS: i64 = 30_000;
 /// The lease is renewed before a batch if it is older than this.
 const RENEW_AFTER: Duration = Duration::from_secs(5);

@@ -19,19 +19,20 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 pub enum RetentionKind {
     /// Answers stored for retries under an `Idempotency-Key`.
     Answers,
-    /// Given-up tries to make an order. They are stored longer than any call lasts.
+    /// Marks that a hold was given up, so that attempts to order it that began earlier are refused.
+    /// They are stored longer than any such attempt lasts.
     GivenUpTries,
     /// Waitlist parties that have ended. Until a party is deleted, its visitor can read why it
     /// ended.
     Waiters,
-    /// Seat outbox rows that were delivered to the store. If a store lacks deleted rows because it
-    /// was set back, its shows are opened anew.
+    /// Seat outbox rows that were delivered to the store. If a store was set back and would need
+    /// deleted rows again, its shows are opened anew from the claims.
     SeatRows,
-    /// Visitors who have finished. Gateways read them by a cursor within seconds, and passes live
-    /// for hours.
+    /// Visitors whose orders were ticketed. Gateways read these rows within seconds, and need none
+    /// after the pass has expired, which takes hours.
     Finished,
-    /// Effects that were carried out. Captured money is read back for 120 days, and an effect may
-    /// be owed again in that time.
+    /// Payment effects that were carried out. A captured payment is read back from the provider for
+    /// 120 days, and in that time an effect may have to be repeated.
     Effects,
     /// Events of providers. A provider may send an event again after a long time. The stored id
     /// shows that the event is a repetition.
@@ -91,14 +92,15 @@ pub fn rest_after(took: Duration) -> Duration {
 pub type RetentionRow = (i64, Option<i64>);
 
 /// Takes up to `batch_max` rows in the order in which they were made. Returns the ids of the rows
-/// that ended before `before_ms`, and the id after which to look next. That id is `None` if there
-/// are no later rows or all of them are younger.
+/// that ended before `before_ms`, and the id after which the next batch begins. That id is `None`
+/// after the last rows, and after a batch that has younger rows and no old rows: then the later
+/// rows are younger, too.
 #[must_use]
 pub fn old_among(rows: &[RetentionRow], before_ms: i64, batch_max: u32) -> (Vec<i64>, Option<i64>) {
     let is_old = |(_, ended_ms): &&RetentionRow| ended_ms.is_some_and(|at_ms| at_ms < before_ms);
     let old: Vec<i64> = rows.iter().filter(is_old).map(|(id, _)| *id).collect();
     let is_young = |(_, ended_ms): &RetentionRow| ended_ms.is_some_and(|at_ms| at_ms >= before_ms);
-    // Rows that have not ended say nothing about the age of later rows.
+    // A row that has not ended does not show how old the later rows are.
     let rest_is_younger = old.is_empty() && rows.iter().any(is_young);
     let more = rows.len() >= batch_max as usize && !rest_is_younger;
     let next = rows.last().filter(|_| more).map(|(id, _)| *id);

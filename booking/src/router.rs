@@ -35,7 +35,7 @@ use crate::internal::PREFIX;
 /// The largest body of a public call, in bytes, except for venues, shows and programmes.
 const BODY_MAX: usize = 64 * 1024;
 
-/// The largest body of an internal call, in bytes. Lists of many shows and rooms are long.
+/// The largest body of an internal call, in bytes. Such a body may list many shows and rooms.
 const INTERNAL_BODY_MAX: usize = 16 << 20;
 
 /// The largest body of a call that puts a venue, a show or a cinema programme, in bytes.

@@ -1,5 +1,5 @@
-//! Wakes background workers. A worker runs when it is woken. It also runs at intervals, in case a
-//! call was lost.
+//! Wakes background workers. A worker runs when it is woken. It also runs at intervals, in case
+//! nothing woke it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,8 @@ pub struct WorkerNotifier {
 }
 
 impl WorkerNotifier {
-    /// Wakes the worker. Calls that come while it works count as one.
+    /// Wakes the worker. If this is called several times while the worker works, the worker runs
+    /// once more.
     pub fn notify_worker(&self) {
         self.bell.notify_one();
     }
@@ -25,7 +26,7 @@ impl WorkerNotifier {
     }
 }
 
-/// Wakes the workers that carry out what the ledger decided.
+/// Wakes the three workers that carry out what was decided in the ledger.
 #[derive(Clone, Default)]
 pub struct LedgerNotifiers {
     /// Wakes the seat outbox.

@@ -1,6 +1,7 @@
-//! Simulates, without a store, how well a train is filled by the rule that chooses its seats.
-//! Travellers ask for stretches one after the other, and some give their seat back. What stays sold
-//! is compared with what other ways of choosing sell to the same travellers.
+//! Simulates, without a store, how full a train gets by booking's rule for choosing seats.
+//! Travellers ask for stretches one after the other, and some give their seat back. The
+//! passenger-legs that stay sold are compared with those that other ways of choosing sell to the
+//! same travellers.
 
 use fairgate_model::choosing::rail::{TrainParty, TrainSeatStates, choose};
 use fairgate_model::grid::{CellGrid, CellState};
@@ -42,8 +43,8 @@ const LAPSES_WITHIN: usize = 60;
 pub struct Sold {
     /// The seat whose free interval fits tightest, as booking chooses.
     pub tightest: f64,
-    /// Any arrangement: a traveller is refused only if some leg is full, because all others may be
-    /// seated anew.
+    /// Reseating: a traveller is refused only if some leg of the stretch is full, because all other
+    /// travellers can get new seats at any time.
     pub reseating: f64,
     /// The first seat that is free.
     pub first: f64,
@@ -55,7 +56,7 @@ pub struct Sold {
 struct Request {
     from: u16,
     to: u16,
-    /// After how many further requests the seat is given back. `None` if it is kept.
+    /// After how many further requests the seat is given back. `None` if it is never given back.
     lapses_after: Option<usize>,
 }
 
@@ -173,8 +174,8 @@ fn chosen(
     }
 }
 
-/// Accepts each traveller if no leg of the stretch is full. Only the number of travellers on each
-/// leg counts. Returns the passenger-legs that stay sold.
+/// Accepts each traveller if no leg of the stretch is full, and counts only the travellers on each
+/// leg. Returns the passenger-legs that stay sold.
 fn reseated(map: &SeatMap, line: Line, requests: &[Request]) -> u64 {
     let mut taken = vec![0_u32; usize::from(line.stops - 1)];
     let mut coming: Vec<(usize, &Request)> = Vec::new();

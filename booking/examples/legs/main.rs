@@ -1,9 +1,11 @@
-//! Two trials of selling trains by the leg, with figures. The exit code is 1 if a claim fails.
+//! Two trials of selling a train's seats by the leg. Each prints its figures. The exit code is 1 if
+//! the figures miss what is expected.
 //!
 //! - `legs fit` compares the rule for choosing seats with other ways to seat the same travellers.
 //! - `legs rush` lets 200 buyers ask 20,000 times for stretches of one train, and checks that no
-//!   two buyers ever had one seat on one leg at the same time. It runs in process, at one node and
-//!   at three nodes of one Redis, and at three nodes of a Redis cluster.
+//!   two buyers ever had the same seat on the same leg at the same time. It runs with the
+//!   in-process store, with one node and with three nodes on one Redis, and with three nodes on a
+//!   Redis cluster.
 
 mod fit;
 mod rush;

@@ -1,6 +1,6 @@
-//! A rush on one train. Many buyers ask for stretches of it at once, at one node or at several, and
-//! give some back. Afterwards a brute-force checker searches the whole history for a seat that two
-//! buyers had on one leg at the same time.
+//! A rush on one train. Many buyers ask for stretches at once, at one node or at several, and give
+//! some of their holds back. Afterwards a brute-force checker searches the whole history for a seat
+//! that two buyers had on the same leg at the same time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -47,7 +47,7 @@ pub const RUSH: Rush = Rush {
 
 /// The share of holds that are given back, in per cent.
 const GIVEN_BACK_PCT: u32 = 20;
-/// The time in which a node's view must show what all nodes did.
+/// The time in which a node's view must show the holds of all nodes.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// The result of a rush.
@@ -119,7 +119,7 @@ pub async fn run(
     outcome
 }
 
-/// Opens a desk at each node.
+/// Makes a node for each store, and returns their desks.
 async fn opened(
     stores: Vec<Arc<dyn InventoryStore>>,
     ledger: Arc<dyn Ledger>,
@@ -252,7 +252,7 @@ async fn buy(
     (history, refused)
 }
 
-/// Finds every pair of holds that had one seat on one leg at the same time.
+/// Finds every pair of holds that had the same seat on the same leg at the same time.
 fn overlaps(history: &[Had]) -> Vec<String> {
     let mut by_seat: HashMap<u32, Vec<&Had>> = HashMap::new();
     for had in history {
@@ -276,8 +276,8 @@ fn overlaps(history: &[Had]) -> Vec<String> {
     findings
 }
 
-/// Compares a node's view with the holds that were not given back, after the node has had time to
-/// see them all. Returns the differences, and the share of cells that are held, in per cent.
+/// Compares a node's view with the holds that were not given back. Waits up to [`SEEN_WITHIN`]
+/// until they agree. Returns the differences, and the share of cells that are held, in per cent.
 async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String>, f64) {
     let show = desk.catalogue.show(show).expect("it is sold");
     let grid = show.grid();

@@ -147,7 +147,7 @@ impl Booking {
         self.shows.catalogue.sell_departures(timetable).await
     }
 
-    /// Returns the desk that answers what gateways ask.
+    /// Returns the desk that answers the questions of gateways.
     #[must_use]
     pub fn gateways(&self) -> &GatewayDesk {
         &self.gateways

@@ -91,7 +91,7 @@ async fn carry_forever(seats: SeatInventory, bell: WorkerNotifier) {
     }
 }
 
-/// Takes over catalogue changes of other nodes within a second.
+/// Reads the catalogue's changes, so that a change made at another node is in use within a second.
 async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
     let mut every = tokio::time::interval(FOLLOW_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -109,7 +109,7 @@ async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
     }
 }
 
-/// Takes over a timetable within a few seconds after another process imported it.
+/// Reads new timetables, so that one that another process imported is in use within a few seconds.
 async fn follow_timetables_forever(timetables: Timetables) {
     let mut every = tokio::time::interval(TIMETABLES_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);

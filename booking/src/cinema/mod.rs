@@ -77,7 +77,8 @@ impl CinemaCatalogue {
     }
 
     fn numbered_index(&self) -> (u64, Arc<ProgrammeIndex>) {
-        // The value is replaced as a whole, so a panic elsewhere leaves nothing half-written.
+        // The value is replaced as a whole, so it can be read even if a thread panicked with the
+        // lock.
         let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
         (shared.0, Arc::clone(&shared.1))
     }

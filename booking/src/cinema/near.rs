@@ -5,10 +5,10 @@ use strsim::osa_distance;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Scripts from this character on are written without spaces between words.
+/// The first character of the scripts that have no spaces between words, such as Chinese.
 const UNSPACED_FROM: char = '\u{2e80}';
 
-/// A text in the form that is compared: words of lower-case letters and digits, without marks.
+/// A text in the form that is compared: words of lower-case letters and digits, without accents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchText {
     words: Vec<SearchWord>,
@@ -37,7 +37,7 @@ impl SearchWord {
 
     /// Returns the number of edits between two words, if it is at most `most`.
     fn edits_from(&self, typed: &Self, most: usize) -> Option<usize> {
-        // One edit changes the length by at most one, and replaces at most one letter by another.
+        // One edit changes the length by at most one, and at most two bits of `letters`.
         let differ = (self.letters ^ typed.letters).count_ones() as usize;
         if self.chars.abs_diff(typed.chars) > most || differ > 2 * most {
             return None;
@@ -76,10 +76,10 @@ impl SearchText {
         words.words.iter().all(|word| self.words.contains(word))
     }
 
-    /// Returns how many edits lie between the typed text and this title or a part of it. An edit is
-    /// a letter inserted, deleted, replaced, or swapped with its neighbour. Returns `None` if there
-    /// are more edits than a typed text of this length may have. The beginning of a word counts as
-    /// the whole word.
+    /// Returns how many edits turn the typed text into this title or a part of it. An edit is a
+    /// letter inserted, deleted, replaced, or swapped with its neighbour. Returns `None` if more
+    /// edits are needed than a typed text of this length may have. A typed word needs no edit if a
+    /// word of the title begins with it.
     #[must_use]
     pub fn edits_from(&self, typed: &Self) -> Option<usize> {
         let most = match typed.whole.chars {
@@ -120,7 +120,8 @@ impl SearchText {
             .words
             .iter()
             .filter_map(|word| word.edits_from(typed, most));
-        // If every typed letter has to be edited, the words have nothing in common.
+        // If every typed letter has to be edited, the words have nothing in common and do not
+        // match.
         edits.filter(|edits| *edits < typed.chars).min()
     }
 }

@@ -48,7 +48,7 @@ pub struct City {
     pub name: String,
     /// Its country, as the programme writes it.
     pub country: Option<String>,
-    /// The time zone in which its days are counted, as IANA names it.
+    /// The IANA name of the time zone in which its days are counted.
     pub time_zone: String,
 }
 
@@ -100,7 +100,7 @@ pub struct Film {
     pub duration_s: u32,
     /// Its genre, as the programme writes it.
     pub genre: Option<String>,
-    /// The language in which it is shown.
+    /// The language of its showings.
     pub language: Option<String>,
     /// The day of its release.
     pub release_date: Option<Date>,

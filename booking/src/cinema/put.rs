@@ -25,7 +25,7 @@ const HOLD_S: u32 = 300;
 const GRACE_S: u32 = 5;
 /// How many seats of a showing one visitor may hold and buy.
 const SEATS_MAX: u32 = 10;
-/// How many faults of one chart are reported. The import of the chart itself reports all.
+/// How many faults of one chart are reported. Putting the chart as a venue's plan reports all.
 const CHART_FAULTS_TOLD: usize = 5;
 
 /// Where to find the charts that halls name.
@@ -33,7 +33,7 @@ const CHART_FAULTS_TOLD: usize = 5;
 pub enum ChartSource {
     /// In this folder, which is the folder of the programme's file.
     In(PathBuf),
-    /// Nowhere, because the programme came without its files.
+    /// The programme came in a request, without its charts.
     Nowhere,
 }
 
@@ -63,7 +63,7 @@ pub struct ProgrammeSummary {
     pub left_out: Vec<ShowId>,
 }
 
-/// Why a programme was not accepted. Nothing was changed.
+/// Why a programme was not accepted. Nothing was changed, except perhaps by [`Self::Ledger`].
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammePutRefusal {
     /// Every fault of the document.
@@ -76,7 +76,8 @@ pub enum ProgrammePutRefusal {
     /// Seats of these shows were sold in another currency.
     #[error("{} showings were sold in another currency: keep that one, or give them new ids", .0.len())]
     CurrencyInUse(Vec<ShowId>),
-    /// The ledger did not take the programme.
+    /// The ledger failed. If it failed after the programme was stored, the new programme is in
+    /// force.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -88,7 +89,7 @@ struct ParsedHallPlan {
     digest: [u8; 32],
 }
 
-/// A hall's plan: a plan in the programme, or the venue's newest plan.
+/// A hall's plan: a plan from the programme, or else the venue's newest plan.
 enum HallPlan {
     New(Arc<ParsedHallPlan>),
     Present(Arc<SeatingPlan>),
@@ -111,7 +112,7 @@ impl CinemaCatalogue {
     /// checkout.
     ///
     /// # Errors
-    /// [`ProgrammePutRefusal`]; nothing was changed.
+    /// Returns a [`ProgrammePutRefusal`], which says whether anything was changed.
     pub async fn put_programme(
         &self,
         text: &str,
@@ -167,8 +168,8 @@ impl CinemaCatalogue {
         })
     }
 
-    /// Returns the plans of all halls. A plan that is missing or cannot be built is noted as a
-    /// fault.
+    /// Returns the plans of all halls. Adds a fault for each plan that is missing or cannot be
+    /// built.
     async fn draw_hall_plans(
         &self,
         programme: &Programme,
@@ -203,8 +204,8 @@ impl CinemaCatalogue {
         Ok(plans)
     }
 
-    /// Returns the shows' documents. A price that does not fit the hall, or an id of another show,
-    /// is noted as a fault.
+    /// Returns the documents of the shows. Adds a fault for each price that does not fit the hall's
+    /// plan, and for each id that belongs to a show outside the cinemas.
     fn show_documents(
         &self,
         programme: &Programme,
@@ -222,7 +223,7 @@ impl CinemaCatalogue {
             let (Some(plan), Some(title)) =
                 (plans.get(&showing.hall), titles.get(showing.film.as_str()))
             else {
-                // The fault of the hall or the film is noted elsewhere.
+                // The fault of the hall or the film is in `faults` already.
                 continue;
             };
             let document = serde_json::from_value(serde_json::json!({
@@ -262,8 +263,8 @@ impl CinemaCatalogue {
         shows
     }
 
-    /// Returns the shows that exist already. Each has the plan that it pins, and the hall of its
-    /// new plan.
+    /// Returns those of the shows that exist already. Each has the plan that it pins, and the hall
+    /// whose plan it will pin.
     fn pinned(&self, shows: &[(ShowId, ShowDocument)]) -> PinnedPlans {
         let pinned = shows.iter().filter_map(|(id, document)| {
             let present = self.catalogue.show(id)?;
@@ -362,7 +363,7 @@ fn plan_of(hall: &Hall) -> String {
     format!("{}.plan", hall.at)
 }
 
-/// Builds a plan from `grid:ROWSxSEATS`, or from a chart in a file beside the programme.
+/// Builds a plan from `grid:ROWSxSEATS`, or from `seatsio:FILE`: a chart in the programme's folder.
 fn build_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPlan>, String> {
     let named = plan.split_once(':');
     let named = named.and_then(|(word, what)| Some((PlanFormat::parse(word)?, what)));

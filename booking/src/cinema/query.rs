@@ -13,7 +13,8 @@ const PER_PAGE: usize = 20;
 const PER_PAGE_MAX: usize = 30;
 /// The most characters a keyword may have.
 const KEYWORD_CHARS_MAX: usize = 100;
-/// A little more than half of the globe's circumference, in kilometres. Every place is nearer.
+/// The largest radius, in kilometres: a little more than half of the globe's circumference. It
+/// covers the whole globe.
 const RADIUS_KM_MAX: f64 = 20_100.0;
 
 /// `GET /v1/cinema/showings?…`; an empty parameter is one that was not given.
@@ -126,7 +127,7 @@ fn bad_param(field: &'static str, what: &str) -> BadParam {
     }
 }
 
-/// Reports a value of the wrong kind, with a short quote of it.
+/// Makes the error for a value of the wrong kind. It quotes the beginning of the value.
 fn unexpected_value(field: &'static str, value: &str, expected: &str) -> BadParam {
     let shown: String = value.chars().take(40).collect();
     bad_param(field, &format!("\"{shown}\" is not {expected}"))
@@ -240,10 +241,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_parameter_is_checked_and_named() {
+    fn a_wrong_parameter_is_refused_by_its_name() {
         let now = Timestamp::UNIX_EPOCH;
         let empty = ShowingParams::default();
-        let query = read(&empty, now).expect("nothing is asked");
+        let query = read(&empty, now).expect("no parameter is wrong");
         assert_eq!(
             (query.page, query.per_page, query.from),
             (1, 20, Some(MomentOrDay::At(now)))
@@ -273,9 +274,9 @@ mod tests {
             ("per_page", |p| p.per_page = "31".into()),
         ];
         for (field, set) in bad {
-            assert_eq!(with(set).expect_err("it is wrong"), field);
+            assert_eq!(with(set).expect_err("the parameter is wrong"), field);
         }
-        let day = with(|p| p.to = "2027-06-01".into()).expect("a day is good");
+        let day = with(|p| p.to = "2027-06-01".into()).expect("a day is valid");
         assert_eq!(
             day.to,
             Some(MomentOrDay::Day(jiff::civil::date(2027, 6, 1)))

@@ -14,10 +14,10 @@ use crate::ledger::sql::dump;
 /// The name of the ledger's file in a data folder.
 const LEDGER_FILE: &str = "ledger.db";
 
-/// Why there is no dump. The named file is unchanged.
+/// Why no dump was written. The file that it should replace is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
-    /// The data folder is not there.
+    /// The data folder does not exist.
     #[error("there is no folder {}; nothing was written. Name the gateway's data folder with --data", .0.display())]
     NoFolder(PathBuf),
     /// The folder holds no ledger.
@@ -91,8 +91,8 @@ impl DumpFileWriter {
         })
     }
 
-    /// Adds the whole ledger. The result is returned apart from the writer, because the writer
-    /// itself remembers whether a line could not be written.
+    /// Adds the whole ledger. The writer is returned even after a failure, because the writer has
+    /// the error if a line could not be written.
     async fn add_ledger(
         mut self,
         tx: &SqlTransaction,
@@ -115,7 +115,7 @@ impl DumpFileWriter {
         })
     }
 
-    /// Moves the file to its place if everything was read and written.
+    /// Replaces `out` by the temporary file if everything was read and written.
     fn finish_file(
         self,
         kept: Result<(), LedgerError>,

@@ -36,11 +36,13 @@ impl From<LedgerError> for ProgrammeImportError {
 }
 
 /// Imports the programme in a file into the ledger that the settings name. If the ledger is a
-/// database, nodes may serve meanwhile, and they use the new programme within a second. Only one
-/// process may use a ledger file. The provider `payments` must be able to take every price.
+/// database, nodes may serve meanwhile, and they use the new programme within a second. If the
+/// ledger is a file, no other process may use it, so nothing can be imported while a gateway runs.
+/// A price that the provider `payments` never takes is refused.
 ///
 /// # Errors
-/// [`ProgrammeImportError`]; nothing was changed.
+/// Returns why nothing was imported. As in [`CinemaCatalogue::put_programme`], a programme may have
+/// been stored if the ledger failed.
 pub async fn import_programme(
     file: &Path,
     stores: &StoreSettings,

@@ -35,15 +35,15 @@ pub enum RailFeedKind {
 pub struct TimetableImport {
     /// The kind of feed.
     pub source: RailFeedKind,
-    /// Where its files are.
+    /// The folder of the feed's files.
     pub folder: PathBuf,
     /// The file of `--rail`, if there is one.
     pub rail: Option<PathBuf>,
-    /// The data folder, which is used if there is no database.
+    /// The data folder, which has the ledger if there is no database.
     pub data: PathBuf,
-    /// The address of the database, if the ledger is one.
+    /// The address of the database, if the ledger is in one.
     pub database: Option<String>,
-    /// The provider that is to take the fares.
+    /// The payment provider. A fare that it never takes is a fault.
     pub payments: ProviderKind,
 }
 
@@ -77,7 +77,7 @@ pub enum TimetableImportError {
     /// The file of `--rail` has faults.
     #[error("{}nothing was imported: {} faults in {}", fault_lines(.1), .1.len(), .0.display())]
     Rail(PathBuf, Vec<String>),
-    /// The carriages of a kind of train make no valid plan: the kind, and why.
+    /// The carriages of a kind of train make no valid plan. Has the kind and the reason.
     #[error("nothing was imported: the carriages of {0}: {1}")]
     Stock(String, String),
     /// A running gateway or booking uses the data folder.
@@ -86,7 +86,7 @@ pub enum TimetableImportError {
     /// The ledger cannot be opened.
     #[error("nothing was imported: {0}")]
     NotOpened(#[source] BookingOpenError),
-    /// The ledger did not take the timetable.
+    /// The timetable could not be stored.
     #[error("nothing was imported: {0}")]
     Ledger(#[from] LedgerError),
 }

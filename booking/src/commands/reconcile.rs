@@ -8,11 +8,12 @@ use crate::open::{self, BookingOpenError};
 use crate::reconciler::ReconcilerLine;
 
 /// Compares and repairs once, and returns everything that did not agree. If a repair adds payment
-/// calls or seat rows to the ledger, the serving processes carry them out. Without Redis the
-/// store's picture is not compared, because it is in the memory of a serving process.
+/// calls or seat rows to the ledger, processes that serve carry them out, now or when they start.
+/// Without Redis the store's picture is not compared, because only a process that serves has one,
+/// in its memory.
 ///
 /// # Errors
-/// [`BookingOpenError`]. If a gateway uses the data folder, nothing was compared.
+/// [`BookingOpenError`]. It is returned without any comparison if a gateway uses the data folder.
 pub async fn reconcile_once(
     config: &BookingConfig,
 ) -> Result<Vec<ReconcilerLine>, BookingOpenError> {

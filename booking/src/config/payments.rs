@@ -43,10 +43,10 @@ impl PaymentSettings {
         "stripe_read_back_s",
     ];
 
-    /// Reads the settings. Default `none`. With `stripe`, `FAIRGATE_STRIPE_SECRET_KEY`,
-    /// `FAIRGATE_STRIPE_WEBHOOK_SECRET` and `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed.
-    /// `FAIRGATE_STRIPE_URL` is the public interface by default, and `FAIRGATE_STRIPE_READ_BACK_S`
-    /// (seconds, 1 to 3600) is 15.
+    /// Reads the settings. The default provider is `none`. With `stripe`,
+    /// `FAIRGATE_STRIPE_SECRET_KEY`, `FAIRGATE_STRIPE_WEBHOOK_SECRET` and
+    /// `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed. The default of `FAIRGATE_STRIPE_URL` is
+    /// Stripe's public API, and that of `FAIRGATE_STRIPE_READ_BACK_S` (seconds, 1 to 3600) is 15.
     pub fn read(reader: &mut SettingReader) -> Self {
         let what = "one of the payment settings: none, sandbox, stripe";
         let named = reader.parsed_or_default("payments", ProviderKind::None, what, |text| {
@@ -69,7 +69,8 @@ impl PaymentSettings {
         }
     }
 
-    /// Returns whether the provider moves no real money, as far as the settings show.
+    /// Returns whether payments move no real money, as far as the settings show. Returns false
+    /// without a provider.
     #[must_use]
     pub fn is_test(&self) -> bool {
         match self {

@@ -9,8 +9,8 @@ use fairgate_base::config::{
 
 use super::PaymentSettings;
 
-/// The settings of `booking serve`. Each field names its variable, unit and default. The file has
-/// the same names in lower case and without the prefix.
+/// The settings of `booking serve`. Each field names its variable, unit and default. The settings
+/// file has the same names, in lower case and without `FAIRGATE_`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BookingConfig {
     /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8090`.
@@ -141,7 +141,8 @@ mod tests {
             "postgres://fairgate@127.0.0.1/fairgate",
         );
         for (set, lacking) in [(redis, database), (database, redis)] {
-            let told = BookingConfig::resolve(&sources(&[set])).expect_err("it is half set");
+            let told =
+                BookingConfig::resolve(&sources(&[set])).expect_err("the other setting is missing");
             assert!(told.to_string().contains(lacking.0), "{told}");
         }
         let config = BookingConfig::resolve(&sources(&[redis, database])).expect("both");

@@ -1,6 +1,6 @@
-//! The dump: ledger and payments in a form for an outside judge, one record a line. This module
-//! defines the records. `ledger/sql/dump` reads them, and `commands/dump` writes the file as a
-//! whole or not at all.
+//! The dump: ledger and payments, one record a line, for a judge: a separate program that checks
+//! whether all sales were right. This module defines the records. `ledger/sql/dump` reads them, and
+//! `commands/dump` writes the file as a whole or not at all.
 
 pub mod sold;
 pub mod waiting;
@@ -75,32 +75,33 @@ pub enum DumpRecord {
         legs: Vec<u16>,
         /// When it was issued.
         issued_ms: i64,
-        /// When it became void; null while it is valid.
+        /// When the ticket became void; null while it is valid.
         void_ms: Option<i64>,
-        /// When the ticket's owner was admitted; null before.
+        /// When the ticket was scanned at the door; null before.
         scanned_ms: Option<i64>,
     },
-    /// Tickets that were given back, with the money that goes back for them.
+    /// A refund to the buyer, for tickets that were given back or for an exchange to cheaper seats.
     Refund {
         /// The refund's id.
         refund: String,
         /// The order's id.
         order: String,
-        /// The cells that were given up.
+        /// The cells of the tickets that were given back; empty for an exchange.
         cells: Vec<u32>,
         /// The labels of their seats.
         labels: Vec<String>,
-        /// The price of the given-up seats, in minor units.
+        /// The price of these seats, in minor units.
         paid: i64,
-        /// How much of this order's payment goes back, in minor units.
+        /// How much of this order's payment is refunded, in minor units.
         amount: i64,
-        /// The fee that is not paid back, in minor units.
+        /// The fee that is not refunded, in minor units.
         fee: i64,
-        /// The reason: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
+        /// The reason: `refund_by_buyer`, `show_cancelled`, `show_postponed`,
+        /// `exchange_difference`.
         reason: String,
-        /// When the tickets were given back.
+        /// When the refund was decided.
         at_ms: i64,
-        /// When all the money had gone back; null while it is owed.
+        /// When the whole amount had been refunded; null while some of it is owed.
         done_ms: Option<i64>,
         /// The later order's refund that this one is a part of, if that order's seats came from
         /// this order by exchange.
@@ -122,9 +123,10 @@ pub enum DumpRecord {
         gained: SeatsRecord,
         /// The fee of the exchange itself, in minor units.
         fee: i64,
-        /// What goes back, in minor units; null for old exchanges that did not record it.
+        /// The sum that is refunded to the buyer, in minor units; null for old exchanges, which did
+        /// not record it.
         back: Option<i64>,
-        /// When it was begun.
+        /// When the exchange was begun.
         at_ms: i64,
         /// When the seats were exchanged; null while they are not, or if they never were.
         done_ms: Option<i64>,
@@ -137,15 +139,15 @@ pub enum DumpRecord {
         order: String,
         /// `capture`, `void` or `refund`.
         what: String,
-        /// When the next try is due.
+        /// When the next attempt is due.
         due_ms: i64,
-        /// When it was done; null while it is owed.
+        /// When the call was done; null before.
         done_ms: Option<i64>,
     },
     /// The last line: what was not finished at `at_ms`.
     Pending {
-        /// Seat rows that the store does not have yet; null where only the store itself knows, as
-        /// the in-process store does.
+        /// Seat rows that were not delivered to the store yet; null for a ledger file, because only
+        /// the process with the in-process store knows them.
         seat_rows: Option<u64>,
         /// Effects and refunds that are not done.
         effects: u64,
@@ -161,7 +163,7 @@ pub struct ShowRecord {
     pub show: String,
     /// How many seats the pinned plan has.
     pub seats: u32,
-    /// How many legs it has; 1 for a show without stops.
+    /// How many legs the show has; 1 for a show without stops.
     pub legs: u16,
     /// ISO 4217.
     pub currency: String,
@@ -252,8 +254,8 @@ pub struct OrderDumpRecord {
     pub currency: String,
     /// The version of the show's terms under which the order was made.
     pub terms: u32,
-    /// How much of the seats' prices was never charged, in minor units. These are small differences
-    /// of exchanges.
+    /// How much of the seats' prices was waived, in minor units: differences of exchanges that are
+    /// too small for the provider.
     pub let_go: i64,
     /// The seats with their prices, including seats that were given back.
     pub items: Vec<ItemRecord>,
@@ -312,19 +314,19 @@ pub struct PaymentRecord {
     pub amount: i64,
     /// ISO 4217.
     pub currency: String,
-    /// The amount taken, in minor units.
+    /// The amount captured, in minor units.
     pub captured: i64,
-    /// The amount given back, in minor units.
+    /// The amount refunded to the buyer, in minor units.
     pub refunded: i64,
     /// When it last changed.
     pub updated_ms: i64,
     /// The state in the sandbox's own records; null if the buyer never went to the sandbox, or with
     /// another provider.
     pub provider_state: Option<String>,
-    /// The refunds in the sandbox's own records; null with another provider.
+    /// The refunds in the sandbox's own records; null where `provider_state` is null.
     pub provider_refunds: Option<Vec<SandboxRefundRecord>>,
-    /// Hashes of the provider's card fingerprints, for the cards that paid for this order or for an
-    /// order that was exchanged for it.
+    /// Hashes of the provider's fingerprints of the cards that paid for this order, or for an order
+    /// whose seats were exchanged for this order's.
     pub cards: Vec<String>,
 }
 
@@ -333,11 +335,11 @@ pub struct PaymentRecord {
 pub struct SandboxRefundRecord {
     /// The ledger's id of the refund.
     pub refund: String,
-    /// The amount that went back, in minor units.
+    /// The amount that was refunded, in minor units.
     pub amount: i64,
 }
 
-/// What the provider stores about a payment.
+/// What is stored about a payment beside the payment itself.
 #[derive(Debug, Default)]
 pub struct ProviderPaymentData {
     /// The state in the sandbox's own records.
@@ -537,8 +539,8 @@ impl DumpRecord {
         }
     }
 
-    /// Makes the record from a stored exchange: successor, order, new seats, given seats, its fee
-    /// and what it pays back, and when it was begun and done.
+    /// Makes the record from a stored exchange: successor and order, new seats and given-up seats,
+    /// the fee and the refunded sum, and when it was begun and done.
     ///
     /// # Errors
     /// Returns an error where its seats cannot be read, or one of the shows is unknown.
@@ -568,7 +570,7 @@ impl DumpRecord {
 }
 
 impl PaymentRecord {
-    /// Makes the record from a payment, the time when it last changed, and what its provider stores
+    /// Makes the record from a payment, the time when it last changed, and what else is stored
     /// about it.
     ///
     /// # Errors
@@ -634,7 +636,7 @@ impl LateMoneySeats {
     }
 }
 
-/// The shapes of all shows, which are needed to name the cells of their orders.
+/// The shapes of all shows, by which the cells of seats are computed.
 #[derive(Debug, Default)]
 pub struct ShowGrids(HashMap<ShowId, CellGrid>);
 

@@ -72,7 +72,7 @@ impl SeatSaleRecord {
     }
 }
 
-/// Returns every stretch that the run offers, by class.
+/// Returns the price of every stretch that the run offers, for each class.
 fn fares(map: &SeatMap, run: &TrainRun) -> Vec<FareRecord> {
     let legs = run.leg_count();
     let mut fares = Vec::new();

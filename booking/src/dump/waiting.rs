@@ -12,11 +12,11 @@ pub struct WaiterRecord {
     pub show: String,
     /// The visitor who waits.
     pub visitor: String,
-    /// The party's place. Lower numbers are served first.
+    /// The party's number in the line. Lower numbers are served first.
     pub number: u64,
     /// When the party joined.
     pub since_ms: i64,
-    /// The time at which the party stops waiting.
+    /// The time until which the party wants to wait.
     pub until_ms: i64,
     /// When the visitor was last seen.
     pub seen_ms: i64,

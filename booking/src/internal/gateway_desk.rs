@@ -1,6 +1,6 @@
-//! Answers the questions of gateways to booking: which shows there are, how many seats are free,
-//! and whether booking can sell. The answers are the same whether booking runs in the gateway's
-//! process or behind `/internal/v1`.
+//! Answers what gateways ask booking: which shows there are, how many seats are free, and whether
+//! booking can sell. The answers are the same whether booking runs in the gateway's process or
+//! behind `/internal/v1`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,29 +56,31 @@ pub struct BookingCondition {
     pub warnings: Vec<String>,
 }
 
-/// Counts over several shows together.
+/// Counts over several shows together. A train's seats count once for all legs. All other shows
+/// have one cell for each seat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingPulse {
-    /// Free cells.
+    /// Free seats.
     pub free: u64,
-    /// Held cells.
+    /// Held seats.
     pub held: u64,
-    /// Sold cells.
+    /// Sold seats.
     pub sold: u64,
-    /// Held cells whose holds run out within five minutes.
+    /// Held seats whose holds run out within five minutes.
     pub lapsing_5m: u64,
-    /// Held cells whose holds run out so soon that they count as free for visitors who are called
-    /// now.
+    /// Held seats whose holds run out so soon that the seats count as free for visitors who are
+    /// called now.
     pub lapsing_soon: u64,
     /// Holds, including those with an order.
     pub baskets: u64,
     /// Holds that run out within five minutes.
     pub baskets_5m: u64,
-    /// Cells that can no longer be bought and do not count as sold: cells of shows that are
-    /// cancelled, that have left, or whose sale has ended.
+    /// Seats that can no longer be bought and do not count as sold: seats of shows that are
+    /// cancelled or whose sale has ended, and of trains that have left.
     #[serde(default)]
     pub gone: u64,
-    /// Visitors whose orders were ticketed after the given cursor, each with its own cursor.
+    /// The visitors whose orders were ticketed after the cursor of the call, each with the cursor
+    /// for the next call.
     pub finished: Vec<(u64, Holder)>,
 }
 
@@ -99,7 +101,7 @@ impl BookingPulse {
     }
 }
 
-/// Answers gateways. Clones share everything.
+/// A cheap handle that answers gateways. Clones share everything.
 #[derive(Clone)]
 pub struct GatewayDesk {
     /// The catalogue of shows.
@@ -114,7 +116,7 @@ pub struct GatewayDesk {
     pub here: SeenVisitors,
     /// The installation's clock.
     pub clock: Clock,
-    /// Which ledger this is, in hex.
+    /// The ledger's id, in hex.
     pub ledger_id: String,
 }
 
@@ -156,7 +158,7 @@ impl GatewayDesk {
         self.catalogue.room_of(show)
     }
 
-    /// Returns which room covers which patterns, as far as this booking knows.
+    /// Returns which room covers which patterns, as this process last read it.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
         self.catalogue.coverage()
@@ -166,8 +168,8 @@ impl GatewayDesk {
     /// the store's warnings.
     pub async fn condition(&self) -> BookingCondition {
         let mut condition = BookingCondition::default();
-        // Both are asked at the same time, so that the answer comes soon. A gateway that gets no
-        // answer does not ask this booking for seat maps either.
+        // Ledger and store are asked at the same time, so that the gateway gets its answer in time.
+        // Without an answer it would send no calls to this process, not even for seat maps.
         let (ledger, seats) = tokio::join!(
             tokio::time::timeout(CONDITION_MAX, self.ledger.check()),
             tokio::time::timeout(CONDITION_MAX, self.seats.warnings()),
@@ -189,7 +191,7 @@ impl GatewayDesk {
     /// Replaces the list that says which room covers which shows.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take it.
+    /// Returns an error where the list could not be written to the ledger.
     pub async fn replace_coverage(
         &self,
         coverage: Vec<(String, Vec<String>)>,
@@ -197,8 +199,9 @@ impl GatewayDesk {
         self.catalogue.replace_coverage(coverage).await
     }
 
-    /// Returns the counts of the shows in `shows` and of the trains that `room` covers. Unknown ids
-    /// in `shows` are ignored.
+    /// Returns the counts of the shows in `shows` and of all trains that `room` covers, and the
+    /// visitors whose orders for `shows` were ticketed after the cursor `finished_after`. Unknown
+    /// ids in `shows` are ignored.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
@@ -213,8 +216,9 @@ impl GatewayDesk {
             .filter_map(|show| self.find_show(show))
             .collect();
         let now_ms = self.clock.now_ms();
-        // A train has many departures, and most of them are in no list. All departures on sale
-        // count, whether they are listed or not.
+        // Of a train's many departures, `shows` has only those of which somebody has held seats.
+        // But all departures on sale count, so departures in `shows` are replaced by those of the
+        // room.
         let trains = self.catalogue.trains_of(room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());
@@ -243,7 +247,8 @@ impl GatewayDesk {
         self.seats.packed(&show).await
     }
 
-    /// Returns what changed after a version. A show that is not open gives a gap.
+    /// Returns what changed after a version. Returns [`CellChanges::Gap`] for a show that is not
+    /// open.
     pub async fn show_changes(&self, show: &str, since: u64) -> CellChanges {
         match self.find_show(show) {
             Some(show) => self.seats.changes_since(&show, since).await,
@@ -251,7 +256,8 @@ impl GatewayDesk {
         }
     }
 
-    /// Subscribes to the signals about holds, which go to the sockets of the holds' owners.
+    /// Subscribes to the signals about holds. Gateways send each signal to the sockets of the
+    /// hold's owner.
     #[must_use]
     pub fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal> {
         self.seats.store.signals()
@@ -272,9 +278,8 @@ impl GatewayDesk {
         items.iter().map(label).collect()
     }
 
-    /// Takes the list of waiting visitors who are connected to a gateway, and returns all visitors
-    /// who wait for seats now, the earliest first. A visitor with a connected socket keeps getting
-    /// offers.
+    /// Takes the list of waiting visitors who have a socket at the calling gateway, so that they
+    /// keep getting offers. Returns all visitors who wait for seats now, the earliest first.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.

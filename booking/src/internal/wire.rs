@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::HoldSignal;
 
-/// `GET /internal/v1/state`: whether this booking can sell, and which rooms cover which shows.
+/// `GET /internal/v1/state`: whether this booking process can sell, and which rooms cover which
+/// shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingStateReply {
-    /// Whether gateways should send calls to this booking.
+    /// Whether gateways should send calls to this process.
     pub ready: bool,
     /// Why gateways should not send calls.
     pub reasons: Vec<String>,
     /// Problems that do not stop the sale, but should be fixed.
     pub warnings: Vec<String>,
-    /// The ledger's id, in hex. A gateway with another ledger has the wrong booking.
+    /// The ledger's id, in hex. A gateway with another ledger must not use this process.
     pub ledger: String,
     /// Which room covers which patterns.
     pub coverage: Vec<(String, Vec<String>)>,
@@ -31,7 +32,7 @@ pub struct ShowsRequest {
     pub patterns: Vec<String>,
 }
 
-/// `PUT /internal/v1/coverage`: the whole list, which replaces the last list.
+/// `PUT /internal/v1/coverage`: the whole list, which replaces the stored list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverageRequest {
     /// Which room covers which patterns.
@@ -61,7 +62,7 @@ pub struct ShowChangesRequest {
 }
 
 /// `GET /internal/v1/signals`: one signal a line, for as long as the caller listens. An empty line
-/// shows that this booking is alive.
+/// shows that this process is alive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InternalHoldSignal {
     /// The visitor who has the hold.
@@ -78,8 +79,8 @@ pub struct InternalHoldSignal {
 }
 
 impl InternalHoldSignal {
-    /// Makes the line from the store's signal, with the labels of the seats if it is about an
-    /// offer.
+    /// Makes the line from the store's signal. `seats` has the labels of the seats if the signal is
+    /// about an offer.
     #[must_use]
     pub fn new(signal: &HoldSignal, seats: Vec<String>) -> Self {
         Self {
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_is_read_as_it_was_written_and_a_cut_one_is_refused() {
+    fn a_snapshot_is_read_as_it_was_written_and_a_truncated_snapshot_is_refused() {
         let sent = write_snapshot((7 << 40) + 3, 9, &[1, 2, 3]);
         let (version, cells, packed) = read_snapshot(&sent).expect("it is whole");
         assert_eq!(

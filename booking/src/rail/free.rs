@@ -8,16 +8,16 @@ use async_trait::async_trait;
 use fairgate_model::ids::ShowId;
 use jiff::Timestamp;
 
-/// Free seats of a departure over some of its legs.
+/// The free seats of a departure on a range of its legs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DepartureFreeSeats {
     /// By class, the number of seats that are free on all of the legs.
     pub by_class: BTreeMap<String, u32>,
-    /// The time of the answer.
+    /// The time at which the seats were counted.
     pub as_of: Timestamp,
     /// Whether the train is cancelled, so that nothing is free.
     pub cancelled: bool,
-    /// Whether the answer may be too old, because its source does not answer.
+    /// Whether the count may be wrong: it is old or missing, or it lacks the held seats.
     pub degraded: bool,
 }
 
@@ -26,6 +26,6 @@ pub struct DepartureFreeSeats {
 pub trait FreeSeatLookup: Send + Sync {
     /// Returns the free seats of each departure in `asked`, in the same order. `None` means that
     /// nobody has taken a seat of the departure yet, so the whole train is free. The lookup writes
-    /// no keys and no rows.
+    /// nothing to the store or the ledger.
     async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>>;
 }

@@ -38,7 +38,8 @@ pub struct JourneyEnd {
 }
 
 impl JourneySummary {
-    /// Makes the journey over some legs of a run, or returns `None` where the run has no such legs.
+    /// Makes the journey over a range of a run's legs. Returns `None` if the run does not have
+    /// them.
     #[must_use]
     pub fn from_leg_range(run: &TrainRun, legs: &Range<u16>) -> Option<Self> {
         let call = |at: u16| run.calls.get(usize::from(at));

@@ -49,11 +49,12 @@ impl Timetables {
         Ok(timetables)
     }
 
-    /// Takes over a newer timetable: reads the newest number, and reads the timetable only where
-    /// the number is new. Returns whether it took one over.
+    /// Loads the newest timetable of the ledger if it is newer than the one in memory. Returns
+    /// whether a timetable was loaded.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read; the present timetable stays.
+    /// Returns an error where the ledger or its timetable cannot be read. The timetable in memory
+    /// then stays.
     pub async fn refresh_timetable(&self) -> Result<bool, LedgerError> {
         let _one = self.reading.lock().await;
         let Some(version) = self.ledger.newest_timetable().await? else {
@@ -88,10 +89,9 @@ impl Timetables {
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the departure for a show's id, made from the newest timetable. It finds departures
-    /// up to the last date on sale. It also finds departures of the past, as far back as the
-    /// service runs, so that old orders can be read. The caller checks whether the departure can
-    /// still be sold.
+    /// Makes the departure for a show's id from the newest timetable. Returns departures up to the
+    /// last date on sale. Also returns departures of the past, as far back as the service runs, so
+    /// that old orders can be read. The caller checks whether the departure can still be sold.
     #[must_use]
     pub fn departure(&self, id: &ShowId) -> Option<Departure> {
         let current = self.current()?;
@@ -130,7 +130,7 @@ impl DepartureSource for Timetables {
 }
 
 /// Returns the document of a departure, as a promoter would have written it. It has no prices,
-/// because they are in the run, and it allows single free seats, which do no harm on a train.
+/// because they are in the run. It lets holds leave single free seats, which do no harm on a train.
 fn departure_document(departure: &Departure) -> ShowDocument {
     let terms = &departure.terms;
     ShowDocument {

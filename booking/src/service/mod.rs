@@ -24,8 +24,8 @@ use crate::http::ops::BookingOpsRoutes;
 use crate::open::{self, BookingOpenError};
 use crate::router::of_process;
 
-/// How long the process still answers after it began to drain. Gateways ask twice a second whether
-/// booking can sell. So after this time each gateway uses another booking.
+/// How long the process still answers after it began to drain. Gateways ask each booking process
+/// twice a second whether it can sell. So after this time each gateway uses another process.
 const NOTICE: Duration = Duration::from_millis(1_200);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -62,7 +62,7 @@ pub struct BookingService {
 }
 
 impl BookingService {
-    /// Opens everything that the settings name, and listens.
+    /// Opens everything that the settings name, and begins to listen.
     ///
     /// # Errors
     /// [`BookingStartError`].
@@ -93,7 +93,7 @@ impl BookingService {
         })
     }
 
-    /// Listens for a booking that is already open.
+    /// Makes the service of a booking that is already open, and begins to listen.
     ///
     /// # Errors
     /// [`BookingStartError::Address`].
@@ -123,9 +123,9 @@ impl BookingService {
         self.listener.local_addr()
     }
 
-    /// Serves until `shutdown`, or until another process takes its place, and then drains: reports
-    /// that it is not ready, waits until gateways notice, ends the calls, ends the workers, and
-    /// closes the ledger.
+    /// Serves until `shutdown`, or until another process has taken one of its leases. Then drains:
+    /// reports that it is not ready, waits until gateways notice, ends the calls, ends the workers,
+    /// and closes the ledger.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -179,7 +179,8 @@ async fn keep_up(metrics: PrometheusHandle) {
     }
 }
 
-/// Ends the workers at once. At the next start they repeat what they did not finish.
+/// Ends the workers at once. What they did not finish is done after the next start, or by another
+/// process.
 async fn stop_workers(mut workers: JoinSet<()>) {
     workers.shutdown().await;
 }

@@ -13,7 +13,7 @@ use crate::{Digest, Holder};
 pub struct PlaceClaims {
     /// The room's slug.
     pub room: String,
-    /// Always 1: the room's store counts the lives of its data itself.
+    /// Always 1: the incarnations of a room's data are counted in its store, and not in places.
     pub incarnation: u64,
     /// The join number, from 0.
     pub number: u64,
@@ -38,7 +38,7 @@ pub struct PassClaims {
     pub sub: Holder,
     /// The room's slug.
     pub room: String,
-    /// The rank that was released.
+    /// The visitor's rank in the room.
     pub rank: u64,
     /// The join number that has this rank.
     pub number: u64,
@@ -90,7 +90,8 @@ pub struct TicketClaims {
     pub name: Option<String>,
     /// When the ticket was issued, unix seconds.
     pub iat: i64,
-    /// Whether the ticket was paid for in the sandbox. Doors must refuse such a ticket.
+    /// Whether no real money was paid, because the payment provider is in test mode: the sandbox,
+    /// or Stripe with test keys. Doors must refuse such a ticket.
     pub test: bool,
 }
 

@@ -25,7 +25,7 @@ pub const VOID: Holder = Holder([0; 32]);
 pub struct NotHex32;
 
 impl Holder {
-    /// Returns the holder for a visitor's 32-byte secret.
+    /// Returns the holder that belongs to a visitor's 32-byte secret.
     pub fn of_secret(secret: &[u8; 32]) -> Self {
         Self(Sha256::digest(secret).into())
     }

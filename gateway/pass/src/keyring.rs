@@ -1,4 +1,4 @@
-//! The keys of a gateway. The newest key that is not retired signs; all keys verify.
+//! The keys of an installation. The newest key that is not retired signs; all keys verify.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
     verify::{ISSUER, TokenKind},
 };
 
-/// A cheap handle on the keys. It derefs to a [`Verifier`], so it verifies too.
+/// A cheap handle on the keys. It derefs to a [`Verifier`], so it also verifies.
 #[derive(Clone)]
 pub struct Keyring(Arc<KeyringShared>);
 
@@ -48,8 +48,8 @@ impl Keyring {
     /// # Errors
     /// Fails if a key is damaged or misnamed, or if no key can sign.
     pub fn new(mut keys: Vec<StoredKey>) -> Result<Self, TokenKeyError> {
-        // Two keys may have been made in the same second. Sorting those by name makes every node
-        // choose the same key.
+        // Two keys may have been made in the same second. Such keys are sorted by name, so that
+        // every node signs with the same key.
         keys.sort_by(|a, b| {
             let rank = |key: &StoredKey| (key.retired_at.is_none(), key.created_at);
             rank(b).cmp(&rank(a)).then_with(|| a.kid.cmp(&b.kid))

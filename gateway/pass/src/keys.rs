@@ -1,5 +1,5 @@
-//! Keys as the ledger stores them and as the JWKS shows them. A key's name is its thumbprint in
-//! both.
+//! Keys as the ledger stores them, and as the JWKS shows them. In both, a key's name is its
+//! thumbprint.
 
 use std::fmt;
 

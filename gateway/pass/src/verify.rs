@@ -83,7 +83,8 @@ pub enum TokenError {
     /// The algorithm is not EdDSA.
     #[error("signed with an algorithm that is not accepted")]
     WrongAlgorithm,
-    /// No key here has the name in the header: the key is foreign, or was removed after a rotation.
+    /// The verifier has no key with the name in the header: the key is foreign, or was removed
+    /// after a rotation.
     #[error("signed with a key that is not known here")]
     UnknownKey,
     /// The signature is wrong: the value was changed or forged.
@@ -147,7 +148,7 @@ impl Verifier {
     ///
     /// # Errors
     /// Fails if the token is not a place, belongs to another room, or has expired. `iat` is not
-    /// compared with the clock, because nobody must lose a place when a clock is set back.
+    /// compared with the clock, so that a clock that is set back makes no place invalid.
     pub fn verify_place(
         &self,
         token: &str,
@@ -221,8 +222,8 @@ impl Verifier {
 }
 
 impl FreezeClaims {
-    /// Reads a freeze without checking its signature. Callers that have no key can so compare it
-    /// with a published record.
+    /// Reads a freeze without checking its signature. So a caller without the key can compare the
+    /// freeze with a published record.
     ///
     /// # Errors
     /// Fails if the text does not have the form of a freeze.

@@ -1,5 +1,5 @@
-//! Forged signed values are refused. Honest ones stay valid through a key rotation, until they
-//! expire.
+//! Forged values are refused. Values that were signed with a retired key still verify until the key
+//! is removed.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use fairgate_pass::*;
@@ -88,7 +88,7 @@ fn header(typ: &str, kid: &str, alg: Algorithm) -> Header {
     header
 }
 
-/// Signs any payload with a real key. Outside tests only a faulty gateway could do this.
+/// Signs any payload with a real key, which outside tests only a faulty gateway could do.
 fn sign_with(key: &StoredKey, header: &Header, payload: &Value) -> String {
     encode(header, payload, &EncodingKey::from_ed_der(&key.pkcs8)).unwrap()
 }

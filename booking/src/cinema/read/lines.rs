@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// Returns the line of each path, counted from 1. For a path that does not exist, it is the line of
-/// the nearest outer value that exists. The text must be valid JSON.
+/// Returns the line of each path, counted from 1. For a path that does not exist, returns the line
+/// of the nearest outer value that exists. The text must be valid JSON.
 pub fn line_numbers<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone) -> Vec<usize> {
     let wanted: HashSet<&str> = paths.clone().flat_map(with_outer).collect();
     let mut walk = JsonLineFinder {
@@ -136,7 +136,7 @@ impl JsonLineFinder<'_> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_path_has_the_line_of_its_value_or_of_the_outer_value_that_lacks_it() {
+    fn a_path_has_the_line_of_its_value_and_a_missing_path_that_of_the_outer_value() {
         let text = "{\n \"a\": [1, {\"b\\\"\": \"]}\",\n  \"c\": -1.5e3 },\n  [[], {}]],\n \"d\":\n  null}";
         for (path, line) in [
             ("a", 2),

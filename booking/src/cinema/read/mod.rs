@@ -44,11 +44,11 @@ impl fmt::Display for ProgrammeFault {
     }
 }
 
-/// Reads a document as far as possible, and notes its faults. The programme is complete only if
-/// there are no faults.
+/// Reads a document as far as possible, and adds its faults to `faults`. The programme is complete
+/// only if no fault was added.
 ///
 /// # Errors
-/// Returns the one fault of a text that is not JSON.
+/// Returns a single fault if the text is not JSON, or is no JSON object.
 pub fn read_programme(
     text: &str,
     faults: &mut ProgrammeFaults,

@@ -1,5 +1,5 @@
-//! Reads the parts of a programme one after the other. It checks that each has all its fields, and
-//! that the ids it names exist.
+//! Reads the parts of a programme one after the other. Checks that each part has all its fields,
+//! and that the ids in it exist.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -28,7 +28,7 @@ const DURATION_S_MAX: i64 = 86_400;
 
 const SLUG: &str = "a name of 1 to 64 of a-z, 0-9 and \"-\", beginning with a letter or a digit,";
 
-/// Reads the programme. It is complete if no fault was noted.
+/// Reads the programme. It is complete if no fault was added.
 pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Programme {
     spot.add_unknown_faults(&["currency", "cities", "films", "showings"], faults);
     let mut programme = Programme::default();
@@ -73,8 +73,8 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
     programme
 }
 
-/// The path at which each id appears first. The fault of a second use names that path. A film that
-/// has other faults still counts as present.
+/// The path at which each id appears first. The fault of a second use names that path. The id of a
+/// film with other faults is here too, so that showings of the film get no fault.
 #[derive(Default)]
 struct FirstIdPaths {
     cities: HashMap<String, String>,
@@ -84,7 +84,7 @@ struct FirstIdPaths {
     shows: HashMap<String, String>,
 }
 
-/// Reads a slug that no other part of its kind uses.
+/// Reads the `id` of a part, which no other part of its kind may have.
 fn unused_slug(
     spot: &ProgrammeObject<'_>,
     chars_max: usize,
@@ -311,8 +311,8 @@ fn read_showing(
     })
 }
 
-/// Makes the id of a showing that names none, from its hall and its beginning in UTC. No two
-/// showings share both.
+/// Makes the id of a showing that has none, from its hall and its beginning in UTC. A hall shows
+/// one film at a time, so the id is unique.
 fn named_by_time(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
     let time = starts_at.strftime("%Y%m%dt%H%M");
     format!("{hall}-{time}").parse().ok()

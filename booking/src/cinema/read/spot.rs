@@ -1,4 +1,4 @@
-//! The objects of the document with their paths, and the list of faults.
+//! Reads members of the document's objects, and collects the faults with their paths.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::{ProgrammeFault, lines};
 /// The most faults that are listed. Further faults are only counted.
 const FAULTS_TOLD_MAX: usize = 10_000;
 
-/// Faults by their paths. Their lines are looked up once, at the end.
+/// The faults found so far, each with its path. The lines are looked up once, at the end.
 #[derive(Debug, Default)]
 pub struct ProgrammeFaults {
     told: Vec<ProgrammeFault>,
@@ -18,7 +18,7 @@ pub struct ProgrammeFaults {
 }
 
 impl ProgrammeFaults {
-    /// Notes one fault.
+    /// Adds one fault.
     pub fn add(&mut self, at: impl Into<String>, code: &'static str, message: impl Into<String>) {
         if self.told.len() == FAULTS_TOLD_MAX {
             self.untold += 1;
@@ -38,8 +38,8 @@ impl ProgrammeFaults {
         self.told.is_empty()
     }
 
-    /// Returns the listed faults with their lines, in the order of the document's lines. The last
-    /// fault says how many faults are not listed.
+    /// Returns the listed faults with their lines, in the order of the lines. If some faults are
+    /// not listed, the last fault says how many.
     #[must_use]
     pub fn placed(mut self, text: &str) -> Vec<ProgrammeFault> {
         let lines = lines::line_numbers(text, self.told.iter().map(|fault| fault.at.as_str()));
@@ -89,7 +89,7 @@ impl<'a> ProgrammeObject<'a> {
         self.members.get(name).filter(|value| !value.is_null())
     }
 
-    /// Notes a fault for every member whose name is not in the list.
+    /// Adds a fault for every member whose name is not in the list.
     pub fn add_unknown_faults(&self, names: &[&str], faults: &mut ProgrammeFaults) {
         for name in self.members.keys() {
             if !names.contains(&name.as_str()) {
@@ -194,7 +194,7 @@ impl<'a> ProgrammeObject<'a> {
         good
     }
 
-    /// Returns the objects of a list.
+    /// Reads a list of objects.
     pub fn list_member(
         &self,
         name: &str,
@@ -225,12 +225,12 @@ impl<'a> ProgrammeObject<'a> {
         spots
     }
 
-    /// Notes that a member is missing.
+    /// Adds the fault that a member is missing.
     pub fn add_missing_fault(&self, name: &str, faults: &mut ProgrammeFaults) {
         faults.add(self.member_path(name), "missing", "This field is missing.");
     }
 
-    /// Notes that a member has a wrong value.
+    /// Adds the fault that a member has a wrong value.
     pub fn add_value_fault(
         &self,
         name: &str,

@@ -1,5 +1,5 @@
-//! Searches the programme in memory. The index is built anew when the programme changes. The caller
-//! has checked the filters of a search.
+//! Searches the programme in memory. The index is built anew when the programme changes. The
+//! filters of a search must be valid: [`query`](super::query) checks what visitors send.
 
 mod place;
 
@@ -18,10 +18,10 @@ pub use place::{GeoPoint, km_between};
 /// The filters of a search. A filter that is `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShowingQuery {
-    /// Words of the title, or words that genre and description mention.
+    /// Words of the title, whole or begun, or whole words of genre and description.
     pub keyword: Option<String>,
-    /// Whether titles similar to the keyword match, too. If `None`, only the most similar titles
-    /// match, and only if no title matches exactly.
+    /// Whether titles that are only similar to the keyword match, too. If `None`, they match only
+    /// if no title matches exactly, and then only the most similar ones match.
     pub fuzzy: Option<bool>,
     /// A film's slug.
     pub film: Option<String>,
@@ -29,7 +29,7 @@ pub struct ShowingQuery {
     pub cinema: Option<String>,
     /// A city's slug.
     pub city: Option<String>,
-    /// Where distances are measured from.
+    /// The point from which distances are measured.
     pub near: Option<GeoPoint>,
     /// The largest distance from `near`, in kilometres.
     pub radius_km: Option<f64>,
@@ -56,7 +56,7 @@ pub enum MomentOrDay {
     Day(Date),
 }
 
-/// The order of the results. Equal results are sorted by beginning, then by id.
+/// The order of the results. Showings that are equal in it are sorted by beginning, then by id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ShowingSort {
     /// The earliest first.
@@ -84,9 +84,9 @@ pub struct ShowingHitPage {
 /// A showing that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShowingHit {
-    /// Its position in [`ProgrammeIndex::showing`].
+    /// Its position in the index. [`ProgrammeIndex::showing`] returns the showing.
     pub at: usize,
-    /// The distance from the given place in kilometres, if a place was given.
+    /// The distance from [`ShowingQuery::near`] in kilometres, if that is set.
     pub distance_km: Option<f64>,
 }
 
@@ -111,14 +111,15 @@ pub struct ProgrammeIndex {
     programme: Programme,
     /// All showings, by beginning, then by id.
     entries: Vec<IndexedShowing>,
-    /// For each film its title, and all words that describe it.
+    /// For each film its title, and the words of its title, genre and description together.
     titles: Vec<(SearchText, SearchText)>,
-    /// For each cinema the position of its city.
+    /// For each cinema the position of its city in the programme.
     city_of: Vec<usize>,
     shows: HashSet<ShowId>,
 }
 
-/// A showing, with the positions of its parts.
+/// A showing's position in the programme, the positions of its film, hall and cinema, and the
+/// values by which showings are filtered and sorted.
 #[derive(Debug, Clone, Copy)]
 struct IndexedShowing {
     starts_at_s: i64,
@@ -130,7 +131,7 @@ struct IndexedShowing {
 }
 
 impl ProgrammeIndex {
-    /// Indexes a programme. A showing that names a missing part is never found.
+    /// Indexes a programme. No search finds a showing whose film, hall, cinema or city is missing.
     #[must_use]
     pub fn new(programme: Programme) -> Self {
         let by_id = |ids: &mut dyn Iterator<Item = &str>| -> HashMap<String, usize> {
@@ -212,7 +213,7 @@ impl ProgrammeIndex {
         self.programme.halls.iter().filter_map(place).collect()
     }
 
-    /// Returns whether a show is one of the showings.
+    /// Returns whether a show is a showing of the programme.
     #[must_use]
     pub fn has_show(&self, show: &ShowId) -> bool {
         self.shows.contains(show)
@@ -227,7 +228,7 @@ impl ProgrammeIndex {
     /// Returns the showing of a hit.
     ///
     /// # Panics
-    /// Panics where the hit comes from another index.
+    /// May panic if the hit comes from another index.
     #[must_use]
     pub fn showing(&self, hit: &ShowingHit) -> ShowingDetails<'_> {
         let entry = &self.entries[hit.at];
@@ -257,7 +258,8 @@ impl ProgrammeIndex {
             .collect()
     }
 
-    /// Returns for each city the number of its cinemas, and the number of its showings from now on.
+    /// Returns for each city the number of its cinemas, and the number of its showings that have
+    /// not begun.
     #[must_use]
     pub fn coming_by_city(&self, now: Timestamp) -> Vec<(&City, usize, usize)> {
         let mut showings = vec![0; self.programme.cities.len()];
@@ -275,8 +277,8 @@ impl ProgrammeIndex {
             .collect()
     }
 
-    /// Returns the films shown in a city from now on, by title, each with the number of its
-    /// showings and the first beginning.
+    /// Returns the films of the showings in a city that have not begun, by title. Each has the
+    /// number of these showings and the beginning of the first.
     #[must_use]
     pub fn films_in(&self, city: &str, now: Timestamp) -> Vec<(&Film, usize, Timestamp)> {
         let mut films: HashMap<usize, (usize, Timestamp)> = HashMap::new();
@@ -312,8 +314,8 @@ impl ProgrammeIndex {
             .iter()
             .map(|city| bounds_in(city, query))
             .collect();
-        // A day begins at different moments in different cities. No match lies before the earliest
-        // bound or after the latest.
+        // A day begins at different moments in different cities. So the search covers the time from
+        // the earliest bound to the latest, and checks each showing against the bounds of its city.
         let first = bounds
             .iter()
             .map(|(from, _)| *from)
@@ -351,8 +353,8 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Sorts the hits. They come in the order of their beginnings, and the stable sort keeps that
-    /// order for equal hits.
+    /// Sorts the hits. They are given in the order of their beginnings. The sort is stable, so
+    /// equal hits stay in that order.
     fn sort_hits(&self, hits: &mut [ShowingHit], sort: ShowingSort) {
         let entry = |hit: &ShowingHit| &self.entries[hit.at];
         match sort {
@@ -403,7 +405,8 @@ impl ProgrammeIndex {
         (films.collect(), near_only)
     }
 
-    /// Returns for each cinema whether it matches, and its distance if a place was given.
+    /// Returns `None` for each cinema that does not match, and otherwise its distance from
+    /// `query.near`, if that is set.
     fn cinemas_asked_for(&self, query: &ShowingQuery) -> Vec<Option<Option<f64>>> {
         let code = query.postal_code.as_deref().map(plain_code);
         let asked = |cinema: &Cinema| {

@@ -1,9 +1,9 @@
-//! Computes distances on the globe, for searches near a place.
+//! Computes distances between points on the globe.
 
 /// The globe's mean radius, in kilometres.
 const EARTH_KM: f64 = 6_371.008_8;
 
-/// A place on the globe, in degrees.
+/// A point on the globe, in degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GeoPoint {
     /// Degrees north.
@@ -12,8 +12,8 @@ pub struct GeoPoint {
     pub lon: f64,
 }
 
-/// Returns the kilometres between two places along a great circle. It uses the haversine formula,
-/// which is precise also for places that are near each other.
+/// Returns the kilometres between two points along a great circle. It uses the haversine formula,
+/// which is precise also for points that are near each other.
 #[must_use]
 pub fn km_between(a: GeoPoint, b: GeoPoint) -> f64 {
     let [from, to] = [a, b].map(|point| point.lat.to_radians());

@@ -165,7 +165,8 @@ fn moment(text: &str) -> Timestamp {
     text.parse().expect("a moment")
 }
 
-/// Makes cities in three zones, with their cinemas and one hall each.
+/// Makes a programme of three cities in three time zones. Each cinema is given as its city's index,
+/// latitude and longitude, and gets one hall.
 fn places(cinemas: &[(usize, f64, f64)]) -> Programme {
     let zones = ["Europe/Berlin", "America/New_York", "Asia/Shanghai"];
     let city = |(at, zone): (usize, &&str)| City {
@@ -254,7 +255,7 @@ fn one_typing_error_still_finds_nearly_every_title() {
                 missed.push((title, typed));
             }
         }
-        #[expect(clippy::print_stdout, reason = "the figure is what is asked for")]
+        #[expect(clippy::print_stdout, reason = "the figure is a result of this test")]
         {
             let found = titles.len() - missed.len();
             println!("FIGURE found with one edit: {found} of {}", titles.len());
@@ -327,7 +328,8 @@ fn genre_and_description_are_searched_for_whole_words() {
 fn a_day_is_counted_in_the_cinemas_time_zone_and_pages_follow_each_other() {
     let mut programme = places(&[(0, 52.5, 13.4), (1, 40.7, -74.0), (2, 31.2, 121.5)]);
     programme.films.push(film(0, "Heat"));
-    // Half past eleven at night in New York is the next day in Berlin, and later still in Shanghai.
+    // Half past eleven at night in New York is the morning of the next day in Berlin, and its noon
+    // in Shanghai.
     let late = moment("2027-01-02T04:30:00Z");
     for hall in 0..3 {
         programme.showings.push(showing(hall, 0, hall, late, 1_000));
@@ -357,8 +359,8 @@ fn a_day_is_counted_in_the_cinemas_time_zone_and_pages_follow_each_other() {
     assert_eq!(index.search(&page(9)).total, 3);
 }
 
-/// Computes the distance in another way: by the angle between the two directions from the globe's
-/// centre.
+/// Computes the distance in another way: from the straight line through the globe between the
+/// points.
 fn km_by_chords(a: GeoPoint, b: GeoPoint) -> f64 {
     let direction = |point: GeoPoint| {
         let (lat, lon) = (point.lat.to_radians(), point.lon.to_radians());
@@ -427,7 +429,8 @@ proptest! {
     #[test]
     fn filters_find_the_same_showings_as_a_plain_loop_over_all(
         cinemas in proptest::collection::vec((0_usize..3, -90.0_f64..90.0, -180.0_f64..180.0), 1..8),
-        // These hours lie around the night in which Berlin loses an hour.
+        // The third number counts half hours from 26 March. In the night to 28 March, Berlin's
+        // clocks go forward by an hour.
         showings in proptest::collection::vec((0_usize..4, 0_usize..8, 0_i64..240, 0_i64..5), 0..60),
         near in proptest::option::of((-90.0_f64..90.0, -180.0_f64..180.0)),
         radius_km in proptest::option::of(0.0_f64..20_100.0),

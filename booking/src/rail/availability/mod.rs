@@ -1,7 +1,8 @@
-//! Free seats of trains for searches, from memory. Answers may be a moment old, but holding seats
-//! always asks the store itself. An answer older than a quarter of a second is read anew in the
-//! background, while searches still use it. So a train that everybody asks for is read only a few
-//! times a second. If an answer is older than two seconds, a search waits a moment for a newer one.
+//! Caches how many seats of each train are free, for searches. A count may be a moment old, but a
+//! hold is always decided by the store itself. A count older than a quarter of a second is still
+//! used, while a new count is read in the background. So a train that everybody searches for is
+//! read only a few times a second. If the count is older than two seconds, the search first waits a
+//! moment for a newer one.
 
 mod source;
 mod tally;
@@ -29,17 +30,18 @@ use fairgate_base::clock::Clock;
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 
-/// The age in milliseconds after which an answer is read anew in the background.
+/// The age in milliseconds after which the free seats are read anew in the background.
 const FRESH_MS: i64 = 250;
 /// The age in milliseconds after which an answer counts as degraded. A search first waits a moment
 /// for a newer one.
 const GOOD_MS: i64 = 2_000;
-/// How long a search waits for a newer answer if it finds none, or an old one.
+/// How long a search waits for a newer answer if the last answer is too old, or there is none.
 const WAIT_MAX: Duration = Duration::from_millis(200);
-/// How long a reading may take. After that it is given up, and the next search begins another.
+/// How long one reading of a train may take. After that it is given up, and the next search begins
+/// another.
 const READ_MAX: Duration = Duration::from_secs(5);
-/// The most readings at the same time, so that a search over many trains does not delay holds in
-/// the store.
+/// The most trains that are read at the same time, so that a search over many trains does not delay
+/// holds in the store.
 const READINGS_MAX: usize = 32;
 /// The most trains whose answers are cached.
 const TRAINS_MAX: usize = 4_096;
@@ -49,7 +51,8 @@ const TRAINS_MAX: usize = 4_096;
 pub struct TrainAvailability {
     /// The train's free seats.
     pub tally: FreeSeatTally,
-    /// Whether baskets were counted. Without the store, they are not known.
+    /// Whether the held seats are known, so that they do not count as free. They are unknown if the
+    /// store did not answer.
     pub whole: bool,
 }
 
@@ -73,7 +76,7 @@ pub struct Availability {
 /// The last answer for one train.
 struct TrainCacheEntry {
     known: watch::Sender<Option<CachedAvailability>>,
-    /// The task that reads the train holds its permit.
+    /// Has one permit, so that only one task at a time reads the train.
     one_reads: Arc<Semaphore>,
 }
 
@@ -204,7 +207,7 @@ impl Availability {
             return Arc::clone(entry);
         }
         if trains.len() >= TRAINS_MAX {
-            // Trains that were read lately stay in the cache.
+            // Only trains that were read in the last two seconds stay in the cache.
             let now_ms = self.clock.now_ms();
             trains.retain(|_, entry| {
                 let known = entry.known.borrow();
@@ -242,7 +245,7 @@ impl FreeSeatLookup for Availability {
 }
 
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under the lock is complete in one statement, so a panic leaves the map
-    // consistent.
+    // Every change under the lock is a single call of the map, so the map is whole even after a
+    // panic.
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -35,8 +35,9 @@ impl AvailabilitySource for SeatPictureSource {
             let (tally, whole) = (counted(&view.states), true);
             return Ok(TrainAvailability { tally, whole });
         }
-        // Only the store knows the baskets. Without the store, held seats count as free, and the
-        // answer is marked as not whole.
+        // Either the show is not open in the store, and nobody holds seats. Or the store does not
+        // answer: then held seats count as free, because only the store knows them, and `whole` is
+        // false.
         let whole = self.store.cursor(&show.id).await != Err(InventoryRefusal::Unreachable);
         let states = show.claimed_only(&self.ledger.claimed(&show.id).await?);
         let tally = counted(&states);

@@ -1,5 +1,5 @@
-//! The number of free seats of a train over each stretch, by class. It is counted once for each
-//! picture and read by every search.
+//! The number of free seats of a train over each stretch, by class. The seats are counted once for
+//! each picture of the train, and every search reads the counts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,7 +17,8 @@ pub struct FreeSeatTally {
 }
 
 impl FreeSeatTally {
-    /// Counts a train's seats. It counts only seats that a choice by class would give.
+    /// Counts a train's free seats. Seats that travellers must choose by name, such as wheelchair
+    /// spaces, are not counted.
     #[must_use]
     pub fn from_train(train: &TrainSeatStates<'_>) -> Self {
         let (map, legs) = (train.map, train.grid.legs);
@@ -56,8 +57,8 @@ impl FreeSeatTally {
         (class * self.calls + usize::from(from)) * self.calls + usize::from(to)
     }
 
-    /// Returns the number of seats that are free over all these legs, by class. It is empty for
-    /// legs that the train does not have.
+    /// Returns the number of seats that are free over all these legs, by class. Every number is 0
+    /// if the train does not have these legs.
     #[must_use]
     pub fn free_by_class(&self, legs: &Range<u16>) -> BTreeMap<String, u32> {
         let known = usize::from(legs.end) < self.calls && !legs.is_empty();

@@ -16,7 +16,7 @@ use super::*;
 use crate::catalogue::departures::{DepartureShow, DepartureSource};
 use crate::ledger::sql::SqlLedger;
 
-/// A source whose trains answer, with or without the store, or do not answer.
+/// A source of free seats. The test can make trains silent, or make all answers lack the store.
 #[derive(Default)]
 struct Told {
     reads: AtomicUsize,
@@ -107,7 +107,7 @@ async fn a_thousand_searches_for_a_train_start_one_reading() {
     }
     assert_eq!(told.reads.load(Ordering::SeqCst), 1);
     availability.clock.advance_ms(FRESH_MS + 1);
-    // Every search gets the expired answer, and one of them starts a new reading.
+    // Every search gets the answer that is no longer fresh, and one of them starts a new reading.
     join_all((0..1_000).map(|_| ask())).await;
     let entry = availability.train_entry(&hot.id);
     drop(entry.one_reads.acquire().await);
@@ -146,7 +146,7 @@ async fn an_answer_read_without_the_store_is_degraded() {
 }
 
 #[tokio::test]
-async fn a_train_without_any_answer_has_no_free_seats() {
+async fn a_train_that_was_never_read_has_no_free_seats_and_is_degraded() {
     let (availability, told, _folder) = opened().await;
     let silent = show("g1");
     locked(&told.silent).push(silent.id.clone());

@@ -1,5 +1,6 @@
-//! A timetable while it is being read. Names get indices in the order of the feed. It reports names
-//! that are used twice or do not exist, and times that go backwards, with their lines.
+//! A timetable while it is being read. Names get indices in the order of the feed. This module
+//! reports names that are used twice or do not exist, and times that go backwards, with their
+//! lines.
 
 use std::collections::HashMap;
 
@@ -16,12 +17,12 @@ use super::table::{FeedTableLine, RailFeedFaults};
 #[derive(Debug, Default)]
 pub struct FeedNameIndex {
     known: HashMap<String, (u32, u64)>,
-    /// Whether the file of these names could not be read. Then a missing name is not reported.
+    /// Whether the file of these names could not be read. Then missing names are not reported.
     pub unread: bool,
 }
 
 impl FeedNameIndex {
-    /// Adds a name. Returns false and notes a fault where the name is taken.
+    /// Adds a name. Returns false and adds a fault if the name is taken.
     pub fn register_name(
         &mut self,
         line: &FeedTableLine<'_>,
@@ -38,7 +39,7 @@ impl FeedNameIndex {
         true
     }
 
-    /// Adds another name for an index that exists.
+    /// Adds a name without checking whether it is taken.
     pub fn alias(&mut self, name: &str, at: u32, line: u64) {
         self.known.insert(name.to_owned(), (at, line));
     }
@@ -48,7 +49,7 @@ impl FeedNameIndex {
         self.known.get(name).map(|(at, _)| *at)
     }
 
-    /// Returns the index of a name, and notes a fault where the name does not exist.
+    /// Returns the index of a name, or adds a fault if the name does not exist.
     pub fn resolve_name(
         &self,
         line: &FeedTableLine<'_>,
@@ -76,7 +77,7 @@ pub struct TripCalls {
     stops: Vec<TripStop>,
     last: Option<(u32, u64)>,
     latest: u32,
-    /// Whether a call could not be read. Then faults of the trip as a whole are not reported.
+    /// Whether a call of the trip could not be read. Then the trip as a whole is not checked.
     pub broken: bool,
 }
 
@@ -92,8 +93,8 @@ impl TripCalls {
     }
 }
 
-/// The timetable so far. Each trip has its own list of calls, but all departures of a headway share
-/// one.
+/// The timetable so far. Each trip has its own list of calls, but all departures of a trip with
+/// headways share the trip's list.
 #[derive(Debug, Default)]
 pub struct TimetableDraft {
     /// The stations, by index.
@@ -102,18 +103,19 @@ pub struct TimetableDraft {
     pub services: Vec<ServiceCalendar>,
     /// The trips. Their tariffs and stocks are set at the end.
     pub trips: Vec<Trip>,
-    /// For each trip the further values from its line.
+    /// For each trip the values from its line that [`Trip`] does not have.
     pub told: Vec<TripDetails>,
-    /// The calls of each trip.
+    /// The lists of calls. [`Trip::pattern`] is an index into them.
     pub calls: Vec<TripCalls>,
 }
 
-/// Further values from the line of a trip.
+/// The values from a trip's line that [`Trip`] does not have.
 #[derive(Debug, Default)]
 pub struct TripDetails {
     /// The number of the line.
     pub line: u64,
-    /// The names that the trip's kind of train may have.
+    /// Names for the trip's kind of train. The `--rail` file's carriages list the kinds that they
+    /// are for.
     pub kinds: Vec<String>,
     /// How many calls the trip should have, if the feed has that number.
     pub calls: Option<u32>,
@@ -137,7 +139,8 @@ impl TimetableDraft {
         at
     }
 
-    /// Adds a call to a trip. The calls must come in the order in which the train makes them.
+    /// Adds a call to a trip, or a fault if the call does not come in the order in which the train
+    /// makes its calls.
     pub fn add_call(
         &mut self,
         line: &FeedTableLine<'_>,
@@ -223,7 +226,8 @@ impl TimetableDraft {
         }
     }
 
-    /// Returns the parts of the timetable, with all trips priced by distance.
+    /// Returns the parts of the timetable, with all trips priced by distance. If there are faults,
+    /// returns the faults instead.
     pub fn parts(
         mut self,
         timezone: &str,
@@ -266,8 +270,8 @@ impl TimetableDraft {
     }
 }
 
-/// Checks the whole timetable. A fault that the importers did not notice is reported for the feed
-/// as a whole.
+/// Checks the whole timetable. A fault that the importers missed has no line, so it is reported for
+/// the feed as a whole.
 pub fn checked(parts: TimetableParts) -> Result<TimetableParts, Vec<RailFeedFault>> {
     match Timetable::new(parts.clone()) {
         Ok(_) => Ok(parts),
@@ -302,9 +306,10 @@ fn measure_distances(stops: &mut [TripStop], stations: &[Station]) {
     }
 }
 
-/// Fills in missing times. A call that lacks one of its times gets the other. If it lacks both,
-/// they follow from the distances to the nearest calls with times. The first call gets no arrival,
-/// and the last gets no departure. The error names a missing time of the first or the last call.
+/// Fills in missing times. If a call lacks its arrival or its departure, both are the same time. If
+/// it lacks both, they are computed from the distances to the nearest calls with times. The first
+/// call gets no arrival, and the last gets no departure. The error names the missing time if the
+/// first or the last call has no time.
 fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
     for stop in stops.iter_mut() {
         stop.arrives = stop.arrives.or(stop.departs);
@@ -341,7 +346,7 @@ fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
 /// How many days after the service date a time may lie. A larger number is a fault.
 pub const DAYS_MAX: u32 = 29;
 
-/// Returns a time of day, some days later.
+/// Adds days to a time in seconds.
 pub fn days_behind(time: u32, days: u32) -> u32 {
     time + days.min(DAYS_MAX) * DAY_S
 }

@@ -15,11 +15,12 @@ use super::table::{FeedTableLine, RailFeedFaults, each_line};
 const ATTRIBUTES: &str = "fare_attributes.txt";
 const RULES: &str = "fare_rules.txt";
 
-/// Currencies of ISO 4217 without minor units, and those with three decimals.
+/// The currencies of ISO 4217 that have no minor unit.
 const WHOLE: [&str; 16] = [
     "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV",
     "XAF", "XOF", "XPF",
 ];
+/// The currencies of ISO 4217 that have three decimals.
 const THREE: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
 
 /// The fares of a feed.
@@ -34,7 +35,8 @@ pub struct FeedFares {
 }
 
 impl FeedFares {
-    /// Reads the fares, if the feed has any. `currency` is the wanted currency, if there is one.
+    /// Reads the fares, if the feed has any. All fares must be in `currency` or, if it is `None`,
+    /// in the currency of the first fare.
     pub fn read(
         folder: &Path,
         routes: &FeedNameIndex,
@@ -114,9 +116,10 @@ impl FeedFares {
         *known = price.min(*known);
     }
 
-    /// Gives the trips their prices: one table for each route that has fares. A stretch that is not
-    /// in its route's table is not sold. Returns notes for the person who imports the feed.
-    /// `of_route` has the route of each trip, and `zones` the zone of each station.
+    /// Gives the trips their prices. Each route that has fares gets a table, and stretches that are
+    /// not in the table are not sold. The trips of other routes stay priced by distance. Returns
+    /// notes for the person who imports the feed. `of_route` has the route of each trip, and
+    /// `zones` the zone of each station.
     pub fn price_trips(
         &self,
         parts: &mut TimetableParts,
@@ -282,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_are_read_exactly_or_not_at_all() {
+    fn a_price_is_read_without_rounding_or_refused() {
         for (text, code, expected) in [
             ("3.75", "USD", Some(375)),
             ("6", "USD", Some(600)),

@@ -12,8 +12,8 @@ const FILE: &str = "frequencies.txt";
 /// The most departures that the headways of a feed may make.
 const DEPARTURES_MAX: usize = 200_000;
 
-/// One headway: the first departure, the end (which is no departure), the seconds between two
-/// departures, and the line in the file.
+/// One headway: the time of the first departure, the time before which the last departure is, the
+/// seconds between two departures, and the line in the file.
 struct Headway {
     from: u32,
     to: u32,
@@ -21,8 +21,8 @@ struct Headway {
     line: u64,
 }
 
-/// Replaces each trip that has headways by its departures, if the feed has headways. `of_trip` has
-/// one value for each trip, and each departure gets the value of its trip.
+/// Replaces each trip that has headways by its departures. `of_trip` has one value for each trip.
+/// Returns the values for the new list of trips, in which each departure has the value of its trip.
 pub fn expand(
     folder: &Path,
     draft: &mut TimetableDraft,

@@ -26,7 +26,7 @@ const WEEKDAYS: [&str; 7] = [
     "sunday",
 ];
 
-/// Reads the files of a folder.
+/// Reads the feed in a folder.
 ///
 /// # Errors
 /// Returns every fault with its file and line.
@@ -125,7 +125,7 @@ fn services(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) 
     names
 }
 
-/// Reads on which days of the week each service runs. Returns false as [`each_line`] does.
+/// Reads on which days of the week each service runs. Returns what [`each_line`] returns.
 fn read_weeks(
     folder: &Path,
     file: &'static str,
@@ -155,8 +155,8 @@ fn read_weeks(
     })
 }
 
-/// Reads the exceptions to the days of the week: the dates on which a service runs, too, and the
-/// dates on which it does not run. Returns false as [`each_line`] does.
+/// Reads the exceptions to the days of the week: additional dates on which a service runs, and
+/// dates on which it does not run. Returns what [`each_line`] returns.
 fn read_exceptions(
     folder: &Path,
     file: &'static str,
@@ -208,7 +208,7 @@ fn flag_column(line: &FeedTableLine<'_>, column: &str) -> bool {
     }
 }
 
-/// Reads the trips. Returns the trips by their ids, and the route of each.
+/// Reads the trips. Returns their indices by id, and the route of each trip.
 fn trips(
     folder: &Path,
     draft: &mut TimetableDraft,

@@ -26,7 +26,7 @@ use fairgate_model::timetables::TimetableParts;
 pub struct RailFeedFault {
     /// The file's name. It is empty for a fault of the whole feed.
     pub file: String,
-    /// The line, where 1 is the line of titles. 0 for a fault of the whole file.
+    /// The line, where 1 is the line of the column titles. 0 for a fault of the whole file.
     pub line: u64,
     /// A stable code for programs: `duplicate_id`, `bad_time`, …
     pub code: &'static str,

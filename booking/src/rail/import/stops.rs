@@ -11,8 +11,8 @@ use super::value::degrees;
 
 const STOPS: &str = "stops.txt";
 
-/// Reads the stops. Returns the stations by the ids of their stops, and the fare zone of each
-/// station.
+/// Reads the stops. Returns the station's index for the id of each station and platform, and the
+/// fare zone of each station.
 pub fn read_stops(
     folder: &Path,
     draft: &mut TimetableDraft,
@@ -28,8 +28,8 @@ pub fn read_stops(
     (stops.names, stops.zones)
 }
 
-/// A line of the stops. A platform's line is set aside until all stations are known, because it
-/// names its station.
+/// A line of the file. A platform's line names its station, so it is set aside until all stations
+/// are known.
 struct GtfsStopRow {
     line: u64,
     id: String,
@@ -40,9 +40,9 @@ struct GtfsStopRow {
 /// What was read of the stops so far.
 #[derive(Default)]
 struct GtfsStops {
-    /// Stations by the ids of their stops.
+    /// Stations by their own ids and the ids of their platforms.
     names: FeedNameIndex,
-    /// All ids, also those of platforms.
+    /// The ids of all lines read so far, so that an id that is used twice is reported.
     ids: FeedNameIndex,
     /// Stations by their own ids.
     stations: HashMap<String, u32>,

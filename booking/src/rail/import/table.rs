@@ -1,5 +1,5 @@
-//! Reads a file of comma-separated values line by line. Faults of the file itself are noted, and
-//! the rest of the file is still read.
+//! Reads a file of comma-separated values line by line. A line that cannot be read is reported, and
+//! the lines after it are still read.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -49,14 +49,14 @@ pub struct FeedTableLine<'a> {
 }
 
 impl<'a> FeedTableLine<'a> {
-    /// Returns the text in a column, without the space around it. It is empty where there is no
+    /// Returns the text in a column, without spaces around it. Returns an empty text if there is no
     /// such column.
     pub fn get(&self, column: &str) -> &'a str {
         let at = self.columns.get(column);
         at.and_then(|at| self.record.get(*at)).unwrap_or("").trim()
     }
 
-    /// Returns the text in a column that must not be empty. Notes a fault where it is.
+    /// Returns the text in a column that must not be empty. Adds a fault if it is empty.
     pub fn needed(&self, column: &str) -> Option<&'a str> {
         let text = self.get(column);
         if text.is_empty() {
@@ -66,14 +66,14 @@ impl<'a> FeedTableLine<'a> {
         Some(text)
     }
 
-    /// Notes a fault of this line.
+    /// Adds a fault of this line.
     pub fn fault(&self, code: &'static str, message: impl Into<String>) {
         self.faults.add(self.file, self.number, code, message);
     }
 }
 
-/// Reads a file of a folder and calls `each` for every line. Returns false, and notes a fault, if
-/// the file cannot be read to its end or lacks a needed column.
+/// Reads a file of a folder and calls `each` for every line that can be read. Returns false, and
+/// adds a fault, if the file cannot be read to its end or lacks a needed column.
 pub fn each_line(
     folder: &Path,
     file: &'static str,
@@ -122,8 +122,8 @@ pub fn each_line(
     }
 }
 
-/// Opens a file of a folder and reads its titles. Returns `None` and notes a fault where this is
-/// not possible.
+/// Opens a file of a folder and reads its column titles. Returns `None` and adds a fault if this
+/// fails.
 fn open_table(
     folder: &Path,
     file: &str,
@@ -150,7 +150,7 @@ fn open_table(
     }
 }
 
-/// Returns the index of each column by its title. Returns `None` and notes a fault where a needed
+/// Returns the index of each column by its title. Returns `None` and adds a fault if a needed
 /// column is missing.
 fn columns_by_title(
     titles: &StringRecord,

@@ -16,7 +16,7 @@ const STATIONS: &str = "stations.csv";
 const TRAINS: &str = "trains.csv";
 const STOP_TIMES: &str = "stop_times.csv";
 
-/// The word in `service_days` for trains that run every day. Their dates may be empty.
+/// The value of `service_days` for trains whose first and last day may be empty.
 const ALL: &str = "ALL";
 
 /// Reads the three files of a folder. Their times are in the zone `timezone`.
@@ -153,8 +153,9 @@ fn trains(
     (trips, notes)
 }
 
-/// Reads the days of a train. A train with `ALL` runs every day, between its first and its last day
-/// if they are given. Any other train needs both days.
+/// Reads the days of a train. Every train runs daily from its first to its last day. A train with
+/// `ALL` may lack either day, and then has no limit there. The number that other trains have in
+/// `service_days` is not used.
 fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
     let days = line.needed("service_days")?;
     let between = |column: &str| -> Result<Option<Date>, ()> {
@@ -176,7 +177,8 @@ fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
     })
 }
 
-/// Reads a time, and adds the number of days by which it lies after the service date.
+/// Reads a time of day, and adds the days in the column `days`: how many days after the service
+/// date the time is.
 fn time_of(line: &FeedTableLine<'_>, column: &str, days: &str) -> Result<Option<u32>, ()> {
     let Some(time) = time_column(line, column)? else {
         return Ok(None);

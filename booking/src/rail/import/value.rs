@@ -1,4 +1,4 @@
-//! Reads single values of a feed, and notes faults with the line.
+//! Reads single values of a feed. A value that cannot be read adds a fault with its line.
 
 use jiff::civil::Date;
 
@@ -27,7 +27,7 @@ fn parse_digits(text: &str, most: usize) -> Option<u32> {
     sound.then(|| text.parse().ok()).flatten()
 }
 
-/// Reads a time, or `None` where the column is empty. Notes a fault where the text is not a time.
+/// Reads a time, or `None` if the column is empty. Adds a fault if the text is not a time.
 pub fn time_column(line: &FeedTableLine<'_>, column: &str) -> Result<Option<u32>, ()> {
     let text = line.get(column);
     if text.is_empty() {
@@ -41,7 +41,7 @@ pub fn time_column(line: &FeedTableLine<'_>, column: &str) -> Result<Option<u32>
     })
 }
 
-/// Reads a whole number. Notes a fault where there is none.
+/// Reads a whole number. Adds a fault if the text is none.
 pub fn integer_column(line: &FeedTableLine<'_>, column: &str) -> Option<u32> {
     let text = line.needed(column)?;
     let number = text.parse().ok();
@@ -52,7 +52,7 @@ pub fn integer_column(line: &FeedTableLine<'_>, column: &str) -> Option<u32> {
     number
 }
 
-/// Reads degrees between `-most` and `most`. Notes a fault where there are none.
+/// Reads degrees between `-most` and `most`. Adds a fault if the text is no such number.
 pub fn degrees(line: &FeedTableLine<'_>, column: &str, most: f64) -> Option<f64> {
     let text = line.needed(column)?;
     let number = text.parse().ok().filter(|of: &f64| of.abs() <= most);
@@ -63,7 +63,7 @@ pub fn degrees(line: &FeedTableLine<'_>, column: &str, most: f64) -> Option<f64>
     number
 }
 
-/// Reads a date in GTFS's form, `20260131`. Notes a fault where there is none.
+/// Reads a date in GTFS's form, `20260131`. Adds a fault if the text is no such date.
 pub fn plain_date(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
     let text = line.needed(column)?;
     let date = (text.len() == 8 && text.bytes().all(|b| b.is_ascii_digit()))
@@ -78,10 +78,11 @@ pub fn plain_date(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
     date
 }
 
-/// Reads a date `2016-01-31`, or a day number as spreadsheets store it. Notes a fault where there
-/// is none.
+/// Reads a date such as `2016-01-31`, or a day number as spreadsheets store it. Adds a fault if the
+/// text is neither.
 pub fn date_column(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
-    /// Day 0 of spreadsheets, counted so that all days since March 1900 are right.
+    /// Day 0 of spreadsheets. They count 29 February 1900, which did not exist, so only later days
+    /// are right.
     const DAY_0: Date = jiff::civil::date(1899, 12, 30);
     let text = line.needed(column)?;
     let date = match text.parse::<i64>() {
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_may_pass_midnight_and_other_texts_are_no_times() {
+    fn times_after_24_00_are_read_and_other_texts_are_refused() {
         for (text, expected) in [
             ("05:47", Some(20_820)),
             ("6:00:00", Some(21_600)),

@@ -1,5 +1,5 @@
-//! Wakes background workers. A worker runs when it is woken. It also runs at intervals, in case
-//! nothing woke it.
+//! Wakes background workers. A worker runs when it is woken. It also runs at intervals, so that no
+//! work waits for long if nothing wakes the worker.
 
 use std::sync::Arc;
 use std::time::Duration;

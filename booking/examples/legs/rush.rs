@@ -119,7 +119,7 @@ pub async fn run(
     outcome
 }
 
-/// Makes a node for each store, and returns their desks.
+/// Makes a node for each store, and returns the desk of each node.
 async fn opened(
     stores: Vec<Arc<dyn InventoryStore>>,
     ledger: Arc<dyn Ledger>,

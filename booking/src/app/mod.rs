@@ -37,7 +37,7 @@ use crate::waitlist::serve::Waitlist;
 use crate::wake::WorkerNotifier;
 use payments::{PaymentWorkers, provider};
 
-/// What booking needs to start, besides store and ledger.
+/// What booking needs to start, in addition to store and ledger.
 #[derive(Clone)]
 pub struct BookingSetup {
     /// The keys that sign tickets and verify passes.
@@ -136,7 +136,7 @@ impl Booking {
         })
     }
 
-    /// Sells the departures of this timetable from now on.
+    /// Puts the departures of this timetable on sale, instead of those of the timetable before.
     ///
     /// # Errors
     /// Returns an error where the plans of its carriages cannot be read.

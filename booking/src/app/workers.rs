@@ -91,7 +91,8 @@ async fn carry_forever(seats: SeatInventory, bell: WorkerNotifier) {
     }
 }
 
-/// Reads the catalogue's changes, so that a change made at another node is in use within a second.
+/// Reads the catalogue's changes, so that a change at another node takes effect here within a
+/// second.
 async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
     let mut every = tokio::time::interval(FOLLOW_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -109,7 +110,8 @@ async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
     }
 }
 
-/// Reads new timetables, so that one that another process imported is in use within a few seconds.
+/// Reads new timetables, so that an import by another process takes effect here within a few
+/// seconds.
 async fn follow_timetables_forever(timetables: Timetables) {
     let mut every = tokio::time::interval(TIMETABLES_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -63,7 +63,7 @@ pub struct ProgrammeSummary {
     pub left_out: Vec<ShowId>,
 }
 
-/// Why a programme was not accepted. Nothing was changed, except perhaps by [`Self::Ledger`].
+/// Why a programme was not accepted. Nothing was changed, unless the ledger failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammePutRefusal {
     /// Every fault of the document.
@@ -76,7 +76,7 @@ pub enum ProgrammePutRefusal {
     /// Seats of these shows were sold in another currency.
     #[error("{} showings were sold in another currency: keep that one, or give them new ids", .0.len())]
     CurrencyInUse(Vec<ShowId>),
-    /// The ledger failed. If it failed after the programme was stored, the new programme is in
+    /// The ledger failed. If that was after the programme was stored, the new programme is in
     /// force.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -112,7 +112,7 @@ impl CinemaCatalogue {
     /// checkout.
     ///
     /// # Errors
-    /// Returns a [`ProgrammePutRefusal`], which says whether anything was changed.
+    /// Returns a [`ProgrammePutRefusal`]. Nothing was changed, unless the ledger failed.
     pub async fn put_programme(
         &self,
         text: &str,

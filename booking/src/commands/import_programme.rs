@@ -41,8 +41,7 @@ impl From<LedgerError> for ProgrammeImportError {
 /// A price that the provider `payments` never takes is refused.
 ///
 /// # Errors
-/// Returns why nothing was imported. As in [`CinemaCatalogue::put_programme`], a programme may have
-/// been stored if the ledger failed.
+/// Returns a [`ProgrammeImportError`]. Nothing was changed, unless the ledger failed.
 pub async fn import_programme(
     file: &Path,
     stores: &StoreSettings,

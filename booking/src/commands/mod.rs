@@ -1,4 +1,4 @@
-//! The commands of `booking` besides serving. Each opens the ledger that the settings name, does
+//! The commands of `booking`, except `serve`. Each opens the ledger that the settings name, does
 //! one thing, and closes the ledger.
 
 pub mod dump;

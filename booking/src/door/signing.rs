@@ -7,7 +7,7 @@ use fairgate_pass::{Keyring, StoredKey, TokenKeyError};
 /// The name under which the installation stores the keys. The stored value is a JSON list.
 const NAME: &str = "signing_keys";
 
-/// Why there is no key to sign with.
+/// Why the installation has no key to sign with.
 #[derive(Debug, thiserror::Error)]
 pub enum SigningKeyError {
     /// The ledger did not return or store the keys.

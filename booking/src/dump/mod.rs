@@ -339,7 +339,7 @@ pub struct SandboxRefundRecord {
     pub amount: i64,
 }
 
-/// What is stored about a payment beside the payment itself.
+/// What is stored about a payment in addition to the payment itself.
 #[derive(Debug, Default)]
 pub struct ProviderPaymentData {
     /// The state in the sandbox's own records.

@@ -56,8 +56,8 @@ pub struct BookingCondition {
     pub warnings: Vec<String>,
 }
 
-/// Counts over several shows together. A train's seats count once for all legs. All other shows
-/// have one cell for each seat.
+/// Counts over several shows together. A train's seat counts once for all legs. Only a train's
+/// lapsing seats are an estimate: its lapsing cells, but no more than its held seats.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingPulse {
     /// Free seats.

@@ -114,8 +114,7 @@ pub struct TimetableDraft {
 pub struct TripDetails {
     /// The number of the line.
     pub line: u64,
-    /// Names for the trip's kind of train. The `--rail` file's carriages list the kinds that they
-    /// are for.
+    /// Names of the trip's kind of train. The trip gets the first carriages that list one of them.
     pub kinds: Vec<String>,
     /// How many calls the trip should have, if the feed has that number.
     pub calls: Option<u32>,
@@ -139,8 +138,8 @@ impl TimetableDraft {
         at
     }
 
-    /// Adds a call to a trip, or a fault if the call does not come in the order in which the train
-    /// makes its calls.
+    /// Adds a call to a trip. Adds a fault if the call does not follow the trip's last call in
+    /// number and time.
     pub fn add_call(
         &mut self,
         line: &FeedTableLine<'_>,

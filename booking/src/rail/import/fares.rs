@@ -231,8 +231,8 @@ fn minor_units(text: &str, currency: Currency) -> Option<i64> {
 /// Gives every trip the prices of the `--rail` file's table, if the file has one.
 ///
 /// # Errors
-/// Returns an error where a named station does not exist, or the table has two prices for the same
-/// stretch and class.
+/// Returns an error where a station in the table does not exist, or the table has two prices for
+/// the same stretch and class.
 pub fn by_table(parts: &mut TimetableParts, rail: &RailFile) -> Result<(), Vec<RailFeedFault>> {
     if rail.fare.is_empty() {
         return Ok(());

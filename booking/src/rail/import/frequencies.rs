@@ -12,8 +12,8 @@ const FILE: &str = "frequencies.txt";
 /// The most departures that the headways of a feed may make.
 const DEPARTURES_MAX: usize = 200_000;
 
-/// One headway: the time of the first departure, the time before which the last departure is, the
-/// seconds between two departures, and the line in the file.
+/// One headway: the first departure, the end (no train departs at the end or later), the seconds
+/// between two departures, and the line in the file.
 struct Headway {
     from: u32,
     to: u32,

@@ -177,8 +177,8 @@ fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
     })
 }
 
-/// Reads a time of day, and adds the days in the column `days`: how many days after the service
-/// date the time is.
+/// Reads the time of day in `column`. The column `days` has the number of days after the service
+/// date, which are added to the time.
 fn time_of(line: &FeedTableLine<'_>, column: &str, days: &str) -> Result<Option<u32>, ()> {
     let Some(time) = time_column(line, column)? else {
         return Ok(None);

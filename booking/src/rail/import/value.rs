@@ -41,7 +41,7 @@ pub fn time_column(line: &FeedTableLine<'_>, column: &str) -> Result<Option<u32>
     })
 }
 
-/// Reads a whole number. Adds a fault if the text is none.
+/// Reads a whole number. Adds a fault if the text is not a whole number.
 pub fn integer_column(line: &FeedTableLine<'_>, column: &str) -> Option<u32> {
     let text = line.needed(column)?;
     let number = text.parse().ok();

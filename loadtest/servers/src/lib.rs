@@ -16,7 +16,7 @@ mod stripe;
 pub use clock::MovableClock;
 pub use contract::{ContractCase, run_contract};
 pub use cut::CommitCutProxy;
-pub use lua::check_lua;
+pub use lua::{check_lua, check_script_rights};
 pub use needs::{clock_missing, missing_programs, must_skip, must_skip_clock};
 pub use port::free_port;
 pub use postgres::{PostgresOptions, PostgresServer};

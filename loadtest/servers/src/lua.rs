@@ -1,6 +1,7 @@
 //! Runs luacheck on Lua scripts. Each script is passed in full, as Redis gets it, so that luacheck
 //! sees all names that the script uses.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -39,4 +40,35 @@ pub fn check_lua<'a>(what: &str, scripts: impl IntoIterator<Item = (&'a str, &'a
         }
     }
     assert!(said.is_empty(), "{said}");
+}
+
+/// Checks that the restricted account of booking's Redis README may call every command that the
+/// scripts call.
+///
+/// # Panics
+/// Where the account lacks a command, or where the scripts call none, which means that their calls
+/// were not recognised.
+pub fn check_script_rights<'a>(scripts: impl IntoIterator<Item = &'a str>) {
+    let account = include_str!("../../../booking/redis/README.md")
+        .lines()
+        .find(|line| line.starts_with("ACL SETUSER "))
+        .expect("the README shows the account");
+    let allowed: BTreeSet<&str> = account
+        .split(' ')
+        .filter_map(|word| word.strip_prefix('+'))
+        .collect();
+    let called: BTreeSet<String> = scripts
+        .into_iter()
+        .flat_map(|text| text.split("call('").skip(1))
+        .filter_map(|rest| Some(rest.split_once('\'')?.0.to_ascii_lowercase()))
+        .collect();
+    assert!(!called.is_empty(), "no call of a command was found");
+    let refused: Vec<&String> = called
+        .iter()
+        .filter(|command| !allowed.contains(command.as_str()))
+        .collect();
+    assert!(
+        refused.is_empty(),
+        "the account of booking/redis/README.md may not call {refused:?}"
+    );
 }

@@ -334,4 +334,9 @@ mod tests {
             .map(|script| (script.name(), script.source()));
         fairgate_servers::check_lua("the Lua scripts of rooms", texts);
     }
+    #[test]
+    fn the_account_of_the_readme_may_call_every_command_of_the_scripts_of_rooms() {
+        let scripts = [living_scripts(), building_scripts(), other_scripts()].concat();
+        fairgate_servers::check_script_rights(scripts.iter().map(|script| script.source()));
+    }
 }

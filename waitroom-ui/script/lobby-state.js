@@ -33,3 +33,14 @@ export function aheadOf(rank, released, told) {
   if (!told || !(told.gap > 0) || typeof told.ahead !== "number") return gap;
   return Math.min(gap, Math.round(told.ahead * Math.min(1, gap / told.gap)));
 }
+
+/**
+ * Returns how long (milliseconds) a page without a place waits before it fetches the room again.
+ * The wait is about 15 s, and shorter if the room opens or draws sooner. `random` lies between 0
+ * and 1, and keeps pages from fetching at the same moment.
+ */
+export function roomFetchMs(room, now_ms, random) {
+  const ahead = [room.opens_at, room.draw_at].map((at) => Date.parse(at) - now_ms).filter((ms) => ms > 0);
+  const wait = Math.min(15_000, ...ahead);
+  return Math.max(1_500, wait) * (0.8 + 0.4 * random);
+}

@@ -6,7 +6,7 @@ import { wayBack } from "./entry.js";
 import { Live } from "./live.js";
 import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
-import { aheadOf } from "./lobby-state.js";
+import { aheadOf, roomFetchMs } from "./lobby-state.js";
 import { basketsSaid, oddsSaid, render } from "./lobby-view.js";
 import { placesGiven } from "./lobby-words.js";
 
@@ -141,14 +141,13 @@ const live = new Live(slug, {
 
 /**
  * Without a place there is no socket, so the room is fetched again and again while the page is
- * visible: after about 1.5 to 15 s, sooner when the room is about to open or to draw.
+ * visible.
  */
 let watching = 0;
 function watchWithoutPlace() {
   clearTimeout(watching);
   if (now.place) return;
-  const due = [now.room.opens_at, now.room.draw_at].map((at) => Date.parse(at) - Date.now()).filter((ms) => ms > 0);
-  const wait = Math.min(15_000, Math.max(1_500, ...due.slice(0, 1))) * (0.8 + 0.4 * Math.random());
+  const wait = roomFetchMs(now.room, Date.now(), Math.random());
   watching = setTimeout(async () => {
     if (document.visibilityState === "visible") await refreshRoom();
     watchWithoutPlace();

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { aheadOf, lobbyState } from "../script/lobby-state.js";
+import { aheadOf, lobbyState, roomFetchMs } from "../script/lobby-state.js";
 import { basketWords, oddsWords, placesGiven, waitLeft } from "../script/lobby-words.js";
 import { backoffMs, closeWaitMs } from "../script/live.js";
 
@@ -29,6 +29,18 @@ test("the server's count of people ahead shrinks with the number of ranks ahead"
   assert.equal(aheadOf(200, 250, told), 0);
   assert.equal(aheadOf(200, 90, told), 10, "the count never grows if the counter is older than the count");
   assert.equal(aheadOf(200, 100, { ahead: null, gap: null }), 100);
+});
+
+test("a page without a place fetches the room about every 15 s, and sooner before it opens or draws", () => {
+  const [now, at] = [Date.parse("2027-06-01T20:00:00Z"), (ms) => new Date(Date.parse("2027-06-01T20:00:00Z") + ms).toISOString()];
+  const wait = (room) => roomFetchMs(room, now, 0.5);
+  assert.equal(wait({ opens_at: at(-60_000), draw_at: at(-30_000) }), 15_000, "during the sale");
+  assert.equal(wait({ opens_at: at(-60_000), draw_at: null }), 15_000, "in a line without a draw");
+  assert.equal(wait({ opens_at: at(600_000), draw_at: at(900_000) }), 15_000);
+  assert.equal(wait({ opens_at: at(4_000), draw_at: at(9_000) }), 4_000);
+  assert.equal(wait({ opens_at: at(-4_000), draw_at: at(9_000) }), 9_000);
+  assert.equal(wait({ opens_at: at(-4_000), draw_at: at(10) }), 1_500);
+  assert.deepEqual([0, 1].map((random) => Math.round(roomFetchMs({}, now, random))), [12_000, 18_000]);
 });
 
 test("waits before a reconnect are random, grow with each failure, and are at most 45 s", () => {

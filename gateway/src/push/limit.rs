@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_soft_limit_of_open_files_is_read_from_the_process_limits() {
-        let limits = "Limit                     Soft SocketLimit           Hard SocketLimit           Units     \n\
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
                       Max open files            1024                 20000                files     \n";
         assert_eq!(files_max(limits), Some(1024));
         assert_eq!(files_max(""), None);

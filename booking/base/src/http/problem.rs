@@ -63,7 +63,8 @@ impl Problem {
 
     /// Logs the error and makes a 503 `ledger_unavailable`: nothing was changed.
     pub fn ledger_unavailable(error: &dyn std::fmt::Display) -> Self {
-        tracing::error!(%error, "the ledger did not answer");
+        let request_id = request_id::current();
+        tracing::error!(%error, request_id, "the ledger did not answer");
         Self::new(
             ProblemCode::LedgerUnavailable,
             "Your request could not be recorded, so nothing was changed. Try again in a few seconds; your place and your paid orders are kept.",
@@ -143,7 +144,8 @@ impl From<fairgate_databases::LedgerError> for Problem {
     fn from(error: fairgate_databases::LedgerError) -> Self {
         match &error {
             fairgate_databases::LedgerError::Unknown(why) => {
-                tracing::error!(why, "the ledger did not say whether it took a write");
+                let request_id = request_id::current();
+                tracing::error!(why, request_id, "the ledger did not say whether it took a write");
                 Self::new(
                     ProblemCode::LedgerUnavailable,
                     "Your request was recorded whole or not at all, and the ledger cannot say which at the moment. Send the same request again in a few seconds: it finds what the first one did.",

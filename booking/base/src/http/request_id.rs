@@ -1,5 +1,5 @@
 //! Gives every request an id. The answer has the id in a header, a problem shows it, and a gateway
-//! passes it on to booking. The id is not logged.
+//! passes it on to booking. The log has the id where a handler panicked or the ledger failed.
 
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};

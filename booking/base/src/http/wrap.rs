@@ -10,7 +10,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{Problem, ProblemCode};
+use super::{Problem, ProblemCode, request_id};
 
 /// How long a request may take, including its body. So a client that sends one byte a minute does
 /// not occupy the server.
@@ -33,7 +33,8 @@ fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    tracing::error!(what, "a handler panicked");
+    let request_id = request_id::current();
+    tracing::error!(what, request_id, "a handler panicked");
     metrics::counter!("fairgate_panics_total").increment(1);
     Problem::new(
         ProblemCode::Internal,
@@ -59,4 +60,57 @@ pub fn wrong_method() -> Problem {
         ProblemCode::MethodNotAllowed,
         "The address exists, but not for this method. Nothing was changed. See /openapi.json for what it takes.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    use axum::body::Body;
+    use axum::middleware::from_fn;
+    use axum::routing::get;
+    use tower::ServiceExt;
+    use tracing::instrument::WithSubscriber;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct LogText(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for LogText {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("nobody panicked with it").write(text)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    async fn broken() -> &'static str {
+        panic!("a fault of this test")
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_logged_with_the_request_id_that_its_answer_shows() {
+        let log = LogText::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        let app = wrapped(Router::new().route("/", get(broken)))
+            .layer(from_fn(crate::http::request_id));
+        let request = Request::get("/").header("x-request-id", "req-of-test").body(Body::empty());
+        let call = app.oneshot(request.expect("a request")).with_subscriber(subscriber);
+        let answer = call.await.expect("an answer");
+        assert_eq!(answer.status(), 500);
+        assert_eq!(answer.headers()["x-request-id"], "req-of-test");
+        let log = log.0.lock().expect("nobody panicked with it").clone();
+        let log = String::from_utf8(log).expect("text");
+        let line = log.lines().find(|line| line.contains("a handler panicked"));
+        let line = line.expect("the panic is logged");
+        assert!(line.contains("req-of-test") && line.contains("a fault of this test"), "{line}");
+    }
 }

@@ -91,13 +91,13 @@ impl PersonalEventHub {
     }
 
     /// Sends an event to every socket of a holder.
-    pub fn notify_holder(&self, holder: Holder, word: &PersonalEvent) {
+    pub fn notify_holder(&self, holder: Holder, event: &PersonalEvent) {
         let listeners = self.lock();
         if let Some(ears) = listeners.by_holder.get(&holder) {
             for (_, ear) in ears {
                 // The queue is full if the socket is slow. Its page reads the state of its hold
                 // itself.
-                let _ = ear.try_send(word.clone());
+                let _ = ear.try_send(event.clone());
             }
         }
     }

@@ -99,7 +99,7 @@ impl Apart {
     }
 
     /// Starts the booking server at the address that the gateway knows, over the same ledger.
-    async fn booking_comes(&self) -> Serving {
+    async fn start_booking(&self) -> Serving {
         let setup = BookingSetup {
             keyring: self.shared.keyring.clone(),
             keys: self.shared.keys.clone(),
@@ -181,7 +181,7 @@ impl TestShop for Apart {
 async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
-    let _booking = apart.booking_comes().await;
+    let _booking = apart.start_booking().await;
     apart.until_booking_is(200).await;
     apart.on_sale().await;
     let mut signals = apart.core.hold_signals();
@@ -232,7 +232,7 @@ async fn while_booking_is_down_visitors_can_join_and_calls_for_seats_are_refused
     let (status, code) = apart.until_booking_is(503).await.refusal();
     assert_eq!((status, code.as_str()), (503, "booking_unreachable"));
 
-    let booking = apart.booking_comes().await;
+    let booking = apart.start_booking().await;
     apart.until_booking_is(200).await;
     apart.on_sale().await;
     let pass = apart.pass().await;
@@ -267,7 +267,7 @@ async fn while_booking_is_down_visitors_can_join_and_calls_for_seats_are_refused
         "draw_at": "2099-01-01T00:00:00Z"});
     apart.put("rooms/sale", room).await;
 
-    let _booking = apart.booking_comes().await;
+    let _booking = apart.start_booking().await;
     apart
         .until(&get("/v1/shows/night-1"), |answer| {
             answer.status == 200 && answer.json()["room"] == "sale"
@@ -281,7 +281,7 @@ async fn while_booking_is_down_visitors_can_join_and_calls_for_seats_are_refused
 async fn internal_calls_need_the_internal_key_and_no_gateway_forwards_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;
-    let _booking = apart.booking_comes().await;
+    let _booking = apart.start_booking().await;
     apart.until_booking_is(200).await;
     let booking = TestClient::of_address(&format!("http://{}", apart.booking));
     for key in ["", "wrong", PROMOTER] {
@@ -318,7 +318,7 @@ async fn the_api_description_is_the_same_with_booking_inside_and_elsewhere() {
         assert_eq!(&far["paths"][path], calls, "{path}");
     }
     let (_, inside) = {
-        let _booking = apart.booking_comes().await;
+        let _booking = apart.start_booking().await;
         let setup = BookingSetup {
             keyring: apart.shared.keyring.clone(),
             keys: apart.shared.keys.clone(),

@@ -39,10 +39,10 @@ export async function check({ record, place, proof, own, jwks }, progress) {
     else say("holder", "skip");
   }
 
-  const worked = await seed(secret, record.n, root, bytes(record.beacon));
-  held("seed", toHex(worked) === record.seed?.toLowerCase());
+  const computedSeed = await seed(secret, record.n, root, bytes(record.beacon));
+  held("seed", toHex(computedSeed) === record.seed?.toLowerCase());
   if (!late) {
-    const expected = await rankOf(worked, record.n, place.number, progress);
+    const expected = await rankOf(computedSeed, record.n, place.number, progress);
     held("rank", expected === place.rank && (!proof || proof.rank === undefined || proof.rank === null || proof.rank === expected), { expected });
   }
   return steps;

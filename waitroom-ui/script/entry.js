@@ -15,7 +15,7 @@ const clock = { now: () => Date.now(), pause: (ms) => new Promise((over) => setT
  * again after the wait. A refusal because of the pass is returned at once, because waiting does not
  * help.
  */
-const keepTo = (send) =>
+const sendPatiently = (send) =>
   patiently(send, {
     isFinal: ({ code }) => AT_THE_DOOR.includes(code),
     before: (wait) => showProblem({ code: "many_at_once", status: 429 }, { retry: span(wait / 1000) }),
@@ -34,8 +34,8 @@ async function enter(room) {
   const own = kept.get(`room.${room.room}`) ?? {};
   const secret = own.secret ?? randomHex(32);
   kept.set(`room.${room.room}`, { ...own, secret, commitment: own.commitment ?? room.commitment, joined: true });
-  const joined = await keepTo(() => call("POST", `${base}/places`, { body: { secret } }));
-  return joined.ok && (await keepTo(() => call("POST", `${base}/pass`))).ok;
+  const joined = await sendPatiently(() => call("POST", `${base}/places`, { body: { secret } }));
+  return joined.ok && (await sendPatiently(() => call("POST", `${base}/pass`))).ok;
 }
 
 /**
@@ -43,9 +43,9 @@ async function enter(room) {
  * pass and sends the call again. If the page gets no pass, stores its address for `wayBack`.
  */
 export async function atTheDoor(room, title, send) {
-  const answer = await keepTo(send);
+  const answer = await sendPatiently(send);
   if (answer.ok || !AT_THE_DOOR.includes(answer.problem.code)) return answer;
-  if (await enter(room)) return keepTo(send);
+  if (await enter(room)) return sendPatiently(send);
   if (room?.room) kept.set(`wanted.${room.room}`, { href: location.pathname + location.search, title });
   return answer;
 }

@@ -39,14 +39,14 @@ function update(change) {
 }
 
 /** Returns the visitor's position in words, for screen readers. */
-function whereOneStands(place, seats) {
+function positionWords(place, seats) {
   const odds = oddsSaid(place);
   const parts = [t("lobby.say_ahead", { n: place.ahead }), odds && t("lobby.say_odds", { odds }), seats?.free === 0 && basketsSaid(seats)];
   return parts.filter(Boolean).join(" ");
 }
 
 /** Returns how many people the server counted ahead, and among how many ranks, for `aheadOf`. */
-const toldOf = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" ? rank - (now.room.released ?? 0) : null });
+const countAhead = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" ? rank - (now.room.released ?? 0) : null });
 
 const frames = {
   room({ type, ...room }) {
@@ -66,10 +66,10 @@ const frames = {
       const patience = place.rank < released ? MISSED_MS : ASK_AFTER_MS;
       if (performance.now() - Math.max(placeAt, askedAt) > patience) refreshPlace();
     }
-    if (shown === "waiting_selling" && typeof place?.ahead === "number") announce(whereOneStands(place, seats));
+    if (shown === "waiting_selling" && typeof place?.ahead === "number") announce(positionWords(place, seats));
   },
   place({ number, rank, ahead }) {
-    update({ place: { state: "waiting", ...now.place, number, rank, ahead, told: toldOf({ rank, ahead }) } });
+    update({ place: { state: "waiting", ...now.place, number, rank, ahead, told: countAhead({ rank, ahead }) } });
     if (typeof rank === "number" && !now.place.wait?.known) refreshPlace();
   },
   turn({ claim_before }) {
@@ -111,7 +111,7 @@ async function refreshPlace() {
   const answer = await call("GET", `${base}/place`);
   if (answer.ok && heard !== turns && answer.body.state === "waiting") return refreshPlace();
   if (answer.ok) {
-    update({ place: { ...answer.body, wait_ahead: answer.body.ahead, told: toldOf(answer.body) } });
+    update({ place: { ...answer.body, wait_ahead: answer.body.ahead, told: countAhead(answer.body) } });
     return answer.body.refresh_s ?? 10;
   }
   if (answer.status === 401 || answer.status === 410) {
@@ -188,7 +188,7 @@ function joinRefused(problem) {
   if (["code_invalid", "code_used"].includes(problem.code)) $("code")?.setAttribute("aria-invalid", "true");
 }
 
-async function goIn(event) {
+async function claimPass(event) {
   event.preventDefault();
   busy($("turn"), t("lobby.turn_working"));
   const answer = await call("POST", `${base}/pass`);
@@ -236,7 +236,7 @@ function idle(button) {
 
 ready();
 $("join-form").addEventListener("submit", join);
-$("turn-form").addEventListener("submit", goIn);
+$("turn-form").addEventListener("submit", claimPass);
 $("leave-form").addEventListener("submit", leave);
 $("code")?.addEventListener("input", () => $("code").removeAttribute("aria-invalid"));
 wireDrawCheck(() => now);

@@ -33,7 +33,7 @@ impl From<rusqlite::Error> for LedgerError {
 impl From<tokio_postgres::Error> for LedgerError {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
-            Some(said) if is_of_the_moment(said.code()) => Self::Unavailable(said.to_string()),
+            Some(said) if is_temporary(said.code()) => Self::Unavailable(said.to_string()),
             Some(said) => Self::Sql(said.to_string()),
             None => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
@@ -55,14 +55,14 @@ impl From<tokio_postgres::Error> for LedgerError {
 /// transaction was rolled back in favour of another one, if it waited or ran for too long, if the
 /// server had too many connections or too little memory or free space, or if the server stops or
 /// starts.
-fn is_of_the_moment(code: &SqlState) -> bool {
+fn is_temporary(code: &SqlState) -> bool {
     let class = code.code().get(..2).unwrap_or_default();
     matches!(class, "08" | "40" | "53" | "55" | "57" | "58")
 }
 
 /// Returns whether the transaction was rolled back in favour of another one and may be run again
 /// unchanged.
-pub(crate) fn gave_way(error: &tokio_postgres::Error) -> bool {
+pub(crate) fn was_rolled_back_for_another(error: &tokio_postgres::Error) -> bool {
     matches!(
         error.code(),
         Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED)

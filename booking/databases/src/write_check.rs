@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use crate::LedgerError;
 
 /// How long an answer is cached. A caller who asks again sooner gets the same answer.
-const COUNTS_FOR: Duration = Duration::from_millis(500);
+const CACHED_FOR: Duration = Duration::from_millis(500);
 
 /// The last answer, and the lock that lets only one caller ask the database at a time.
 #[derive(Default)]
@@ -19,19 +19,19 @@ pub(crate) struct LastWriteCheck {
 }
 
 impl LastWriteCheck {
-    /// Returns the last answer if it is fresh. Otherwise runs `look`, and stores and returns its
+    /// Returns the last answer if it is fresh. Otherwise runs `check`, and stores and returns its
     /// answer.
-    pub(crate) async fn or_look(
+    pub(crate) async fn get_or_check(
         &self,
-        look: impl Future<Output = Result<(), LedgerError>>,
+        check: impl Future<Output = Result<(), LedgerError>>,
     ) -> Result<(), LedgerError> {
         let mut last = self.last.lock().await;
         if let Some((at, found)) = &*last
-            && at.elapsed() < COUNTS_FOR
+            && at.elapsed() < CACHED_FOR
         {
             return found.clone().map_err(LedgerError::Unavailable);
         }
-        let found = look.await.map_err(|error| match error {
+        let found = check.await.map_err(|error| match error {
             LedgerError::Unavailable(reason) => reason,
             other => other.to_string(),
         });

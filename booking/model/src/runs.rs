@@ -73,8 +73,8 @@ impl DistanceRate {
         /// Hundredths in a minor unit times metres in a kilometre.
         const PARTS: u128 = 100 * 1_000;
         let per_km = u128::from(self.per_km.max(0).unsigned_abs());
-        let way = (u128::from(metres) * per_km).div_ceil(PARTS);
-        let way = i64::try_from(way).unwrap_or(AMOUNT_MAX);
+        let distance_price = (u128::from(metres) * per_km).div_ceil(PARTS);
+        let way = i64::try_from(distance_price).unwrap_or(AMOUNT_MAX);
         let fare = self.base.saturating_add(way).max(self.least);
         fare.clamp(0, AMOUNT_MAX)
     }
@@ -134,11 +134,11 @@ pub(super) fn legs_between<T: Copy + PartialEq>(
     from: T,
     to: T,
 ) -> Option<Range<u16>> {
-    let mut boards = None;
+    let mut boarding_call = None;
     for (station, at) in stations.zip(0_u16..) {
-        match boards {
+        match boarding_call {
             Some(start) if station == to => return Some(start..at),
-            _ if station == from => boards = Some(at),
+            _ if station == from => boarding_call = Some(at),
             _ => {}
         }
     }

@@ -191,7 +191,7 @@ impl Redis {
 
 fn note_call_result(slot: &ConnectionSlot, generation: u64, error: &RedisCallError) {
     if matches!(error, RedisCallError::Unreachable(_)) {
-        slot.broke(generation);
+        slot.note_broken(generation);
     } else {
         slot.worked();
     }

@@ -24,7 +24,7 @@ const CLUSTER_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the Sentinels are asked whether the connected server is still the primary. After a
 /// failover, a former primary may come back. It then accepts writes for seconds, until the
 /// Sentinels demote it.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const PRIMARY_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// The most calls that may wait for the socket. The package's default of 50 makes callers wait
 /// under load.
 const PIPELINE: usize = 4_096;
@@ -136,7 +136,7 @@ impl ConnectionSlot {
 
     /// Notes that the connection of this generation gave no answer. The next call connects anew,
     /// unless another caller already did.
-    pub(crate) fn broke(&self, generation: u64) {
+    pub(crate) fn note_broken(&self, generation: u64) {
         let mut state = self.lock_state();
         if state.generation != generation {
             return;
@@ -152,7 +152,7 @@ impl ConnectionSlot {
     /// so that only one caller gets true.
     pub(crate) fn is_primary_check_due(&self) -> bool {
         match &mut self.lock_state().named {
-            Some((_, asked_at)) if asked_at.elapsed() > LOOK_EVERY => {
+            Some((_, asked_at)) if asked_at.elapsed() > PRIMARY_CHECK_EVERY => {
                 *asked_at = Instant::now();
                 true
             }

@@ -159,7 +159,7 @@ impl Catalogue {
     /// Returns a show as [`Self::show`] does, but a departure only if it has a row in the ledger.
     /// In all other departures every seat is free, so no show has to be made for them.
     #[must_use]
-    pub fn sold_from(&self, id: &ShowId) -> Option<Arc<Show>> {
+    pub fn show_with_ledger_row(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();
         show.or_else(|| self.touched_departure(id))
     }
@@ -245,7 +245,7 @@ impl Catalogue {
     /// Returns an error as [`Catalogue::terms`] does.
     pub async fn order_terms(&self, show: &Show, version: u32) -> Result<OrderTerms, LedgerError> {
         Ok(OrderTerms {
-            kept: SaleTerms::clone(&*self.terms(show, version).await?),
+            original: SaleTerms::clone(&*self.terms(show, version).await?),
             present: SaleTerms::from_document(&show.document),
             run: show.run.clone(),
             fate: show.fate,

@@ -68,7 +68,7 @@ impl Catalogue {
         let prices = check_show_document(&document, &plan.map, self.rules(document.currency))
             .map_err(ShowPutRefusal::Invalid)?;
         let present = self.show(id);
-        let keeps = match &present {
+        let sold_seats_check = match &present {
             Some(present) => check_present(present, &document, &plan, held)?,
             None => None,
         };
@@ -83,7 +83,7 @@ impl Catalogue {
         let _no_reading = self.shared.version.lock().await;
         let terms = self
             .ledger
-            .put_show(stored, keeps, now_ms)
+            .put_show(stored, sold_seats_check, now_ms)
             .await
             .map_err(|refused| ShowPutRefusal::from_ledger(refused, present.as_deref()))?;
         let show = Arc::new(Show {

@@ -86,7 +86,7 @@ impl Catalogue {
         }
         let patterns = patterns_of(room, &coverage);
         let (catalogue, room_here) = (self.clone(), room.to_owned());
-        let look = move || {
+        let search_timetable = move || {
             let began = Instant::now();
             let mut trains = RoomDepartures {
                 version,
@@ -120,7 +120,7 @@ impl Catalogue {
             trains.good_ms = i64::try_from(good_for.as_millis()).unwrap_or(i64::MAX);
             trains
         };
-        let trains = tokio::task::spawn_blocking(look).await;
+        let trains = tokio::task::spawn_blocking(search_timetable).await;
         let trains = trains.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         let trains = Arc::new(trains);
         let mut all = locked(&self.shared.departures.on_sale);

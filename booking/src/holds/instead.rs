@@ -32,30 +32,30 @@ impl HoldDesk {
     /// Chooses seats as [`HoldDesk::take`] does, and takes the cells that the order does not have.
     ///
     /// # Errors
-    /// As [`HoldDesk::take`], and any error of `gain`.
+    /// As [`HoldDesk::take`], and any error of `gained_cells`.
     pub async fn take_instead<E: From<HoldRefusal>>(
         &self,
         show: &Arc<Show>,
         (order, whose): (&Order, &NewSeatOwner),
         asked: &ResolvedSeatRequest,
         id: &HoldId,
-        gain: GainedCellsFn<'_, E>,
+        gained_cells: GainedCellsFn<'_, E>,
         now_ms: i64,
     ) -> Result<ExchangeSeats, E> {
         let mut lost = (InventoryRefusal::NotReady, Vec::new());
         for spread in SPREADS {
             let view = self.seats.store.view(&show.id).await;
             let mut view = view.ok_or(HoldRefusal::NotReady)?;
-            if order.show == show.id && may_keep(order, asked) {
-                as_if_free(&mut view, show, order);
+            if order.show == show.id && may_choose_own_seats_again(order, asked) {
+                mark_own_cells_free(&mut view, show, order);
             }
             let chosen = Self::choose_seats(show, asked, &view, spread)?;
             let held = for_sale(show, &chosen.seats, &chosen.legs)?;
             let terms = self.catalogue.terms(show, show.terms).await;
             let terms = terms.map_err(HoldRefusal::Ledger)?;
-            let (gained, limit) = gain(&priced(show, &terms, &held)?)?;
+            let (gained, limit) = gained_cells(&priced(show, &terms, &held)?)?;
             let basket_ms = i64::from(show.document.hold_s) * 1_000;
-            let expires_at_ms = now_ms + basket_ms.min(KEPT_MAX_MS);
+            let expires_at_ms = now_ms + basket_ms.min(NEW_CELLS_HELD_MAX_MS);
             let hold = Hold {
                 id: id.clone(),
                 visitor: whose.visitor,
@@ -118,7 +118,7 @@ impl HoldDesk {
 /// The longest time for which the new cells are held while the exchange is being written. The
 /// show's `hold_s` is used if it is shorter. The time is short, so that the cells are soon free
 /// again if the process dies.
-const KEPT_MAX_MS: i64 = 30_000;
+const NEW_CELLS_HELD_MAX_MS: i64 = 30_000;
 
 /// The owner of the new seats of an exchange.
 #[derive(Debug, Clone)]
@@ -131,12 +131,12 @@ pub struct NewSeatOwner {
 
 /// Returns whether the order's own seats may be chosen again. They may not if a visitor asks for
 /// the best seats or a class on the same stretch: the visitor then wants other seats.
-fn may_keep(order: &Order, asked: &ResolvedSeatRequest) -> bool {
+fn may_choose_own_seats_again(order: &Order, asked: &ResolvedSeatRequest) -> bool {
     let named = matches!(asked.wanted, SeatSelection::Named { .. });
     named || order.items.iter().any(|item| item.held.legs != asked.legs)
 }
 
-fn as_if_free(view: &mut VersionedCells, show: &Show, order: &Order) {
+fn mark_own_cells_free(view: &mut VersionedCells, show: &Show, order: &Order) {
     for cell in cells_of(&order.held_seats(), show.grid()) {
         if let Some(state) = view.states.get_mut(cell as usize) {
             *state = CellState::Free;

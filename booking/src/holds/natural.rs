@@ -19,7 +19,7 @@ const ROUNDS_MAX: u32 = 32;
 /// The basket that a visitor may already have on the legs of its request.
 pub(super) enum ExistingHold {
     /// The visitor's basket.
-    Living(Hold),
+    Basket(Hold),
     /// No basket. A new one will have this id.
     None(HoldId),
 }
@@ -47,21 +47,21 @@ impl HoldDesk {
         }
         let mut unused = id;
         for round in 0..ROUNDS_MAX {
-            let own = self
+            let journey_hold_id = self
                 .ids
                 .hold_of_journey(&show.id, visitor, &asked.legs, round);
-            let order = OrderId::of_hold(&own);
+            let order = OrderId::of_hold(&journey_hold_id);
             // Earlier versions derived the basket's id in this way, and such a basket may still be
             // stored.
-            let before = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
-            if let Ok(hold) = self.seats.store.hold(&before, visitor).await
+            let earlier_version_id = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
+            if let Ok(hold) = self.seats.store.hold(&earlier_version_id, visitor).await
                 && hold.stage == HoldStage::Basket
             {
-                return as_asked(show, hold, asked).map(ExistingHold::Living);
+                return require_same_seats(show, hold, asked).map(ExistingHold::Basket);
             }
-            match self.seats.store.hold(&own, visitor).await {
+            match self.seats.store.hold(&journey_hold_id, visitor).await {
                 Ok(hold) if hold.stage == HoldStage::Basket => {
-                    return as_asked(show, hold, asked).map(ExistingHold::Living);
+                    return require_same_seats(show, hold, asked).map(ExistingHold::Basket);
                 }
                 // The loop goes on to the next id. After the loop, the ledger's orders are checked.
                 Ok(_) if again || self.ledger.order(&order).await?.is_some() => {}
@@ -71,7 +71,7 @@ impl HoldDesk {
                 // The hold has ended. If it became an order, no later basket may have its id.
                 Err(InventoryRefusal::Gone) => {
                     if self.ledger.order(&order).await?.is_none() {
-                        unused = own;
+                        unused = journey_hold_id;
                         break;
                     }
                 }
@@ -95,7 +95,7 @@ impl HoldDesk {
 /// # Errors
 /// [`HoldRefusal::JourneyHeld`] where the hold has other seats, [`HoldRefusal::JourneyOrdered`]
 /// where it belongs to an order.
-pub(super) fn as_asked(
+pub(super) fn require_same_seats(
     show: &Show,
     hold: Hold,
     asked: &ResolvedSeatRequest,

@@ -10,7 +10,7 @@ use super::refusal::HoldRefusal;
 
 /// Turns the reason why no seats were chosen into a refusal. If too few seats are free, the refusal
 /// has the number of suitable seats in baskets.
-pub(super) fn not_found(
+pub(super) fn refusal_without_seats(
     why: SeatsNotFound,
     train: &TrainSeatStates<'_>,
     asked: &ResolvedSeatRequest,

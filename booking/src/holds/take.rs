@@ -15,7 +15,7 @@ use fairgate_model::shows::document::OrphanSeatRule;
 use fairgate_pass::{Holder, LivePass};
 
 use super::ask::{HoldRequest, ResolvedSeatRequest, SeatSelection};
-use super::natural::{ExistingHold, as_asked};
+use super::natural::{ExistingHold, require_same_seats};
 use super::refusal::{HoldRefusal, SeatSuggestion};
 use super::shortage;
 use crate::catalogue::Catalogue;
@@ -72,7 +72,11 @@ impl HoldDesk {
     ) -> Result<Hold, HoldRefusal> {
         let asked = match ask.resolve(show, now_ms) {
             Ok(asked) => asked,
-            Err(over) => return self.taken_in_time(show, pass.sub, &id, over).await,
+            Err(over) => {
+                return self
+                    .hold_taken_before_sale_end(show, pass.sub, &id, over)
+                    .await;
+            }
         };
         if show.is_cancelled() {
             return Err(HoldRefusal::ShowCancelled);
@@ -83,33 +87,33 @@ impl HoldDesk {
             .existing_hold(show, pass.sub, &asked, ask.again, id)
             .await?
         {
-            ExistingHold::Living(hold) => return Ok(hold),
+            ExistingHold::Basket(hold) => return Ok(hold),
             ExistingHold::None(id) => id,
         };
         for known in std::iter::once(&id).chain(&before) {
             match self.seats.store.hold(known, pass.sub).await {
-                Ok(present) => return as_asked(show, present, &asked),
+                Ok(present) => return require_same_seats(show, present, &asked),
                 Err(InventoryRefusal::Gone) => {}
                 Err(refused) => return Err(self.explain(show, refused, &[]).await),
             }
         }
-        let mut lost = (InventoryRefusal::NotReady, Vec::new());
+        let mut last_refusal = (InventoryRefusal::NotReady, Vec::new());
         for spread in SPREADS {
             let chosen = Self::choose_seats(show, &asked, &self.view(show).await?, spread)?;
-            let hold = fresh(show, pass, id.clone(), &chosen, now_ms)?;
+            let hold = new_basket(show, pass, id.clone(), &chosen, now_ms)?;
             match self
                 .seats
                 .store
                 .take(hold, show.document.seats_per_visitor)
                 .await
             {
-                Ok(hold) => return as_asked(show, hold, &asked),
+                Ok(hold) => return require_same_seats(show, hold, &asked),
                 // Only seats that this function chose can be chosen anew, not seats that the
                 // visitor named.
                 Err(InventoryRefusal::Taken(cells))
                     if may_choose_again(&asked.wanted, show, &cells) =>
                 {
-                    lost = (InventoryRefusal::Taken(cells), chosen.seats);
+                    last_refusal = (InventoryRefusal::Taken(cells), chosen.seats);
                 }
                 Err(refused) => {
                     let seats = &chosen.seats;
@@ -117,12 +121,14 @@ impl HoldDesk {
                 }
             }
         }
-        Err(self.explain_over(show, lost.0, &lost.1, &asked.legs).await)
+        Err(self
+            .explain_over(show, last_refusal.0, &last_refusal.1, &asked.legs)
+            .await)
     }
 
     /// Returns the hold that an earlier try of the same call took before the sale ended, or else
     /// the refusal. A basket on a train has another id, so this does not find it.
-    async fn taken_in_time(
+    async fn hold_taken_before_sale_end(
         &self,
         show: &Show,
         visitor: Holder,
@@ -156,7 +162,7 @@ impl HoldDesk {
         let map = &show.plan.map;
         let train = train(show, view);
         let free = |seat: u32| train.is_free(seat, &asked.legs);
-        let short = |why| shortage::not_found(why, &train, asked);
+        let short = |why| shortage::refusal_without_seats(why, &train, asked);
         let mut rng = rand::rng();
         let chosen = |seats: Vec<u32>, side_by_side| ChosenSeats {
             seats,
@@ -257,7 +263,7 @@ impl HoldDesk {
     }
 }
 
-fn fresh(
+fn new_basket(
     show: &Show,
     pass: &LivePass,
     id: HoldId,
@@ -355,12 +361,13 @@ fn suggestion(
     show: &Show,
     view: &VersionedCells,
     (asked, legs): (&[u32], &Range<u16>),
-    clean: bool,
+    leaves_no_single_seat: bool,
 ) -> Option<Box<SeatSuggestion>> {
     let map = &show.plan.map;
     let train = train(show, view);
     let free = |seat: u32| train.is_free(seat, legs) && show.fare(seat, legs).is_some();
-    let SeatChoice { cells, .. } = choosing::suggest(map, &free, asked, clean, &mut rand::rng())?;
+    let SeatChoice { cells, .. } =
+        choosing::suggest(map, &free, asked, leaves_no_single_seat, &mut rand::rng())?;
     let seats: Vec<String> = cells
         .iter()
         .filter(|cell| map.area_of(**cell).is_none())

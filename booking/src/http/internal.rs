@@ -124,10 +124,10 @@ pub(crate) async fn changes(
 ) -> Json<CellChanges> {
     let until = Instant::now() + Duration::from_millis(ask.wait_ms).min(WAIT_MAX);
     loop {
-        let told = routes.desk.show_changes(&show, ask.since).await;
+        let changes = routes.desk.show_changes(&show, ask.since).await;
         let over = Instant::now() >= until || *routes.stopping.borrow();
-        if told != CellChanges::None || over {
-            return Json(told);
+        if changes != CellChanges::None || over {
+            return Json(changes);
         }
         sleep(LOOK_EVERY).await;
     }

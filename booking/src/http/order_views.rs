@@ -4,7 +4,7 @@
 use fairgate_base::clock::rfc3339;
 use fairgate_model::ids::{OrderId, PaymentId, RefundId, TicketId};
 use fairgate_model::money::Currency;
-use fairgate_model::orders::exchange::{deal, may_give};
+use fairgate_model::orders::exchange::{check_exchangeable, deal};
 use fairgate_model::orders::refund::rules::in_force;
 use fairgate_model::orders::refund::{
     Refund, RefundInput, RefundState, TicketSelection, plan_refund,
@@ -186,7 +186,7 @@ pub fn exchange_offer(
     terms: &OrderTerms,
     now_ms: i64,
 ) -> Option<ExchangeOffer> {
-    may_give(order, tickets, &order.items).ok()?;
+    check_exchangeable(order, tickets, &order.items).ok()?;
     let offer = deal::exchange_quote(terms, &order.items, now_ms).ok()?;
     Some(ExchangeOffer {
         until: rfc3339(offer.until_ms),

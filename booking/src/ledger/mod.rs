@@ -174,7 +174,7 @@ pub trait OrderLedger: Send + Sync {
     async fn apply_event(
         &self,
         order: &OrderId,
-        happening: OrderEvent,
+        event: OrderEvent,
         now_ms: i64,
     ) -> Result<Option<OrderChangeOutcome>, LedgerError>;
     /// Expires orders that still wait for payment or consent at their claim's deadline, at most
@@ -261,7 +261,7 @@ pub trait PaymentLedger: Send + Sync {
         &self,
         provider: String,
         event: String,
-        says: ParsedProviderEvent,
+        parsed: ParsedProviderEvent,
         now_ms: i64,
     ) -> Result<&'static str, LedgerError>;
     /// Returns effects that are due, and lends them to the caller: no other caller gets them for

@@ -282,7 +282,7 @@ pub enum LateMoneyOutcome {
 impl LateMoneyOutcome {
     /// Returns the order's event for this outcome.
     #[must_use]
-    pub fn happening(&self) -> OrderEvent {
+    pub fn order_event(&self) -> OrderEvent {
         match self {
             Self::SameSeats(_) => OrderEvent::LateSame,
             Self::OtherSeats(_) => OrderEvent::LateOther,

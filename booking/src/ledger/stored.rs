@@ -122,19 +122,19 @@ pub(super) struct ShowClaimState {
 /// the show was cancelled or pins another plan, or the visitor would have too many seats.
 pub(super) fn may_claim(
     order: &Order,
-    standing: ShowClaimState,
+    show_state: ShowClaimState,
     basis: ClaimBasis,
 ) -> std::result::Result<(), SeatClaimRefused> {
-    if basis.incarnation < standing.claims_from {
+    if basis.incarnation < show_state.claims_from {
         return Err(SeatClaimRefused::Superseded);
     }
-    if standing.cancelled {
+    if show_state.cancelled {
         return Err(SeatClaimRefused::Cancelled);
     }
-    if standing.pinned != Some(order.plan_version) {
+    if show_state.pinned != Some(order.plan_version) {
         return Err(SeatClaimRefused::PlanChanged);
     }
-    let (have, limit) = (standing.have, basis.limit);
+    let (have, limit) = (show_state.have, basis.limit);
     let wanted = u32::try_from(order.items.len()).unwrap_or(u32::MAX);
     if have.saturating_add(wanted) > limit {
         return Err(SeatClaimRefused::Limit { have, limit });

@@ -68,7 +68,7 @@ impl OrderDesk {
             }
             // The hold may be gone because it became an order. A retry returns that order.
             Err(InventoryRefusal::Gone) => {
-                return self.found(hold, visitor, now_ms).await;
+                return self.order_of_earlier_try(hold, visitor, now_ms).await;
             }
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await.into()),
         };
@@ -80,7 +80,7 @@ impl OrderDesk {
         let secured = match store.secure(hold, visitor, buyable, lock_until_ms).await {
             Ok(secured) => secured,
             Err(InventoryRefusal::Gone) => {
-                return self.found(hold, visitor, now_ms).await;
+                return self.order_of_earlier_try(hold, visitor, now_ms).await;
             }
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await.into()),
         };
@@ -187,7 +187,7 @@ impl OrderDesk {
 
     /// Returns the visitor's order that an earlier try made from the hold. Makes its payment at the
     /// provider if that is missing.
-    async fn found(
+    async fn order_of_earlier_try(
         &self,
         hold: &HoldId,
         visitor: Holder,

@@ -34,11 +34,11 @@ pub fn ticket_names(
         });
     }
     let mut names = Vec::with_capacity(seats);
-    for (at, traveller) in travellers.iter().enumerate() {
+    for (index, traveller) in travellers.iter().enumerate() {
         let name = traveller.name.trim();
         let chars = name.chars().count();
         if !(1..=NAME_CHARS_MAX).contains(&chars) || name.chars().any(char::is_control) {
-            return Err(NamesFault::TravellerName(at));
+            return Err(NamesFault::TravellerName(index));
         }
         names.push(name.to_owned());
     }

@@ -10,7 +10,7 @@ use fairgate_model::orders::transition::EffectKind;
 use fairgate_model::payments::{PaymentState, ProviderError};
 
 use super::PaymentProvider;
-use super::lent_work::work_off;
+use super::lent_work::do_lent_work;
 use crate::ledger::{DuePaymentEffect, Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 
@@ -48,7 +48,7 @@ pub struct PaymentEffectWorker {
 /// The result of a finished call.
 enum EffectCallOutcome {
     /// The effect is done, by this call or by an earlier one, or there is no money to void.
-    AsOwed,
+    Done,
     /// The provider refused the effect, and the payment's state at the provider shows that the
     /// effect is not done.
     Refused(String),
@@ -104,7 +104,7 @@ impl PaymentEffectWorker {
                 effects.seats.notify_worker();
             }
         };
-        work_off(AT_ONCE, lend, carry_out).await
+        do_lent_work(AT_ONCE, lend, carry_out).await
     }
 
     async fn carry_out(&self, effect: &DuePaymentEffect) -> Result<(), LedgerError> {
@@ -139,7 +139,7 @@ impl PaymentEffectWorker {
         match result {
             Err(ProviderError::Refused(why)) => self.after_refusal(effect, why).await,
             Err(error) => Err(error),
-            Ok(()) => Ok(EffectCallOutcome::AsOwed),
+            Ok(()) => Ok(EffectCallOutcome::Done),
         }
     }
 
@@ -153,21 +153,21 @@ impl PaymentEffectWorker {
         let now_ms = self.clock.now_ms();
         let word = effect.kind.as_str();
         match (effect.kind, result) {
-            (EffectKind::Capture, Ok(EffectCallOutcome::AsOwed)) => {
+            (EffectKind::Capture, Ok(EffectCallOutcome::Done)) => {
                 self.ledger.captured(effect.id, now_ms).await?
             }
             (EffectKind::Capture, Ok(EffectCallOutcome::Refused(why))) => {
                 tracing::error!(payment = %payment.id, why, "the provider refused a capture; the seats are freed");
                 self.ledger.capture_refused(effect.id, why, now_ms).await?;
             }
-            (EffectKind::Void, Ok(EffectCallOutcome::AsOwed)) => {
+            (EffectKind::Void, Ok(EffectCallOutcome::Done)) => {
                 self.ledger.voided(effect.id, now_ms).await?
             }
             (EffectKind::Void, Ok(EffectCallOutcome::Refused(why))) => {
                 tracing::error!(payment = %payment.id, why, "money that was to be let go had been taken; it is given back");
                 self.ledger.refund_instead(effect.id, now_ms).await?;
             }
-            (EffectKind::Refund, Ok(EffectCallOutcome::AsOwed)) => {
+            (EffectKind::Refund, Ok(EffectCallOutcome::Done)) => {
                 self.ledger.refunded(effect.id, now_ms).await?
             }
             (
@@ -186,7 +186,7 @@ impl PaymentEffectWorker {
             }
             (_, Err(error)) => {
                 tracing::warn!(payment = %payment.id, %error, word, "an effect is tried again later");
-                self.put_off(effect, error.to_string()).await?;
+                self.try_effect_later(effect, error.to_string()).await?;
             }
         }
         metrics::counter!("fairgate_effects_total", "kind" => word).increment(1);
@@ -205,7 +205,7 @@ impl PaymentEffectWorker {
             | (
                 EffectKind::Void,
                 PaymentState::Created | PaymentState::Declined | PaymentState::Voided,
-            ) => EffectCallOutcome::AsOwed,
+            ) => EffectCallOutcome::Done,
             (EffectKind::Void, PaymentState::Authorised) => {
                 return Err(ProviderError::Later(format!("still authorised: {why}")));
             }
@@ -213,7 +213,11 @@ impl PaymentEffectWorker {
         })
     }
 
-    async fn put_off(&self, effect: &DuePaymentEffect, why: String) -> Result<(), LedgerError> {
+    async fn try_effect_later(
+        &self,
+        effect: &DuePaymentEffect,
+        why: String,
+    ) -> Result<(), LedgerError> {
         let due_at_ms = self.clock.now_ms() + pause_ms(effect.attempts);
         self.ledger.put_off(effect.id, due_at_ms, why).await
     }

@@ -12,7 +12,7 @@ use crate::ledger::LedgerError;
 ///
 /// # Errors
 /// Returns the error of `lend`. The pieces that had begun are finished first.
-pub(super) async fn work_off<T, L, W>(
+pub(super) async fn do_lent_work<T, L, W>(
     at_once: usize,
     lend: impl Fn(u32) -> L,
     work: impl Fn(T) -> W,
@@ -27,10 +27,10 @@ where
         // New pieces are lent only when at least half of the slots are free, so that one query
         // lends several pieces.
         if may_lend && running.len() <= at_once / 2 {
-            let room = at_once - running.len();
-            match lend(u32::try_from(room).unwrap_or(u32::MAX)).await {
+            let free_slots = at_once - running.len();
+            match lend(u32::try_from(free_slots).unwrap_or(u32::MAX)).await {
                 Ok(lent) => {
-                    may_lend = lent.len() >= room;
+                    may_lend = lent.len() >= free_slots;
                     for piece in lent {
                         running.spawn(work(piece));
                     }
@@ -72,7 +72,7 @@ mod tests {
                 assert_ne!(all.fetch_add(1, SeqCst), 7, "one piece panics: {piece}");
             }
         };
-        let done = work_off(8, lend, work).await;
+        let done = do_lent_work(8, lend, work).await;
         let [_, most, all] = &*counts;
         assert_eq!((done.expect("lent"), all.load(SeqCst)), (49, 50));
         assert_eq!(most.load(SeqCst), 8);
@@ -96,7 +96,7 @@ mod tests {
                 done.fetch_add(1, SeqCst);
             }
         };
-        assert!(work_off(4, lend, work).await.is_err());
+        assert!(do_lent_work(4, lend, work).await.is_err());
         assert_eq!(done.load(SeqCst), 4);
     }
 }

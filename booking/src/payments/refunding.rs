@@ -11,7 +11,7 @@ use fairgate_model::payments::ProviderError;
 
 use super::PaymentProvider;
 use super::effects::{REFUND_PAUSE_MAX_MS, RENEW_EVERY, pause_ms, refund_pause_ms, renewing};
-use super::lent_work::work_off;
+use super::lent_work::do_lent_work;
 use crate::ledger::{Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 
@@ -53,7 +53,7 @@ impl RefundWorker {
                 }
             }
         };
-        work_off(AT_ONCE, lend, ask).await
+        do_lent_work(AT_ONCE, lend, ask).await
     }
 
     async fn request_refund(&self, refund: &OwedRefund) -> Result<(), LedgerError> {

@@ -11,7 +11,7 @@ use fairgate_model::payments::{
 
 use super::PaymentProvider;
 use super::effects::pause_ms;
-use super::lent_work::work_off;
+use super::lent_work::do_lent_work;
 use crate::catalogue::Catalogue;
 use crate::ledger::{Ledger, LedgerError, StoredProviderEvent};
 use crate::wake::WorkerNotifier;
@@ -92,12 +92,12 @@ impl PaymentEventInbox {
             ParsedProviderEvent::Event(says) => Some(says.payment),
             ParsedProviderEvent::Ignored | ParsedProviderEvent::Unreadable => None,
         };
-        let fresh = self
+        let is_new = self
             .ledger
             .keep_event(self.provider.name(), event, about, body, now_ms)
             .await?;
         self.bell.notify_worker();
-        Ok(fresh)
+        Ok(is_new)
     }
 
     /// Stores the events that the provider would have sent for a state that was read back. Returns
@@ -110,13 +110,13 @@ impl PaymentEventInbox {
         payment: &super::Payment,
         found: &ProviderPayment,
     ) -> Result<bool, LedgerError> {
-        let mut fresh = false;
+        let mut any_is_new = false;
         for event in found.events(payment) {
             let body = serde_json::to_vec(&StoredReadBack { read_back: &event })
                 .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
-            fresh |= self.store_event(event.event, body).await?;
+            any_is_new |= self.store_event(event.event, body).await?;
         }
-        Ok(fresh)
+        Ok(any_is_new)
     }
 
     /// Settles stored events, and returns how many it tried. An event that cannot be settled is
@@ -133,7 +133,7 @@ impl PaymentEventInbox {
             let inbox = self.clone();
             async move { inbox.settle_event(event).await }
         };
-        work_off(AT_ONCE, lend, settle).await
+        do_lent_work(AT_ONCE, lend, settle).await
     }
 
     async fn settle_event(&self, stored: StoredProviderEvent) {
@@ -144,8 +144,8 @@ impl PaymentEventInbox {
             attempts,
         } = stored;
         let (id, now_ms) = (event.clone(), self.clock.now_ms());
-        let told = self.read_event(&body);
-        let settled = match self.confirmed(told).await {
+        let parsed = self.read_event(&body);
+        let settled = match self.complete_event_from_provider(parsed).await {
             Ok(said) => {
                 let settled = self
                     .ledger
@@ -180,7 +180,7 @@ impl PaymentEventInbox {
 
     /// Reads from the provider what an event does not say: the card, and how much of a refund has
     /// arrived.
-    async fn confirmed(
+    async fn complete_event_from_provider(
         &self,
         said: ParsedProviderEvent,
     ) -> Result<ParsedProviderEvent, ProviderError> {

@@ -93,12 +93,12 @@ impl Reconciler {
         let snapshot = self.gather_snapshot(since_ms, shows).await?;
         let mut lines = Vec::new();
         for finding in findings(&snapshot, self.clock.now_ms()) {
-            lines.push(self.mended(&finding).await);
+            lines.push(self.repair_and_report(&finding).await);
         }
         Ok(lines)
     }
 
-    async fn mended(&self, finding: &DriftFinding) -> ReconcilerLine {
+    async fn repair_and_report(&self, finding: &DriftFinding) -> ReconcilerLine {
         let kind = finding.kind.as_str();
         let repair = match self.repair(finding).await {
             Ok(repaired) => repaired.word(),
@@ -141,7 +141,7 @@ impl Reconciler {
 
     /// Returns the pause between two comparisons. It is never longer than the time after which a
     /// quiet payment is read back.
-    fn every(&self) -> Duration {
+    fn pause_between_passes(&self) -> Duration {
         let quiet = self
             .inbox
             .as_ref()
@@ -156,7 +156,7 @@ impl Reconciler {
                 .absolute(0);
         }
         let mut rounds = ReconcilerProgress::default();
-        let pause = self.every();
+        let pause = self.pause_between_passes();
         let lease_ms = millis(pause * LEASE_TURNS);
         let mut every = tokio::time::interval(pause);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -42,15 +42,15 @@ impl ReconcilerProgress {
     fn next(&mut self, busy: &BTreeSet<ShowId>, all: &BTreeSet<ShowId>) -> Vec<ShowId> {
         let idle: BTreeSet<ShowId> = all.difference(busy).cloned().collect();
         let some = idle.len().div_ceil(IDLE_PASSES);
-        let mut shows = go_on(busy, &mut self.busy, BUSY_MAX);
-        shows.extend(go_on(&idle, &mut self.idle, some));
+        let mut shows = next_in_turn(busy, &mut self.busy, BUSY_MAX);
+        shows.extend(next_in_turn(&idle, &mut self.idle, some));
         shows
     }
 }
 
 /// Returns up to `most` members of a set. Begins after the last member of the previous call. After
 /// the end of the set, it continues at the start.
-fn go_on(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<ShowId> {
+fn next_in_turn(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<ShowId> {
     let is_behind = |show: &&ShowId| last.as_ref().is_none_or(|last| *show > last);
     let (behind, before): (Vec<_>, Vec<_>) = of.iter().partition(is_behind);
     let next: Vec<ShowId> = behind
@@ -68,7 +68,7 @@ impl Reconciler {
     /// shows.
     pub(super) async fn shows_due(
         &self,
-        rounds: &mut ReconcilerProgress,
+        progress: &mut ReconcilerProgress,
     ) -> Result<Vec<ShowId>, LedgerError> {
         let Some(seats) = &self.seats else {
             return Ok(Vec::new());
@@ -81,7 +81,7 @@ impl Reconciler {
             .iter()
             .map(|show| show.id.clone())
             .collect();
-        Ok(rounds.next(&busy, &all))
+        Ok(progress.next(&busy, &all))
     }
 
     /// Returns the shows whose pictures differ from the ledger in two readings in a row.

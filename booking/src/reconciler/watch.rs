@@ -31,12 +31,12 @@ enum LockedHoldState {
     Ordered,
     /// The ledger has neither an order nor such a search for the hold. This was first seen at
     /// `since_ms`.
-    Alone { since_ms: i64 },
+    WithoutOrder { since_ms: i64 },
 }
 
 impl LockedHoldWatch {
     /// Forgets holds that have ended, and returns the holds whose orders were not found yet.
-    fn unseen(&self, ordered: Vec<SecuredHold>) -> Vec<SecuredHold> {
+    fn without_known_order(&self, ordered: Vec<SecuredHold>) -> Vec<SecuredHold> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let there: HashSet<&HoldId> = ordered.iter().map(|secured| &secured.hold).collect();
         seen.retain(|hold, _| there.contains(hold));
@@ -60,10 +60,10 @@ impl LockedHoldWatch {
             let is = match (alone.contains(&secured.hold), was) {
                 (false, _) => LockedHoldState::Ordered,
                 (true, Some(was)) => was,
-                (true, None) => LockedHoldState::Alone { since_ms: now_ms },
+                (true, None) => LockedHoldState::WithoutOrder { since_ms: now_ms },
             };
             seen.insert(secured.hold.clone(), is);
-            if let LockedHoldState::Alone { since_ms } = is {
+            if let LockedHoldState::WithoutOrder { since_ms } = is {
                 facts.push(HoldFacts { secured, since_ms });
             }
         }
@@ -77,7 +77,7 @@ impl Reconciler {
         let Some(seats) = &self.seats else {
             return Ok(Vec::new());
         };
-        let unseen = self.watch.unseen(seats.store.ordered().await);
+        let unseen = self.watch.without_known_order(seats.store.ordered().await);
         if unseen.is_empty() {
             return Ok(Vec::new());
         }
@@ -134,7 +134,7 @@ impl Reconciler {
                         ..ReconcilerSnapshot::default()
                     };
                     for finding in findings(&snapshot, self.clock.now_ms()) {
-                        self.mended(&finding).await;
+                        self.repair_and_report(&finding).await;
                     }
                 }
                 Err(error) => {

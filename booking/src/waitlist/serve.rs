@@ -12,7 +12,7 @@ use fairgate_model::grid::picture::life_of_version;
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::shows::Show;
-use fairgate_model::waiters::share::{in_vain, share};
+use fairgate_model::waiters::share::{never_served, share};
 use fairgate_model::waiters::wish::{PartySeats, ShowLayout};
 use fairgate_model::waiters::{
     MISSED_MAX, OFFER_MS, PartySaleEnd, WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd,
@@ -150,7 +150,7 @@ impl Waitlist {
                     .await?;
             }
         }
-        let vain: HashSet<usize> = in_vain(
+        let vain: HashSet<usize> = never_served(
             ShowLayout::for_show(show),
             &view.states,
             &line,
@@ -326,12 +326,12 @@ impl Waitlist {
             metrics::counter!("fairgate_waitlist_offers_total").increment(1);
         } else {
             // The party left in the meantime, or another node already recorded this offer.
-            self.give_back_unless_noted(waiter, &hold.id).await?;
+            self.release_unless_recorded(waiter, &hold.id).await?;
         }
         Ok(true)
     }
 
-    async fn give_back_unless_noted(
+    async fn release_unless_recorded(
         &self,
         waiter: &Waiter,
         hold: &HoldId,
@@ -340,11 +340,13 @@ impl Waitlist {
             .ledger
             .waiter(&waiter.id.show(), waiter.visitor)
             .await?;
-        let its = now.is_some_and(|(now, _)| {
+        let is_recorded = now.is_some_and(|(now, _)| {
             now.ended.is_none() && now.offer.is_some_and(|offer| offer.hold == *hold)
         });
         let offers = &[HoldPurpose::Offer];
-        if !its && let Err(refused) = self.seats.store.release(hold, waiter.visitor, offers).await {
+        if !is_recorded
+            && let Err(refused) = self.seats.store.release(hold, waiter.visitor, offers).await
+        {
             tracing::debug!(%hold, %refused, "an offer that nobody waits for runs out by itself");
         }
         Ok(())

@@ -39,13 +39,14 @@ impl ReleaseCounter {
 
     /// Adopts the row that another node reports, unless this node knows a later row or the ledger
     /// has lost the reported one. Returns whether the row was adopted.
-    pub fn adopt_reported_row(&mut self, left: ReleaseRow) -> bool {
-        let later = (left.released, left.ticked_at) >= (self.row.released, self.row.ticked_at);
-        let goes_on = later && self.lost.as_ref() != Some(&left);
-        if goes_on {
-            self.row = left;
+    pub fn adopt_reported_row(&mut self, reported: ReleaseRow) -> bool {
+        let later =
+            (reported.released, reported.ticked_at) >= (self.row.released, self.row.ticked_at);
+        let adopt = later && self.lost.as_ref() != Some(&reported);
+        if adopt {
+            self.row = reported;
         }
-        goes_on
+        adopt
     }
 
     /// Records that the ledger accepted the move to this row.
@@ -55,11 +56,12 @@ impl ReleaseCounter {
 
     /// Adopts the ledger's row after the ledger refused a move. Returns whether that row is older
     /// than this node's own, which means that the ledger was replaced by an older copy.
-    pub fn adopt_ledger_row(&mut self, stands: ReleaseRow) -> bool {
-        let behind = (stands.released, stands.ticked_at) < (self.row.released, self.row.ticked_at);
-        let before = std::mem::replace(&mut self.row, stands);
-        self.lost = behind.then_some(before);
-        behind
+    pub fn adopt_ledger_row(&mut self, ledger_row: ReleaseRow) -> bool {
+        let is_older =
+            (ledger_row.released, ledger_row.ticked_at) < (self.row.released, self.row.ticked_at);
+        let before = std::mem::replace(&mut self.row, ledger_row);
+        self.lost = is_older.then_some(before);
+        is_older
     }
 }
 

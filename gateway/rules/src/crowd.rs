@@ -9,22 +9,22 @@ use super::pace::RankPresence;
 pub struct PresenceBitmap {
     from: u64,
     end: u64,
-    here: Vec<u64>,
-    /// The number of people who are present before each word of `here`.
-    before: Vec<u64>,
+    present_bits: Vec<u64>,
+    /// The number of people who are present before each word of `present_bits`.
+    present_before: Vec<u64>,
 }
 
 impl PresenceBitmap {
     /// Builds the bitmap of the ranks `from..end`.
     #[must_use]
-    pub fn from_presence(from: u64, end: u64, who: impl Fn(u64) -> RankPresence) -> Self {
+    pub fn from_presence(from: u64, end: u64, presence_at: impl Fn(u64) -> RankPresence) -> Self {
         let ranks = end.saturating_sub(from);
         let words = usize::try_from(ranks.div_ceil(64)).unwrap_or(0);
         let (mut here, mut before) = (Vec::with_capacity(words), Vec::with_capacity(words));
         let mut people = 0;
         for first in (from..end).step_by(64) {
             let word = (first..end.min(first + 64))
-                .filter(|rank| who(*rank) == RankPresence::Here)
+                .filter(|rank| presence_at(*rank) == RankPresence::Here)
                 .fold(0_u64, |word, rank| word | 1 << (rank - first));
             before.push(people);
             here.push(word);
@@ -33,8 +33,8 @@ impl PresenceBitmap {
         Self {
             from,
             end: end.max(from),
-            here,
-            before,
+            present_bits: here,
+            present_before: before,
         }
     }
 
@@ -43,7 +43,7 @@ impl PresenceBitmap {
     fn people_before(&self, rank: u64) -> u64 {
         let within = rank.clamp(self.from, self.end) - self.from;
         let word = usize::try_from(within / 64).unwrap_or(usize::MAX);
-        let inside = match (self.here.get(word), self.before.get(word)) {
+        let inside = match (self.present_bits.get(word), self.present_before.get(word)) {
             (Some(bits), Some(before)) => {
                 before + u64::from((bits & ((1 << (within % 64)) - 1)).count_ones())
             }
@@ -53,7 +53,7 @@ impl PresenceBitmap {
     }
 
     fn people_total(&self) -> u64 {
-        match (self.here.last(), self.before.last()) {
+        match (self.present_bits.last(), self.present_before.last()) {
             (Some(bits), Some(before)) => before + u64::from(bits.count_ones()),
             _ => 0,
         }

@@ -98,7 +98,7 @@ mod tests {
     /// Returns the share of waits that were no longer than the estimate's `p90_s`, in a line that
     /// moves `per_s` people each second. Covers many positions, and twenty moments between two
     /// ticks.
-    fn told_right(per_s: u32) -> f64 {
+    fn share_within_p90(per_s: u32) -> f64 {
         let (mut under, mut all) = (0.0, 0.0);
         let rate = f64::from(per_s);
         for position in 1..=per_s * 30 {
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn nine_in_ten_wait_no_longer_than_the_estimates_p90() {
         for per_s in [5, 40, 500] {
-            let share = told_right(per_s);
+            let share = share_within_p90(per_s);
             assert!((0.87..0.93).contains(&share), "{per_s} a second: {share}");
         }
     }

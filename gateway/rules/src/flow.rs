@@ -44,32 +44,32 @@ pub struct TickOutcome {
 impl VisitorRates {
     /// Returns the rates after one more tick.
     #[must_use]
-    pub fn after_tick(self, went: &TickOutcome) -> Self {
-        if went.elapsed_ms == 0 {
+    pub fn after_tick(self, tick: &TickOutcome) -> Self {
+        if tick.elapsed_ms == 0 {
             return self;
         }
-        let seconds = went.elapsed_ms as f64 / 1000.0;
-        let part = 1.0 - (-seconds / MEMORY_S).exp();
-        let asked = per_s(went.rate_u);
-        let seen = match went.bound {
+        let seconds = tick.elapsed_ms as f64 / 1000.0;
+        let weight = 1.0 - (-seconds / MEMORY_S).exp();
+        let asked = per_s(tick.rate_u);
+        let seen = match tick.bound {
             ReleaseBound::Rate => Some(asked),
-            ReleaseBound::Room => Some(went.people as f64 / seconds),
+            ReleaseBound::Limit => Some(tick.people as f64 / seconds),
             // If nobody is left to call, the tick does not show how fast people would be called.
             ReleaseBound::Line => None,
         };
-        let (known, variance) = if went.rate_u == self.asked_u {
+        let (known, variance) = if tick.rate_u == self.asked_u {
             (self.released, self.variance)
         } else {
             (None, 0.0)
         };
         let before = known.unwrap_or(asked);
-        let off = seen.map_or(0.0, |seen| seen - before);
+        let difference = seen.map_or(0.0, |seen| seen - before);
         Self {
-            asked_u: went.rate_u,
-            released: seen.map(|_| before + part * off).or(known),
-            variance: (1.0 - part) * (variance + part * off * off),
+            asked_u: tick.rate_u,
+            released: seen.map(|_| before + weight * difference).or(known),
+            variance: (1.0 - weight) * (variance + weight * difference * difference),
             left_inside: self.left_inside
-                + part * (went.left_inside as f64 / seconds - self.left_inside),
+                + weight * (tick.left_inside as f64 / seconds - self.left_inside),
         }
     }
 
@@ -123,7 +123,7 @@ mod tests {
     fn if_fewer_are_released_than_the_pace_allows_the_rate_follows_and_the_interval_widens() {
         let slow = TickOutcome {
             people: 10,
-            bound: ReleaseBound::Room,
+            bound: ReleaseBound::Limit,
             ..SECOND
         };
         let (mean, low) =

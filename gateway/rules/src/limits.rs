@@ -84,8 +84,8 @@ impl PaceMemory {
     /// Reads the memory that the last tick stored. The memory is empty if none was stored or it
     /// cannot be read.
     #[must_use]
-    pub fn parse(left: &str) -> Self {
-        serde_json::from_str(left).unwrap_or_default()
+    pub fn parse(stored: &str) -> Self {
+        serde_json::from_str(stored).unwrap_or_default()
     }
 
     /// Writes the memory as [`PaceMemory::parse`] reads it.
@@ -113,7 +113,8 @@ impl PaceMemory {
     pub fn peek_limits(&self, settings: &PaceSettings, measured: &PaceMeasurements) -> PaceLimits {
         let coming = measured.coming();
         // Not everybody who is called comes, so more people can be called than may still enter.
-        let room_of = |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
+        let callable_under =
+            |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
         let well = measured.reading.health_level(settings.p99_ms) != HealthLevel::Ill;
         let inside_max = match settings.mode {
             PaceMode::Fixed => settings.max_inside,
@@ -153,8 +154,8 @@ impl PaceMemory {
         PaceLimits {
             rate_u: settings.line.then_some(rate_u),
             trickle_u,
-            room: room_of(settings.max_inside),
-            wanted: room_of(inside_max).min(demand.map_or(u64::MAX, |d| d.people_wanted())),
+            room: callable_under(settings.max_inside),
+            wanted: callable_under(inside_max).min(demand.map_or(u64::MAX, |d| d.people_wanted())),
             inside_max,
             demand,
         }
@@ -183,7 +184,7 @@ impl PaceMemory {
         }
         self.went_at = Some(measured.now);
         let left_inside = measured.done + measured.ended;
-        let since = self
+        let left_since_tick = self
             .left_inside
             .map_or(0, |before| left_inside.saturating_sub(before));
         self.left_inside = Some(left_inside);
@@ -192,7 +193,7 @@ impl PaceMemory {
             people,
             bound,
             rate_u: settings.per_s_u,
-            left_inside: since,
+            left_inside: left_since_tick,
         });
     }
 

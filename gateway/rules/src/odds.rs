@@ -100,7 +100,7 @@ impl SeatDemand {
             .zip(WEIGHTS)
             .map(|(count, weight)| as_f64(*count) * weight)
             .sum();
-        let without_basket = if inside == 0 {
+        let share_without_basket = if inside == 0 {
             0.0
         } else {
             (as_f64(inside) - baskets).max(0.0) / as_f64(inside)
@@ -109,7 +109,7 @@ impl SeatDemand {
             supply: free + lapsing,
             coming: held * (1.0 - BASKETS_KEPT),
             free,
-            choosing: faded * without_basket + people.called,
+            choosing: faded * share_without_basket + people.called,
             party: ((PARTY * GUESS_WEIGHT + held + sold) / (GUESS_WEIGHT + done + baskets))
                 .clamp(1.0, PARTY_MAX),
             chance: (CHANCE * GUESS_WEIGHT + done) / (GUESS_WEIGHT + done + ended),
@@ -138,8 +138,9 @@ impl SeatDemand {
     pub fn seat_odds(&self, ahead: u64) -> f64 {
         let people = self.choosing + as_f64(ahead) * self.show_up;
         let mean = people * self.takes();
-        let of_one = self.chance * (self.party * self.party + 1.0) - self.takes() * self.takes();
-        let deviation = (people * of_one + (self.doubt * mean).powi(2)).sqrt();
+        let variance_of_one =
+            self.chance * (self.party * self.party + 1.0) - self.takes() * self.takes();
+        let deviation = (people * variance_of_one + (self.doubt * mean).powi(2)).sqrt();
         let left = self.free + self.coming - mean - 0.5;
         if deviation < 1e-9 {
             return if left > 0.0 { 1.0 } else { 0.0 };

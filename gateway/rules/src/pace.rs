@@ -37,7 +37,7 @@ pub struct PaceInput {
     pub trickle_u: u64,
     /// The most people who may be called so that at most `max_inside` are inside. This limit always
     /// applies.
-    pub room: u64,
+    pub callable: u64,
     /// How many people booking's health and the remaining seats allow. Beyond them only the trickle
     /// is released.
     pub wanted: u64,
@@ -58,7 +58,7 @@ pub enum ReleaseBound {
     /// The rate limited the release. This is the normal case.
     Rate,
     /// `max_inside`, booking's health, or the remaining seats limited the release.
-    Room,
+    Limit,
     /// Nobody is left to call, or nobody may be called.
     Line,
 }
@@ -90,7 +90,10 @@ pub fn credit_u(rate_u: u64, elapsed_ms: u64) -> u64 {
 /// Decides one tick. `who(rank)` returns who is at a rank. Only people who are present use up the
 /// pace.
 #[must_use]
-pub fn decide_release(input: &PaceInput, who: impl Fn(u64) -> RankPresence) -> ReleaseDecision {
+pub fn decide_release(
+    input: &PaceInput,
+    presence_at: impl Fn(u64) -> RankPresence,
+) -> ReleaseDecision {
     let full_u = input
         .rate_u
         .map(|rate_u| credit_u(rate_u, input.elapsed_ms));
@@ -110,21 +113,21 @@ pub fn decide_release(input: &PaceInput, who: impl Fn(u64) -> RankPresence) -> R
         };
     }
     let budget = budget(input, full_u, slow_u);
-    let walked = walk_ranks(input, budget.people, who);
-    let emptied = walked.released == input.end;
+    let walk = walk_ranks(input, budget.people, presence_at);
+    let emptied = walk.released == input.end;
     ReleaseDecision {
-        released: walked.released,
-        people: walked.people,
-        // If the rate is the limit, the next tick starts with its fraction of a visitor. If `room`
-        // or `wanted` is the limit, the next tick starts with the trickle's fraction. If the line
-        // is empty now, the next tick starts with nothing.
+        released: walk.released,
+        people: walk.people,
+        // If the rate is the limit, the next tick starts with its fraction of a visitor. If
+        // `callable` or `wanted` is the limit, the next tick starts with the trickle's fraction. If
+        // the line is empty now, the next tick starts with nothing.
         remainder_u: if emptied { 0 } else { budget.remainder_u },
         owed_u: budget.owed_u,
         late_u,
         bound: match (emptied, budget.by_rate) {
             (true, _) => ReleaseBound::Line,
             (false, true) => ReleaseBound::Rate,
-            (false, false) => ReleaseBound::Room,
+            (false, false) => ReleaseBound::Limit,
         },
     }
 }
@@ -139,7 +142,7 @@ struct ReleaseBudget {
 fn budget(input: &PaceInput, full_u: Option<u64>, slow_u: u64) -> ReleaseBudget {
     let Some(full_u) = full_u else {
         return ReleaseBudget {
-            people: input.room.min(input.wanted),
+            people: input.callable.min(input.wanted),
             remainder_u: 0,
             owed_u: 0,
             by_rate: false,
@@ -151,11 +154,11 @@ fn budget(input: &PaceInput, full_u: Option<u64>, slow_u: u64) -> ReleaseBudget 
         input.owed_u.saturating_sub(earned(full_u)),
     );
     let slow_u = earned(slow_u).min(full_u);
-    let by_rate = full_u <= input.wanted.min(input.room).saturating_mul(VISITOR_U);
+    let by_rate = full_u <= input.wanted.min(input.callable).saturating_mul(VISITOR_U);
     let people = if by_rate {
         full_u / VISITOR_U
     } else {
-        input.wanted.max(slow_u / VISITOR_U).min(input.room)
+        input.wanted.max(slow_u / VISITOR_U).min(input.callable)
     };
     let left_u = if by_rate { full_u } else { slow_u };
     ReleaseBudget {
@@ -202,7 +205,7 @@ mod tests {
         remainder_u: 0,
         rate_u: Some(5 * VISITOR_U),
         trickle_u: 0,
-        room: 100,
+        callable: 100,
         wanted: u64::MAX,
         owed_u: 0,
         selling: true,
@@ -219,7 +222,7 @@ mod tests {
         );
     }
 
-    fn on(input: PaceInput, got: &ReleaseDecision) -> PaceInput {
+    fn next_input(input: PaceInput, got: &ReleaseDecision) -> PaceInput {
         PaceInput {
             released: got.released,
             remainder_u: got.remainder_u,
@@ -239,7 +242,7 @@ mod tests {
             if got.people > 0 {
                 at.push(tick);
             }
-            input = on(input, &got);
+            input = next_input(input, &got);
         }
         assert_eq!((input.released, at), (3, vec![4, 7, 10]));
     }
@@ -272,8 +275,22 @@ mod tests {
 
     #[test]
     fn max_inside_limits_the_release_and_the_debt_for_late_comers_is_paid_first() {
-        check(PaceInput { room: 2, ..BASE }, 2, 0);
-        check(PaceInput { room: 0, ..BASE }, 0, 0);
+        check(
+            PaceInput {
+                callable: 2,
+                ..BASE
+            },
+            2,
+            0,
+        );
+        check(
+            PaceInput {
+                callable: 0,
+                ..BASE
+            },
+            0,
+            0,
+        );
         check(
             PaceInput {
                 owed_u: 4 * VISITOR_U,
@@ -290,7 +307,7 @@ mod tests {
         assert_eq!((owing.released, owing.owed_u), (0, 4 * VISITOR_U));
         let open = PaceInput {
             rate_u: None,
-            room: 90,
+            callable: 90,
             ..BASE
         };
         check(open, 90, 0);
@@ -305,8 +322,8 @@ mod tests {
         };
         for expected in [0, 0, 0, 1, 1, 1, 1, 2] {
             let got = decide_release(&input, |_| RankPresence::Here);
-            assert_eq!((got.released, got.bound), (expected, ReleaseBound::Room));
-            input = on(input, &got);
+            assert_eq!((got.released, got.bound), (expected, ReleaseBound::Limit));
+            input = next_input(input, &got);
         }
         check(
             PaceInput {
@@ -375,17 +392,17 @@ mod tests {
     proptest! {
         #[test]
         fn the_counter_never_falls_and_never_more_people_are_called_than_the_limits_allow(
-            elapsed_ms in 0_u64..5000, remainder_u in 0..VISITOR_U, rate_u in 1000_u64..100 * VISITOR_U, trickle_u in 0_u64..VISITOR_U, room in 0_u64..200,
+            elapsed_ms in 0_u64..5000, remainder_u in 0..VISITOR_U, rate_u in 1000_u64..100 * VISITOR_U, trickle_u in 0_u64..VISITOR_U, callable in 0_u64..200,
             wanted in 0_u64..200, owed_u in 0..20 * VISITOR_U, selling: bool, released in 0_u64..300, end in 0_u64..300, void in 1_u64..9, away in 1_u64..9,
         ) {
-            let input = PaceInput { elapsed_ms, remainder_u, rate_u: Some(rate_u), trickle_u, room, wanted, owed_u, selling, released, end };
+            let input = PaceInput { elapsed_ms, remainder_u, rate_u: Some(rate_u), trickle_u, callable, wanted, owed_u, selling, released, end };
             let who = |rank: u64| if rank.is_multiple_of(void) { RankPresence::Nobody } else if rank.is_multiple_of(away) { RankPresence::Away } else { RankPresence::Here };
             let got = decide_release(&input, who);
             prop_assert!(got.released >= released && got.released <= end.max(released));
             let earned = remainder_u + rate_u * elapsed_ms.min(1000) / 1000;
             let slow = remainder_u + trickle_u * elapsed_ms.min(1000) / 1000;
             prop_assert!(got.people * VISITOR_U <= earned.saturating_sub(owed_u));
-            prop_assert!(got.people <= room);
+            prop_assert!(got.people <= callable);
             prop_assert!(got.people <= wanted.max(slow / VISITOR_U));
             prop_assert!(got.remainder_u < VISITOR_U);
             prop_assert!(got.people * VISITOR_U + got.remainder_u <= earned);
@@ -404,7 +421,7 @@ mod tests {
                 let got = decide_release(&input, |_| RankPresence::Here);
                 called += got.people;
                 credit += credit_u(rate_u, elapsed_ms);
-                input = on(input, &got);
+                input = next_input(input, &got);
                 prop_assert!(called * VISITOR_U <= credit);
             }
         }

@@ -34,7 +34,7 @@ struct ReleaseCohort {
     came: u64,
     /// Ranks whose visitor claimed or left and is therefore no longer expected. This is a set, so
     /// that a visitor who claims and then leaves counts once.
-    answered: HashSet<u64>,
+    no_longer_expected: HashSet<u64>,
 }
 
 impl ReleaseCohort {
@@ -43,7 +43,8 @@ impl ReleaseCohort {
     }
 
     fn awaited_people(&self) -> u64 {
-        self.people.saturating_sub(self.answered.len() as u64)
+        self.people
+            .saturating_sub(self.no_longer_expected.len() as u64)
     }
 }
 
@@ -92,7 +93,7 @@ pub fn show_up(people: f64, came: f64) -> f64 {
 #[derive(Debug, Clone, Copy)]
 struct EntryReservation {
     /// The number of requests whose claim is being written.
-    calls: usize,
+    requests: usize,
     /// When the entries are freed if no request ends them, in milliseconds since the epoch.
     lapses_at: i64,
 }
@@ -133,7 +134,7 @@ impl ReleaseCohorts {
                 people,
                 away,
                 came: 0,
-                answered: HashSet::new(),
+                no_longer_expected: HashSet::new(),
             });
         }
     }
@@ -259,14 +260,14 @@ impl ReleaseCohorts {
     /// it lapses.
     pub fn reserve_entry(&mut self, rank: u64, now: i64) {
         let entering = self.entering.entry(rank).or_insert(EntryReservation {
-            calls: 0,
+            requests: 0,
             lapses_at: 0,
         });
-        entering.calls += 1;
+        entering.requests += 1;
         entering.lapses_at = now.saturating_add(ENTRY_LAPSES_MS);
         if let Some(cohort) = self.cohort(rank)
             && !cohort.away.contains(&rank)
-            && cohort.answered.insert(rank)
+            && cohort.no_longer_expected.insert(rank)
         {
             cohort.came += 1;
         }
@@ -275,8 +276,8 @@ impl ReleaseCohorts {
     /// Ends an entry whose claim is written.
     pub fn entered(&mut self, rank: u64) {
         if let Some(entering) = self.entering.get_mut(&rank) {
-            entering.calls -= 1;
-            if entering.calls == 0 {
+            entering.requests -= 1;
+            if entering.requests == 0 {
                 self.entering.remove(&rank);
             }
         }
@@ -289,7 +290,7 @@ impl ReleaseCohorts {
         if first
             && !self.is_entering(rank)
             && let Some(cohort) = self.cohort(rank)
-            && cohort.answered.remove(&rank)
+            && cohort.no_longer_expected.remove(&rank)
         {
             cohort.came -= 1;
         }
@@ -300,7 +301,7 @@ impl ReleaseCohorts {
         if let Some(cohort) = self.cohort(rank)
             && !cohort.away.contains(&rank)
         {
-            cohort.answered.insert(rank);
+            cohort.no_longer_expected.insert(rank);
         }
     }
 
@@ -415,7 +416,7 @@ mod tests {
                     remainder_u: 0,
                     rate_u: Some(per_s_u),
                     trickle_u: 0,
-                    room: 100,
+                    callable: 100,
                     wanted: 100,
                     owed_u: cohorts.owed_u(),
                     // In a room that is sold out, the debt shrinks as in an empty line.

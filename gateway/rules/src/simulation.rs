@@ -91,7 +91,7 @@ impl Sale {
         let mut lapses: Vec<u64> = Vec::new();
         let (mut free, mut sold, mut done, ended) = (self.seats, 0, 0, 0);
         let mut waiting: VecDeque<(u64, u64)> = VecDeque::new();
-        let mut went = Vec::new();
+        let mut outcomes = Vec::new();
         for at in 1..=seconds {
             let now = at as i64 * 1000;
             cohorts.expire(now, self.claim_s as i64 * 1000);
@@ -165,7 +165,7 @@ impl Sale {
                 remainder_u,
                 rate_u: limits.rate_u,
                 trickle_u: limits.trickle_u,
-                room: limits.room,
+                callable: limits.room,
                 wanted: limits.wanted,
                 owed_u: cohorts.owed_u(),
                 selling: true,
@@ -217,7 +217,7 @@ impl Sale {
                 }
                 !comes
             });
-            went.push(Second {
+            outcomes.push(Second {
                 people: decided.people,
                 entered,
                 p99_ms,
@@ -228,7 +228,7 @@ impl Sale {
                 }),
             });
         }
-        went
+        outcomes
     }
 }
 
@@ -322,10 +322,10 @@ fn releases_slow_to_a_trickle_when_baskets_cover_the_seats_and_resume_as_they_la
     (sale.seats, sale.buys, sale.visit_s) = (1000, 0.3, 4);
     let went = sale.run(150);
     let people = |from: usize, to: usize| -> u64 { went[from..to].iter().map(|s| s.people).sum() };
-    let first_lapse = went
+    let first_covered = went
         .iter()
         .position(|s| s.limits.demand.is_some_and(|d| d.people_wanted() == 0));
-    let covered = first_lapse.expect("at some time nobody more is wanted");
+    let covered = first_covered.expect("at some time nobody more is wanted");
     assert!(
         people(covered, covered + 10) <= 30,
         "{covered}: {}",

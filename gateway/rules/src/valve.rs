@@ -222,7 +222,7 @@ mod tests {
     use crate::room_document::PaceMode;
     use proptest::prelude::*;
 
-    const ASKED: PaceSettings = PaceSettings {
+    const SETTINGS: PaceSettings = PaceSettings {
         mode: PaceMode::Auto,
         line: true,
         per_s_u: 10 * VISITOR_U,
@@ -246,7 +246,7 @@ mod tests {
         now: i64,
         most: u64,
     ) -> AdaptiveInsideLimit {
-        let next = valve.after_reading(&reading(p99_ms), &ASKED, inside, now);
+        let next = valve.after_reading(&reading(p99_ms), &SETTINGS, inside, now);
         assert_eq!(next.most_inside(1000), most);
         next
     }
@@ -303,7 +303,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_valve_stays_between_its_floor_and_max_inside(max_inside in 1_u64..100_000, seconds in proptest::collection::vec((0_u64..600, 0_u64..200_000), 0..80)) {
-            let (mut valve, settings) = (AdaptiveInsideLimit::new(max_inside), PaceSettings { max_inside, ..ASKED });
+            let (mut valve, settings) = (AdaptiveInsideLimit::new(max_inside), PaceSettings { max_inside, ..SETTINGS });
             for (second, (p99_ms, inside)) in (0..).zip(seconds) {
                 valve = valve.after_reading(&reading(p99_ms), &settings, inside, second * 1000);
                 prop_assert!(valve.most_inside(max_inside) >= 1 && valve.most_inside(max_inside) <= max_inside);

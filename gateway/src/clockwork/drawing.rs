@@ -41,8 +41,8 @@ pub async fn advance(
     } else {
         // Another node may have frozen the line already. So the store is asked to freeze it only if
         // the ledger has no freeze.
-        let stands = rooms.ledger().draw(room.id()).await?.freeze;
-        let freeze = match stands {
+        let stored_freeze = rooms.ledger().draw(room.id()).await?.freeze;
+        let freeze = match stored_freeze {
             Some(freeze) => freeze,
             None => match rooms.store().freeze(room.id(), rooms.now_ms()).await? {
                 StoreFreezeOutcome::Done(freeze) => freeze,
@@ -63,7 +63,7 @@ pub async fn advance(
 /// Stores the time until which the draw waits. If this time has changed, sends it to the room's
 /// sockets.
 fn tell_wait(rooms: &RoomRegistry, hub: &RoomSocketHub, room: &Room, until: Option<i64>) {
-    if !room.draw_waits(until) {
+    if !room.set_draw_wait(until) {
         return;
     }
     if let Some(at) = until {

@@ -16,7 +16,7 @@ const TIMES: u8 = 2;
 #[derive(Default)]
 pub(super) struct ReturningPlaces {
     /// The life that has the places of all open sockets.
-    stands: Option<u64>,
+    complete_life: Option<u64>,
     /// The life that took the last report of who is here.
     heard: Option<u64>,
     /// How often the places were shown to that life.
@@ -30,7 +30,7 @@ impl ReturningPlaces {
     /// accepted places by their signature alone.
     pub(super) fn heard(&mut self, life: u64) {
         if life <= 1 {
-            self.stands = Some(life);
+            self.complete_life = Some(life);
         }
         if self.heard.replace(life) != Some(life) {
             self.shown = 0;
@@ -49,7 +49,7 @@ impl ReturningPlaces {
                 Err(error) => warn_not_brought_back(room, &error),
             }
         }
-        let due = self.stands != self.heard && (self.shown == 0 || reported);
+        let due = self.complete_life != self.heard && (self.shown == 0 || reported);
         if due && self.showing.is_none() {
             let (rooms, room) = (rooms.clone(), room.clone());
             let shown = room.presence().open_places();
@@ -65,7 +65,7 @@ impl ReturningPlaces {
         }
         self.shown += 1;
         if self.shown >= TIMES {
-            self.stands = Some(life);
+            self.complete_life = Some(life);
         }
     }
 }

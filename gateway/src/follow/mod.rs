@@ -31,14 +31,14 @@ const STALE_AFTER: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 struct LastLedgerRead {
     at: Instant,
-    told: bool,
+    is_logged: bool,
 }
 
 impl LastLedgerRead {
     fn now() -> Self {
         Self {
             at: Instant::now(),
-            told: false,
+            is_logged: false,
         }
     }
 
@@ -48,10 +48,10 @@ impl LastLedgerRead {
 
     /// Logs a failed reading, but only the first one after a successful reading.
     fn mark_unread(&mut self, error: &RoomLedgerFailure) {
-        if !self.told {
+        if !self.is_logged {
             tracing::warn!(%error, "the changes of other nodes could not be read; the next reading tries again");
         }
-        self.told = true;
+        self.is_logged = true;
     }
 
     /// Returns the time since the last reading, if it is [`STALE_AFTER`] or longer.

@@ -49,14 +49,14 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
 
     /// Counts one call of a network, or refuses it.
     pub(super) fn check(&self, network: ClientNetwork) -> Result<(), QuotaExceeded> {
-        let told_apart = self.each.len() < NETWORKS_MAX;
-        let checked = if told_apart {
+        let has_own_quota = self.each.len() < NETWORKS_MAX;
+        let checked = if has_own_quota {
             self.each.check_key(&network)
         } else {
             self.rest.check()
         };
         checked.map_err(|until| QuotaExceeded {
-            network: told_apart.then_some(network),
+            network: has_own_quota.then_some(network),
             wait: until.wait_time_from(self.clock.now()),
         })
     }

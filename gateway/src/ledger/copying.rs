@@ -110,26 +110,26 @@ impl LineCopyDecider {
         // The code is checked even if the holder has a lower number, because the code of a void
         // number stays used.
         let code_is_gone = self.code_of_another(&join, other);
-        let second = other.is_some_and(|other| other < number) || code_is_gone;
-        if second {
+        let is_void = other.is_some_and(|other| other < number) || code_is_gone;
+        if is_void {
             self.writes.copied.voided.push(number);
         } else if let Some(higher) = other {
             self.apply_leave(higher, join.at, true);
             self.writes.copied.voided.push(higher);
         }
-        if !second {
+        if !is_void {
             self.known.living.insert(join.holder, number);
         }
         let recorded = RecordedNumber {
             holder: join.holder,
-            left: second,
-            void: second,
+            left: is_void,
+            void: is_void,
         };
         self.known.numbers.insert(number, recorded);
         let row = NewPlaceRow {
             join,
-            left_at: second.then_some(join.at),
-            void: second,
+            left_at: is_void.then_some(join.at),
+            void: is_void,
         };
         self.writes.rows.insert(number, row);
     }

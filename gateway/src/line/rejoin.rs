@@ -68,8 +68,8 @@ pub async fn recognise(
         code: claims.code,
         at: claims.iat.saturating_mul(1000),
     };
-    let standing = rooms.store().check_presented_place(room.id(), shown).await;
-    match standing? {
+    let status = rooms.store().check_presented_place(room.id(), shown).await;
+    match status? {
         PresentedPlaceStatus::Here(place) => {
             room.presence().note_visitor(place.number);
             Ok(place)

@@ -27,7 +27,7 @@ const OTHERS_SECOND_MS: u64 = 800;
 #[derive(Clone, Copy)]
 struct TickStart {
     /// Visitors with ranks below this were told that they are called.
-    told: u64,
+    called_below: u64,
     elapsed_ms: u64,
     until: i64,
     /// Whether another node has made the tick of this second.
@@ -42,7 +42,7 @@ impl TickStart {
         Self {
             // If the ledger has lost moves of the counter, its counter is lower than the one that
             // visitors were told. Visitors who were called stay called.
-            told: row.released.max(room.last_tick().released),
+            called_below: row.released.max(room.last_tick().released),
             elapsed_ms,
             until,
             others: found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS,
@@ -62,11 +62,11 @@ impl TickStart {
             remainder_u: row.remainder_u,
             rate_u: limits.rate_u,
             trickle_u: limits.trickle_u,
-            room: limits.room,
+            callable: limits.room,
             wanted: limits.wanted,
             owed_u: found.figures.owed_u,
             selling,
-            released: self.told,
+            released: self.called_below,
             end: found.figures.counts.next,
         }
     }
@@ -106,8 +106,8 @@ pub async fn run_tick(
     let input = start.pace_input(counter.release_row(), &found, &limits, selling);
     // If a room has nobody to call, its row is not written every second. This loses nothing,
     // because the time that the next tick counts is capped anyway.
-    let nobody = !selling || start.told >= input.end;
-    let idle = nobody && start.told == counter.release_row().released;
+    let nobody = !selling || start.called_below >= input.end;
+    let idle = nobody && start.called_below == counter.release_row().released;
     // In a room without a line, a visitor is called even if another node has made the tick of this
     // second.
     if !start.others || !(settings.line || idle) {
@@ -130,7 +130,7 @@ pub async fn run_tick(
     }
     publish_tick(
         room,
-        start.told.max(counter.release_row().released),
+        start.called_below.max(counter.release_row().released),
         found,
         &limits,
         &settings,
@@ -192,7 +192,7 @@ async fn commit_tick(
     // An idle tick leaves the ledger's row as it is. It only updates the memory and the store.
     if !made.idle {
         let to = ReleaseRow {
-            released: decided.released.max(start.told),
+            released: decided.released.max(start.called_below),
             remainder_u: decided.remainder_u,
             ticked_at: start.until,
             memory: memory.clone(),
@@ -204,8 +204,8 @@ async fn commit_tick(
         {
             return reload_release_row(rooms, room, counter).await;
         }
-        if to.released > start.told {
-            called = Some(found.call_ranks(start.told, to.released, decided.people));
+        if to.released > start.called_below {
+            called = Some(found.call_ranks(start.called_below, to.released, decided.people));
         }
         counter.moved(to);
     }

@@ -112,13 +112,13 @@ pub(super) async fn gather_findings(
             .saturating_add_unsigned(pass_s)
             .saturating_sub_unsigned(age_s)
     });
-    let moment = TickFiguresRequest {
+    let request = TickFiguresRequest {
         now,
         claim_ms: i64::try_from(stored.document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX),
         ends_s: ends_s.to_vec(),
         vitals: rooms.health().vitals().to_text(),
     };
-    let figures = rooms.store().tick_figures(room.id(), moment).await?;
+    let figures = rooms.store().tick_figures(room.id(), request).await?;
     let looked = now - last.looked_at >= LOOK_EVERY_MS
         || (second && figures.counts.next <= LOOKED_AT_ALWAYS);
     let line = LineSnapshot {

@@ -75,7 +75,7 @@ pub struct RoomSocketHub {
     woken: Mutex<u64>,
     /// The phase that was sent last. If a change by hand has sent a phase, the room's loop does not
     /// send it again.
-    told: Mutex<Option<RoomPhase>>,
+    sent_phase: Mutex<Option<RoomPhase>>,
 }
 
 /// The sockets that are woken in the same seconds. The newest frame replaces the last one, so that
@@ -127,7 +127,7 @@ impl RoomSocketHub {
             slots: (0..SLOTS).map(slot).collect(),
             begun: Instant::now(),
             woken: Mutex::default(),
-            told: Mutex::default(),
+            sent_phase: Mutex::default(),
         }
     }
 
@@ -177,8 +177,11 @@ impl RoomSocketHub {
         wanted: impl Fn(Option<RoomPhase>, RoomPhase) -> bool,
     ) {
         // The lock is held while the frame is sent, so that frames go out in the order of the
-        // phases in `told`.
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        // phases in `sent_phase`.
+        let mut told = self
+            .sent_phase
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let phase = room.phase(now);
         if wanted(*told, phase) {
             *told = Some(phase);

@@ -39,7 +39,7 @@ pub struct VisitorSocket {
     seats: WatchedShows,
     place: Place,
     rank: Option<u64>,
-    turned: bool,
+    call_handled: bool,
     watch: Option<SeatWatch>,
     listener: HubListener,
     cadence: SocketCadence,
@@ -63,7 +63,7 @@ impl VisitorSocket {
             seats: push.seats,
             cadence: SocketCadence::for_place(None, false, 0, place.number),
             place,
-            turned: false,
+            call_handled: false,
             watch: None,
             line_sent: None,
             line_missed: false,
@@ -195,7 +195,7 @@ impl VisitorSocket {
             ));
         }
         self.wire.ping_if_due().await?;
-        let due = self.is_called(&line.tick)
+        let due = self.has_new_call(&line.tick)
             || self
                 .line_sent
                 .is_none_or(|at| self.cadence.is_due(at.elapsed()));
@@ -219,7 +219,7 @@ impl VisitorSocket {
         self.hub
             .set_wake(&mut self.listener, self.cadence.slot, waits_at);
         let tick = self.room.last_tick();
-        if !self.is_called(&tick) {
+        if !self.has_new_call(&tick) {
             return Ok(());
         }
         if self.wire.is_open() {
@@ -231,8 +231,8 @@ impl VisitorSocket {
     }
 
     /// Returns whether this visitor is called, and this socket has not handled the call yet.
-    fn is_called(&self, tick: &RoomTick) -> bool {
-        !self.turned && self.rank.is_some_and(|rank| rank < tick.released)
+    fn has_new_call(&self, tick: &RoomTick) -> bool {
+        !self.call_handled && self.rank.is_some_and(|rank| rank < tick.released)
     }
 
     async fn tell_newest_line(&mut self) -> Result<(), SocketEnd> {
@@ -248,7 +248,7 @@ impl VisitorSocket {
     async fn tell_line(&mut self, line: Utf8Bytes, tick: &RoomTick) -> Result<(), SocketEnd> {
         (self.line_sent, self.line_missed) = (Some(Instant::now()), false);
         self.send_frame(Ws::Text(line)).await?;
-        let Some(rank) = self.rank.filter(|_| self.is_called(tick)) else {
+        let Some(rank) = self.rank.filter(|_| self.has_new_call(tick)) else {
             return Ok(());
         };
         let now = self.rooms.now_ms();
@@ -261,13 +261,13 @@ impl VisitorSocket {
         let place = match standing {
             Ok(PresentedPlaceStatus::Here(place)) => place,
             Ok(PresentedPlaceStatus::Left | PresentedPlaceStatus::Unknown) => {
-                self.turned = true;
+                self.call_handled = true;
                 return Ok(());
             }
             // The store cannot answer now. The next `line` frame asks again.
             Err(_) => return Ok(()),
         };
-        self.turned = true;
+        self.call_handled = true;
         if describe(&self.room, &place, now).state != PlaceState::Called {
             return Ok(());
         }

@@ -118,7 +118,7 @@ impl Room {
     /// Sets the time (ms) until which a due draw waits, or `None` if it no longer waits. The draw
     /// waits so that visitors can show their places again to a store that has lost them. Returns
     /// whether this changed anything.
-    pub(crate) fn draw_waits(&self, until: Option<i64>) -> bool {
+    pub(crate) fn set_draw_wait(&self, until: Option<i64>) -> bool {
         let waits = &self.inner.draw_waits;
         let mut waits = waits.write().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *waits, until) != until

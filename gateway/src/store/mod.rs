@@ -152,7 +152,7 @@ pub trait RoomStore: Send + Sync + 'static {
     async fn tick_figures(
         &self,
         room: &str,
-        moment: TickFiguresRequest,
+        request: TickFiguresRequest,
     ) -> Result<TickFigures, StoreFailure>;
     /// Ends a tick. Returns whether its accounts were stored: they are not if another tick ended
     /// first. The called ranks are noted in either case.

@@ -87,7 +87,7 @@ async fn two_browsers_get_their_turn_one_pays_and_the_other_sees_the_seats_taken
     }
     let seats = choose_on_the_map(&ana, 2).await;
     ana.picture("3-seats-chosen").await;
-    let held = see_them_go(&ana, &ben, &seats).await;
+    let held = ms_until_shown_as_held(&ana, &ben, &seats).await;
     assert!(held <= 1_000.0, "the seats went grey only after {held} ms");
     ben.picture("4-seats-held-by-another").await;
     ana.picture("4-seats-held-by-me").await;
@@ -125,7 +125,7 @@ async fn check_the_draw(browser: &Browser) {
 
 /// Lets Ana hold seats. Returns the milliseconds until Ben's page has recorded them as held and his
 /// map looks different.
-async fn see_them_go(ana: &Browser, ben: &Browser, seats: &[String]) -> f64 {
+async fn ms_until_shown_as_held(ana: &Browser, ben: &Browser, seats: &[String]) -> f64 {
     let labels = Value::from(seats);
     ben.run(&format!(
         "{{ const before = document.querySelector('#map').toDataURL(); const look = setInterval(() => {{

@@ -93,7 +93,7 @@ async fn a_server_killed_again_and_again_keeps_everything_that_it_answered() {
         CROWD,
         "everybody has a number, and no number is given twice"
     );
-    let (orders, cells) = settle_orders(&server, &told).await;
+    let (orders, cells) = check_orders(&server, &told).await;
     eprintln!(
         "FIGURE {rounds} kills, {} steps; {} places, {orders} orders, {cells} cells checked; down at most {} ms",
         stage.steps.load(Ordering::Relaxed),
@@ -166,7 +166,7 @@ async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
 /// each order has its seats, no seat is in two live orders, and no ticket exists twice. The room
 /// must show as many sold seats as there are tickets. Returns the numbers of orders and of seats in
 /// live orders.
-async fn settle_orders(server: &Server, told: &[Told]) -> (usize, usize) {
+async fn check_orders(server: &Server, told: &[Told]) -> (usize, usize) {
     let (mut owners, mut tickets) = (HashMap::new(), HashSet::new());
     let (mut orders, mut sold) = (0, 0);
     for told in told {

@@ -40,7 +40,7 @@ struct Heard {
 }
 
 /// A server with one room, and the waits of its visitors who read.
-struct Hall {
+struct TestServer {
     server: Server,
     heard: Arc<Heard>,
 }
@@ -86,7 +86,7 @@ async fn listen(mut socket: Socket, heard: Arc<Heard>) {
     }
 }
 
-impl Hall {
+impl TestServer {
     async fn open() -> Self {
         let server = Server::start().await;
         let promoter = Promoter::of(&server);
@@ -135,7 +135,7 @@ type Round = std::ops::Range<usize>;
 
 /// Sends messages to the rooms of both servers in turn for this long, so that other work of the
 /// machine affects both. Returns the numbers of the messages, which are the same in both rooms.
-async fn speak(halls: [&Hall; 2], long: Duration) -> Round {
+async fn speak(halls: [&TestServer; 2], long: Duration) -> Round {
     let (first, begun) = (halls[0].spoken(), Instant::now());
     let mut beat = tokio::time::interval(SPEAK_EVERY / 2);
     while begun.elapsed() < long {
@@ -156,7 +156,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_sockets_that_never_read_slow_no_other_and_memory_does_not_grow() {
-    let (alone, beside) = (Hall::open().await, Hall::open().await);
+    let (alone, beside) = (TestServer::open().await, TestServer::open().await);
     let halls = [&alone, &beside];
     speak(halls, Duration::from_secs(3)).await;
     let silent = open_many(&beside.server, SILENT).await;

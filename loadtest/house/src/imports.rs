@@ -56,7 +56,7 @@ impl<'a> ModuleTree<'a> {
         // a binary in the same crate becomes a module that nobody imports.
         files.sort_by_key(|file| !file.path.ends_with("src/lib.rs"));
         for file in files {
-            tree.place(file);
+            tree.add_file(file);
         }
         for index in 0..tree.files.len() {
             tree.note_imported_names(index);
@@ -64,7 +64,7 @@ impl<'a> ModuleTree<'a> {
         tree
     }
 
-    fn place(&mut self, file: &'a ProductFile) {
+    fn add_file(&mut self, file: &'a ProductFile) {
         let mut module = file.module.clone().unwrap_or_default();
         if module.is_empty() && self.file_of.contains_key(&module) {
             module = vec![String::new(), file.path.clone()];
@@ -194,9 +194,9 @@ impl<'a> ModuleTree<'a> {
                 };
                 // If a file imports a module only to name its items by paths, these items are the
                 // imports, and the module is not.
-                let only_a_way = self.file_of.contains_key(&path)
+                let is_only_prefix = self.file_of.contains_key(&path)
                     && named_through.contains(&(here, import.alias.as_str()));
-                if !only_a_way {
+                if !is_only_prefix {
                     resolved.push(ResolvedName { from, path });
                 }
             }

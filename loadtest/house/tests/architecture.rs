@@ -371,7 +371,7 @@ fn check_package_homes(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
         }
         let strangers = files
             .into_iter()
-            .filter(|file| !stands_in(file, homes))
+            .filter(|file| !is_in_home(file, homes))
             .map(str::to_owned)
             .collect();
         let rule = format!("{package} is named only in {}", homes.join(", "));
@@ -383,14 +383,14 @@ fn check_bookings_port(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
     let named = trees["gateway"]
         .outside_names()
         .into_iter()
-        .filter(|(file, words)| words.contains("booking") && !stands_in(file, BOOKING_NAMED_IN))
+        .filter(|(file, words)| words.contains("booking") && !is_in_home(file, BOOKING_NAMED_IN))
         .map(|(file, _)| file.to_owned())
         .collect();
     let rule = "the gateway names booking's outer crate only at its port";
     breaches.compare("booking's port", rule, &named);
 }
 
-fn stands_in(path: &str, homes: &[&str]) -> bool {
+fn is_in_home(path: &str, homes: &[&str]) -> bool {
     homes.iter().any(|home| match home.strip_prefix('/') {
         Some(name) => path
             .trim_end_matches(".rs")

@@ -93,7 +93,7 @@ impl CommitCutProxy {
 impl CommitCutState {
     /// Returns the point at which this commit is cut, or `None` if it is not cut. The two points
     /// take turns.
-    fn falls(&self) -> Option<CommitCutPoint> {
+    fn next_cut(&self) -> Option<CommitCutPoint> {
         if !self.cuts.load(Ordering::SeqCst) {
             return None;
         }
@@ -121,7 +121,7 @@ async fn forward_connection(near: TcpStream, target: u16, shared: Arc<CommitCutS
     let lost = Arc::new(AtomicBool::new(false));
     tokio::select! {
         () = forward_client_bytes(from_near, to_far, &shared, &lost) => {}
-        () = answers(from_far, to_near, &lost) => {}
+        () = forward_server_bytes(from_far, to_near, &lost) => {}
     }
 }
 
@@ -139,7 +139,7 @@ async fn forward_client_bytes(
         };
         let said = &piece[..read];
         let commits = said.windows(COMMIT.len()).any(|window| window == COMMIT);
-        match commits.then(|| shared.falls()).flatten() {
+        match commits.then(|| shared.next_cut()).flatten() {
             Some(CommitCutPoint::Before) => return,
             Some(CommitCutPoint::After) => lost.store(true, Ordering::SeqCst),
             None => {}
@@ -151,7 +151,7 @@ async fn forward_client_bytes(
 }
 
 /// Forwards the answers of the server. When this returns, the connection ends.
-async fn answers(mut far: OwnedReadHalf, mut near: OwnedWriteHalf, lost: &AtomicBool) {
+async fn forward_server_bytes(mut far: OwnedReadHalf, mut near: OwnedWriteHalf, lost: &AtomicBool) {
     let mut piece = vec![0; PIECE];
     loop {
         let Ok(read @ 1..) = far.read(&mut piece).await else {

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use fairgate_servers::{PostgresServer, RedisServers, must_skip};
 
-const TOLD: &str = "FAIRGATE_SERVERS_ORPHANS";
+const CHILD_VARIABLE: &str = "FAIRGATE_SERVERS_ORPHANS";
 
 #[tokio::test]
 async fn the_servers_of_a_killed_process_end_too() {
-    if std::env::var_os(TOLD).is_some() {
+    if std::env::var_os(CHILD_VARIABLE).is_some() {
         return start_and_wait().await;
     }
     if must_skip("servers of a killed process") {
@@ -28,7 +28,7 @@ async fn the_servers_of_a_killed_process_end_too() {
             "the_servers_of_a_killed_process_end_too",
             "--nocapture",
         ])
-        .env(TOLD, "1")
+        .env(CHILD_VARIABLE, "1")
         .env("TMPDIR", folders.path())
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())

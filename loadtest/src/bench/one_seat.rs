@@ -133,20 +133,21 @@ async fn measure(options: &OneSeatBenchOptions) -> anyhow::Result<OneSeatBenchFi
     let (mut right, mut held, mut put_off, mut longest) = (0, 0, 0, Duration::ZERO);
     for round in 0..options.rounds {
         let seat = people::text(&map["seats"][round as usize], "label")?;
-        let came = one_round(&http, &passes, &seat).await?;
+        let outcome = one_round(&http, &passes, &seat).await?;
         eprintln!(
             "{seat}: {} got it, {} were told that it is taken{}; the longest waited {:.0} ms",
-            came.held,
-            came.taken,
-            came.other
+            outcome.held,
+            outcome.taken,
+            outcome
+                .other
                 .as_ref()
                 .map_or_else(String::new, |other| format!(", others were told {other}")),
-            came.longest.as_secs_f64() * 1e3,
+            outcome.longest.as_secs_f64() * 1e3,
         );
-        right += u32::from(came.is_right(visitors));
-        held += came.held;
-        put_off += came.put_off;
-        longest = longest.max(came.longest);
+        right += u32::from(outcome.is_right(visitors));
+        held += outcome.held;
+        put_off += outcome.put_off;
+        longest = longest.max(outcome.longest);
         wait_until_held(&rig.urls(), held).await?;
     }
     rig.stop().await?;

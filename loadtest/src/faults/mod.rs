@@ -144,7 +144,7 @@ async fn trial(
     let rig = Arc::new(Rig::start_with(spec, breakable(&strikes)).await?);
     let begun = Instant::now();
     let history = rig.folder().join("history.jsonl");
-    let ground = SwarmEnvironment {
+    let environment = SwarmEnvironment {
         urls: &rig.urls(),
         key: rig.promoter_key(),
         rig: Some(Arc::clone(&rig)),
@@ -152,7 +152,7 @@ async fn trial(
         seed,
         history: &history,
     };
-    let played = play_scenario(scenario, &ground).await;
+    let played = play_scenario(scenario, &environment).await;
     let mut faults = Vec::new();
     let report = played
         .map_err(|error| faults.push(format!("{error:#}")))

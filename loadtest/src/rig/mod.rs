@@ -130,7 +130,7 @@ impl Rig {
         };
         self.kill(part).await?;
         if let RigComponent::Redis(index) = part {
-            self.promoted(index).await?;
+            self.ensure_promoted(index).await?;
         }
         self.revive(part).await?;
         Ok(part)
@@ -148,7 +148,7 @@ impl Rig {
 
     /// Promotes the replica of a killed primary, or waits until the sentinels have promoted it.
     /// Does nothing if there is no replica.
-    async fn promoted(&self, killed: usize) -> anyhow::Result<()> {
+    async fn ensure_promoted(&self, killed: usize) -> anyhow::Result<()> {
         let redis = self.redis()?;
         match self.spec.redis {
             RedisForm::Replica => redis.promote_replica().await,

@@ -214,7 +214,7 @@ impl RigSpecification {
     }
 
     /// Returns why this rig has no such process to kill, or `None` if it has one.
-    pub fn spares(&self, what: KillTarget) -> Option<&'static str> {
+    pub fn why_no_target(&self, what: KillTarget) -> Option<&'static str> {
         match what {
             KillTarget::Booking if self.bookings == 0 => {
                 Some("the rig has no booking with a process of its own: say bookings=1 or more")
@@ -333,8 +333,8 @@ mod tests {
             (KillTarget::Redis, true),
             (KillTarget::Ledger, true),
         ] {
-            assert_eq!(small.spares(what).is_some(), spared, "{what}");
-            assert_eq!(large.spares(what), None, "{what}");
+            assert_eq!(small.why_no_target(what).is_some(), spared, "{what}");
+            assert_eq!(large.why_no_target(what), None, "{what}");
         }
     }
 }

@@ -124,7 +124,7 @@ pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
 fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
     if let Some(rig) = &options.rig {
         let kills = options.kill.iter();
-        let mut spared = kills.filter_map(|kill| Some((kill.what, rig.spares(kill.what)?)));
+        let mut spared = kills.filter_map(|kill| Some((kill.what, rig.why_no_target(kill.what)?)));
         return spared
             .next()
             .map(|(what, why)| format!("--kill {what}: {why}."));

@@ -53,7 +53,7 @@ pub async fn open(stage: &Arc<SwarmContext>) -> anyhow::Result<Observers> {
         kept.send_command(SwarmSocketCommand::Watch(stage.shows[show].id.clone()));
         let watcher = ShowObserver {
             stage: Arc::clone(stage),
-            at,
+            index: at,
             show,
             picture: None,
             sold: Arc::clone(&sold),
@@ -86,7 +86,7 @@ async fn join(stage: &SwarmContext, secret: &str) -> anyhow::Result<String> {
 
 struct ShowObserver {
     stage: Arc<SwarmContext>,
-    at: usize,
+    index: usize,
     show: usize,
     picture: Option<SwarmSeatSnapshot>,
     sold: Arc<Mutex<Vec<Option<f64>>>>,
@@ -108,7 +108,7 @@ impl ShowObserver {
             self.stage.history.write(
                 "snapshot",
                 json!({
-                    "observer": self.at, "at_ms": round(at_ms), "show": show,
+                    "observer": self.index, "at_ms": round(at_ms), "show": show,
                     "version": snapshot.version.to_string(), "cells": snapshot.cells,
                     "packed": hex::encode(&snapshot.packed),
                 }),
@@ -118,7 +118,7 @@ impl ShowObserver {
             self.stage.history.write(
                 "delta",
                 json!({
-                    "observer": self.at, "at_ms": round(at_ms), "show": show,
+                    "observer": self.index, "at_ms": round(at_ms), "show": show,
                     "from": delta.from.to_string(), "to": delta.to.to_string(), "cells": delta.cells,
                 }),
             );

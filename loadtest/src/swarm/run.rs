@@ -66,35 +66,35 @@ impl SwarmEnvironment<'_> {
 /// Why the run could not be completed.
 pub async fn play_scenario(
     scenario: &Scenario,
-    ground: &SwarmEnvironment<'_>,
+    environment: &SwarmEnvironment<'_>,
 ) -> anyhow::Result<SwarmReport> {
-    let http = LoadHttpClient::new(ground.urls);
+    let http = LoadHttpClient::new(environment.urls);
     let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
-    apply(&http, ground.key, &venues).await?;
+    apply(&http, environment.key, &venues).await?;
     // The clock starts only after the venues are applied, because the gateway may need a second to
     // read a large plan, and no visitor waits for that.
     let clock = SwarmClock::start();
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
-    apply(&http, ground.key, &rest).await?;
+    apply(&http, environment.key, &rest).await?;
     let shows = read_shows(&http, scenario).await?;
-    let (history, writer) = HistoryWriter::create(ground.history)?;
-    write_beginning(&history, scenario, ground, clock, &shows);
+    let (history, writer) = HistoryWriter::create(environment.history)?;
+    write_beginning(&history, scenario, environment, clock, &shows);
     let tally = SwarmTally::new(scenario.crowd.visitors);
-    let clients = (http, ground.provider_client());
-    let key = ground.key.to_owned();
+    let clients = (http, environment.provider_client());
+    let key = environment.key.to_owned();
     let stage = SwarmContext::new(scenario.clone(), clock, clients, history, tally, shows, key);
 
     let observers = observer::open(&stage).await?;
     // `loadtest faults` shows no progress, because it runs many seeds and nobody watches each.
-    let shown = matches!(ground.trouble, SwarmFaults::Kills(_));
+    let shown = matches!(environment.trouble, SwarmFaults::Kills(_));
     let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
-    crowd_in_trouble(&stage, ground).await?;
+    crowd_in_trouble(&stage, environment).await?;
     let end_ms = stage.clock.now_ms();
-    if let Some(rig) = &ground.rig {
+    if let Some(rig) = &environment.rig {
         rig.wake();
     }
-    all_kills_were_inflicted(&stage, &ground.trouble)?;
-    let settled_ms = settle::settle(&stage, ground.rig.as_deref(), ground.key).await;
+    all_kills_were_inflicted(&stage, &environment.trouble)?;
+    let settled_ms = settle::settle(&stage, environment.rig.as_deref(), environment.key).await;
     if let Some(shown) = shown {
         shown.abort();
         progress::end_line();
@@ -103,7 +103,10 @@ pub async fn play_scenario(
     write_finals(&stage).await?;
     drop(observers);
 
-    let memory = ground.rig.as_ref().map(|rig| rig.memory(clock.start_ms()));
+    let memory = environment
+        .rig
+        .as_ref()
+        .map(|rig| rig.memory(clock.start_ms()));
     let setting = RunConditions {
         start_ms: clock.start_ms(),
         end_ms,

@@ -208,7 +208,7 @@ impl fmt::Display for ScheduledFault {
 }
 
 impl ScheduledFault {
-    fn meets(&self, other: &Self) -> bool {
+    fn conflicts_with(&self, other: &Self) -> bool {
         let until_s = |strike: &Self| strike.at_s + strike.for_s + STANDS_AGAIN_S;
         let together = self.at_s <= until_s(other) && other.at_s <= until_s(self);
         together && self.what.subject() == other.what.subject()
@@ -256,7 +256,7 @@ pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
             };
             let what = kind?.choose(&mut rng)?;
             let strike = at_some_time(*what, &mut rng);
-            let free = strikes.iter().all(|other| !strike.meets(other));
+            let free = strikes.iter().all(|other| !strike.conflicts_with(other));
             free.then_some(strike)
         });
         strikes.extend(found);
@@ -283,10 +283,10 @@ fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>
 /// Returns whether only few rigs have this kind of fault.
 fn is_rare(kind: &[FaultAction]) -> bool {
     // Sentinels have the indices after the two nodes that keep data.
-    let is_behind = |part: RigComponent| matches!(part, RigComponent::Redis(2..));
+    let is_sentinel = |part: RigComponent| matches!(part, RigComponent::Redis(2..));
     kind.first().is_some_and(|what| match *what {
         FaultAction::PromoteStale | FaultAction::Provider(_) | FaultAction::FullDisk => true,
-        FaultAction::Kill(part) | FaultAction::Pause(part) => is_behind(part),
+        FaultAction::Kill(part) | FaultAction::Pause(part) => is_sentinel(part),
         _ => false,
     })
 }
@@ -311,7 +311,7 @@ fn possible(spec: RigSpecification) -> Vec<Vec<FaultAction>> {
     let sentinels = (spec.data_nodes()..spec.redis_nodes()).map(RigComponent::Redis);
     let mut ledger = Vec::new();
     let mut kinds = Vec::new();
-    if spec.spares(KillTarget::Ledger).is_none() {
+    if spec.why_no_target(KillTarget::Ledger).is_none() {
         ledger.push(RigComponent::Ledger);
         kinds.push(vec![FaultAction::RestartLedger]);
         kinds.push(vec![FaultAction::CutCommits]);
@@ -407,7 +407,7 @@ mod tests {
                 assert!(strike.for_s <= LASTS_S.1);
                 let others = strikes.iter().skip(index + 1);
                 assert!(
-                    others.clone().all(|other| !strike.meets(other)),
+                    others.clone().all(|other| !strike.conflicts_with(other)),
                     "{strikes:?}"
                 );
             }

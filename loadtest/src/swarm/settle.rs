@@ -69,7 +69,7 @@ async fn all_seen_through(stage: &SwarmContext) -> bool {
     let mut all = true;
     for paid in stage.not_seen_through() {
         if see_through(stage, &paid).await.unwrap_or(false) {
-            stage.seen_through(&paid.order);
+            stage.note_final_state(&paid.order);
         } else {
             all = false;
         }

@@ -58,7 +58,7 @@ pub enum SwarmSocketCommand {
 pub struct SwarmSocket {
     /// The events that the socket passes on.
     pub heard: mpsc::UnboundedReceiver<SwarmSocketEvent>,
-    wishes: mpsc::UnboundedSender<SwarmSocketCommand>,
+    commands: mpsc::UnboundedSender<SwarmSocketCommand>,
 }
 
 /// How one connection ended.
@@ -80,19 +80,22 @@ impl SwarmSocket {
         let line = SwarmSocketTask {
             stage,
             owner,
-            tell,
+            events: tell,
             wished,
             watched: None,
             rng,
         };
         tokio::spawn(line.keep_connected());
-        Self { heard, wishes }
+        Self {
+            heard,
+            commands: wishes,
+        }
     }
 
     /// Sends a command to the socket.
     pub fn send_command(&self, wish: SwarmSocketCommand) {
         // Sending fails only if the socket's task has ended, because the run is over.
-        let _ = self.wishes.send(wish);
+        let _ = self.commands.send(wish);
     }
 }
 
@@ -117,7 +120,7 @@ pub async fn open_mute(stage: &SwarmContext, owner: &SwarmSocketOwner) -> Result
 struct SwarmSocketTask {
     stage: Arc<SwarmContext>,
     owner: SwarmSocketOwner,
-    tell: mpsc::UnboundedSender<SwarmSocketEvent>,
+    events: mpsc::UnboundedSender<SwarmSocketEvent>,
     wished: mpsc::UnboundedReceiver<SwarmSocketCommand>,
     watched: Option<String>,
     rng: ChaCha8Rng,
@@ -160,7 +163,7 @@ impl SwarmSocketTask {
             breath_ms = (breath_ms * 2.0).min(3_000.0);
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_secs_f64(retry_ms / 1e3)) => {}
-                () = self.tell.closed() => return,
+                () = self.events.closed() => return,
                 () = unwanted(&self.stage, &self.owner) => return,
             }
         }
@@ -182,7 +185,7 @@ impl SwarmSocketTask {
                     Some(Ok(Message::Text(text))) => self.handle_frame(&text, again),
                     Some(Ok(Message::Binary(seats))) => {
                         if self.owner.observer {
-                            let _ = self.tell.send(SwarmSocketEvent::Seats(seats));
+                            let _ = self.events.send(SwarmSocketEvent::Seats(seats));
                         }
                     }
                     Some(Ok(Message::Close(frame))) => {
@@ -253,7 +256,7 @@ impl SwarmSocketTask {
         };
         // If the visitor has ended, its receiver is dropped, and the next `select!` ends the
         // connection.
-        let _ = self.tell.send(heard);
+        let _ = self.events.send(heard);
     }
 
     fn note(&self, what: &str, close_code: Option<u16>) {

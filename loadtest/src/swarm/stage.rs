@@ -115,7 +115,7 @@ pub struct SwarmContext {
     cancelled: Mutex<Vec<String>>,
     /// Set when the run is over.
     over: AtomicBool,
-    bell: Notify,
+    over_notify: Notify,
 }
 
 impl SwarmContext {
@@ -143,7 +143,7 @@ impl SwarmContext {
             paid: Mutex::default(),
             cancelled: Mutex::default(),
             over: AtomicBool::new(false),
-            bell: Notify::new(),
+            over_notify: Notify::new(),
         })
     }
 
@@ -153,7 +153,7 @@ impl SwarmContext {
     }
 
     /// Notes that a visitor abandoned a basket or an order, and that it lapses at `at_ms`.
-    pub fn left_behind(&self, at_ms: f64) {
+    pub fn note_abandoned(&self, at_ms: f64) {
         let mut lapses = self
             .lapses_ms
             .lock()
@@ -184,7 +184,7 @@ impl SwarmContext {
     }
 
     /// Notes that the final state of the order has been seen.
-    pub fn seen_through(&self, order: &str) {
+    pub fn note_final_state(&self, order: &str) {
         let mut all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|paid| paid.order != order);
     }
@@ -225,7 +225,7 @@ impl SwarmContext {
     /// Ends the run for every visitor that waits.
     pub fn end(&self) {
         self.over.store(true, Ordering::SeqCst);
-        self.bell.notify_waiters();
+        self.over_notify.notify_waiters();
     }
 
     /// Returns whether the run is over.
@@ -236,7 +236,7 @@ impl SwarmContext {
     /// Waits until the run is over.
     pub async fn wait_until_over(&self) {
         loop {
-            let bell = self.bell.notified();
+            let bell = self.over_notify.notified();
             if self.is_over() {
                 return;
             }

@@ -90,7 +90,7 @@ impl ProviderBooks {
         let none = Vec::new();
         for payment in &dump.payments {
             let intents = by_payment.get(payment.payment.as_str()).unwrap_or(&none);
-            agree(payment, intents, dump, findings);
+            compare_payment(payment, intents, dump, findings);
         }
     }
 }
@@ -107,18 +107,18 @@ impl ProviderBooks {
     /// Checks that each refund that the ledger has as done is in the books once, with its amount,
     /// and that the books have no other refund.
     fn refunds(&self, dump: &DumpedLedger, findings: &mut Findings) {
-        let mut owed: HashMap<&str, (&str, i64)> = HashMap::new();
+        let mut done_refunds: HashMap<&str, (&str, i64)> = HashMap::new();
         let done = dump
             .refunds
             .iter()
             .filter(|refund| refund.done_ms.is_some());
         for refund in done {
-            owed.insert(&refund.refund, (&refund.order, refund.amount));
+            done_refunds.insert(&refund.refund, (&refund.order, refund.amount));
         }
         for intent in &self.intents {
             let booked = intent.refunds.iter().flatten();
             for back in booked.filter(|back| !back.refund.is_empty()) {
-                let known = owed.remove(&*back.refund);
+                let known = done_refunds.remove(&*back.refund);
                 if known != Some((&*intent.order, back.amount)) {
                     wrong(findings, || {
                         format!(
@@ -139,7 +139,7 @@ impl ProviderBooks {
             let mut intents = self.intents.iter().filter(|intent| intent.order == order);
             intents.any(|intent| intent.captured != 0 && !intent.went_back_whole())
         };
-        for (refund, (order, amount)) in owed {
+        for (refund, (order, amount)) in done_refunds {
             if amount != 0 && taken(order) {
                 wrong(findings, || {
                     format!("{refund} of {order} is done, and the provider refunded nothing for it")
@@ -169,7 +169,7 @@ fn undecided(intent: &ProviderIntent, dump: &DumpedLedger, findings: &mut Findin
     }
 }
 
-fn agree(
+fn compare_payment(
     payment: &DumpedPayment,
     intents: &[&ProviderIntent],
     dump: &DumpedLedger,

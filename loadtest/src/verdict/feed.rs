@@ -56,11 +56,13 @@ pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Obs
                     .remove(&key)
                     .filter(|gap| !healed(timeline, gap, feed.at_ms))
                 {
-                    gone_on(gap, findings);
+                    report_unhealed_gap(gap, findings);
                 }
                 let cells = unpacked(packed, *cells as usize);
                 match known {
-                    Some(picture) => picture.renew(timeline, feed, (*version, cells), findings),
+                    Some(picture) => {
+                        picture.apply_snapshot(timeline, feed, (*version, cells), findings)
+                    }
                     None => {
                         pictures.insert(key, ObserverPicture::new(feed, *version, cells));
                     }
@@ -71,7 +73,8 @@ pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Obs
             }
             (HistoryFeedBody::Delta { from, to, cells }, Some(picture)) => {
                 // Deltas after a gap are skipped until a snapshot. A gap gives one finding at most.
-                if !lost.contains_key(&key) && !picture.follow(feed, (*from, *to), cells, findings)
+                if !lost.contains_key(&key)
+                    && !picture.apply_delta(feed, (*from, *to), cells, findings)
                 {
                     lost.insert(key, feed);
                 }
@@ -80,7 +83,7 @@ pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Obs
     }
     for ((observer, show), feed) in lost {
         if !healed(timeline, feed, f64::INFINITY) {
-            gone_on(feed, findings);
+            report_unhealed_gap(feed, findings);
         }
         if let Some(picture) = pictures.get_mut(&(observer, show)) {
             picture.broken = true;
@@ -95,7 +98,7 @@ pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Obs
             picture.last_ms = picture.last_ms.max(frame.at_ms);
         }
     }
-    ends(timeline, &pictures, findings);
+    check_final_pictures(timeline, &pictures, findings);
     pictures
 }
 
@@ -107,7 +110,7 @@ fn healed(timeline: &RunTimeline<'_>, gap: &HistoryFeedFrame, snapshot_ms: f64) 
     in_time.contains(&snapshot_ms) || timeline.history.closes.iter().any(closed)
 }
 
-fn gone_on(gap: &HistoryFeedFrame, findings: &mut Findings) {
+fn report_unhealed_gap(gap: &HistoryFeedFrame, findings: &mut Findings) {
     findings.add(Invariant::Feed, || {
         format!(
             "line {}: {} was sent a delta of {} that does not follow, and no snapshot after it",
@@ -138,7 +141,7 @@ impl<'a> ObserverPicture<'a> {
         }
     }
 
-    fn renew(
+    fn apply_snapshot(
         &mut self,
         timeline: &RunTimeline<'_>,
         feed: &HistoryFeedFrame,
@@ -173,7 +176,7 @@ impl<'a> ObserverPicture<'a> {
     }
 
     /// Applies a delta. Returns false if the delta does not follow the last version.
-    fn follow(
+    fn apply_delta(
         &mut self,
         feed: &HistoryFeedFrame,
         (from, to): (u64, u64),
@@ -259,7 +262,11 @@ pub fn is_free(state: u8) -> bool {
     state == FREE
 }
 
-fn ends(timeline: &RunTimeline<'_>, pictures: &[ObserverPicture<'_>], findings: &mut Findings) {
+fn check_final_pictures(
+    timeline: &RunTimeline<'_>,
+    pictures: &[ObserverPicture<'_>],
+    findings: &mut Findings,
+) {
     for (show, last) in &timeline.history.finals {
         let Some(known) = timeline.dump.shows.get(show) else {
             findings.add(Invariant::Feed, || {
@@ -328,7 +335,7 @@ fn against_ledger(
     for (index, state) in (0..).zip(cells) {
         let right = match (state, expected.get(&index)) {
             (&FREE | 3, None) => true,
-            (&HELD, None) => basket_lives(timeline, show, index),
+            (&HELD, None) => hold_may_have_cell(timeline, show, index),
             (state, Some(expected)) => state == expected,
             _ => false,
         };
@@ -342,7 +349,7 @@ fn against_ledger(
 }
 
 /// Returns whether a hold that has not yet run out at the end may have a cell.
-fn basket_lives(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
+fn hold_may_have_cell(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
     let end = timeline
         .history
         .settled_ms
@@ -357,12 +364,12 @@ fn basket_lives(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
         let has = |seats: &Vec<&str>| {
             let mut cells = seats
                 .iter()
-                .flat_map(|seat| timeline.cells(hold.asked, seat));
+                .flat_map(|seat| timeline.cells(hold.hold_call, seat));
             cells.any(|had| had == cell)
         };
-        *hold.asked.show == *show
+        *hold.hold_call.show == *show
             && !hold.dropped
-            && hold.asked.expires_ms + grace_ms > end
+            && hold.hold_call.expires_ms + grace_ms > end
             && hold.seats.as_ref().is_none_or(has)
     })
 }

@@ -24,18 +24,17 @@ type CellTakers<'a> = HashMap<(&'a str, u32), Vec<(&'a str, f64, f64)>>;
 fn takers<'a>(timeline: &RunTimeline<'a>) -> CellTakers<'a> {
     let mut takers: CellTakers<'a> = HashMap::new();
     for (id, hold) in &timeline.holds {
-        let taken = hold.asked.seats.iter().map(|seat| (hold.call, seat));
+        let taken = hold.hold_call.seats.iter().map(|seat| (hold.call, seat));
         let changed = hold
             .changes
             .iter()
             .flat_map(|(call, change)| change.add.iter().map(|seat| (*call, seat)));
         for (call, seat) in taken.chain(changed) {
-            for cell in timeline.cells(hold.asked, seat) {
-                takers.entry((&hold.asked.show, cell)).or_default().push((
-                    id,
-                    call.sent_ms,
-                    call.done_ms,
-                ));
+            for cell in timeline.cells(hold.hold_call, seat) {
+                takers
+                    .entry((&hold.hold_call.show, cell))
+                    .or_default()
+                    .push((id, call.sent_ms, call.done_ms));
             }
         }
     }
@@ -68,10 +67,10 @@ pub fn judge(
         let grace_ms = timeline
             .dump
             .shows
-            .get(&*hold.asked.show)
+            .get(&*hold.hold_call.show)
             .map_or(0.0, |show| show.grace_s * 1_000.0);
-        let gone_ms = hold.asked.expires_ms + grace_ms + GONE_WITHIN_MS;
-        honoured_late(id, hold, gone_ms, findings);
+        let gone_ms = hold.hold_call.expires_ms + grace_ms + GONE_WITHIN_MS;
+        calls_after_end(id, hold, gone_ms, findings);
         if !hold.dropped && !hold.ordered() {
             watched += u64::from(held_late(
                 timeline,
@@ -88,7 +87,7 @@ pub fn judge(
 }
 
 /// Checks that no call changes, drops or orders a hold after its end.
-fn honoured_late(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut Findings) {
+fn calls_after_end(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &mut Findings) {
     let changes = hold.changes.iter().map(|(call, _)| (*call, "changed"));
     let drops = hold.drops.iter().map(|call| (*call, "dropped"));
     // The answer to a call for an order may be repeated at any time, so only the first such call is
@@ -130,7 +129,7 @@ fn held_late(
     let Some(seats) = &hold.seats else {
         return false;
     };
-    let deadline = hold.asked.expires_ms;
+    let deadline = hold.hold_call.expires_ms;
     let seen_ms = gone_ms + FRAME_LATE_MS;
     // A fault may have forgotten the hold. A fault from shortly before the deadline on may delay
     // the end of the hold.
@@ -144,17 +143,20 @@ fn held_late(
     let lost = timeline
         .lost_holds
         .iter()
-        .any(|lost| *lost.show == *hold.asked.show && lost.sent_ms <= seen_ms);
+        .any(|lost| *lost.show == *hold.hold_call.show && lost.sent_ms <= seen_ms);
     let mut watched = false;
     let seats = seats.iter();
     let cells = seats.flat_map(|seat| {
         timeline
-            .cells(hold.asked, seat)
+            .cells(hold.hold_call, seat)
             .into_iter()
             .map(move |cell| (seat, cell))
     });
     for (seat, cell) in cells {
-        let others = takers.get(&(&*hold.asked.show, cell)).into_iter().flatten();
+        let others = takers
+            .get(&(&*hold.hold_call.show, cell))
+            .into_iter()
+            .flatten();
         let anothers = lost
             || others.clone().any(|(by, sent_ms, done_ms)| {
                 *by != id && *done_ms > deadline && *sent_ms <= seen_ms
@@ -162,7 +164,7 @@ fn held_late(
         let mut watching = pictures
             .iter()
             .filter(|picture| {
-                picture.show == &*hold.asked.show && picture.saw_all_between(deadline, seen_ms)
+                picture.show == &*hold.hold_call.show && picture.saw_all_between(deadline, seen_ms)
             })
             .peekable();
         if anothers || watching.peek().is_none() {
@@ -195,7 +197,7 @@ fn freed_early(
     findings: &mut Findings,
 ) {
     let from = hold.call.done_ms + FRAME_LATE_MS;
-    let until = hold.asked.expires_ms.min(hold.touched_ms);
+    let until = hold.hold_call.expires_ms.min(hold.touched_ms);
     if until <= from
         || timeline
             .history
@@ -203,16 +205,16 @@ fn freed_early(
     {
         return;
     }
-    let seats = hold.asked.seats.iter();
+    let seats = hold.hold_call.seats.iter();
     let cells = seats.flat_map(|seat| {
         timeline
-            .cells(hold.asked, seat)
+            .cells(hold.hold_call, seat)
             .into_iter()
             .map(move |cell| (seat, cell))
     });
     for (seat, cell) in cells {
         for picture in pictures.iter().filter(|picture| {
-            picture.show == &*hold.asked.show && picture.saw_all_between(from, until)
+            picture.show == &*hold.hold_call.show && picture.saw_all_between(from, until)
         }) {
             if let Some(at) = picture.came_to(cell, is_free, from, until) {
                 findings.add(Invariant::Lapse, || {
@@ -237,12 +239,11 @@ fn taken_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         for stretch in &hold.stretches {
             let until = stretch.until_ms.min(hold.ended_ms());
             let seats = stretch.seats.iter().filter(|_| until > stretch.from_ms);
-            for cell in seats.flat_map(|seat| timeline.cells(hold.asked, seat)) {
-                by_cell.entry((&hold.asked.show, cell)).or_default().push((
-                    stretch.from_ms,
-                    until,
-                    id,
-                ));
+            for cell in seats.flat_map(|seat| timeline.cells(hold.hold_call, seat)) {
+                by_cell
+                    .entry((&hold.hold_call.show, cell))
+                    .or_default()
+                    .push((stretch.from_ms, until, id));
             }
         }
     }
@@ -274,14 +275,14 @@ fn told_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
             && &**state == "lapsed"
             // An earlier hold of the same journey may have had the same id.
             && frame.at_ms >= known.call.sent_ms
-            && frame.at_ms < known.asked.expires_ms
+            && frame.at_ms < known.hold_call.expires_ms
             && !timeline.history.forgot_within(known.call.sent_ms, frame.at_ms)
         {
             findings.add(Invariant::Lapse, || {
                 format!(
                     "line {}: a frame said that {hold} had lapsed, {:.1} s before its deadline",
                     frame.line,
-                    (known.asked.expires_ms - frame.at_ms) / 1_000.0
+                    (known.hold_call.expires_ms - frame.at_ms) / 1_000.0
                 )
             });
         }

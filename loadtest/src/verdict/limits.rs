@@ -45,7 +45,7 @@ fn seats_at_any_time(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut had: BTreeMap<(&str, u64), Vec<VisitorSeatSpan<'_>>> = BTreeMap::new();
     for hold in timeline.holds.values() {
         let had = had
-            .entry((&hold.asked.show, hold.call.visitor))
+            .entry((&hold.hold_call.show, hold.call.visitor))
             .or_default();
         for stretch in &hold.stretches {
             // The hold counts only until a call of its owner or a fault may have ended it.

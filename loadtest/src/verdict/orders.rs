@@ -26,7 +26,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for (id, told) in &timeline.orders {
         match timeline.dump.order(id) {
             Some(order) => {
-                kept(timeline, &tickets, told, order, findings);
+                check_acknowledged(timeline, &tickets, told, order, findings);
                 reads_agree(timeline, told, order, findings);
                 paid_has_tickets(timeline, told, order, findings);
             }
@@ -44,10 +44,10 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
     one_visitor(timeline, findings);
     one_outcome(timeline, findings);
-    told_tickets(timeline, findings);
+    ticketed_visitors(timeline, findings);
 }
 
-fn kept(
+fn check_acknowledged(
     timeline: &RunTimeline<'_>,
     tickets: &HashMap<&str, &str>,
     told: &OrderTimeline<'_>,
@@ -152,7 +152,7 @@ fn read_as_told(
 /// Checks that a state which the buyer was told is in the order's history, and that the order can
 /// have come from that state to its last state.
 fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMut(u32, String)) {
-    let stood = order.history.iter().any(|step| step.state == state);
+    let was_in_history = order.history.iter().any(|step| step.state == state);
     let later: &[&str] = match state {
         "confirmed" => &[
             "confirmed",
@@ -174,7 +174,7 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
         "refunded" => &["refunded"],
         "exchanged" => &["exchanged"],
         _ => {
-            return if !stood {
+            return if !was_in_history {
                 wrong(
                     line,
                     format!("was shown as {state}, which the ledger never had"),
@@ -182,7 +182,7 @@ fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMu
             };
         }
     };
-    if !stood || !later.contains(&order.state.as_str()) {
+    if !was_in_history || !later.contains(&order.state.as_str()) {
         wrong(
             line,
             format!("was shown as {state}, the ledger says {}", order.state),
@@ -382,7 +382,7 @@ fn paid_has_tickets(
 }
 
 /// Checks that every visitor who ended with tickets has an order that was ticketed.
-fn told_tickets(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+fn ticketed_visitors(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut has: HashSet<u64> = HashSet::new();
     for order in timeline
         .dump

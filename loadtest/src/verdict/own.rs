@@ -45,22 +45,22 @@ fn foreign(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
 fn may_own(timeline: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     match timeline.holds.get(hold) {
         Some(hold) => hold.call.visitor == visitor,
-        None => offered(timeline, hold, visitor) || did_not_hear(timeline, visitor),
+        None => offered(timeline, hold, visitor) || has_lost_hold_call(timeline, visitor),
     }
 }
 
 /// Returns whether the hold was offered to a visitor on the waitlist.
 fn offered(timeline: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     let waiters = timeline.dump.waiters.iter();
-    let mut with = waiters.filter(|waiter| {
+    let mut offered_to = waiters.filter(|waiter| {
         let offer = waiter.offer.as_ref();
         offer.is_some_and(|offer| offer.hold == hold)
     });
-    with.any(|waiter| timeline.visitor_of_holder.get(&*waiter.visitor) == Some(&visitor))
+    offered_to.any(|waiter| timeline.visitor_of_holder.get(&*waiter.visitor) == Some(&visitor))
 }
 
 /// Returns whether any of the visitor's calls for a hold got no answer.
-fn did_not_hear(timeline: &RunTimeline<'_>, visitor: u64) -> bool {
+fn has_lost_hold_call(timeline: &RunTimeline<'_>, visitor: u64) -> bool {
     timeline
         .lost_holds
         .iter()

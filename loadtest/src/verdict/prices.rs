@@ -70,7 +70,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             prices += seats(order, show, terms, findings);
         }
         if timeline.of_this_run(order) {
-            announced(timeline, order, (show, terms), findings);
+            check_written_prices(timeline, order, (show, terms), findings);
         }
         match &order.made_in {
             None => total(order, findings),
@@ -112,7 +112,7 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 }
 
 /// Checks that the prices in an order's terms are those that the promoter wrote.
-fn announced(
+fn check_written_prices(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     (show, terms): (&DumpedShow, &DumpedTerms),

@@ -24,7 +24,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         // A refund that is part of another has the reason of the other, which is checked.
         let order = timeline.dump.order(&refund.order);
         if let Some(order) = order.filter(|_| refund.part_of.is_none()) {
-            for_its_reason(timeline, order, refund, findings);
+            check_reason(timeline, order, refund, findings);
         }
     }
     for (id, told) in &timeline.orders {
@@ -57,7 +57,7 @@ fn cancelled<'a>(timeline: &RunTimeline<'a>, show: &str) -> Option<&'a HistoryCa
 }
 
 /// Checks the reason of a refund against the time when the show was cancelled.
-fn for_its_reason(
+fn check_reason(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
     refund: &DumpedRefund,
@@ -95,7 +95,7 @@ fn check_requested(
     back: &[&DumpedRefund],
     findings: &mut Findings,
 ) {
-    let wishes: Vec<&DumpedRefund> = back
+    let requested: Vec<&DumpedRefund> = back
         .iter()
         .copied()
         .filter(|refund| refund.reason == "refund_by_buyer" && refund.part_of.is_none())
@@ -112,7 +112,7 @@ fn check_requested(
             Some(named) => labels.extend(labels_of(timeline, &order.order, named)),
         }
     }
-    for refund in &wishes {
+    for refund in &requested {
         let strange = refund
             .labels
             .iter()
@@ -126,12 +126,12 @@ fn check_requested(
             });
         }
     }
-    if wishes.len() > keys.len() {
+    if requested.len() > keys.len() {
         wrong(findings, || {
             format!(
                 "{}: {} refunds were made for {} requests",
                 order.order,
-                wishes.len(),
+                requested.len(),
                 keys.len()
             )
         });
@@ -240,11 +240,11 @@ fn progress(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         });
     }
     for (show, progress) in last {
-        in_the_end(timeline, show, progress, findings);
+        check_last_report(timeline, show, progress, findings);
     }
 }
 
-fn in_the_end(
+fn check_last_report(
     timeline: &RunTimeline<'_>,
     show: &str,
     last: &HistoryRefundReport,

@@ -47,7 +47,9 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
                     continue;
                 }
                 let rank = rank.or_else(|| own_rank.get(&call.visitor).copied());
-                if let (Some(rank), Some((at, least))) = (rank, bound(&released, call.done_ms)) {
+                if let (Some(rank), Some((at, least))) =
+                    (rank, first_counter_after(&released, call.done_ms))
+                {
                     compared += 1;
                     if rank >= least {
                         findings.add(Invariant::Released, || {
@@ -118,7 +120,7 @@ fn counter(frame: &HistoryFrame) -> Option<u64> {
 /// Returns the counter in the first frame that was certainly made after a moment, and when the
 /// frame arrived. Returns `None` if there is no such frame. A frame from before the moment proves
 /// nothing, because frames may be a minute apart.
-fn bound(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
+fn first_counter_after(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
     let after = told.partition_point(|(at, _)| *at < done_ms + FRAME_LATE_MS);
     told.get(after).copied()
 }

@@ -19,7 +19,7 @@ pub struct ExpectedExchange {
 /// Returns the terms that may apply to an order at a moment: its own terms, the terms then in
 /// force, and the terms that were in force `leeway_ms` before. The last are included because the
 /// moment is not exact.
-fn counting<'a>(
+fn applicable_terms<'a>(
     show: &'a DumpedShow,
     order: &DumpedOrder,
     at_ms: f64,
@@ -48,7 +48,7 @@ pub fn best_refund(
     at_ms: f64,
     leeway_ms: f64,
 ) -> Option<i64> {
-    let terms = counting(show, order, at_ms, leeway_ms);
+    let terms = applicable_terms(show, order, at_ms, leeway_ms);
     let starts_ms = starts_ms(show, order, &terms);
     let rules = terms.iter().flat_map(|terms| &terms.refunds);
     let lives = rules.filter(|rule| at_ms <= starts_ms - rule.until_h * HOUR_MS);
@@ -64,7 +64,7 @@ pub fn differences(
     (credit, price): (i64, i64),
     at_ms: f64,
 ) -> Vec<ExpectedExchange> {
-    let terms = counting(show, old, at_ms, 0.0);
+    let terms = applicable_terms(show, old, at_ms, 0.0);
     let starts_ms = starts_ms(show, old, &terms);
     let rules = terms.iter().filter_map(|terms| terms.exchange.as_ref());
     let lives = rules.filter(|rule| at_ms <= starts_ms - rule.until_h * HOUR_MS);

@@ -31,9 +31,9 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     for (id, calls) in &scans {
         let let_in: Vec<&HistoryCall> = calls.iter().copied().filter(|call| call.done()).collect();
         entries += let_in.len() as u64;
-        once(id, &let_in, findings);
+        check_single_scan(id, &let_in, findings);
         match tickets.get(id) {
-            Some(ticket) => kept(ticket, &let_in, findings),
+            Some(ticket) => check_recorded(ticket, &let_in, findings),
             None if let_in.is_empty() => {}
             None => wrong(findings, || {
                 format!("{id} admitted somebody, and is no ticket")
@@ -71,7 +71,7 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 
 /// Checks that all successful scans of a ticket are one scan: they have the same key and are close
 /// enough in time.
-fn once(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
+fn check_single_scan(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
     let first = let_in.iter().min_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
     let Some(first) = first else { return };
     for again in let_in.iter().filter(|call| call.line != first.line) {
@@ -89,7 +89,7 @@ fn once(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
 
 /// Checks that a ticket with a successful scan is scanned in the ledger, and no later than the
 /// first answer.
-fn kept(ticket: &DumpedTicket, let_in: &[&HistoryCall], findings: &mut Findings) {
+fn check_recorded(ticket: &DumpedTicket, let_in: &[&HistoryCall], findings: &mut Findings) {
     let Some(first) = let_in.iter().min_by(|a, b| a.done_ms.total_cmp(&b.done_ms)) else {
         return;
     };

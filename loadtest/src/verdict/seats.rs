@@ -17,7 +17,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 /// Returns a cell's name for a finding.
-fn named(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> String {
+fn cell_name(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> String {
     let label = timeline
         .dump
         .shows
@@ -33,7 +33,7 @@ fn one_claim(timeline: &RunTimeline<'_>, findings: &mut Findings) {
             findings.add(Invariant::OneOwner, || {
                 format!(
                     "{}: claimed by {other} and by {}",
-                    named(timeline, &claim.show, claim.cell),
+                    cell_name(timeline, &claim.show, claim.cell),
                     claim.order
                 )
             });
@@ -71,7 +71,7 @@ fn one_ticket(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 /// Returns the spans in which an order certainly had its seats. The first span begins with the
 /// answer to the call that made the order or, if no answer arrived, when the ledger says that the
 /// order was made. If the answer came after the order had lost its seats, there is no first span.
-fn stays<'a>(timeline: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
+fn certain_spans<'a>(timeline: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
     let told = timeline
         .orders
         .get(order.order.as_str())
@@ -94,7 +94,7 @@ type OrderCellSpan<'a> = (f64, f64, &'a DumpedOrder);
 fn one_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: BTreeMap<(&str, u32), Vec<OrderCellSpan<'_>>> = BTreeMap::new();
     for order in &timeline.dump.orders {
-        for stay in stays(timeline, order) {
+        for stay in certain_spans(timeline, order) {
             for cell in stay.cells {
                 by_cell.entry((&order.show, cell)).or_default().push((
                     stay.from_ms,
@@ -112,7 +112,7 @@ fn one_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
                 findings.add(Invariant::OneOwner, || {
                     format!(
                         "{}: {} has had it since {since_ms:.0}, while {} had it until {until_ms:.0}",
-                        named(timeline, show, cell),
+                        cell_name(timeline, show, cell),
                         next.order,
                         former.order,
                     )
@@ -126,7 +126,7 @@ fn one_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 fn no_basket_over_an_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: HashMap<(&str, u32), Vec<OrderCellSpan<'_>>> = HashMap::new();
     for order in &timeline.dump.orders {
-        for stay in stays(timeline, order) {
+        for stay in certain_spans(timeline, order) {
             for cell in stay.cells {
                 by_cell.entry((&order.show, cell)).or_default().push((
                     stay.from_ms,
@@ -137,9 +137,9 @@ fn no_basket_over_an_order(timeline: &RunTimeline<'_>, findings: &mut Findings) 
         }
     }
     for (id, hold) in &timeline.holds {
-        let show = &*hold.asked.show;
-        let seats = hold.asked.seats.iter();
-        for cell in seats.flat_map(|seat| timeline.cells(hold.asked, seat)) {
+        let show = &*hold.hold_call.show;
+        let seats = hold.hold_call.seats.iter();
+        for cell in seats.flat_map(|seat| timeline.cells(hold.hold_call, seat)) {
             for (since_ms, until_ms, order) in by_cell.get(&(show, cell)).into_iter().flatten() {
                 let first_asked = hold.call.sent_ms;
                 let under_it =
@@ -149,7 +149,7 @@ fn no_basket_over_an_order(timeline: &RunTimeline<'_>, findings: &mut Findings) 
                         format!(
                             "line {}: {id} was given {}, which {} had since {since_ms:.0}",
                             hold.call.line,
-                            named(timeline, show, cell),
+                            cell_name(timeline, show, cell),
                             order.order,
                         )
                     });
@@ -165,21 +165,21 @@ fn set<'a>(labels: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
 
 fn whole_holds(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for (id, hold) in &timeline.holds {
-        let got = set(hold.asked.seats.iter().map(|seat| &**seat));
+        let got = set(hold.hold_call.seats.iter().map(|seat| &**seat));
         let line = hold.call.line;
-        if got.len() != hold.asked.seats.len() || got.is_empty() {
+        if got.len() != hold.hold_call.seats.len() || got.is_empty() {
             findings.add(Invariant::AllOrNone, || {
                 format!("line {line}: {id} has no seat, or one twice: {got:?}")
             });
         }
-        if let Some(wanted) = &hold.asked.wanted {
+        if let Some(wanted) = &hold.hold_call.wanted {
             let wanted = set(wanted.iter().map(|seat| &**seat));
             if wanted != got {
                 findings.add(Invariant::AllOrNone, || {
                     format!("line {line}: {id} was asked for {wanted:?} and has {got:?}")
                 });
             }
-        } else if let Some(quantity) = hold.asked.quantity
+        } else if let Some(quantity) = hold.hold_call.quantity
             && got.len() as u64 != quantity
         {
             findings.add(Invariant::AllOrNone, || {
@@ -333,13 +333,13 @@ fn made_for_its_hold(
     };
     let at_order = hold.seats.as_ref().map(|seats| set(seats.iter().copied()));
     let made = set(order.made_labels().iter().map(String::as_str));
-    let took = |seats: &Vec<&str>| -> BTreeSet<u32> {
+    let cells_of_seats = |seats: &Vec<&str>| -> BTreeSet<u32> {
         let cells = seats
             .iter()
-            .flat_map(|seat| timeline.cells(hold.asked, seat));
+            .flat_map(|seat| timeline.cells(hold.hold_call, seat));
         cells.collect()
     };
-    let took = hold.seats.as_ref().map(took);
+    let took = hold.seats.as_ref().map(cells_of_seats);
     let over = order.made_cells().iter().copied().collect();
     if let Some(held) = at_order.filter(|held| *held != made) {
         wrong(format!(

@@ -41,7 +41,7 @@ pub struct HoldTimeline<'a> {
     /// got its last seats.
     pub call: &'a HistoryCall,
     /// The fields of that call and its answer.
-    pub asked: &'a HoldCall,
+    pub hold_call: &'a HoldCall,
     /// The seats that the hold certainly had, by span of time.
     pub stretches: Vec<HoldSeatSpan<'a>>,
     /// The seats after the last change; `None` if the result of a change is not known.
@@ -99,9 +99,9 @@ impl<'a> RunTimeline<'a> {
             visitor_of_holder: HashMap::new(),
             lost_holds: Vec::new(),
         };
-        timeline.begin_holds(&calls);
+        timeline.collect_holds(&calls);
         for call in calls {
-            timeline.tell(call);
+            timeline.add_call(call);
         }
         for hold in timeline.holds.values_mut() {
             hold.compute_stretches(history);
@@ -112,7 +112,7 @@ impl<'a> RunTimeline<'a> {
     /// Adds the holds before all other calls, because a call about a hold may have been sent before
     /// the call whose answer is the first to name the hold. Also collects the calls for a hold
     /// whose result is unknown.
-    fn begin_holds(&mut self, calls: &[&'a HistoryCall]) {
+    fn collect_holds(&mut self, calls: &[&'a HistoryCall]) {
         let mut answered: HashMap<(u64, &str), ()> = HashMap::new();
         for call in calls.iter().filter(|call| call.done()) {
             let HistoryOperation::Hold(asked) = &call.op else {
@@ -126,7 +126,7 @@ impl<'a> RunTimeline<'a> {
                 .entry(&asked.hold)
                 .or_insert_with(|| HoldTimeline {
                     call,
-                    asked,
+                    hold_call: asked,
                     stretches: Vec::new(),
                     seats: None,
                     touched_ms: f64::INFINITY,
@@ -139,8 +139,8 @@ impl<'a> RunTimeline<'a> {
             // the next hold may have other seats under the same id, and the order is for those
             // seats.
             let is_anew = asked.legs.is_some() && call.visitor == hold.call.visitor;
-            if is_anew && asked.seats != hold.asked.seats {
-                (hold.call, hold.asked) = (call, asked);
+            if is_anew && asked.seats != hold.hold_call.seats {
+                (hold.call, hold.hold_call) = (call, asked);
             }
         }
         for call in calls.iter().filter(|call| call.perhaps() && !call.done()) {
@@ -161,7 +161,7 @@ impl<'a> RunTimeline<'a> {
         }
     }
 
-    fn tell(&mut self, call: &'a HistoryCall) {
+    fn add_call(&mut self, call: &'a HistoryCall) {
         match &call.op {
             HistoryOperation::Join {
                 holder: Some(holder),
@@ -272,13 +272,13 @@ impl<'a> HoldTimeline<'a> {
     /// Computes the spans in which the hold certainly had its seats.
     fn compute_stretches(&mut self, history: &RunHistory) {
         let mut seats: Option<Vec<&'a str>> =
-            Some(self.asked.seats.iter().map(|seat| &**seat).collect());
+            Some(self.hold_call.seats.iter().map(|seat| &**seat).collect());
         let mut from_ms = self.call.done_ms;
         let ends = self
             .drops
             .iter()
             .map(|call| call.sent_ms)
-            .fold(self.asked.expires_ms, f64::min);
+            .fold(self.hold_call.expires_ms, f64::min);
         for (call, change) in &self.changes {
             // While a change is under way, the seats are not certain, even if it is refused.
             if let Some(seats) = &seats {

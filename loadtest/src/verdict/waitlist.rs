@@ -16,7 +16,7 @@ const TOLD_WITHIN_MS: f64 = 4_000.0;
 
 /// Checks all waitlists. Returns how many offers were compared with the parties that waited.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
-    let mut looks: HashMap<&str, Vec<&HistoryCall>> = HashMap::new();
+    let mut reads: HashMap<&str, Vec<&HistoryCall>> = HashMap::new();
     let known: HashSet<&str> = timeline
         .dump
         .waiters
@@ -30,7 +30,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         if wait.waiter.is_empty() {
             continue;
         }
-        looks.entry(&wait.waiter).or_default().push(call);
+        reads.entry(&wait.waiter).or_default().push(call);
         acknowledged(call, wait, &known, findings);
     }
     let mut offers = 0;
@@ -48,7 +48,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         }
         let mut others = timeline.dump.waiters.iter();
         let first = others.find(|other| {
-            let looks = looks.get(&*other.waiter).map_or(&[][..], Vec::as_slice);
+            let looks = reads.get(&*other.waiter).map_or(&[][..], Vec::as_slice);
             comes_first(other, waiter, offer) && is_here(timeline, looks, offer.made_ms)
         });
         if let Some(first) = first {

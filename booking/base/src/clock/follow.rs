@@ -77,19 +77,19 @@ where
     let ClockSource::Followed(followed) = &clock.source else {
         return;
     };
-    let mut told = false;
+    let mut has_warned = false;
     loop {
         if measure_and_adjust(followed, &ask).await {
             let (own, ledgers) = (Clock::system().now_ms(), followed.now_ms());
             metrics::gauge!("fairgate_clock_off_ms").set((own - ledgers) as f64);
             let off_ms = own.abs_diff(ledgers);
-            if off_ms > WARN_BEYOND_MS && !told {
+            if off_ms > WARN_BEYOND_MS && !has_warned {
                 tracing::warn!(
                     off_ms,
                     "this machine's clock is not the ledger's; rooms and deadlines follow the ledger's"
                 );
             }
-            told = off_ms > WARN_BEYOND_MS;
+            has_warned = off_ms > WARN_BEYOND_MS;
         }
         tokio::time::sleep(MEASURE_EVERY).await;
     }

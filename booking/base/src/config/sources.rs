@@ -149,13 +149,13 @@ impl SettingReader {
         what: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> T {
-        let Some((at, value)) = self.values.get(knob) else {
+        let Some((source, value)) = self.values.get(knob) else {
             return default;
         };
         parse(value).unwrap_or_else(|| {
             // Keys must not get into a log, and server addresses contain passwords.
             let shown = if is_secret(knob) { "the value" } else { value };
-            self.faults.push(format!("{at}: {shown} is not {what}"));
+            self.faults.push(format!("{source}: {shown} is not {what}"));
             default
         })
     }
@@ -176,8 +176,8 @@ impl SettingReader {
     }
 
     /// Adds a fault that concerns several values together.
-    pub fn fault(&mut self, told: impl Into<String>) {
-        self.faults.push(told.into());
+    pub fn fault(&mut self, message: impl Into<String>) {
+        self.faults.push(message.into());
     }
 
     /// Returns the settings if there are no faults.

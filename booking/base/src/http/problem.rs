@@ -145,7 +145,11 @@ impl From<fairgate_databases::LedgerError> for Problem {
         match &error {
             fairgate_databases::LedgerError::Unknown(why) => {
                 let request_id = request_id::current();
-                tracing::error!(why, request_id, "the ledger did not say whether it took a write");
+                tracing::error!(
+                    why,
+                    request_id,
+                    "the ledger did not say whether it took a write"
+                );
                 Self::new(
                     ProblemCode::LedgerUnavailable,
                     "Your request was recorded whole or not at all, and the ledger cannot say which at the moment. Send the same request again in a few seconds: it finds what the first one did.",

@@ -100,10 +100,14 @@ mod tests {
             .with_ansi(false)
             .with_writer(move || writer.clone())
             .finish();
-        let app = wrapped(Router::new().route("/", get(broken)))
-            .layer(from_fn(crate::http::request_id));
-        let request = Request::get("/").header("x-request-id", "req-of-test").body(Body::empty());
-        let call = app.oneshot(request.expect("a request")).with_subscriber(subscriber);
+        let app =
+            wrapped(Router::new().route("/", get(broken))).layer(from_fn(crate::http::request_id));
+        let request = Request::get("/")
+            .header("x-request-id", "req-of-test")
+            .body(Body::empty());
+        let call = app
+            .oneshot(request.expect("a request"))
+            .with_subscriber(subscriber);
         let answer = call.await.expect("an answer");
         assert_eq!(answer.status(), 500);
         assert_eq!(answer.headers()["x-request-id"], "req-of-test");
@@ -111,6 +115,9 @@ mod tests {
         let log = String::from_utf8(log).expect("text");
         let line = log.lines().find(|line| line.contains("a handler panicked"));
         let line = line.expect("the panic is logged");
-        assert!(line.contains("req-of-test") && line.contains("a fault of this test"), "{line}");
+        assert!(
+            line.contains("req-of-test") && line.contains("a fault of this test"),
+            "{line}"
+        );
     }
 }

@@ -109,8 +109,12 @@ impl ProcessLeases {
         for (keeps, shared) in keeps.iter().copied() {
             leases.push(acquire_lease(&installation, keeps, shared, wait_max).await?);
         }
-        let (tell, lost) = watch::channel(None);
-        let renewing = tokio::spawn(renew_leases(installation.clone(), leases.clone(), tell));
+        let (lost_sender, lost) = watch::channel(None);
+        let renewing = tokio::spawn(renew_leases(
+            installation.clone(),
+            leases.clone(),
+            lost_sender,
+        ));
         Ok(Self {
             installation,
             leases,
@@ -140,9 +144,9 @@ impl ProcessLeases {
     pub async fn release_all(self) {
         self.renewing.abort();
         // A shared lease is still needed by the other processes.
-        for place in self.leases.iter().filter(|place| !place.shared) {
-            let lease = place.keeps.lease();
-            if let Err(error) = self.installation.release_lease(lease, &place.owner).await {
+        for held in self.leases.iter().filter(|place| !place.shared) {
+            let lease = held.keeps.lease();
+            if let Err(error) = self.installation.release_lease(lease, &held.owner).await {
                 tracing::debug!(%error, "the lease runs out by itself");
             }
         }

@@ -100,19 +100,19 @@ impl Installation {
     /// # Errors
     /// Returns [`LedgerError::Unavailable`] with the reason where the database takes no writes.
     pub async fn check_writable(&self) -> Result<(), LedgerError> {
-        self.finding().or_look(self.probe_write()).await
+        self.write_check().get_or_check(self.probe_write()).await
     }
 
-    fn finding(&self) -> &LastWriteCheck {
+    fn write_check(&self) -> &LastWriteCheck {
         match self {
-            Self::File(writer) => writer.finding(),
-            Self::Server(database) => database.finding(),
+            Self::File(writer) => writer.write_check(),
+            Self::Server(database) => database.write_check(),
         }
     }
 
     async fn probe_write(&self) -> Result<(), LedgerError> {
         if let Self::File(writer) = self {
-            writer.may_take_writes()?;
+            writer.check_space_and_last_commit()?;
         }
         self.lease(PROBE, PROBE, 0).await.map(drop)
     }

@@ -33,7 +33,7 @@ const MIGRATION_LOCK: i64 = 0x6661_6972;
 #[derive(Clone)]
 pub struct PostgresDatabase {
     pool: Pool,
-    finding: Arc<LastWriteCheck>,
+    write_check: Arc<LastWriteCheck>,
 }
 
 impl PostgresDatabase {
@@ -45,13 +45,13 @@ impl PostgresDatabase {
     pub fn reading(url: &str) -> Result<Self, LedgerError> {
         Ok(Self {
             pool: connect::pool_for_url(url)?,
-            finding: Arc::default(),
+            write_check: Arc::default(),
         })
     }
 
     /// Returns the cached answer to the question whether the database takes writes.
-    pub(crate) fn finding(&self) -> &LastWriteCheck {
-        &self.finding
+    pub(crate) fn write_check(&self) -> &LastWriteCheck {
+        &self.write_check
     }
 
     /// Runs one domain transaction (`READ COMMITTED`) and returns once it is durable, or was rolled
@@ -74,7 +74,7 @@ impl PostgresDatabase {
         R: Future<Output = Result<T, E>> + Send + 'static,
     {
         let pool = self.pool.clone();
-        let to_the_end = tokio::spawn(async move { carry_through(&pool, &transaction).await });
+        let to_the_end = tokio::spawn(async move { run_with_retries(&pool, &transaction).await });
         match tokio::time::timeout(ANSWER_WITHIN, to_the_end).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(ended)) => Err(LedgerError::Unknown(ended.to_string()).into()),
@@ -101,7 +101,7 @@ impl PostgresDatabase {
         let reading = tokio::spawn(async move {
             let lent = take_connection(&pool).await?;
             // A reading opens no transaction, so the connection is clean even if the reader panics.
-            lent.is_clean();
+            lent.mark_clean();
             query(lent.transaction()).await
         });
         answer_of(reading).await
@@ -129,7 +129,7 @@ impl PostgresDatabase {
                 .await?;
             let result = query(lent.transaction()).await;
             if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
-                lent.is_clean();
+                lent.mark_clean();
             }
             result
         });
@@ -144,7 +144,7 @@ impl PostgresDatabase {
     /// # Errors
     /// Returns the error of `work`, or [`LedgerError`]. Then the step has changed nothing, unless
     /// the connection broke at the commit.
-    pub(crate) async fn alone<R>(
+    pub(crate) async fn run_migration_alone<R>(
         &self,
         work: impl FnOnce(PostgresTransaction) -> R + Send + 'static,
     ) -> Result<(), LedgerError>
@@ -163,7 +163,7 @@ impl PostgresDatabase {
             .await?;
             work(lent.transaction()).await?;
             tx.batch("COMMIT").await?;
-            lent.is_clean();
+            lent.mark_clean();
             Ok(())
         });
         migrating
@@ -213,7 +213,7 @@ enum TransactionOutcome<T, E> {
 }
 
 /// Runs a transaction until it is committed, fails with an error of its own, or has used all tries.
-async fn carry_through<T, E, F, R>(pool: &Pool, transaction: &F) -> Result<T, E>
+async fn run_with_retries<T, E, F, R>(pool: &Pool, transaction: &F) -> Result<T, E>
 where
     E: From<LedgerError>,
     F: Fn(PostgresTransaction) -> R,
@@ -227,7 +227,7 @@ where
             TransactionOutcome::Committed(value) => return Ok(value),
             TransactionOutcome::Undone(error, may_run_again) => {
                 if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
-                    lent.is_clean();
+                    lent.mark_clean();
                 }
                 (error, may_run_again)
             }
@@ -286,7 +286,7 @@ where
     };
     match committed {
         Ok(()) => {
-            lent.is_clean();
+            lent.mark_clean();
             TransactionOutcome::Committed(value)
         }
         Err(error) if cut_off(&error) => TransactionOutcome::Lost(value, who, error),

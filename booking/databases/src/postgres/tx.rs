@@ -9,7 +9,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream, Statement};
 
 use crate::LedgerError;
-use crate::error::{cut_off, gave_way};
+use crate::error::{cut_off, was_rolled_back_for_another};
 
 /// The parameters of a statement.
 type PostgresParameters<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -63,14 +63,14 @@ impl PooledConnection {
     }
 
     /// Notes that no transaction is open on the connection.
-    pub(super) fn is_clean(&self) {
+    pub(super) fn mark_clean(&self) {
         self.clean.store(true, Ordering::Release);
     }
 
     /// Notes what an error means for the transaction, and returns the error as a [`LedgerError`].
     pub(super) fn note_failure(&self, error: tokio_postgres::Error) -> LedgerError {
         self.failed.store(true, Ordering::Release);
-        if gave_way(&error) || cut_off(&error) {
+        if was_rolled_back_for_another(&error) || cut_off(&error) {
             self.again.store(true, Ordering::Release);
         }
         error.into()

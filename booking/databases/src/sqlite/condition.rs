@@ -16,13 +16,13 @@ use crate::write_check::LastWriteCheck;
 const ROOM_MIN_BYTES: u64 = 1 << 20;
 /// The check writes only a small row, which may succeed where a larger commit did not fit. So for
 /// this long after a failed commit, the file is reported as not writable.
-const FAILED_COUNTS: Duration = Duration::from_secs(1);
+const FAILURE_REPORTED_FOR: Duration = Duration::from_secs(1);
 
 /// The last failed commit, and the cached answer to the question whether the file takes writes.
 #[derive(Default)]
 pub(crate) struct SqliteFileHealth {
     failed: Mutex<Option<(Instant, String)>>,
-    finding: LastWriteCheck,
+    write_check: LastWriteCheck,
 }
 
 impl SqliteFileHealth {
@@ -35,22 +35,22 @@ impl SqliteFileHealth {
     fn failed_lately(&self) -> Option<String> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, reason) = failed.as_ref()?;
-        (at.elapsed() < FAILED_COUNTS).then(|| reason.clone())
+        (at.elapsed() < FAILURE_REPORTED_FOR).then(|| reason.clone())
     }
 }
 
 impl SqliteDatabase {
     /// Returns the cached answer to the question whether the file takes writes.
-    pub(crate) fn finding(&self) -> &LastWriteCheck {
-        &self.condition.finding
+    pub(crate) fn write_check(&self) -> &LastWriteCheck {
+        &self.condition.write_check
     }
 
     /// Checks that the disk has free space, and that no commit failed within the last second.
     ///
     /// # Errors
     /// Returns [`LedgerError::Unavailable`] with the reason.
-    pub(crate) fn may_take_writes(&self) -> Result<(), LedgerError> {
-        has_room(self.path())?;
+    pub(crate) fn check_space_and_last_commit(&self) -> Result<(), LedgerError> {
+        check_free_space(self.path())?;
         match self.condition.failed_lately() {
             Some(reason) => Err(LedgerError::Unavailable(reason)),
             None => Ok(()),
@@ -60,7 +60,7 @@ impl SqliteDatabase {
 
 /// Checks that the disk has free space for the next writes. If the system does not report the free
 /// space, the check passes, and a full disk is noticed when a write fails.
-fn has_room(file: &Path) -> Result<(), LedgerError> {
+fn check_free_space(file: &Path) -> Result<(), LedgerError> {
     let Ok(disk) = statvfs(file) else {
         return Ok(());
     };

@@ -177,14 +177,14 @@ fn commit_group(
     inbox: &Receiver<WriterCommand>,
     condition: &SqliteFileHealth,
 ) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
-    let mut settles = Vec::new();
+    let mut callbacks = Vec::new();
     let mut closing = None;
     let outcome = match connection.batch("BEGIN IMMEDIATE") {
         Ok(()) => {
-            settles.push(first(Some(connection)));
-            while settles.len() < GROUP_MAX {
+            callbacks.push(first(Some(connection)));
+            while callbacks.len() < GROUP_MAX {
                 match inbox.try_recv() {
-                    Ok(WriterCommand::Write(next)) => settles.push(next(Some(connection))),
+                    Ok(WriterCommand::Write(next)) => callbacks.push(next(Some(connection))),
                     Ok(WriterCommand::Close(closed)) => {
                         closing = Some(closed);
                         break;
@@ -195,7 +195,7 @@ fn commit_group(
             commit(connection)
         }
         Err(error) => {
-            settles.push(first(None));
+            callbacks.push(first(None));
             Err(error)
         }
     };
@@ -204,11 +204,11 @@ fn commit_group(
         condition.note_commit_failure(reason);
         tracing::error!(
             reason,
-            writes = settles.len(),
+            writes = callbacks.len(),
             "a ledger commit failed; its writes were refused"
         );
     }
-    for settle in settles {
+    for settle in callbacks {
         settle(failure.as_deref());
     }
     closing

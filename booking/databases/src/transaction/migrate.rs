@@ -79,7 +79,7 @@ impl PostgresDatabase {
             .into_iter()
             .map(|step| step.to_string())
             .collect();
-        self.alone(async move |tx| {
+        self.run_migration_alone(async move |tx| {
             apply_migrations(&SqlTransaction::on_postgres(tx), owner, &steps).await
         })
         .await

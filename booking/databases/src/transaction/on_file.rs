@@ -27,11 +27,11 @@ impl SqliteDatabase {
         self.enqueue_on(move |connection| run_on_file(connection, &given, transaction))
     }
 
-    /// Reads with a function that is written for both databases. If `one_moment` is true, all
+    /// Reads with a function that is written for both databases. If `in_snapshot` is true, all
     /// statements read the same snapshot.
     pub(crate) async fn read_sql<A, T, E, F>(
         &self,
-        one_moment: bool,
+        in_snapshot: bool,
         given: A,
         query: F,
     ) -> Result<T, E>
@@ -42,7 +42,7 @@ impl SqliteDatabase {
         F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
     {
         self.read_on(move |connection| {
-            if one_moment {
+            if in_snapshot {
                 run_in_snapshot(connection, &given, query)
             } else {
                 run_on_file(connection, &given, query)

@@ -60,8 +60,8 @@ impl TrainSeatStates<'_> {
     fn left_over(&self, seat: u32, legs: &Range<u16>) -> u16 {
         let is_free = |leg: &u16| self.is_free(seat, &(*leg..*leg + 1));
         let before = (0..legs.start).rev().take_while(is_free).count();
-        let behind = (legs.end..self.grid.legs).take_while(is_free).count();
-        u16::try_from(before + behind).unwrap_or(u16::MAX)
+        let after = (legs.end..self.grid.legs).take_while(is_free).count();
+        u16::try_from(before + after).unwrap_or(u16::MAX)
     }
 
     /// Counts the seat's neighbours on the bench that are free over these legs.
@@ -169,7 +169,7 @@ pub fn is_offered(seat: &Seat) -> bool {
 /// Returns whether enough seats of the class for the party are free over all of these legs,
 /// wherever they are.
 #[must_use]
-pub fn has_room(train: &TrainSeatStates<'_>, legs: &Range<u16>, party: TrainParty) -> bool {
+pub fn has_enough_seats(train: &TrainSeatStates<'_>, legs: &Range<u16>, party: TrainParty) -> bool {
     let quantity = party.quantity as usize;
     free_seats(train, legs, party.class).take(quantity).count() == quantity
 }

@@ -105,8 +105,7 @@ impl<'a> WishSeatView<'a> {
 
 /// Returns what a free seat means to the wish.
 fn classify(cell: u32, seat: &Seat, wish: &BestSeatsWish) -> CellEligibility {
-    let led_to_stand =
-        wish.accessible == 0 && (wish.categories.is_some() || wish.sections.is_some());
+    let may_stand = wish.accessible == 0 && (wish.categories.is_some() || wish.sections.is_some());
     let fits = wish
         .categories
         .as_ref()
@@ -124,7 +123,7 @@ fn classify(cell: u32, seat: &Seat, wish: &BestSeatsWish) -> CellEligibility {
         && (wish.accessible > 0 || !seat.accessible && !seat.companion)
         && match seat.kind {
             SeatKind::Seat | SeatKind::Table => true,
-            SeatKind::Standing => led_to_stand,
+            SeatKind::Standing => may_stand,
             SeatKind::Booth => false,
         };
     match (fits, seat.accessible) {

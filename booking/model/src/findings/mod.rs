@@ -195,20 +195,20 @@ pub enum MissingOrderPart {
 }
 
 /// Returns what may be missing for an order in a state. `owed` says whether a call to the provider
-/// is owed for the order. `searched` says whether the worker for late money still has to decide
-/// about it. `money` says whether the provider has the buyer's money.
+/// is owed for the order. `late_undecided` says whether the worker for late money still has to
+/// decide about it. `has_money` says whether the provider has the buyer's money.
 #[must_use]
 pub fn missing_for_order(
     state: OrderState,
     owed: bool,
-    searched: bool,
-    money: bool,
+    late_undecided: bool,
+    has_money: bool,
 ) -> Option<MissingOrderPart> {
     match state {
         OrderState::Ticketed => Some(MissingOrderPart::Tickets),
         OrderState::Confirmed if !owed => Some(MissingOrderPart::Owed(OwedProviderCall::Capture)),
         OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed
-            if money && !owed && !searched =>
+            if has_money && !owed && !late_undecided =>
         {
             Some(MissingOrderPart::Owed(OwedProviderCall::MoneyBack))
         }
@@ -259,7 +259,7 @@ fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<DriftFinding> {
 
 fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
     let settled = facts.changed_ms + ON_ITS_WAY_MS < now_ms;
-    let (kind, since_ms, told) = match facts.state {
+    let (kind, since_ms, description) = match facts.state {
         _ if facts.refund_failed => {
             let told = format!("the provider could not refund {}", facts.payment);
             (DriftKind::RefundFailed, facts.changed_ms, told)
@@ -308,7 +308,7 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
         kind,
         about: DriftSubject::Order(facts.order.clone()),
         since_ms,
-        description: told,
+        description,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::shows::Show;
 
 /// Returns why the money can buy nothing even if seats are free; `None` if there is no such reason.
 #[must_use]
-pub fn out_of_bounds(
+pub fn late_refund_reason(
     order: &Order,
     payment: PaymentState,
     show: Option<&Show>,
@@ -101,7 +101,7 @@ fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
 /// traveller of one of the order's seats in its category. Returns `None` if the hold has more seats
 /// of a category than the order.
 #[must_use]
-pub fn items_of(show: &Show, order: &Order, kept: &[HeldSeat]) -> Option<Vec<OrderItem>> {
+pub fn items_of(show: &Show, order: &Order, held_seats: &[HeldSeat]) -> Option<Vec<OrderItem>> {
     let mut left: Vec<&OrderItem> = order.items.iter().collect();
     let item = |held: &HeldSeat| {
         let category = show.category(held.seat);
@@ -112,5 +112,5 @@ pub fn items_of(show: &Show, order: &Order, kept: &[HeldSeat]) -> Option<Vec<Ord
             ..order_item_for_seat(show, held.clone(), like.amount)
         })
     };
-    kept.iter().map(item).collect()
+    held_seats.iter().map(item).collect()
 }

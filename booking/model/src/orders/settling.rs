@@ -11,12 +11,12 @@ pub struct PaymentSettlement {
     /// The payment's new state; none if it does not change.
     pub payment: Option<PaymentState>,
     /// The event that the order's state machine gets; none if the order is not concerned.
-    pub happening: Option<OrderEvent>,
+    pub order_event: Option<OrderEvent>,
     /// How much was refunded to the buyer so far, in minor units; none if the event does not say.
     pub refunded: Option<i64>,
     /// Whether the provider reports a smaller refunded sum than the ledger has recorded, as when a
     /// refund fails after it was reported. The refunds must then be requested again.
-    pub came_back: bool,
+    pub refunded_sum_decreased: bool,
     /// The outcome that the ledger records with the event if the order does not change.
     pub outcome: &'static str,
 }
@@ -25,9 +25,9 @@ impl PaymentSettlement {
     fn nothing(outcome: &'static str) -> Self {
         Self {
             payment: None,
-            happening: None,
+            order_event: None,
             refunded: None,
-            came_back: false,
+            refunded_sum_decreased: false,
             outcome,
         }
     }
@@ -40,24 +40,24 @@ pub fn settle_event(
     payment: &Payment,
     order: OrderState,
     provider: &str,
-    says: &ProviderEvent,
+    event: &ProviderEvent,
     over_card_limit: bool,
 ) -> PaymentSettlement {
     if payment.provider != provider {
         return PaymentSettlement::nothing("foreign_provider");
     }
-    if let (Some(known), Some(named)) = (&payment.reference, &says.reference)
+    if let (Some(known), Some(named)) = (&payment.reference, &event.reference)
         && known != named
     {
         return PaymentSettlement::nothing("foreign_reference");
     }
-    if says.kind == ProviderEventKind::Refunded {
-        return refunded(payment, says);
+    if event.kind == ProviderEventKind::Refunded {
+        return refunded(payment, event);
     }
-    if payment.amount != says.amount {
+    if payment.amount != event.amount {
         return PaymentSettlement::nothing("wrong_amount");
     }
-    let next = match says.kind {
+    let next = match event.kind {
         ProviderEventKind::Authorised => PaymentState::Authorised,
         ProviderEventKind::Declined => PaymentState::Declined,
         ProviderEventKind::Voided => PaymentState::Voided,
@@ -83,16 +83,17 @@ pub fn settle_event(
     };
     PaymentSettlement {
         payment: Some(next),
-        happening,
+        order_event: happening,
         refunded: None,
-        came_back: false,
+        refunded_sum_decreased: false,
         outcome: "without_effect",
     }
 }
 
-fn refunded(payment: &Payment, says: &ProviderEvent) -> PaymentSettlement {
+fn refunded(payment: &Payment, event: &ProviderEvent) -> PaymentSettlement {
     let whole = payment.amount.amount;
-    if payment.amount.currency != says.amount.currency || !(0..=whole).contains(&says.amount.amount)
+    if payment.amount.currency != event.amount.currency
+        || !(0..=whole).contains(&event.amount.amount)
     {
         return PaymentSettlement::nothing("wrong_amount");
     }
@@ -104,12 +105,12 @@ fn refunded(payment: &Payment, says: &ProviderEvent) -> PaymentSettlement {
     ) {
         return PaymentSettlement::nothing("out_of_order");
     }
-    let all = says.amount.amount == whole && payment.state == PaymentState::Captured;
+    let all = event.amount.amount == whole && payment.state == PaymentState::Captured;
     PaymentSettlement {
         payment: all.then_some(PaymentState::Refunded),
-        happening: None,
-        refunded: Some(says.amount.amount),
-        came_back: says.amount.amount < payment.refunded,
+        order_event: None,
+        refunded: Some(event.amount.amount),
+        refunded_sum_decreased: event.amount.amount < payment.refunded,
         outcome: "refund_noted",
     }
 }
@@ -159,7 +160,7 @@ mod tests {
             OrderState::Confirmed,
             &says(ProviderEventKind::Captured),
         );
-        assert_eq!(told.happening, Some(OrderEvent::Captured));
+        assert_eq!(told.order_event, Some(OrderEvent::Captured));
         assert_eq!(told.payment, Some(PaymentState::Captured));
     }
 
@@ -175,7 +176,7 @@ mod tests {
                 order,
                 &says(ProviderEventKind::Captured),
             );
-            assert_eq!(told.happening, Some(OrderEvent::Authorised), "{order:?}");
+            assert_eq!(told.order_event, Some(OrderEvent::Authorised), "{order:?}");
         }
     }
 
@@ -205,7 +206,7 @@ mod tests {
         for (told, came_back) in [(1_999, true), (2_000, false)] {
             part.amount.amount = told;
             let told = settle_event(&known, OrderState::Refunded, "stripe", &part, false);
-            assert_eq!(told.came_back, came_back);
+            assert_eq!(told.refunded_sum_decreased, came_back);
         }
         part.amount.amount = 2_001;
         let told = check(PaymentState::Captured, OrderState::Ticketed, &part);

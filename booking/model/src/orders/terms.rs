@@ -12,7 +12,7 @@ use crate::shows::terms::SaleTerms;
 #[derive(Debug, Clone)]
 pub struct OrderTerms {
     /// The terms that the order was made under.
-    pub kept: SaleTerms,
+    pub original: SaleTerms,
     /// The show's present terms.
     pub present: SaleTerms,
     /// The stops and fares, if the show is a train.
@@ -28,6 +28,6 @@ impl OrderTerms {
     pub fn begins_ms(&self, items: &[OrderItem]) -> i64 {
         let first_leg = items.iter().map(|item| item.held.legs.start).min();
         let begins = |terms: &SaleTerms| terms.begins_ms(first_leg, self.run.as_deref());
-        begins(&self.kept).max(begins(&self.present))
+        begins(&self.original).max(begins(&self.present))
     }
 }

@@ -247,11 +247,11 @@ impl OrderDecision {
 /// Decides what follows from an event in a state. Returns `None` if nothing follows, because the
 /// event is a repetition or came out of order.
 #[must_use]
-pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision> {
+pub fn decide(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
     use OrderEvent as H;
     use OrderState as S;
     let to = OrderDecision::with_state;
-    let decision = match (state, happening) {
+    let decision = match (state, event) {
         (S::Pending, H::Authorised) => to(S::Confirmed, "payment_authorised").sells().captures(),
         (S::Pending, H::CardFull) => to(S::Cancelled, "card_limit").frees().money_back(),
         (S::Pending, H::Declined) => to(S::Pending, "payment_declined"),
@@ -278,7 +278,7 @@ pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision>
         (S::Confirmed, H::CaptureRefused) => {
             to(S::CaptureFailed, "capture_refused").frees().money_back()
         }
-        _ => return decide_late(state, happening),
+        _ => return decide_late(state, event),
     };
     Some(decision)
 }
@@ -286,11 +286,11 @@ pub fn decide(state: OrderState, happening: OrderEvent) -> Option<OrderDecision>
 /// Decides about an order that had ended, or awaited the buyer's consent, when the event came. If
 /// money comes for an expired order, a worker decides later what the money can still buy. This
 /// transaction cannot decide it, because seats must be locked first.
-fn decide_late(state: OrderState, happening: OrderEvent) -> Option<OrderDecision> {
+fn decide_late(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
     use OrderEvent as H;
     use OrderState as S;
     let to = OrderDecision::with_state;
-    let decision = match (state, happening) {
+    let decision = match (state, event) {
         (S::Expired, H::Authorised) => OrderDecision {
             late: true,
             ..to(S::Expired, "late_money")

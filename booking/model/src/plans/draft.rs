@@ -17,7 +17,7 @@ pub struct SeatMapDraft {
     first_at: HashMap<String, String>,
     /// How many units were counted, faulty ones included. The limit applies to all units in the
     /// plan.
-    met: usize,
+    counted_units: usize,
     overflowed: bool,
 }
 
@@ -41,8 +41,8 @@ impl SeatMapDraft {
         at: impl FnOnce() -> String,
         faults: &mut PlanFaults,
     ) -> bool {
-        self.met = self.met.saturating_add(units);
-        if self.met <= PLAN_SEATS_MAX {
+        self.counted_units = self.counted_units.saturating_add(units);
+        if self.counted_units <= PLAN_SEATS_MAX {
             return true;
         }
         if !self.overflowed {

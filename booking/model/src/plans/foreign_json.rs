@@ -13,8 +13,8 @@ const FAULTS_TOLD_MAX: usize = 10_000;
 /// The faults found while a document is read.
 #[derive(Debug, Default)]
 pub struct PlanFaults {
-    told: Vec<PlanFault>,
-    untold: usize,
+    listed: Vec<PlanFault>,
+    unlisted_count: usize,
 }
 
 impl PlanFaults {
@@ -25,11 +25,11 @@ impl PlanFaults {
         code: &'static str,
         message: impl Into<String>,
     ) {
-        if self.told.len() == FAULTS_TOLD_MAX {
-            self.untold += 1;
+        if self.listed.len() == FAULTS_TOLD_MAX {
+            self.unlisted_count += 1;
             return;
         }
-        self.told.push(PlanFault {
+        self.listed.push(PlanFault {
             at: at.into(),
             code,
             message: message.into(),
@@ -38,24 +38,24 @@ impl PlanFaults {
 
     /// Returns whether there are no faults so far.
     pub fn is_empty(&self) -> bool {
-        self.told.is_empty()
+        self.listed.is_empty()
     }
 
     /// Returns the faults in the order in which they were found. If some are not listed, the last
     /// fault says how many.
     pub fn into_vec(mut self) -> Vec<PlanFault> {
-        if self.untold > 0 {
+        if self.unlisted_count > 0 {
             let message = format!(
                 "{} more faults are not listed. Correct these first.",
-                self.untold
+                self.unlisted_count
             );
-            self.told.push(PlanFault {
+            self.listed.push(PlanFault {
                 at: String::new(),
                 code: "more_faults",
                 message,
             });
         }
-        self.told
+        self.listed
     }
 }
 

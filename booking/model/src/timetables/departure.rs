@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::{Tariff, Timetable, Trip, seconds_on};
+use super::{Tariff, Timetable, Trip, add_seconds};
 use crate::ids::{ShowId, VenueId};
 use crate::money::Currency;
 use crate::runs::{StationCall, TrainFares, TrainRun};
@@ -39,7 +39,7 @@ impl Timetable {
     pub fn run_on_date(&self, trip: u32, date: Date) -> Option<TrainRun> {
         let of = self.trips.get(trip as usize)?;
         let start = self.day_start(date);
-        let at = |seconds: Option<u32>| Some(seconds_on(start, seconds? + of.shift_s));
+        let at = |seconds: Option<u32>| Some(add_seconds(start, seconds? + of.shift_s));
         let calls = self.stops(of).iter().map(|stop| {
             let station = &self.stations[stop.station as usize];
             StationCall {

@@ -8,16 +8,17 @@ const RADIUS_M: f64 = 6_371_008.8;
 #[must_use]
 pub fn metres((lon_a, lat_a): (f64, f64), (lon_b, lat_b): (f64, f64)) -> u32 {
     let (lat_a, lat_b) = (lat_a.to_radians(), lat_b.to_radians());
-    let half_lat = ((lat_b - lat_a) / 2.0).sin();
-    let half_lon = ((lon_b - lon_a).to_radians() / 2.0).sin();
-    let chord = half_lat * half_lat + lat_a.cos() * lat_b.cos() * half_lon * half_lon;
-    let way = 2.0 * RADIUS_M * chord.sqrt().min(1.0).asin();
+    let sin_half_lat = ((lat_b - lat_a) / 2.0).sin();
+    let sin_half_lon = ((lon_b - lon_a).to_radians() / 2.0).sin();
+    let haversine =
+        sin_half_lat * sin_half_lat + lat_a.cos() * lat_b.cos() * sin_half_lon * sin_half_lon;
+    let distance_m = 2.0 * RADIUS_M * haversine.sqrt().min(1.0).asin();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "at most half of the earth's circumference, and never negative"
     )]
-    let whole = way.round() as u32;
+    let whole = distance_m.round() as u32;
     whole
 }
 

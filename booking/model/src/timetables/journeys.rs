@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::{DAY_S, Timetable, TrainRide, days_on, seconds_on};
+use super::{DAY_S, Timetable, TrainRide, add_days, add_seconds};
 use crate::timetables::rides::ServiceDayStarts;
 
 /// The shortest time for a change of trains, in seconds.
@@ -50,7 +50,11 @@ impl Timetable {
         let mut days = ServiceDayStarts::new(self);
         let onward = self.onward(to, date, &mut days);
         let mut best: HashMap<(u32, Timestamp), TransferJourney> = HashMap::new();
-        let trips = self.calling.get(from as usize).into_iter().flatten();
+        let trips = self
+            .trips_by_station
+            .get(from as usize)
+            .into_iter()
+            .flatten();
         for first in trips.flat_map(|trip| self.outward(*trip, from, to, date, &mut days)) {
             let change = self.stops(&self.trips[first.trip as usize])[usize::from(first.legs.end)];
             let Some(rides) = onward.get(&change.station) else {
@@ -101,7 +105,7 @@ impl Timetable {
             if stop.station == from {
                 let Some(departs) = stop.departs else { break };
                 let departs = departs + of.shift_s;
-                let began = days_on(date, -i64::from(departs / DAY_S));
+                let began = add_days(date, -i64::from(departs / DAY_S));
                 let runs = self.services[of.service as usize].runs_on(began);
                 boards = runs.then_some((at, began, departs));
                 continue;
@@ -117,8 +121,8 @@ impl Timetable {
                 trip,
                 date: began,
                 legs: start..at,
-                departs: seconds_on(day, departs),
-                arrives: seconds_on(day, arrives + of.shift_s),
+                departs: add_seconds(day, departs),
+                arrives: add_seconds(day, arrives + of.shift_s),
             });
         }
         rides
@@ -133,7 +137,7 @@ impl Timetable {
         days: &mut ServiceDayStarts<'_>,
     ) -> HashMap<u32, Vec<TrainRide>> {
         let mut onward: HashMap<u32, Vec<TrainRide>> = HashMap::new();
-        let trips = self.calling.get(to as usize).into_iter().flatten();
+        let trips = self.trips_by_station.get(to as usize).into_iter().flatten();
         for trip in trips {
             let of = &self.trips[*trip as usize];
             let stops = self.stops(of);
@@ -149,8 +153,8 @@ impl Timetable {
                     continue;
                 };
                 let departs = departs + of.shift_s;
-                for leaves in [date, days_on(date, 1)] {
-                    let began = days_on(leaves, -i64::from(departs / DAY_S));
+                for leaves in [date, add_days(date, 1)] {
+                    let began = add_days(leaves, -i64::from(departs / DAY_S));
                     if !self.services[of.service as usize].runs_on(began) {
                         continue;
                     }
@@ -159,8 +163,8 @@ impl Timetable {
                         trip: *trip,
                         date: began,
                         legs: at..end,
-                        departs: seconds_on(day, departs),
-                        arrives: seconds_on(day, arrives),
+                        departs: add_seconds(day, departs),
+                        arrives: add_seconds(day, arrives),
                     });
                 }
             }

@@ -211,7 +211,7 @@ pub struct Timetable {
     /// Stations by name. Names that several stations have are left out.
     by_name: HashMap<Box<str>, u32>,
     /// The trips that call at a station, ascending, each once.
-    calling: Vec<Box<[u32]>>,
+    trips_by_station: Vec<Box<[u32]>>,
     /// The trips of each train, by the slug of the train's code.
     by_train: HashMap<String, Vec<u32>>,
     /// The search terms of each station.
@@ -256,7 +256,7 @@ impl Timetable {
             zone,
             by_code,
             by_name: stations::by_name(&parts.stations),
-            calling: calling.into_iter().map(Vec::into_boxed_slice).collect(),
+            trips_by_station: calling.into_iter().map(Vec::into_boxed_slice).collect(),
             by_train: names::by_train(&parts.trips)?,
             found_by: stations::search_terms(&parts.stations, &counts),
             parts,
@@ -286,7 +286,7 @@ impl Timetable {
         let first = self.today(now_ms);
         (
             first,
-            days_on(first, i64::from(self.parts.terms.window_days) - 1),
+            add_days(first, i64::from(self.parts.terms.window_days) - 1),
         )
     }
 
@@ -299,7 +299,7 @@ impl Timetable {
             if self.any_train_leaves(date, now_ms) {
                 return Some(date);
             }
-            date = days_on(date, 1);
+            date = add_days(date, 1);
         }
         None
     }
@@ -310,7 +310,7 @@ impl Timetable {
         // of days back, this list has the beginning of the service day and says which services ran
         // on it.
         let began: Vec<(i64, Vec<bool>)> = (0..NIGHTS_MAX)
-            .map(|nights| days_on(date, -nights))
+            .map(|nights| add_days(date, -nights))
             .map(|date| {
                 let ran = self
                     .parts
@@ -396,12 +396,12 @@ fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
 }
 
 /// Returns the date some days later or earlier, within the possible dates.
-fn days_on(date: Date, days: i64) -> Date {
+fn add_days(date: Date, days: i64) -> Date {
     date.saturating_add(jiff::Span::new().days(days))
 }
 
 /// Returns the moment some seconds after another.
-fn seconds_on(moment: Timestamp, seconds: u32) -> Timestamp {
+fn add_seconds(moment: Timestamp, seconds: u32) -> Timestamp {
     moment
         .checked_add(SignedDuration::from_secs(i64::from(seconds)))
         .unwrap_or(moment)

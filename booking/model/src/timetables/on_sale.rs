@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::{NIGHTS_MAX, Timetable, Trip, TripStop, days_on, seconds_on};
+use super::{NIGHTS_MAX, Timetable, Trip, TripStop, add_days, add_seconds};
 use crate::ids::ShowId;
 use crate::shows::coverage::matches;
 
@@ -25,10 +25,10 @@ impl Timetable {
     pub fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale)) {
         let (today, last) = self.window(now_ms);
         let mut days: Vec<(Date, Timestamp)> = Vec::new();
-        let mut date = days_on(today, 1 - NIGHTS_MAX);
+        let mut date = add_days(today, 1 - NIGHTS_MAX);
         while date <= last {
             days.push((date, self.day_start(date)));
-            date = days_on(date, 1);
+            date = add_days(date, 1);
         }
         for (train, trips) in &self.by_train {
             if !patterns.iter().any(|pattern| may_name(pattern, train)) {
@@ -70,7 +70,7 @@ impl Timetable {
     fn next_call(&self, trip: &Trip, start: Timestamp, now_ms: i64) -> Option<usize> {
         let leaves_later = |stop: &TripStop| {
             stop.departs.is_some_and(|seconds| {
-                seconds_on(start, seconds + trip.shift_s).as_millisecond() > now_ms
+                add_seconds(start, seconds + trip.shift_s).as_millisecond() > now_ms
             })
         };
         self.stops(trip).iter().position(leaves_later)

@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::{DAY_S, Timetable, days_on, seconds_on};
+use super::{DAY_S, Timetable, add_days, add_seconds};
 use crate::runs::legs_between;
 
 /// A ride on a train from one station to another.
@@ -40,7 +40,11 @@ impl Timetable {
     /// Lists the trips that call at both stations, in either order.
     fn calling_at_both(&self, from: u32, to: u32) -> impl Iterator<Item = u32> {
         let empty: &[u32] = &[];
-        let of = |station: u32| self.calling.get(station as usize).map_or(empty, |all| all);
+        let of = |station: u32| {
+            self.trips_by_station
+                .get(station as usize)
+                .map_or(empty, |all| all)
+        };
         let (few, many) = if of(from).len() <= of(to).len() {
             (of(from), of(to))
         } else {
@@ -64,7 +68,7 @@ impl Timetable {
         let legs = legs_between(stops.iter().map(|stop| stop.station), from, to)?;
         let departs = stops[usize::from(legs.start)].departs? + of.shift_s;
         let arrives = stops[usize::from(legs.end)].arrives? + of.shift_s;
-        let began = days_on(date, -i64::from(departs / DAY_S));
+        let began = add_days(date, -i64::from(departs / DAY_S));
         if !self.services[of.service as usize].runs_on(began) {
             return None;
         }
@@ -73,8 +77,8 @@ impl Timetable {
             trip,
             date: began,
             legs,
-            departs: seconds_on(start, departs),
-            arrives: seconds_on(start, arrives),
+            departs: add_seconds(start, departs),
+            arrives: add_seconds(start, arrives),
         })
     }
 }

@@ -114,7 +114,11 @@ impl Timetable {
     /// Returns at most twenty, nearest first.
     #[must_use]
     pub fn stations_near(&self, point: (f64, f64), within_m: u32) -> Vec<NearbyStation> {
-        let served = self.stations.iter().zip(0_u32..).zip(&self.calling);
+        let served = self
+            .stations
+            .iter()
+            .zip(0_u32..)
+            .zip(&self.trips_by_station);
         let served = served.filter(|(_, calling)| !calling.is_empty());
         let near = served.map(|((station, at), _)| NearbyStation {
             station: at,

@@ -146,7 +146,7 @@ impl WaitlistParty {
         match self.wanted(house) {
             None => false,
             Some(PartyWish::Stretch(party, legs)) => {
-                rail::has_room(&house.train(states), &legs, party)
+                rail::has_enough_seats(&house.train(states), &legs, party)
             }
             Some(wanted) => wanted.choose_seats(house, states, rng).is_some(),
         }

@@ -70,8 +70,10 @@ impl IdempotencyAnswers {
             Ok(answer) => (answer.status, answer.body.to_string()),
             Err(problem) => (problem.status, problem.json_document().to_string()),
         };
-        let passes = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-        underway.keep_answer(status.as_u16(), body, passes).await;
+        let is_temporary = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+        underway
+            .keep_answer(status.as_u16(), body, is_temporary)
+            .await;
         respond(result)
     }
 }

@@ -64,7 +64,7 @@ impl SeatInventory {
                 // The seats are then read from the ledger again. That picture contains what the
                 // deleted rows changed.
                 Ok(cursor) => {
-                    if begin_behind_a_gap(&rows, cursor) {
+                    if first_rows_are_deleted(&rows, cursor) {
                         self.abandon(show, cursor).await;
                     }
                     return Ok(carried);
@@ -138,7 +138,7 @@ impl SeatInventory {
         metrics::gauge!("fairgate_shows_regressed").set(regressed as f64);
         if newest > cursor {
             let rows = self.ledger.seat_rows(show, cursor, 1).await?;
-            if begin_behind_a_gap(&rows, cursor) {
+            if first_rows_are_deleted(&rows, cursor) {
                 self.abandon(show, cursor).await;
             } else {
                 self.carry_seat_rows(show, cursor).await?;
@@ -150,6 +150,6 @@ impl SeatInventory {
 
 /// Returns whether the ledger has deleted the first rows after a cursor. `rows` are the rows after
 /// it that the ledger still has.
-fn begin_behind_a_gap(rows: &[SeatOutboxRow], cursor: u64) -> bool {
+fn first_rows_are_deleted(rows: &[SeatOutboxRow], cursor: u64) -> bool {
     rows.first().is_none_or(|row| row.seq > cursor + 1)
 }

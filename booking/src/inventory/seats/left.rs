@@ -45,15 +45,15 @@ impl SeatInventory {
         &self,
         shows: &[Arc<Show>],
     ) -> Result<Vec<Arc<[SeatsLeft]>>, LedgerError> {
-        let looks = shows.iter().map(|show| self.seats_left_of_show(show));
-        join_all(looks).await.into_iter().collect()
+        let counts = shows.iter().map(|show| self.seats_left_of_show(show));
+        join_all(counts).await.into_iter().collect()
     }
 
     async fn seats_left_of_show(&self, show: &Show) -> Result<Arc<[SeatsLeft]>, LedgerError> {
         // A show that is over has no seats left, so neither the store nor the ledger is asked.
         if show.is_over(self.clock.now_ms()) {
             let everything = (0..show.grid().seats).collect();
-            return Ok(less_the_taken(show, &everything).into());
+            return Ok(count_seats_left(show, &everything).into());
         }
         let edition = show.edition();
         let seen = {
@@ -67,12 +67,12 @@ impl SeatInventory {
             return Ok(Arc::clone(left));
         }
         let left: Arc<[SeatsLeft]> = match self.store.glance(&show.id).await {
-            Some(view) => in_picture(show, &view).into(),
+            Some(view) => count_left_in_view(show, &view).into(),
             // A show that is not open has no held seats. The ledger knows its sold seats.
             None => match self.ledger.claimed(&show.id).await {
                 Ok(claimed) => {
                     let taken = claimed.into_iter().map(|(seat, _, _)| seat);
-                    less_the_taken(show, &taken.collect()).into()
+                    count_seats_left(show, &taken.collect()).into()
                 }
                 Err(error) => {
                     // Old counts are better than none.
@@ -98,18 +98,18 @@ impl SeatInventory {
     }
 }
 
-fn in_picture(show: &Show, view: &VersionedCells) -> Vec<SeatsLeft> {
+fn count_left_in_view(show: &Show, view: &VersionedCells) -> Vec<SeatsLeft> {
     let grid = show.grid();
     let not_free = (0..grid.cell_count())
         .zip(&view.states)
         .filter(|(_, state)| **state != CellState::Free);
     let taken = not_free.map(|(cell, _)| grid.seat_of(cell));
-    less_the_taken(show, &taken.collect())
+    count_seats_left(show, &taken.collect())
 }
 
 /// Counts seats by category. A seat is free if all of its cells are free; a seat that is not for
 /// sale is not counted.
-fn less_the_taken(show: &Show, taken: &HashSet<u32>) -> Vec<SeatsLeft> {
+fn count_seats_left(show: &Show, taken: &HashSet<u32>) -> Vec<SeatsLeft> {
     let map = &show.plan.map;
     let mut left = vec![SeatsLeft::default(); map.categories.len()];
     for seat in (0..map.cell_count()).filter(|seat| show.price(*seat).is_some()) {

@@ -49,7 +49,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a picture of another edition (plan version and prices) is left in place. A node that
 /// has not yet read a change of the catalogue must not replace the new edition's picture by a
 /// picture of the old edition.
-const HEARD_BY: Duration = Duration::from_millis(1_500);
+const CATALOGUE_LAG_MAX: Duration = Duration::from_millis(1_500);
 /// The most that a node's clock may differ from the ledger's clock, in milliseconds. A node whose
 /// clock differs more must not judge the clock of Redis, and opens no shows.
 const CLOCK_OFF_MS_MAX: i64 = 5_000;
@@ -205,7 +205,7 @@ impl SeatInventory {
         let since = *locked(&self.shared.other_since)
             .entry(show.id.clone())
             .or_insert_with(Instant::now);
-        if self.store.is_shared() && since.elapsed() < HEARD_BY {
+        if self.store.is_shared() && since.elapsed() < CATALOGUE_LAG_MAX {
             return Ok(true);
         }
         // A picture is not replaced while there are baskets that were made on it.

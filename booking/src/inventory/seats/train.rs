@@ -18,7 +18,7 @@ type ShortestStretches = Vec<Vec<Option<u16>>>;
 /// seat is blocked. Seats without an offered stretch are not counted.
 #[must_use]
 pub fn count_train_seats(show: &Show, states: &[CellState], now_ms: i64) -> ShowSeatFigures {
-    let shortest = shortest(show);
+    let shortest = shortest_stretches(show);
     let legs = show.legs();
     let first = show
         .first_leg_on_sale(now_ms)
@@ -73,7 +73,7 @@ pub fn count_train_seats(show: &Show, states: &[CellState], now_ms: i64) -> Show
     }
 }
 
-fn shortest(show: &Show) -> ShortestStretches {
+fn shortest_stretches(show: &Show) -> ShortestStretches {
     let legs = show.legs();
     let Some(run) = &show.run else {
         return Vec::new();

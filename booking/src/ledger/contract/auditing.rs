@@ -216,7 +216,7 @@ async fn order_facts_list_a_failed_refund_until_it_is_done(ledger: Books) {
         .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
         .await;
     ended.expect("written");
-    let taken = says(&order, ProviderEventKind::Captured);
+    let taken = provider_event(&order, ProviderEventKind::Captured);
     assert_eq!(settled(&ledger, taken, NOW_MS + 1).await, "applied");
     let due = async |now_ms| ledger.due_effects(now_ms, 10).await.expect("readable");
     let refund = due(NOW_MS + 1).await.remove(0);

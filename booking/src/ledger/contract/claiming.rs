@@ -111,7 +111,10 @@ async fn a_second_claim_of_an_order_returns_the_order_as_it_is(ledger: Books) {
 async fn a_claim_beyond_the_visitors_limit_is_refused(ledger: Books) {
     stocked(&ledger).await;
     let pending = claimed(&ledger, "a", ANA, &[0, 1]).await;
-    let four = ClaimBasis { limit: 4, ..TERMS };
+    let four = ClaimBasis {
+        limit: 4,
+        ..BASKET_BASIS
+    };
     let over = order("b", ANA, &[2, 3, 4]);
     let refused = ledger.claim(over.clone(), payment(&over), four).await;
     assert!(matches!(
@@ -195,7 +198,7 @@ async fn an_order_with_an_event_by_its_deadline_waits_and_other_orders_expire(le
     let mut orders = Vec::new();
     for (seat, told_ms) in [(0, Some(0)), (1, Some(1)), (2, None)] {
         let order = claimed(&ledger, &seat.to_string(), ANA, &[seat]).await;
-        let event = says(&order, ProviderEventKind::Authorised);
+        let event = provider_event(&order, ProviderEventKind::Authorised);
         if let Some(after_ms) = told_ms {
             let at_ms = CLAIM_UNTIL_MS + after_ms;
             let about = Some(order.payment.clone());
@@ -221,7 +224,7 @@ async fn an_order_with_an_event_by_its_deadline_waits_and_other_orders_expire(le
     assert_eq!(state, OrderState::Confirmed);
     // A settled event does not keep an order from expiring.
     let order = claimed(&ledger, "declined", BEN, &[3]).await;
-    let declined = says(&order, ProviderEventKind::Declined);
+    let declined = provider_event(&order, ProviderEventKind::Declined);
     assert_eq!(settled(&ledger, declined, NOW_MS).await, "applied");
     let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
     assert_eq!(expired.expect("written"), [order.id]);
@@ -280,7 +283,7 @@ async fn of_money_and_deadline_at_once_exactly_one_wins(ledger: Books) {
     stocked(&ledger).await;
     for round in 0..20 {
         let order = claimed(&ledger, &round.to_string(), ANA, &[0]).await;
-        let event = says(&order, ProviderEventKind::Authorised);
+        let event = provider_event(&order, ProviderEventKind::Authorised);
         ledger.number_seat_rows().await.expect("numbered");
         let before = ledger.seat_cursor(&show()).await.expect("readable");
         let (outcome, expired) = tokio::join!(
@@ -408,7 +411,7 @@ async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     assert_eq!(again.expect("the written order stays").id, early.id);
     let in_the_next = ClaimBasis {
         incarnation: LIFE + 1,
-        ..TERMS
+        ..BASKET_BASIS
     };
     let anew = ledger.claim(order.clone(), payment(&order), in_the_next);
     assert!(anew.await.is_ok());
@@ -431,7 +434,7 @@ async fn a_claim_during_an_opening_is_in_the_picture_or_refused(ledger: Books) {
                 let order = order(&format!("{round}"), visitor, &[seat]);
                 let basis = ClaimBasis {
                     incarnation,
-                    ..TERMS
+                    ..BASKET_BASIS
                 };
                 let answer = ledger.claim(order.clone(), payment(&order), basis).await;
                 (order, answer)

@@ -38,7 +38,9 @@ fn nothing(order: &Order) -> Payment {
 }
 
 async fn take(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> {
-    ledger.claim(order.clone(), nothing(order), TERMS).await
+    ledger
+        .claim(order.clone(), nothing(order), BASKET_BASIS)
+        .await
 }
 
 /// Asserts that no call to the provider is due.

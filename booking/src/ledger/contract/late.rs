@@ -296,7 +296,7 @@ async fn late_money_that_was_captured_is_refunded(ledger: Books) {
         .apply_event(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     ended.expect("written");
-    let captured = says(&order, ProviderEventKind::Captured);
+    let captured = provider_event(&order, ProviderEventKind::Captured);
     assert_eq!(settled(&ledger, captured, CLAIM_UNTIL_MS).await, "applied");
     let back = LateMoneyOutcome::Back(LateRefundReason::SeatsGone);
     assert!(settle(&ledger, &order, back).await.expect("written"));

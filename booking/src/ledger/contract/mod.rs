@@ -75,7 +75,7 @@ const GRID: CellGrid = CellGrid { seats: 8, legs: 2 };
 /// The incarnation of all locks.
 const LIFE: u64 = 7;
 /// The basis of claims by baskets.
-pub(super) const TERMS: ClaimBasis = ClaimBasis {
+pub(super) const BASKET_BASIS: ClaimBasis = ClaimBasis {
     grid: GRID,
     limit: NO_LIMIT,
     incarnation: LIFE,
@@ -83,11 +83,11 @@ pub(super) const TERMS: ClaimBasis = ClaimBasis {
 };
 pub(super) const EXCHANGE: ClaimBasis = ClaimBasis {
     purpose: HoldPurpose::Exchange,
-    ..TERMS
+    ..BASKET_BASIS
 };
 const LATE: ClaimBasis = ClaimBasis {
     purpose: HoldPurpose::LateMoney,
-    ..TERMS
+    ..BASKET_BASIS
 };
 const NOW_MS: i64 = 1_000_000;
 const CLAIM_UNTIL_MS: i64 = NOW_MS + 150_000;
@@ -192,7 +192,9 @@ pub(super) fn payment(order: &Order) -> Payment {
 }
 
 async fn claim(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> {
-    ledger.claim(order.clone(), payment(order), TERMS).await
+    ledger
+        .claim(order.clone(), payment(order), BASKET_BASIS)
+        .await
 }
 
 async fn claimed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
@@ -201,7 +203,7 @@ async fn claimed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> O
     order
 }
 
-fn says(order: &Order, kind: ProviderEventKind) -> ProviderEvent {
+fn provider_event(order: &Order, kind: ProviderEventKind) -> ProviderEvent {
     ProviderEvent {
         event: format!("{kind:?}_{}", order.id),
         kind,
@@ -236,7 +238,7 @@ async fn settled(ledger: &Books, event: ProviderEvent, now_ms: i64) -> &'static 
 }
 
 async fn authorised(ledger: &Books, order: &Order) {
-    let event = says(order, ProviderEventKind::Authorised);
+    let event = provider_event(order, ProviderEventKind::Authorised);
     assert_eq!(settled(ledger, event, NOW_MS + 1).await, "applied");
 }
 

@@ -45,7 +45,7 @@ async fn payment_state(ledger: &Books, order: &Order) -> PaymentState {
 async fn an_event_is_stored_once_and_settled_once(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let event = says(&order, ProviderEventKind::Authorised);
+    let event = provider_event(&order, ProviderEventKind::Authorised);
     for fresh in [true, false] {
         let kept = ledger
             .keep_event(PROVIDER, event.event.clone(), None, b"1".to_vec(), NOW_MS)
@@ -79,7 +79,7 @@ async fn an_event_with_another_amount_changes_nothing(ledger: Books) {
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let short = ProviderEvent {
         amount: order.currency.with_amount(order.total - 1),
-        ..says(&order, ProviderEventKind::Authorised)
+        ..provider_event(&order, ProviderEventKind::Authorised)
     };
     assert_eq!(settled(&ledger, short, NOW_MS).await, "wrong_amount");
     let foreign = ProviderEvent {
@@ -87,7 +87,7 @@ async fn an_event_with_another_amount_changes_nothing(ledger: Books) {
         amount: Currency::parse("USD")
             .expect("a currency")
             .with_amount(order.total),
-        ..says(&order, ProviderEventKind::Authorised)
+        ..provider_event(&order, ProviderEventKind::Authorised)
     };
     assert_eq!(settled(&ledger, foreign, NOW_MS).await, "wrong_amount");
     assert_eq!(payment_state(&ledger, &order).await, PaymentState::Created);
@@ -97,10 +97,10 @@ async fn an_event_with_another_amount_changes_nothing(ledger: Books) {
 
 async fn an_event_of_an_unknown_payment_or_provider_changes_nothing(ledger: Books) {
     stocked(&ledger).await;
-    let never = says(&order("never", BEN, &[1]), ProviderEventKind::Authorised);
+    let never = provider_event(&order("never", BEN, &[1]), ProviderEventKind::Authorised);
     assert_eq!(settled(&ledger, never, NOW_MS).await, "unknown_payment");
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let event = says(&order, ProviderEventKind::Authorised);
+    let event = provider_event(&order, ProviderEventKind::Authorised);
     let kept = ledger.keep_event("other", event.event.clone(), None, vec![], NOW_MS);
     assert!(kept.await.expect("stored"));
     let outcome = ledger
@@ -135,7 +135,7 @@ async fn an_event_out_of_order_changes_nothing(ledger: Books) {
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     authorised(&ledger, &order).await;
     let before = history(&ledger, &order).await;
-    let declined = says(&order, ProviderEventKind::Declined);
+    let declined = provider_event(&order, ProviderEventKind::Declined);
     assert_eq!(settled(&ledger, declined, NOW_MS).await, "out_of_order");
     assert_eq!(history(&ledger, &order).await, before);
     assert_eq!(
@@ -147,7 +147,7 @@ async fn an_event_out_of_order_changes_nothing(ledger: Books) {
 async fn a_declined_payment_may_be_approved_later(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let declined = says(&order, ProviderEventKind::Declined);
+    let declined = provider_event(&order, ProviderEventKind::Declined);
     assert_eq!(settled(&ledger, declined, NOW_MS).await, "applied");
     assert_eq!(record(&ledger, &order).await.order.state, Pending);
     assert!(outbox(&ledger).await.is_empty(), "the seats stay claimed");
@@ -225,7 +225,7 @@ async fn the_first_reference_of_a_payment_stays_and_events_with_another_change_n
         known.and_then(|known| known.client).as_deref(),
         Some("secret_1")
     );
-    let mut event = says(&order, ProviderEventKind::Authorised);
+    let mut event = provider_event(&order, ProviderEventKind::Authorised);
     event.reference = Some("pi_2".to_owned());
     assert_eq!(
         settled(&ledger, event.clone(), NOW_MS).await,
@@ -240,7 +240,7 @@ async fn a_capture_event_issues_the_tickets(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[4]).await;
     authorised(&ledger, &order).await;
-    let captured = says(&order, ProviderEventKind::Captured);
+    let captured = provider_event(&order, ProviderEventKind::Captured);
     assert_eq!(settled(&ledger, captured, NOW_MS + 2).await, "applied");
     let after = record(&ledger, &order).await;
     assert_eq!(
@@ -264,7 +264,7 @@ async fn a_card_buys_no_more_than_the_show_allows(ledger: Books) {
         .expect("stored");
     let pay = async |key: &str, visitor, seats: &[u32], card: &str| {
         let order = claimed(&ledger, key, visitor, seats).await;
-        let mut event = says(&order, ProviderEventKind::Authorised);
+        let mut event = provider_event(&order, ProviderEventKind::Authorised);
         event.card = Some(card.to_owned());
         assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
         let after = record(&ledger, &order).await.order;
@@ -306,7 +306,7 @@ async fn payments_by_one_card_at_once_stay_within_the_cards_limit(ledger: Books)
         let order = claimed(&ledger, "a", visitor, &[seat]).await;
         let ledger = Arc::clone(&ledger);
         running.spawn(async move {
-            let mut event = says(&order, ProviderEventKind::Authorised);
+            let mut event = provider_event(&order, ProviderEventKind::Authorised);
             event.card = Some("visa".to_owned());
             settled(&ledger, event, NOW_MS).await;
             record(&ledger, &order).await.order.state

@@ -137,7 +137,14 @@ async fn many_claims_of_one_visitor_at_once_stay_within_the_limit(ledger: Books)
             let order = order(&seat.to_string(), ANA, &[seat]);
             let paid = payment(&order);
             ledger
-                .claim(order, paid, ClaimBasis { limit: 3, ..TERMS })
+                .claim(
+                    order,
+                    paid,
+                    ClaimBasis {
+                        limit: 3,
+                        ..BASKET_BASIS
+                    },
+                )
                 .await
                 .is_ok()
         });
@@ -223,7 +230,7 @@ async fn an_event_is_lent_to_one_worker_at_a_time(ledger: Books) {
 async fn an_event_that_two_nodes_settle_at_once_is_applied_once(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let event = says(&order, ProviderEventKind::Authorised);
+    let event = provider_event(&order, ProviderEventKind::Authorised);
     let kept = ledger.keep_event(PROVIDER, event.event.clone(), None, vec![1], NOW_MS);
     assert!(kept.await.expect("stored"));
     let settle = async || {

@@ -39,7 +39,7 @@ async fn claimed_in_hall(ledger: &Books, key: &str, seat: u32) -> Order {
             payment(&order),
             ClaimBasis {
                 grid: HALL,
-                ..TERMS
+                ..BASKET_BASIS
             },
         )
         .await;

@@ -90,7 +90,10 @@ async fn a_hold_of_another_purpose_never_becomes_a_plain_order(ledger: Books) {
     with_free_refunds(&ledger).await;
     for purpose in [HoldPurpose::Exchange, HoldPurpose::LateMoney] {
         let order = order("a", ANA, &[0]);
-        let basis = ClaimBasis { purpose, ..TERMS };
+        let basis = ClaimBasis {
+            purpose,
+            ..BASKET_BASIS
+        };
         let refused = ledger.claim(order.clone(), payment(&order), basis).await;
         assert!(matches!(refused, Err(SeatClaimRefused::OtherPurpose(of)) if of == purpose));
     }
@@ -149,7 +152,7 @@ async fn an_exchange_at_a_wrong_price_is_refused(ledger: Books) {
 async fn an_exchange_without_payment_is_checked_against_the_card_limit(ledger: Books) {
     with_free_refunds(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0, 1]).await;
-    let mut event = says(&order, ProviderEventKind::Authorised);
+    let mut event = provider_event(&order, ProviderEventKind::Authorised);
     event.card = Some("visa".to_owned());
     assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
     let capture = super::refunding::capture_of(&ledger, &order).await;

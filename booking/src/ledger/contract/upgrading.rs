@@ -186,7 +186,7 @@ pub(super) async fn goes_on(ledger: Books) {
     let mut more = order("e", BEN, &[0]);
     more.terms = 2;
     claim(&ledger, &more).await.expect("the cells are free");
-    let mut event = says(&more, ProviderEventKind::Authorised);
+    let mut event = provider_event(&more, ProviderEventKind::Authorised);
     event.card = Some("visa".to_owned());
     assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
     assert_eq!(record(&ledger, &more).await.order.reason, "card_limit");

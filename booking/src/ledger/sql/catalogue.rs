@@ -221,14 +221,14 @@ async fn put_show(
     let document = to_json(&show.document)?;
     tx.execute(sql, &[&id, &document, &show.plan_version, &now_ms])
         .await?;
-    let noted = terms::record_versions(
+    let versions = terms::record_versions(
         tx,
         &[(id, SaleTerms::from_document(&show.document))],
         now_ms,
     )
     .await?;
     changed(tx).await?;
-    Ok(noted.get(id).copied().unwrap_or_default())
+    Ok(versions.get(id).copied().unwrap_or_default())
 }
 
 /// Returns the claimed seats of a show that its new plan moves, drops or renames.

@@ -90,7 +90,7 @@ pub(super) async fn lock_for_claim(tx: &SqlTransaction, order: &Order) -> Result
 }
 
 /// The columns that [`show_claim_state`] reads, for show $1 and visitor $2.
-const STANDING: &str = "SELECT \
+const SHOW_CLAIM_STATE: &str = "SELECT \
      COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
      COALESCE((SELECT claims_from FROM shows WHERE show = $1), 0), \
      (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2), \
@@ -106,7 +106,7 @@ async fn check_claim(
     basis: ClaimBasis,
 ) -> std::result::Result<Option<Order>, SeatClaimRefused> {
     let sql = format!(
-        "{STANDING}, EXISTS (SELECT 1 FROM orders WHERE order_id = $3), \
+        "{SHOW_CLAIM_STATE}, EXISTS (SELECT 1 FROM orders WHERE order_id = $3), \
          COALESCE((SELECT at FROM given_up WHERE hold = $4), -1), \
          (SELECT terms FROM terms WHERE show = $1 AND version = $5), \
          (SELECT run FROM shows WHERE show = $1)"
@@ -147,7 +147,7 @@ pub(super) async fn check_existing(
     basis: ClaimBasis,
 ) -> std::result::Result<(), SeatClaimRefused> {
     let with: [&(dyn ToSqlValue + Sync); 2] = [&order.show.as_str(), &order.visitor.0];
-    let row = tx.query_one(STANDING, &with).await?;
+    let row = tx.query_one(SHOW_CLAIM_STATE, &with).await?;
     may_claim(order, show_claim_state(&row)?, basis)
 }
 

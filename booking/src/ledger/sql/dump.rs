@@ -49,7 +49,7 @@ pub async fn read_records(
 }
 
 async fn check_version(tx: &SqlTransaction) -> Result<()> {
-    let (sql, is_none) = match tx.dialect() {
+    let (sql, no_ledger) = match tx.dialect() {
         SqlDialect::Sqlite => (
             "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')",
             "this file is not a ledger, or holds nothing of booking yet",
@@ -60,7 +60,7 @@ async fn check_version(tx: &SqlTransaction) -> Result<()> {
         ),
     };
     if !tx.query_one(sql, &[]).await?.get::<bool>(0)? {
-        return Err(corrupt(is_none));
+        return Err(corrupt(no_ledger));
     }
     let sql = "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = 'booking'";
     let have: i64 = tx.query_one(sql, &[]).await?.get(0)?;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::OrderId;
-use fairgate_model::orders::exchange::{Exchange, lost_items, may_give, total_price};
+use fairgate_model::orders::exchange::{Exchange, check_exchangeable, lost_items, total_price};
 use fairgate_model::orders::refund::{NewRefund, RefundReason};
 use fairgate_model::orders::transition::{LateRefundReason, OrderEvent, decide};
 use fairgate_model::orders::{Order, OrderState};
@@ -79,9 +79,9 @@ async fn begin_exchange(
     if let Some(open) = being_paid(tx, of).await? {
         return Err(ExchangeRefused::Open(open));
     }
-    may_give(&old, &locked_tickets(tx, &old).await?, given)?;
-    exchange.is_as_reckoned(&old, &terms_of(tx, &old).await?, now_ms)?;
-    if !exchange.is_whole(&old) {
+    check_exchangeable(&old, &locked_tickets(tx, &old).await?, given)?;
+    exchange.check_cost_unchanged(&old, &terms_of(tx, &old).await?, now_ms)?;
+    if !exchange.claims_gained_cells(&old) {
         return Err(corrupt("an exchange that claims other cells than it gains").into());
     }
     let made = claims::claim_for_exchange(tx, successor, payment, items, basis).await?;
@@ -137,29 +137,29 @@ async fn locked_tickets(
     tickets::of_order(tx, order).await
 }
 
-/// Returns the event to apply to an order. For a successor it may differ from `happening`: late
+/// Returns the event to apply to an order. For a successor it may differ from `event`: late
 /// money buys no exchange, so it goes back to the buyer, and no money is captured for an exchange
 /// that can no longer be made.
 pub(super) async fn event_for_successor(
     tx: &SqlTransaction,
     successor: &Order,
-    happening: Option<OrderEvent>,
+    event: Option<OrderEvent>,
 ) -> Result<Option<OrderEvent>> {
     use OrderEvent::{Authorised, CardFull, ExchangeOver, LateBack};
-    if !matches!(happening, Some(Authorised | CardFull)) {
-        return Ok(happening);
+    if !matches!(event, Some(Authorised | CardFull)) {
+        return Ok(event);
     }
     let Some(open) = find_open(tx, &successor.id).await? else {
-        return Ok(happening);
+        return Ok(event);
     };
     if successor.state == OrderState::Expired {
         return Ok(Some(LateBack(LateRefundReason::ExchangeOver)));
     }
     Ok(
-        if happening == Some(Authorised) && lock_if_exchangeable(tx, &open).await?.is_none() {
+        if event == Some(Authorised) && lock_if_exchangeable(tx, &open).await?.is_none() {
             Some(ExchangeOver)
         } else {
-            happening
+            event
         },
     )
 }
@@ -169,7 +169,9 @@ async fn lock_if_exchangeable(tx: &SqlTransaction, open: &OpenExchange) -> Resul
     let old = lock_order(tx, open.of.as_str()).await?;
     let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
     let tickets = locked_tickets(tx, &old).await?;
-    Ok(may_give(&old, &tickets, &open.given).is_ok().then_some(old))
+    Ok(check_exchangeable(&old, &tickets, &open.given)
+        .is_ok()
+        .then_some(old))
 }
 
 /// Swaps the seats after the difference was captured. If the old seats may no longer be exchanged,
@@ -194,10 +196,10 @@ pub(super) async fn captured(
 async fn finish_exchange(
     tx: &SqlTransaction,
     successor: Order,
-    happening: OrderEvent,
+    event: OrderEvent,
     now_ms: i64,
 ) -> Result<()> {
-    let applied = apply_to_order(tx, successor, happening, now_ms).await?;
+    let applied = apply_to_order(tx, successor, event, now_ms).await?;
     let open = find_open(tx, &applied.order.id).await?;
     let Some(open) = open.filter(|_| applied.changed) else {
         return Ok(());
@@ -211,7 +213,7 @@ async fn finish_exchange(
     let back = open
         .back
         .unwrap_or_else(|| total_price(&old.items) - total_price(&new.items));
-    give_up(tx, &old, &new, back, now_ms).await?;
+    end_old_order(tx, &old, &new, back, now_ms).await?;
     if tx.is_postgres() {
         complete_successor_fused(tx, &new, now_ms).await?;
     } else {
@@ -221,7 +223,8 @@ async fn finish_exchange(
 }
 
 /// Writes that the exchange is done: gives the successor all its items, and claims the cells that
-/// it takes over from the old order. [`give_up`] has just deleted the old order's claims to them.
+/// it takes over from the old order. [`end_old_order`] has just deleted the old order's claims to
+/// them.
 async fn complete_successor(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let id = new.id.as_str();
     let sql = "UPDATE orders SET items = $2 WHERE order_id = $1";
@@ -269,7 +272,7 @@ async fn complete_successor_fused(tx: &SqlTransaction, new: &Order, now_ms: i64)
 }
 
 /// Ends the old order: deletes its claims, voids its tickets, and owes a refund of `back`.
-async fn give_up(
+async fn end_old_order(
     tx: &SqlTransaction,
     old: &Order,
     new: &Order,

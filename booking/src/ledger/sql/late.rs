@@ -77,21 +77,21 @@ async fn settle_late_money(
     };
     let sql = "SELECT 1 FROM late_money WHERE order_id = $1 AND outcome IS NULL";
     let searched = tx.first(sql, &[&id.as_str()]).await?.is_some();
-    if !searched || decide(order.state, outcome.happening()).is_none() {
+    if !searched || decide(order.state, outcome.order_event()).is_none() {
         return Ok(Some(OrderChangeOutcome {
             order,
             changed: false,
         }));
     }
-    let happening = match outcome {
-        LateMoneyOutcome::Back(_) => outcome.happening(),
+    let event = match outcome {
+        LateMoneyOutcome::Back(_) => outcome.order_event(),
         _ if over_card_limit(tx, &order, None).await? => {
             OrderEvent::LateBack(LateRefundReason::CardLimit)
         }
         LateMoneyOutcome::SameSeats(hold) => {
             let until_ms = order.claim_until_ms;
             claim_late_seats(tx, &order, (hold, &order.items, until_ms), basis).await?;
-            outcome.happening()
+            outcome.order_event()
         }
         LateMoneyOutcome::OtherSeats(offer) => {
             let until_ms = offer.until_ms;
@@ -99,10 +99,10 @@ async fn settle_late_money(
             claim_late_seats(tx, &order, kept, basis).await?;
             let sql = "UPDATE orders SET claim_until = $2 WHERE order_id = $1";
             tx.execute(sql, &[&id.as_str(), &until_ms]).await?;
-            outcome.happening()
+            outcome.order_event()
         }
     };
-    let applied = apply_to_order(tx, order, happening, now_ms).await?;
+    let applied = apply_to_order(tx, order, event, now_ms).await?;
     let sql = "UPDATE late_money SET outcome = $2, decided_at = $3 WHERE order_id = $1";
     tx.execute(sql, &[&id.as_str(), &applied.order.reason, &now_ms])
         .await?;

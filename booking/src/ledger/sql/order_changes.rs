@@ -23,10 +23,10 @@ use crate::ledger::OrderChangeOutcome;
 pub(super) async fn apply_to_order(
     tx: &SqlTransaction,
     mut order: Order,
-    happening: OrderEvent,
+    event: OrderEvent,
     now_ms: i64,
 ) -> Result<OrderChangeOutcome> {
-    let Some(decision) = decide(order.state, happening) else {
+    let Some(decision) = decide(order.state, event) else {
         return Ok(OrderChangeOutcome {
             order,
             changed: false,
@@ -37,7 +37,7 @@ pub(super) async fn apply_to_order(
         OrderState::Pending => None,
         _ => late_rows::late_seats(tx, &order.id).await?,
     };
-    let consented = happening == OrderEvent::Consented;
+    let consented = event == OrderEvent::Consented;
     let kept = late.unwrap_or_else(|| own_seats(&order));
     OrderStep {
         order: &order,
@@ -119,14 +119,14 @@ pub(super) async fn record_owed_effect(
     Ok(())
 }
 
-/// Returns the state of an order's payment. With `is_locked`, no other transaction changes the
+/// Returns the state of an order's payment. With `lock_row`, no other transaction changes the
 /// payment until this transaction ends.
 pub(super) async fn payment_state(
     tx: &SqlTransaction,
     order: &OrderId,
-    is_locked: bool,
+    lock_row: bool,
 ) -> Result<PaymentState> {
-    let sql = if is_locked {
+    let sql = if lock_row {
         "SELECT state FROM payments WHERE order_id = $1 FOR UPDATE"
     } else {
         "SELECT state FROM payments WHERE order_id = $1"

@@ -84,7 +84,7 @@ impl OrderStep<'_> {
         order_history::add_step(tx, &self.order.id, self.state, self.reason, self.now_ms).await?;
         self.free_claims(tx).await?;
         if let Some((kind, hold, items)) = self.seat_row {
-            outbox::tell_store(tx, self.order, seat_word(kind), hold, items).await?;
+            outbox::write_seat_row(tx, self.order, seat_word(kind), hold, items).await?;
         }
         self.void_tickets(tx).await?;
         Ok(true)

@@ -88,16 +88,14 @@ impl OrderLedger for SqlLedger {
     async fn apply_event(
         &self,
         order: &OrderId,
-        happening: OrderEvent,
+        event: OrderEvent,
         now_ms: i64,
     ) -> Result<Option<OrderChangeOutcome>> {
         self.installation
             .write(order.clone(), move |tx, order| {
                 Box::pin(async move {
                     match lock_order(tx, order.as_str()).await? {
-                        Some(order) => {
-                            Ok(Some(apply_to_order(tx, order, happening, now_ms).await?))
-                        }
+                        Some(order) => Ok(Some(apply_to_order(tx, order, event, now_ms).await?)),
                         None => Ok(None),
                     }
                 })

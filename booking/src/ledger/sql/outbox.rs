@@ -40,7 +40,7 @@ const NUMBERED: &str = "\
 /// Writes a row of the show's seat outbox, with the next number. The row has its own hold and
 /// seats, because those of the order may have changed when the row is delivered. Only for a file:
 /// on a server, the statement of [`super::order_step`] writes the row.
-pub(super) async fn tell_store(
+pub(super) async fn write_seat_row(
     tx: &SqlTransaction,
     order: &Order,
     kind: &str,
@@ -148,7 +148,7 @@ pub(super) async fn picture(
             order.state,
             OrderState::Pending | OrderState::AwaitingConsent
         ) {
-            picture.ordered.push(lock_of(&order, row, 19)?);
+            picture.ordered.push(hold_of_order(&order, row, 19)?);
         } else {
             sold.entry(order.visitor)
                 .or_default()
@@ -185,7 +185,7 @@ fn picture_sql(tx: &SqlTransaction) -> String {
 /// Returns the hold that locks the seats of an order that waits for payment or consent. While the
 /// order waits for consent, this is the hold of the seats that were offered for its late money. The
 /// id and the items of that hold are in the columns from `at` on.
-fn lock_of(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
+fn hold_of_order(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
     if order.state != OrderState::AwaitingConsent {
         return Ok(as_hold(order));
     }
@@ -220,7 +220,7 @@ pub(super) async fn overdue(
         let order = rows::order(row, 0)?;
         Ok(OverdueClaim {
             claim_until_ms: order.claim_until_ms,
-            hold: lock_of(&order, row, 18)?,
+            hold: hold_of_order(&order, row, 18)?,
             cursor: count(row, 20)?,
             order: order.id,
         })
@@ -264,7 +264,7 @@ pub(super) async fn finished(
     let shows: Vec<String> = shows.iter().map(ToString::to_string).collect();
     installation
         .read(shows, move |tx, shows| {
-            Box::pin(finished_behind(tx, after, shows))
+            Box::pin(finished_rows_after(tx, after, shows))
         })
         .await
 }
@@ -291,7 +291,7 @@ async fn number_finished(installation: &Installation) -> Result<()> {
 
 /// Returns visitors whose orders were ticketed, each with a number above `after`. The limit counts
 /// only rows of these shows, so rows of other shows do not use it up.
-async fn finished_behind(
+async fn finished_rows_after(
     tx: &SqlTransaction,
     after: i64,
     shows: &[String],

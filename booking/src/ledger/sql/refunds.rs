@@ -168,12 +168,12 @@ async fn take_back(
     // A scan of one of the tickets at the same moment either is committed before this lock or waits
     // for it.
     tickets::lock(tx, id).await?;
-    let standing = RefundInput {
+    let input = RefundInput {
         order: &order,
         tickets: &tickets::of_order(tx, &order).await?,
         terms: &terms,
     };
-    let Some(plan) = plan_refund(&standing, which, now_ms)? else {
+    let Some(plan) = plan_refund(&input, which, now_ms)? else {
         return Ok(Some(OrderChangeOutcome {
             order,
             changed: false,

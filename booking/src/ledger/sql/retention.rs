@@ -190,11 +190,11 @@ impl SqlLedger {
                 Box::pin(async move {
                     let mut rows = 0;
                     for show in shows {
-                        let room = i64::from(batch_max) - rows;
-                        if room <= 0 {
+                        let rows_left = i64::from(batch_max) - rows;
+                        if rows_left <= 0 {
                             break;
                         }
-                        rows += prune_seat_rows_of(tx, show, now_ms, room).await?;
+                        rows += prune_seat_rows_of(tx, show, now_ms, rows_left).await?;
                     }
                     Ok(PruneOutcome {
                         rows: rows.unsigned_abs(),
@@ -234,11 +234,11 @@ async fn prune_seat_rows_of(
     tx: &SqlTransaction,
     show: &str,
     now_ms: i64,
-    room: i64,
+    rows_max: i64,
 ) -> Result<i64> {
     let sql = "UPDATE seat_marks SET pruned = LEAST(pruned + $2, GREATEST(noted, pruned)) \
          WHERE show = $1 RETURNING pruned";
-    let pruned: i64 = match tx.first(sql, &[&show, &room]).await? {
+    let pruned: i64 = match tx.first(sql, &[&show, &rows_max]).await? {
         Some(row) => row.get(0)?,
         None => 0,
     };

@@ -32,16 +32,16 @@ pub(super) async fn outcome_of(
     let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
     let payment = find_payment(tx, payment).await?;
     let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
-    let comes = says.kind.brings_money();
-    let card = says.card.as_deref().filter(|_| comes);
-    let over = comes && over_card_limit(tx, &order, card).await?;
+    let brings_money = says.kind.brings_money();
+    let card = says.card.as_deref().filter(|_| brings_money);
+    let is_over_limit = brings_money && over_card_limit(tx, &order, card).await?;
     let PaymentSettlement {
         payment: state,
-        happening,
+        order_event: happening,
         refunded,
-        came_back,
+        refunded_sum_decreased: came_back,
         outcome,
-    } = settling::settle_event(&payment, order.state, provider, says, over);
+    } = settling::settle_event(&payment, order.state, provider, says, is_over_limit);
     let happening = exchanges::event_for_successor(tx, &order, happening).await?;
     if let Some(state) = state {
         advance_payment(tx, &order.id, (state, card), says, now_ms).await?;

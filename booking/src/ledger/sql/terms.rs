@@ -22,24 +22,24 @@ pub(super) async fn record_versions(
     now_ms: i64,
 ) -> Result<HashMap<String, u32>> {
     let mut newest = newest_versions(tx, shows).await?;
-    let mut noted = HashMap::new();
+    let mut versions = HashMap::new();
     let mut new: Vec<NewTermsVersion<'_>> = Vec::new();
     for (show, terms) in shows {
         let (version, document) = next_terms(newest.remove(*show), terms)?;
-        noted.insert((*show).to_owned(), version);
+        versions.insert((*show).to_owned(), version);
         if let Some(document) = document {
             new.push((show, version, document));
         }
     }
     if new.is_empty() {
-        return Ok(noted);
+        return Ok(versions);
     }
     if tx.is_postgres() {
         put_versions_fused(tx, new, now_ms).await?;
     } else {
         put_versions(tx, new, now_ms).await?;
     }
-    Ok(noted)
+    Ok(versions)
 }
 
 /// Returns the newest version of each show that has terms, with the terms as JSON.
@@ -118,7 +118,7 @@ fn order_terms(row: &SqlRow) -> Result<OrderTerms> {
     let (run, kept): (Option<&str>, Option<&str>) = (row.get(1)?, row.get(4)?);
     let present = SaleTerms::from_document(&document);
     Ok(OrderTerms {
-        kept: match kept {
+        original: match kept {
             Some(kept) => from_json(kept)?,
             None => present.clone(),
         },

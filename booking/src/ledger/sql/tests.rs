@@ -8,7 +8,7 @@ use fairgate_servers::{PostgresServer, must_skip};
 
 use super::SqlLedger;
 use crate::ledger::Ledger;
-use crate::ledger::contract::{TERMS, order, payment, show, stocked};
+use crate::ledger::contract::{BASKET_BASIS, order, payment, show, stocked};
 
 /// Waits until `waiting` transactions wait for a lock of this kind.
 async fn until_waited_for(server: &PostgresServer, kind: &str, waiting: u32) {
@@ -48,12 +48,20 @@ async fn a_picture_waits_for_a_claim_that_is_being_written() {
     let order = order("a", fairgate_pass::Holder([1; 32]), &[3]);
     let claiming = tokio::spawn({
         let (ledger, order) = (Arc::clone(&ledger), order.clone());
-        async move { ledger.claim(order.clone(), payment(&order), TERMS).await }
+        async move {
+            ledger
+                .claim(order.clone(), payment(&order), BASKET_BASIS)
+                .await
+        }
     });
     until_waited_for(&server, "relation", 1).await;
     let opening = tokio::spawn({
         let ledger = Arc::clone(&ledger);
-        async move { ledger.open_show(&show(), Some(TERMS.incarnation + 1)).await }
+        async move {
+            ledger
+                .open_show(&show(), Some(BASKET_BASIS.incarnation + 1))
+                .await
+        }
     });
     until_waited_for(&server, "advisory", 1).await;
     other.batch_execute("ROLLBACK").await.expect("rolled back");

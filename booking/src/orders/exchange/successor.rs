@@ -7,7 +7,7 @@ use fairgate_base::clock::Clock;
 use fairgate_model::holds::{Hold, HoldPurpose, lock_until_ms};
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::orders::exchange::deal::{ExchangeCost, exchange_cost, rules};
-use fairgate_model::orders::exchange::{Exchange, ExchangeRole, may_give, total_price};
+use fairgate_model::orders::exchange::{Exchange, ExchangeRole, check_exchangeable, total_price};
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
 use fairgate_model::payments::kind::ProviderKind;
@@ -46,7 +46,7 @@ impl OrderDesk {
             return Ok(made);
         }
         let terms = self.check_exchangeable(record, show, now_ms).await?;
-        let names = names(order, show, travellers)?;
+        let names = traveller_names(order, show, travellers)?;
         let show = &self.holds.catalogue.touched(show, now_ms).await?;
         self.holds.seats.ensure_open(show).await?;
         let wanted = WantedExchange { order, show, whose };
@@ -175,7 +175,7 @@ impl OrderDesk {
         refused: ExchangeRefused,
         now_ms: i64,
     ) -> OrderRefusal {
-        let told = match refused {
+        let refusal = match refused {
             // The exchange may have been written. The lock stays, and a retry finds the successor
             // if there is one.
             ExchangeRefused::Ledger(error)
@@ -185,7 +185,7 @@ impl OrderDesk {
             }
             refused => OrderRefusal::Exchange(refused),
         };
-        self.release_failed_exchange(hold, told).await
+        self.release_failed_exchange(hold, refusal).await
     }
 
     /// Returns the successor that an earlier try made under this id; `None` if there is none. Makes
@@ -212,7 +212,7 @@ impl OrderDesk {
     }
 
     /// Frees the seats of an exchange that failed, and returns the refusal.
-    async fn release_failed_exchange(&self, hold: &Hold, told: OrderRefusal) -> OrderRefusal {
+    async fn release_failed_exchange(&self, hold: &Hold, refusal: OrderRefusal) -> OrderRefusal {
         let store = &self.holds.seats.store;
         let basket_until_ms = hold.expires_at_ms;
         store
@@ -228,7 +228,7 @@ impl OrderDesk {
                 tracing::warn!(%error, hold = %hold.id, "the seats of a lost exchange were not given back; they run out by themselves");
             }
         }
-        told
+        refusal
     }
 
     /// Returns the order's terms if the order's seats may be exchanged for seats of `new` now.
@@ -250,7 +250,7 @@ impl OrderDesk {
         if let Some(open) = open.filter(|_| order.state != OrderState::Exchanged) {
             return Err(OrderRefusal::Exchange(ExchangeRefused::Open(open.clone())));
         }
-        may_give(order, &record.tickets, &order.items)
+        check_exchangeable(order, &record.tickets, &order.items)
             .map_err(|why| OrderRefusal::Exchange(why.into()))?;
         let catalogue = &self.holds.catalogue;
         let show = catalogue.show(&order.show);
@@ -273,7 +273,7 @@ impl OrderDesk {
 
 /// Returns the names of the travellers on a train, one for each seat. Without new names, the
 /// order's names stay. For a show that is not a train, the list is empty.
-fn names(
+fn traveller_names(
     order: &Order,
     show: &Show,
     travellers: Option<Vec<Traveller>>,

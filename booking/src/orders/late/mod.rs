@@ -17,7 +17,7 @@ use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::transition::LateRefundReason;
 use fairgate_model::orders::{Order, OrderRecord, OrderState, ReplacementOffer, late};
 use fairgate_model::shows::Show;
-use late::{items_of, out_of_bounds, seats_like};
+use late::{items_of, late_refund_reason, seats_like};
 
 use crate::catalogue::Catalogue;
 use crate::inventory::seats::SeatInventory;
@@ -45,7 +45,7 @@ const CHOICES_MAX: usize = 12;
 
 /// How long a run waits until the store has freed the seats of the expired order. After that the
 /// order is left to a later run.
-const HEARS_WITHIN: Duration = Duration::from_millis(500);
+const OWN_HOLD_GONE_WITHIN: Duration = Duration::from_millis(500);
 /// How often a waiting run asks the store.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -150,7 +150,7 @@ impl LateMoneyWorker {
         }
         let order = &record.order;
         let now_ms = self.clock.now_ms();
-        let bound = out_of_bounds(order, record.payment, show, now_ms);
+        let bound = late_refund_reason(order, record.payment, show, now_ms);
         let tried = match (bound, show) {
             (Some(why), _) => KeepSeatsOutcome::Back(why),
             (None, None) => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
@@ -186,7 +186,7 @@ impl LateMoneyWorker {
         let hold = late_money_hold(order, id.clone(), order.held_seats(), now_ms);
         let kept = match self.take_and_secure(show, hold, now_ms + LOCK_MS).await {
             Ok(kept) => kept,
-            Err(refused) => return Ok(tried(&refused)),
+            Err(refused) => return Ok(outcome_of_refusal(&refused)),
         };
         let outcome = LateMoneyOutcome::SameSeats(id);
         self.decide(order, outcome, Some((show, &kept))).await
@@ -216,7 +216,7 @@ impl LateMoneyWorker {
             {
                 Ok(kept) => kept,
                 Err(InventoryRefusal::Taken(_)) => continue,
-                Err(refused) => return Ok(tried(&refused)),
+                Err(refused) => return Ok(outcome_of_refusal(&refused)),
             };
             // The hold may come from an interrupted run that chose other seats.
             let Some(items) = items_of(show, order, &kept.hold.items) else {
@@ -241,7 +241,7 @@ impl LateMoneyWorker {
     /// returns whether that hold is gone. While it exists, its own lock would look like another
     /// visitor's lock. If the store does not answer, the hold counts as not gone.
     async fn own_hold_is_gone(&self, order: &Order) -> bool {
-        let hears_until = Instant::now() + HEARS_WITHIN;
+        let hears_until = Instant::now() + OWN_HOLD_GONE_WITHIN;
         loop {
             match self.seats.store.hold(&order.hold, order.visitor).await {
                 Err(InventoryRefusal::Gone) => return true,
@@ -380,7 +380,7 @@ fn in_use(record: &OrderRecord, hold: &Hold) -> bool {
     }
 }
 
-fn tried(refused: &InventoryRefusal) -> KeepSeatsOutcome {
+fn outcome_of_refusal(refused: &InventoryRefusal) -> KeepSeatsOutcome {
     match refused {
         InventoryRefusal::Taken(_) => KeepSeatsOutcome::Taken,
         InventoryRefusal::Limit { .. } => KeepSeatsOutcome::Back(LateRefundReason::Limit),

@@ -45,11 +45,11 @@ impl MassRefundWorker {
     /// # Errors
     /// Returns an error where the ledger does not answer. The next run then continues.
     pub async fn refund_cancelled_shows(&self, owner: &str) -> Result<usize, LedgerError> {
-        let mut given = 0;
+        let mut refunded_orders = 0;
         loop {
             let left = self.ledger.orders_of_cancelled(BATCH_MAX).await?;
             if left.is_empty() || !self.ledger.lease(LEASE, owner, LEASE_MS).await? {
-                return Ok(given);
+                return Ok(refunded_orders);
             }
             let mut changed = 0;
             for order in &left {
@@ -66,10 +66,10 @@ impl MassRefundWorker {
                 }
             }
             self.bells.notify_all();
-            given += changed;
+            refunded_orders += changed;
             metrics::counter!("fairgate_mass_refunds_total").increment(changed as u64);
             if changed == 0 {
-                return Ok(given);
+                return Ok(refunded_orders);
             }
         }
     }

@@ -122,7 +122,7 @@ async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
             Err(StripeFault::Later("an answer that is no JSON".to_owned()))
         };
     }
-    Err(judged(status, &document["error"]))
+    Err(fault_of_error(status, &document["error"]))
 }
 
 /// Turns an error of Stripe into a fault. A decision about this payment becomes a
@@ -132,7 +132,7 @@ async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
 /// accounts that are not ready and unknown objects are faults of the set-up, which the organiser
 /// corrects. They become a [`StripeFault::Later`], because they are no reason to take a buyer's
 /// seats away.
-fn judged(status: u16, error: &Value) -> StripeFault {
+fn fault_of_error(status: u16, error: &Value) -> StripeFault {
     let text = |field: &str| error[field].as_str().unwrap_or("");
     let told: String = format!("{status} {} {}", text("code"), text("message"))
         .chars()
@@ -141,10 +141,10 @@ fn judged(status: u16, error: &Value) -> StripeFault {
     let (kind, code) = (text("type"), text("code"));
     match status {
         402 => StripeFault::Card(told),
-        400 if STATES.contains(&code) => StripeFault::State(told),
+        400 if STATE_ERROR_CODES.contains(&code) => StripeFault::State(told),
         400 if code == "amount_too_small" => StripeFault::Sum(PaymentSumError::TooSmall),
         400 if code == "amount_too_large" => StripeFault::Sum(PaymentSumError::TooLarge),
-        400 if kind == "invalid_request_error" && !SET_UP.contains(&code) => {
+        400 if kind == "invalid_request_error" && !SET_UP_ERROR_CODES.contains(&code) => {
             StripeFault::Call(told)
         }
         _ => StripeFault::Later(told),
@@ -152,7 +152,7 @@ fn judged(status: u16, error: &Value) -> StripeFault {
 }
 
 /// Error codes that mean that the state of the intent or its charge does not allow the call.
-const STATES: [&str; 4] = [
+const STATE_ERROR_CODES: [&str; 4] = [
     "payment_intent_unexpected_state",
     "charge_already_refunded",
     "charge_already_captured",
@@ -160,7 +160,7 @@ const STATES: [&str; 4] = [
 ];
 
 /// Error codes that mean that the account or its keys are wrong, not the call.
-const SET_UP: [&str; 8] = [
+const SET_UP_ERROR_CODES: [&str; 8] = [
     "account_invalid",
     "api_key_expired",
     "livemode_mismatch",
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn check(status: u16, kind: &str, code: &str) -> StripeFault {
-        judged(
+        fault_of_error(
             status,
             &json!({ "type": kind, "code": code, "message": "m" }),
         )

@@ -130,7 +130,7 @@ impl StripeProvider {
     }
 
     /// Makes a call that succeeds once the intent is in the state `wanted`.
-    async fn bring(
+    async fn call_until_state(
         &self,
         payment: &Payment,
         attempt: u32,
@@ -290,12 +290,12 @@ impl PaymentProvider for StripeProvider {
     }
 
     async fn capture(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError> {
-        self.bring(payment, attempt, "capture", PaymentState::Captured)
+        self.call_until_state(payment, attempt, "capture", PaymentState::Captured)
             .await
     }
 
     async fn void(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError> {
-        self.bring(payment, attempt, "cancel", PaymentState::Voided)
+        self.call_until_state(payment, attempt, "cancel", PaymentState::Voided)
             .await
     }
 
@@ -329,8 +329,9 @@ impl PaymentProvider for StripeProvider {
         let charge = &intent["latest_charge"];
         // The charge counts pending refunds as done. Only the refunds themselves show which have
         // succeeded.
-        let begun = event::money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
-        let refunded = match begun {
+        let has_refunds =
+            event::money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
+        let refunded = match has_refunds {
             true => self.read_refund_totals(payment).await?.succeeded,
             false => 0,
         };

@@ -28,7 +28,7 @@ fn sum_refunds(list: &Value) -> StripeRefundTotals {
 }
 
 /// Sums up the refunds at Stripe that belong to our refund with this id.
-fn read_of(list: &Value, id: &RefundId) -> StripeRefundTotals {
+fn sum_refunds_of(list: &Value, id: &RefundId) -> StripeRefundTotals {
     summed(list, |refund| {
         refund["metadata"]["refund"].as_str() == Some(id.as_str())
     })
@@ -69,9 +69,9 @@ impl StripeProvider {
         let (payment, attempt) = (&refund.payment, refund.attempts);
         let earlier = match attempt {
             0 => StripeRefundTotals::default(),
-            _ => read_of(&self.list_refunds(payment).await?, &refund.id),
+            _ => sum_refunds_of(&self.list_refunds(payment).await?, &refund.id),
         };
-        if let Some(answer) = told_of(&earlier, refund.amount) {
+        if let Some(answer) = result_of_refund(&earlier, refund.amount) {
             return answer;
         }
         let part = payment.amount.currency.with_amount(refund.amount);
@@ -92,8 +92,8 @@ impl StripeProvider {
         match self.api.post("/v1/refunds", &fields, &key).await {
             Ok(answer) => refund_result(&answer),
             Err(StripeFault::State(why) | StripeFault::Call(why)) => {
-                let now = read_of(&self.list_refunds(payment).await?, &refund.id);
-                told_of(&now, refund.amount).unwrap_or(Err(ProviderError::Refused(why)))
+                let now = sum_refunds_of(&self.list_refunds(payment).await?, &refund.id);
+                result_of_refund(&now, refund.amount).unwrap_or(Err(ProviderError::Refused(why)))
             }
             Err(fault) => Err(fault.into()),
         }
@@ -108,7 +108,7 @@ impl StripeProvider {
         let mut earlier = StripeRefundTotals::default();
         if attempt > 0 {
             earlier = self.read_refund_totals(payment).await?;
-            if let Some(answer) = told_by(&earlier, payment) {
+            if let Some(answer) = result_of_whole_refund(&earlier, payment) {
                 return answer;
             }
         }
@@ -122,7 +122,7 @@ impl StripeProvider {
             Ok(refund) => refund_result(&refund),
             Err(StripeFault::State(why) | StripeFault::Call(why)) => {
                 let now = self.read_refund_totals(payment).await?;
-                told_by(&now, payment).unwrap_or(Err(ProviderError::Refused(why)))
+                result_of_whole_refund(&now, payment).unwrap_or(Err(ProviderError::Refused(why)))
             }
             Err(fault) => Err(fault.into()),
         }
@@ -145,12 +145,18 @@ fn refund_result(refund: &Value) -> Result<(), ProviderError> {
 
 /// Returns the result if the refunds so far decide it, or `None` if another refund must be asked
 /// for.
-fn told_by(refunds: &StripeRefundTotals, payment: &Payment) -> Option<Result<(), ProviderError>> {
-    told_of(refunds, payment.amount.amount)
+fn result_of_whole_refund(
+    refunds: &StripeRefundTotals,
+    payment: &Payment,
+) -> Option<Result<(), ProviderError>> {
+    result_of_refund(refunds, payment.amount.amount)
 }
 
-/// Returns the result as [`told_by`] does, for a part of the payment.
-fn told_of(refunds: &StripeRefundTotals, amount: i64) -> Option<Result<(), ProviderError>> {
+/// Returns the result as [`result_of_whole_refund`] does, for a part of the payment.
+fn result_of_refund(
+    refunds: &StripeRefundTotals,
+    amount: i64,
+) -> Option<Result<(), ProviderError>> {
     if refunds.succeeded >= amount && refunds.succeeded > 0 {
         return Some(Ok(()));
     }

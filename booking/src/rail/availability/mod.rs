@@ -117,7 +117,7 @@ impl Availability {
     }
 
     async fn free_seats_of(&self, id: &ShowId, legs: &Range<u16>) -> Option<DepartureFreeSeats> {
-        let show = self.catalogue.sold_from(id)?;
+        let show = self.catalogue.show_with_ledger_row(id)?;
         if show.is_cancelled() {
             return Some(DepartureFreeSeats {
                 by_class: BTreeMap::new(),

@@ -78,7 +78,7 @@ impl ShowCells {
     pub(super) fn offer(&mut self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         let offered = self.take_from(hold, limit, Self::is_free_or_kept)?;
         // An offer lasts so short a time that its owner is not warned before the end.
-        self.table.call_off(&offered);
+        self.table.cancel_warning(&offered);
         Ok(offered)
     }
 
@@ -117,7 +117,7 @@ impl ShowCells {
         limit: u32,
     ) -> Result<Hold, InventoryRefusal> {
         let present = self.table.unordered(id, visitor, &[HoldPurpose::Basket])?;
-        if self.table.is_last_wish(id, &add, remove) {
+        if self.table.is_last_change(id, &add, remove) {
             return Ok(present.clone());
         }
         let leaving: HashSet<u32> = remove.iter().copied().collect();
@@ -248,7 +248,7 @@ impl ShowCells {
     /// cells.
     pub(super) fn keep_freed(&mut self, until_ms: i64) -> Vec<u32> {
         if until_ms == 0 {
-            self.disband();
+            self.stop_keeping();
         } else {
             self.kept_until_ms = self.kept_until_ms.max(Some(until_ms));
         }
@@ -264,7 +264,7 @@ impl ShowCells {
         self.picture.set_cells(freed, CellState::Free);
     }
 
-    fn disband(&mut self) {
+    fn stop_keeping(&mut self) {
         self.kept_until_ms = None;
         let freed = std::mem::take(&mut self.kept);
         self.picture.set_cells(freed, CellState::Free);
@@ -289,7 +289,7 @@ impl ShowCells {
             .kept_until_ms
             .is_some_and(|until_ms| until_ms <= now_ms)
         {
-            self.disband();
+            self.stop_keeping();
         }
         while let Some(id) = self.table.first_due(now_ms) {
             if signals.len() >= batch_max {

@@ -265,8 +265,8 @@ impl InventoryStore for MemoryStore {
             .collect();
         let mut swept = HoldSweepOutcome::default();
         for show in shows {
-            let room = batch_max.saturating_sub(swept.lapsed.len());
-            let (signals, full) = lock_ignoring_poison(&show).sweep(now_ms, room);
+            let batch_left = batch_max.saturating_sub(swept.lapsed.len());
+            let (signals, full) = lock_ignoring_poison(&show).sweep(now_ms, batch_left);
             swept.more |= full;
             swept.lapsed.extend(
                 signals

@@ -23,7 +23,7 @@ type BasketSeatChange = (Vec<HeldSeat>, Vec<u32>);
 pub(super) struct HoldTable {
     holds: HashMap<HoldId, Hold>,
     /// The last change of each hold, to recognise a repeated call whose answer was lost.
-    wishes: HashMap<HoldId, BasketSeatChange>,
+    last_changes: HashMap<HoldId, BasketSeatChange>,
     /// The last extension of each hold, to recognise a repeated call.
     extensions: HashMap<HoldId, CallId>,
     /// The holds that were released last and their visitors, newest at the back, to recognise a
@@ -100,7 +100,7 @@ impl HoldTable {
     /// Removes a hold and returns it.
     pub(super) fn remove(&mut self, id: &HoldId) -> Option<Hold> {
         let hold = self.holds.remove(id)?;
-        self.wishes.remove(id);
+        self.last_changes.remove(id);
         self.extensions.remove(id);
         self.deadlines.remove(&(hold.lock_until_ms, id.clone()));
         self.short_calls
@@ -115,8 +115,8 @@ impl HoldTable {
     }
 
     /// Returns whether this was the last change of the hold.
-    pub(super) fn is_last_wish(&self, id: &HoldId, add: &[HeldSeat], remove: &[u32]) -> bool {
-        let last = self.wishes.get(id);
+    pub(super) fn is_last_change(&self, id: &HoldId, add: &[HeldSeat], remove: &[u32]) -> bool {
+        let last = self.last_changes.get(id);
         last.is_some_and(|(added, removed)| added == add && removed == remove)
     }
 
@@ -131,7 +131,7 @@ impl HoldTable {
         let hold = self.holds.get_mut(id).ok_or(InventoryRefusal::Gone)?;
         let held = self.held.entry(hold.visitor).or_default();
         *held = (*held + seat_count(&items)).saturating_sub(seat_count(&hold.items));
-        self.wishes.insert(id.clone(), wish);
+        self.last_changes.insert(id.clone(), wish);
         hold.items = items;
         hold.next_to_each_other = side_by_side;
         Ok(hold.clone())
@@ -182,7 +182,7 @@ impl HoldTable {
     }
 
     /// Cancels the warning before the end of this hold.
-    pub(super) fn call_off(&mut self, hold: &Hold) {
+    pub(super) fn cancel_warning(&mut self, hold: &Hold) {
         let call = (hold.expires_at_ms - SHORT_MS, hold.id.clone());
         self.short_calls.remove(&call);
     }

@@ -78,27 +78,27 @@ impl InventoryStoreState {
         let script = script.prepare();
         let mut life = match followed.life() {
             Some(life) => life,
-            None => self.life_anew(followed).await?,
+            None => self.catch_up_life(followed).await?,
         };
         let mut again = true;
         loop {
             match self.call_at(followed, Some(life), now_ms, &script).await {
                 Ok(reply) => {
                     let at = reply.item_at(1).and_then(cached_show::position);
-                    let at = at.map_err(|error| self.unread(followed, &error))?;
+                    let at = at.map_err(|error| self.log_unreadable(followed, &error))?;
                     followed.note_feed_point(life, at);
                     return Ok((life, reply));
                 }
                 Err(RedisCallError::Refused(code, _)) if code == "LIFE" && again => {
                     again = false;
-                    life = self.life_anew(followed).await?;
+                    life = self.catch_up_life(followed).await?;
                 }
                 Err(error) => return Err(self.refusal(followed, life, error).await),
             }
         }
     }
 
-    async fn life_anew(&self, followed: &FollowedShow) -> Result<u64, InventoryRefusal> {
+    async fn catch_up_life(&self, followed: &FollowedShow) -> Result<u64, InventoryRefusal> {
         self.catch_up(followed).await?;
         followed.life().ok_or(InventoryRefusal::NotReady)
     }
@@ -154,7 +154,7 @@ impl InventoryStoreState {
         }
     }
 
-    pub(super) fn unread(
+    pub(super) fn log_unreadable(
         &self,
         followed: &FollowedShow,
         error: &RedisCallError,

@@ -115,7 +115,8 @@ impl InventoryStoreState {
             .item_at(1)
             .and_then(cached_show::position)
             .map_err(unread)?;
-        self.went_on(followed, seen, (life, counter, sub)).await?;
+        self.check_not_set_back(followed, seen, (life, counter, sub))
+            .await?;
         self.apply_entries(followed, life, (counter, sub), &reply)
             .map_err(unread)
     }
@@ -124,7 +125,7 @@ impl InventoryStoreState {
     /// the call. An older point means that Redis went back to older data, although server and life
     /// have the same names. Seats that are held would then be free again, so the show is closed for
     /// all processes until it is opened from the ledger.
-    async fn went_on(
+    async fn check_not_set_back(
         &self,
         followed: &FollowedShow,
         seen: FeedPoint,
@@ -135,10 +136,10 @@ impl InventoryStoreState {
         }
         self.close_show(followed, &mut followed.state(), ShowCloseReason::Regressed);
         let (life, counter, sub) = seen;
-        let condemned = self
+        let closed_for_all = self
             .call(followed, life, CloseRegressedScript { counter, sub })
             .await;
-        if let Err(error) = condemned {
+        if let Err(error) = closed_for_all {
             tracing::warn!(show = %followed.show, %error, "a show that was set back could not be closed for the others");
         }
         Err(InventoryRefusal::NotReady)
@@ -194,7 +195,7 @@ impl InventoryStoreState {
             InventoryRefusal::Unreachable
         })?;
         let (counter, sub) = known.position();
-        self.went_on(followed, seen, (known.life, counter, sub))
+        self.check_not_set_back(followed, seen, (known.life, counter, sub))
             .await?;
         let mut state = followed.state();
         state.closed = None;

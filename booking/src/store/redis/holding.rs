@@ -91,7 +91,7 @@ impl RedisStore {
         match reply.item_at(2) {
             // A repeated call gets the hold as it is.
             Ok(present) => packing::read_hold(&hold.id, present)
-                .map_err(|error| self.inner.unread(followed, &error)),
+                .map_err(|error| self.inner.log_unreadable(followed, &error)),
             Err(_) => Ok(hold),
         }
     }
@@ -245,7 +245,7 @@ impl RedisStore {
         hold: Hold,
         cursor: u64,
     ) -> Result<(), InventoryRefusal> {
-        let followed = self.inner.looked_at(&hold.id.show());
+        let followed = self.inner.followed_without_use(&hold.id.show());
         let now_ms = self.inner.options.clock.now_ms();
         let prolong = ProlongHoldScript {
             id: keys::hold_tail(&hold.id),

@@ -43,7 +43,7 @@ const REFRESH: Duration = Duration::from_millis(100);
 /// A show that was not used for this long comes to rest.
 const IDLE: Duration = Duration::from_secs(10);
 /// How long a caller that only reads waits for a newer picture, if there is an older one.
-const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
+const NEWER_PICTURE_WAIT_MAX: Duration = Duration::from_millis(300);
 /// The greatest age of a picture from which a hold is refused without asking Redis.
 const SHIELD: Duration = Duration::from_secs(1);
 
@@ -171,13 +171,13 @@ impl InventoryStoreState {
 
     /// Returns a show for a caller that uses it.
     fn followed(&self, show: &ShowId) -> Arc<FollowedShow> {
-        let followed = self.looked_at(show);
+        let followed = self.followed_without_use(show);
         followed.touch();
         followed
     }
 
     /// Returns a show for a caller that only checks it: the show may still come to rest.
-    fn looked_at(&self, show: &ShowId) -> Arc<FollowedShow> {
+    fn followed_without_use(&self, show: &ShowId) -> Arc<FollowedShow> {
         self.present(show).unwrap_or_else(|| {
             let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
             let fresh = || Arc::new(FollowedShow::new(show.clone()));
@@ -207,11 +207,11 @@ impl InventoryStoreState {
 
     /// Reads the known picture of a show, after bringing it up to date if possible.
     async fn read_show<T>(&self, show: &ShowId, look: impl FnOnce(&CachedShow) -> T) -> Option<T> {
-        let followed = self.looked_at(show);
+        let followed = self.followed_without_use(show);
         // If Redis does not answer or the show is being opened again, the last picture is read. So
         // if there is a picture, the caller waits only for a short time.
         let at_most = match followed.state().known {
-            Some(_) => LOOKED_FOR_MAX,
+            Some(_) => NEWER_PICTURE_WAIT_MAX,
             None => Duration::MAX,
         };
         let _ = tokio::time::timeout(at_most, self.refresh(&followed)).await;

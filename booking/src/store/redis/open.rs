@@ -57,7 +57,7 @@ impl InventoryStoreState {
         let begun = self.call_for_opening(followed, life, begin).await?;
         if self.reply_is(&begun, "TAKEN")? {
             let cells = begun.item_at(2).and_then(RedisReply::as_bytes);
-            let cells = cells.map_err(|error| self.unread(followed, &error))?;
+            let cells = cells.map_err(|error| self.log_unreadable(followed, &error))?;
             return Err(InventoryRefusal::Taken(packing::read_numbers(cells)));
         }
         followed.state().closed = Some(ShowCloseReason::Building);
@@ -172,7 +172,7 @@ async fn delete_old_life(
     old: u64,
 ) {
     let meta = keys::meta_key(&show);
-    let bury = DeleteOldLifeScript {
+    let script = DeleteOldLifeScript {
         holds_max: OLD_HOLDS_MAX,
     }
     .prepare();
@@ -183,7 +183,7 @@ async fn delete_old_life(
             caller_ms: 0,
             clock_off_ms_max: 0,
         };
-        let more = store.redis.run_script(&meta, caller, &bury).await;
+        let more = store.redis.run_script(&meta, caller, &script).await;
         let more = more.and_then(|reply| reply.item_at(2)?.as_integer());
         if !matches!(more, Ok(1)) {
             return;

@@ -157,7 +157,7 @@ impl InventoryStore for RedisStore {
     }
 
     async fn cursor(&self, show: &ShowId) -> Result<u64, InventoryRefusal> {
-        let followed = self.inner.looked_at(show);
+        let followed = self.inner.followed_without_use(show);
         let now_ms = self.inner.options.clock.now_ms();
         let nothing = DeliverRowsScript { rows: Vec::new() };
         let (_, reply) = self
@@ -190,7 +190,7 @@ impl InventoryStore for RedisStore {
     }
 
     async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), InventoryRefusal> {
-        let followed = self.inner.looked_at(show);
+        let followed = self.inner.followed_without_use(show);
         let now_ms = self.inner.options.clock.now_ms();
         let abandon = AbandonShowScript { cursor };
         let (_, reply) = self

@@ -29,9 +29,9 @@ impl MerkleTree {
         let half = leaves.len().div_ceil(CHUNK) / 2 * CHUNK;
         let (low, high) = leaves.split_at(half);
         let chunks = std::thread::scope(|scope| {
-            let beside = (!low.is_empty()).then(|| scope.spawn(|| chunk_roots(0, low)));
+            let low_thread = (!low.is_empty()).then(|| scope.spawn(|| chunk_roots(0, low)));
             let high = chunk_roots(half, high);
-            let low = beside.map(|thread| thread.join().expect("hashing does not panic"));
+            let low = low_thread.map(|thread| thread.join().expect("hashing does not panic"));
             [low.unwrap_or_default(), high].concat()
         });
         Self {

@@ -17,7 +17,7 @@ use rand_chacha::{
 };
 
 /// Up to this many numbers, a second thread costs more than it saves.
-const BOTH_ALONE_MAX: u32 = 1 << 16;
+const ONE_THREAD_MAX: u32 = 1 << 16;
 
 /// A line and its inverse.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,9 +62,9 @@ pub fn line_and_ranks(seed: &Digest, n: u32) -> ShuffledLine {
         return line_and_ranks_alone(seed, n);
     }
     thread::scope(|scope| {
-        let beside = scope.spawn(|| shuffled_line(seed, n));
+        let line_thread = scope.spawn(|| shuffled_line(seed, n));
         let ranks = ranks(seed, n);
-        let line = beside
+        let line = line_thread
             .join()
             .expect("the shuffle indexes only below n, so its thread does not panic");
         ShuffledLine { line, ranks }
@@ -74,7 +74,7 @@ pub fn line_and_ranks(seed: &Digest, n: u32) -> ShuffledLine {
 /// Returns how many threads [`line_and_ranks`] uses for n numbers on this machine.
 pub fn threads_for(n: u32) -> usize {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-    if n <= BOTH_ALONE_MAX { 1 } else { cores.min(2) }
+    if n <= ONE_THREAD_MAX { 1 } else { cores.min(2) }
 }
 
 /// Does the same as [`line_and_ranks`], on this thread alone.
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn two_threads_draw_the_same_line_as_one() {
-        let (seed, n) = (Digest::of_bytes(b"wide"), BOTH_ALONE_MAX + 1);
+        let (seed, n) = (Digest::of_bytes(b"wide"), ONE_THREAD_MAX + 1);
         assert_eq!(line_and_ranks(&seed, n), line_and_ranks_alone(&seed, n));
     }
 

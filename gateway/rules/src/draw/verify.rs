@@ -26,8 +26,8 @@ impl DrawCheckReport {
         self.faults.is_empty()
     }
 
-    fn expect(&mut self, follows: bool, good: &str, bad: impl Into<String>) {
-        match follows {
+    fn expect(&mut self, is_right: bool, good: &str, bad: impl Into<String>) {
+        match is_right {
             true => self.checked.push(good.into()),
             false => self.faults.push(bad.into()),
         }

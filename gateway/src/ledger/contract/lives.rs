@@ -45,7 +45,7 @@ fn left(number: u64, void: bool) -> LineFeedEntry {
 }
 
 /// Creates a room whose first life may give numbers below 100.
-async fn alive(ledger: &dyn RoomLedger, id: &str) {
+async fn room_with_life(ledger: &dyn RoomLedger, id: &str) {
     let made = ledger.create_room(room(id), entry("room_created")).await;
     assert!(made.unwrap());
     let life = ledger.begin_life(id, 0, 0, 1000).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_life_begins_once_and_above_every_number(
     ledger: &dyn RoomLedger,
     reopened: &dyn RoomLedger,
 ) {
-    alive(ledger, "begin").await;
+    room_with_life(ledger, "begin").await;
     let first = ledger.begin_life("begin", 0, 0, 2000).await.unwrap();
     assert_eq!(
         (
@@ -124,7 +124,7 @@ async fn only_the_current_life_reserves_and_copies(
     ledger: &dyn RoomLedger,
     reopened: &dyn RoomLedger,
 ) {
-    alive(ledger, "reserve").await;
+    room_with_life(ledger, "reserve").await;
     let less = ledger.reserve("reserve", 1, 50).await.unwrap();
     assert_eq!(
         less.map(|life| life.ceiling),
@@ -148,7 +148,7 @@ async fn only_the_current_life_reserves_and_copies(
 }
 
 async fn copying_again_changes_nothing(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
-    alive(ledger, "copy").await;
+    room_with_life(ledger, "copy").await;
     let rows = [
         given(0),
         given(1),
@@ -184,7 +184,7 @@ async fn copying_again_changes_nothing(ledger: &dyn RoomLedger, reopened: &dyn R
 }
 
 async fn a_holder_with_two_numbers_keeps_the_lower(ledger: &dyn RoomLedger) {
-    alive(ledger, "twice").await;
+    room_with_life(ledger, "twice").await;
     copy(ledger, "twice", &[given(5)]).await;
     let higher = copy(ledger, "twice", &[again(9, 5)]).await;
     assert_eq!(higher.voided, [9]);
@@ -208,7 +208,7 @@ async fn a_holder_with_two_numbers_keeps_the_lower(ledger: &dyn RoomLedger) {
 }
 
 async fn a_code_that_was_used_twice_keeps_the_first_number(ledger: &dyn RoomLedger) {
-    alive(ledger, "coded").await;
+    room_with_life(ledger, "coded").await;
     let code = Digest::of_bytes(b"one");
     let put = ledger.put_codes("coded", vec![code], entry("codes_replaced"));
     put.await.unwrap();
@@ -237,7 +237,7 @@ async fn a_code_that_was_used_twice_keeps_the_first_number(ledger: &dyn RoomLedg
 }
 
 async fn the_code_of_a_void_number_stays_used(ledger: &dyn RoomLedger) {
-    alive(ledger, "spent").await;
+    room_with_life(ledger, "spent").await;
     let [one, other] = [&b"one"[..], b"other"].map(Digest::of_bytes);
     let put = ledger.put_codes("spent", vec![one, other], entry("codes_replaced"));
     put.await.unwrap();
@@ -270,7 +270,7 @@ async fn the_code_of_a_void_number_stays_used(ledger: &dyn RoomLedger) {
     let place = ledger.place_of("spent", holder(9)).await.unwrap();
     assert_eq!(place.map(|place| place.join.number), Some(9));
     // One batch has both numbers of one holder, the lower one last.
-    alive(ledger, "batch").await;
+    room_with_life(ledger, "batch").await;
     let put = ledger.put_codes("batch", vec![one], entry("codes_replaced"));
     put.await.unwrap();
     let rows = [with(7, 7, one), with(4, 7, one)];
@@ -282,7 +282,7 @@ async fn the_code_of_a_void_number_stays_used(ledger: &dyn RoomLedger) {
 async fn new_rows_below_the_freeze_or_above_the_reserved_block_are_refused(
     ledger: &dyn RoomLedger,
 ) {
-    alive(ledger, "limits").await;
+    room_with_life(ledger, "limits").await;
     copy(ledger, "limits", &[given(0), given(1)]).await;
     let freeze = LineFreeze { n: 4, at: 500 };
     let frozen = ledger.record_freeze("limits", freeze, Some(1)).await;
@@ -312,7 +312,7 @@ async fn new_rows_below_the_freeze_or_above_the_reserved_block_are_refused(
 async fn only_the_current_life_freezes_and_not_within_a_minute_after_it_began(
     ledger: &dyn RoomLedger,
 ) {
-    alive(ledger, "young").await;
+    room_with_life(ledger, "young").await;
     ledger.begin_life("young", 1, 0, 5000).await.unwrap();
     let freeze = |at| LineFreeze { n: 3, at };
     let record = |at, life| ledger.record_freeze("young", freeze(at), Some(life));
@@ -336,7 +336,7 @@ async fn only_the_current_life_freezes_and_not_within_a_minute_after_it_began(
 }
 
 async fn a_place_is_found_by_its_holder_and_a_long_line_is_read_in_parts(ledger: &dyn RoomLedger) {
-    alive(ledger, "parts").await;
+    room_with_life(ledger, "parts").await;
     copy(
         ledger,
         "parts",

@@ -25,7 +25,7 @@ pub(super) async fn copy_line(
     let Some(life) = standing.filter(|life| life.incarnation == incarnation) else {
         return Ok(None);
     };
-    let known = what_is_known(tx, room, life.ceiling, rows).await?;
+    let known = recorded_state(tx, room, life.ceiling, rows).await?;
     let LineWrites {
         ended,
         used,
@@ -47,7 +47,7 @@ pub(super) async fn copy_line(
     Ok(Some(copied))
 }
 
-async fn what_is_known(
+async fn recorded_state(
     tx: &SqlTransaction,
     room: &str,
     ceiling: u64,

@@ -26,15 +26,17 @@ pub(super) async fn record_joins(
         .iter()
         .filter(|join| join.code.is_none() || coded.contains(&join.number))
         .collect();
-    let stand = if tx.is_postgres() {
+    let recorded = if tx.is_postgres() {
         insert_joins_fused(tx, room, &allowed).await?
     } else {
         insert_joins(tx, room, &allowed).await?
     };
-    let fallen = allowed.iter().filter(|join| !stand.contains(&join.number));
-    give_codes_back(tx, room, fallen.filter_map(|join| join.code)).await?;
+    let refused = allowed
+        .iter()
+        .filter(|join| !recorded.contains(&join.number));
+    give_codes_back(tx, room, refused.filter_map(|join| join.code)).await?;
     let outcome = |join: &JoinRow| {
-        if stand.contains(&join.number) {
+        if recorded.contains(&join.number) {
             Ok(LedgerJoinOutcome::Done)
         } else if join.code.is_some() && !coded.contains(&join.number) {
             Ok(LedgerJoinOutcome::CodeRefused)
@@ -196,7 +198,7 @@ pub(super) async fn bare_line(
         frozen: draw.freeze.map(|freeze| freeze.n),
         passes: passes::stored_passes(tx, room).await?,
         finished: passes::finished_cursor(tx, room).await?,
-        life: lives::standing_life(tx, room).await?,
+        life: lives::current_life(tx, room).await?,
     })
 }
 

@@ -22,7 +22,7 @@ pub(super) async fn all_lives(
         .collect()
 }
 
-pub(super) async fn standing_life(
+pub(super) async fn current_life(
     tx: &SqlTransaction,
     room: &str,
 ) -> Result<Option<RoomLife>, RoomLedgerFailure> {

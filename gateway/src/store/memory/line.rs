@@ -61,7 +61,7 @@ impl RoomLine {
                 holder: if place.void { VOID } else { place.join.holder },
                 at: place.join.at,
                 code: place.join.code,
-                here: !place.left && !place.void,
+                has_visitor: !place.left && !place.void,
                 done: place.done,
             });
             line.done += u64::from(place.done);
@@ -96,7 +96,10 @@ impl RoomLine {
     }
 
     fn living_place(&self, number: u64) -> Option<Place> {
-        let slot = self.slots.get(index(number)).filter(|slot| slot.here)?;
+        let slot = self
+            .slots
+            .get(index(number))
+            .filter(|slot| slot.has_visitor)?;
         Some(Place {
             number,
             holder: slot.holder,
@@ -132,7 +135,7 @@ impl RoomLine {
             holder: entrant.holder,
             at: entrant.now,
             code,
-            here: true,
+            has_visitor: true,
             done: false,
         });
         self.by_holder.insert(entrant.holder, number);
@@ -155,7 +158,7 @@ impl RoomLine {
             return;
         };
         let (holder, code) = (slot.holder, slot.code);
-        (slot.here, slot.holder) = (false, VOID);
+        (slot.has_visitor, slot.holder) = (false, VOID);
         if let Entry::Occupied(entry) = self.by_holder.entry(holder)
             && *entry.get() == number
         {
@@ -179,8 +182,12 @@ impl RoomLine {
         // A leaf is made void only before the freeze. After it, the leaves below the frozen count
         // are in the published root, and later leaves are in no draw.
         let void = self.frozen.is_none();
-        if let Some(slot) = self.slots.get_mut(index(number)).filter(|slot| slot.here) {
-            slot.here = false;
+        if let Some(slot) = self
+            .slots
+            .get_mut(index(number))
+            .filter(|slot| slot.has_visitor)
+        {
+            slot.has_visitor = false;
             let holder = slot.holder;
             self.by_holder.remove(&holder);
             self.passes.note_left(holder, number);
@@ -197,12 +204,12 @@ impl RoomLine {
 
     pub(super) fn place_status(&self, number: u64, holder: Holder) -> PresentedPlaceStatus {
         match self.slots.get(index(number)) {
-            Some(slot) if slot.here && slot.holder == holder => self
+            Some(slot) if slot.has_visitor && slot.holder == holder => self
                 .living_place(number)
                 .map_or(PresentedPlaceStatus::Unknown, PresentedPlaceStatus::Here),
             // The holder of a void number is not stored. The visitor's signed place proves that the
             // number was theirs, so the place counts as left.
-            Some(slot) if !slot.here && (slot.holder == holder || slot.holder == VOID) => {
+            Some(slot) if !slot.has_visitor && (slot.holder == holder || slot.holder == VOID) => {
                 PresentedPlaceStatus::Left
             }
             _ => PresentedPlaceStatus::Unknown,
@@ -255,12 +262,12 @@ impl RoomLine {
         self.cohorts.entry_failed(rank, first);
     }
 
-    pub(super) fn tick_figures(&mut self, moment: TickFiguresRequest) -> TickFigures {
-        let counts = self.counts(moment.now.div_euclid(1000));
-        self.cohorts.expire(moment.now, moment.claim_ms);
+    pub(super) fn tick_figures(&mut self, request: TickFiguresRequest) -> TickFigures {
+        let counts = self.counts(request.now.div_euclid(1000));
+        self.cohorts.expire(request.now, request.claim_ms);
         TickFigures {
             counts,
-            beyond: self.passes.inside_beyond(&moment.ends_s),
+            beyond: self.passes.inside_beyond(&request.ends_s),
             expected: self.cohorts.expected(),
             entering: self.cohorts.entering(),
             show_up: self.cohorts.show_up(),
@@ -269,13 +276,13 @@ impl RoomLine {
             counted_until: self.cohorts.counted_until(),
             by_other: false,
             left_by_other: None,
-            vitals: vec![moment.vitals],
+            vitals: vec![request.vitals],
         }
     }
 
     pub(super) fn end_tick(&mut self, end: TickEnd) -> bool {
-        let stands = self.cohorts.counted_until() == end.since;
-        if stands {
+        let is_current = self.cohorts.counted_until() == end.since;
+        if is_current {
             self.cohorts
                 .ticked(end.until, end.owed_u, end.credit_u, end.per_s_u);
         }
@@ -283,7 +290,7 @@ impl RoomLine {
             self.cohorts
                 .released(called.from, called.to, called.people, called.away, end.now);
         }
-        stands
+        is_current
     }
 
     /// Notes that a claim was written. Counts its visitor as inside, unless an order was already
@@ -297,7 +304,7 @@ impl RoomLine {
         let is_inside = slot.is_some_and(|slot| !slot.done);
         let first = self.passes.note_pass(number, exp_s, is_inside);
         // The visitor may have left while the claim was being written.
-        if let Some(slot) = slot.filter(|slot| first && !slot.here) {
+        if let Some(slot) = slot.filter(|slot| first && !slot.has_visitor) {
             self.passes.note_left(slot.holder, number);
         }
         first

@@ -288,9 +288,9 @@ impl RoomStore for MemoryRoomStore {
     async fn tick_figures(
         &self,
         room: &str,
-        moment: TickFiguresRequest,
+        request: TickFiguresRequest,
     ) -> Result<TickFigures, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).tick_figures(moment))
+        Ok(lock_line(&*self.room_line(room)?).tick_figures(request))
     }
 
     async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {

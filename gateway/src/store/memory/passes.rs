@@ -29,10 +29,13 @@ impl LinePasses {
         }
     }
 
-    /// Counts the visitor of each number with a pass as inside, if `may_be` returns true for the
-    /// number.
-    pub(super) fn count_inside(&mut self, may_be: impl Fn(u64) -> bool) {
-        let inside = self.expires_s.iter().filter(|(number, _)| may_be(**number));
+    /// Counts the visitor of each number with a pass as inside, if `is_counted` returns true for
+    /// the number.
+    pub(super) fn count_inside(&mut self, is_counted: impl Fn(u64) -> bool) {
+        let inside = self
+            .expires_s
+            .iter()
+            .filter(|(number, _)| is_counted(**number));
         self.inside = inside.map(|(number, exp)| (*exp, *number)).collect();
     }
 

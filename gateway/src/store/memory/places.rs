@@ -9,7 +9,7 @@ pub(super) struct LineSlot {
     /// When the number was given, ms.
     pub(super) at: i64,
     pub(super) code: Option<Digest>,
-    pub(super) here: bool,
+    pub(super) has_visitor: bool,
     pub(super) done: bool,
 }
 
@@ -19,7 +19,7 @@ impl LineSlot {
         holder: VOID,
         at: 0,
         code: None,
-        here: false,
+        has_visitor: false,
         done: false,
     };
 }

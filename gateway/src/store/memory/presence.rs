@@ -11,7 +11,7 @@ pub(super) struct LinePresence {
     /// Unix seconds by number; 0 if this process has not seen the visitor.
     seen_at_s: Vec<u32>,
     /// When [`Self::away_numbers`] first ran in this process, unix seconds.
-    looking_since_s: Option<i64>,
+    watched_since_s: Option<i64>,
 }
 
 /// Converts unix seconds to 32 bits, which are enough until the year 2106.
@@ -32,13 +32,13 @@ impl LinePresence {
     /// Returns the numbers whose visitors are away. A visitor who joins is seen at that time. For
     /// [`AWAY_AFTER_S`] after the first call, every visitor counts as here.
     pub(super) fn away_numbers(&mut self, slots: &[LineSlot], now_s: i64) -> NumberSet {
-        let since = *self.looking_since_s.get_or_insert(now_s);
-        let (since, gone) = (seconds(since), seconds(now_s - AWAY_AFTER_S));
+        let since = *self.watched_since_s.get_or_insert(now_s);
+        let (since, away_before_s) = (seconds(since), seconds(now_s - AWAY_AFTER_S));
         let mut bits = vec![0_u64; slots.len().div_ceil(64)];
         for (at, slot) in slots.iter().enumerate() {
             let seen = self.seen_at_s.get(at).copied().unwrap_or(0);
             let joined = seconds(slot.at.div_euclid(1000));
-            let away = slot.here && seen.max(joined).max(since) <= gone;
+            let away = slot.has_visitor && seen.max(joined).max(since) <= away_before_s;
             bits[at / 64] |= u64::from(away) << (at % 64);
         }
         NumberSet(Arc::new(bits))

@@ -27,7 +27,7 @@ impl ClaimTransitions {
         room: &str,
         claimant: Claimant,
     ) -> Result<AdmissionDecision, StoreFailure> {
-        let enter = AdmitClaimantScript {
+        let script = AdmitClaimantScript {
             number: claimant.number,
             rank: claimant.rank,
             released: claimant.released,
@@ -38,7 +38,7 @@ impl ClaimTransitions {
         };
         let reply = self
             .scripts
-            .run(room, &self.lives.last_known_life(room)?, enter)
+            .run(room, &self.lives.last_known_life(room)?, script)
             .await?;
         Ok(match read::kind(&reply)? {
             "lives" => AdmissionDecision::Lives,
@@ -74,12 +74,12 @@ impl ClaimTransitions {
         rank: u64,
         first: bool,
     ) -> Result<(), StoreFailure> {
-        let turned_back = UndoAdmissionScript {
+        let script = UndoAdmissionScript {
             rank,
             is_first: first,
         };
         self.scripts
-            .run(room, &self.lives.last_known_life(room)?, turned_back)
+            .run(room, &self.lives.last_known_life(room)?, script)
             .await?;
         Ok(())
     }
@@ -91,12 +91,12 @@ impl ClaimTransitions {
         cursor: u64,
         holders: &[Holder],
     ) -> Result<(), StoreFailure> {
-        let done = MarkTicketedScript {
+        let script = MarkTicketedScript {
             cursor,
             holders: holders.iter().map(|holder| holder.0).collect(),
         };
         self.scripts
-            .run(room, &self.lives.last_known_life(room)?, done)
+            .run(room, &self.lives.last_known_life(room)?, script)
             .await?;
         Ok(())
     }

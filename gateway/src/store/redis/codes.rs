@@ -38,11 +38,11 @@ impl RoomCodes {
     ) -> Result<RoomChangeOutcome, StoreFailure> {
         let life = self.lives.last_known_life(room)?;
         let now_ms = self.clock.now_ms();
-        let held = self
+        let paused = self
             .scripts
             .run(room, &life, PauseJoinsScript { now_ms })
             .await?;
-        if held.as_integer()? == 0 {
+        if paused.as_integer()? == 0 {
             return Ok(RoomChangeOutcome::Joined);
         }
         // Redis must get the codes that the ledger now has. If the ledger did not confirm the new
@@ -50,7 +50,7 @@ impl RoomCodes {
         let written = self.ledger.put_codes(room, codes.clone(), entry).await;
         match written {
             Ok(RoomChangeOutcome::To(version)) => {
-                self.put_in_place(room, &life, &codes).await?;
+                self.write_to_redis(room, &life, &codes).await?;
                 Ok(RoomChangeOutcome::To(version))
             }
             other => {
@@ -64,10 +64,10 @@ impl RoomCodes {
     pub async fn take_from_ledger(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let line = self.ledger.bare_line(room).await?;
         let codes: Vec<Digest> = line.codes.into_iter().map(|(code, _)| code).collect();
-        self.put_in_place(room, life, &codes).await
+        self.write_to_redis(room, life, &codes).await
     }
 
-    async fn put_in_place(
+    async fn write_to_redis(
         &self,
         room: &str,
         life: &RoomLife,

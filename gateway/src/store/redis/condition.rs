@@ -35,7 +35,7 @@ struct ConditionDetails {
     /// The rooms whose blocks the ledger lost, each with the time (ms) when the loss was found.
     set_back: BTreeMap<String, i64>,
     /// When a loss was last logged (ms).
-    loss_told_at: Option<i64>,
+    loss_logged_at: Option<i64>,
 }
 
 impl StoreCondition {
@@ -84,8 +84,10 @@ impl StoreCondition {
             return;
         }
         let mut found = self.lock();
-        let told = found.loss_told_at.is_some_and(|at| now - at < ONE_LOSS_MS);
-        if told {
+        let was_logged = found
+            .loss_logged_at
+            .is_some_and(|at| now - at < ONE_LOSS_MS);
+        if was_logged {
             tracing::debug!(
                 room,
                 incarnation,
@@ -93,7 +95,7 @@ impl StoreCondition {
             );
             return;
         }
-        found.loss_told_at = Some(now);
+        found.loss_logged_at = Some(now);
         tracing::warn!(
             room,
             incarnation,

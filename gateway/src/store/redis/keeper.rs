@@ -21,7 +21,7 @@ use crate::ledger::RoomLife;
 use crate::store::StoreFailure;
 
 /// How many rooms are inspected at once.
-const LOOKS_AT_ONCE: usize = 32;
+const INSPECTIONS_MAX: usize = 32;
 /// How many rooms are filled in or copied at once. This work takes long, so inspections do not wait
 /// for it.
 const WORKS_AT_ONCE: usize = 8;
@@ -29,7 +29,7 @@ const WORKS_AT_ONCE: usize = 8;
 /// a round found the life in Redis within this time. A server that took over another server's data
 /// within this time still has the other server's id as its `master_replid2`, unless
 /// `repl-backlog-ttl` (an hour by default) is shorter. So `adopt_life.lua` can tell such a server.
-const WELL_LATELY: Duration = Duration::from_secs(30);
+const LIFE_SEEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// The limits for inspections and for work at the same time.
 pub struct RoomKeeperLimits {
@@ -40,7 +40,7 @@ pub struct RoomKeeperLimits {
 impl Default for RoomKeeperLimits {
     fn default() -> Self {
         Self {
-            looks: Semaphore::new(LOOKS_AT_ONCE),
+            looks: Semaphore::new(INSPECTIONS_MAX),
             works: Semaphore::new(WORKS_AT_ONCE),
         }
     }
@@ -73,7 +73,7 @@ pub struct RoomKeeper {
 
 impl RoomKeeper {
     /// Maintains one room, and logs a failure.
-    pub async fn look_after(&self, room: &str) {
+    pub async fn maintain_and_log(&self, room: &str) {
         if let Err(error) = self.maintain_room(room).await {
             metrics::counter!("fairgate_room_rounds_failed_total", "room" => room.to_owned())
                 .increment(1);
@@ -119,12 +119,14 @@ impl RoomKeeper {
         open.note_answer(!matches!(stands, Err(StoreFailure::Unreachable(_))));
         let stands = match stands {
             Err(StoreFailure::NotReady(why)) => {
-                let well_at = before.well_at;
-                return self.look_for_loss(room, &life, &why, well_at).await;
+                let well_at = before.life_seen_at;
+                return self
+                    .find_why_life_is_missing(room, &life, &why, well_at)
+                    .await;
             }
             answer => answer?,
         };
-        before.well_at = Some(Instant::now());
+        before.life_seen_at = Some(Instant::now());
         let (next, ceiling) = (
             stands.item_at(0)?.as_count()?,
             stands.item_at(1)?.as_count()?,
@@ -144,14 +146,14 @@ impl RoomKeeper {
     }
 
     /// Finds out why Redis does not have the room's life, and returns what the room needs.
-    async fn look_for_loss(
+    async fn find_why_life_is_missing(
         &self,
         room: &str,
         life: &RoomLife,
         why: &str,
         well_at: Option<Instant>,
     ) -> Result<RoomKeeperTask, StoreFailure> {
-        if self.is_renamed(room, life, well_at).await? {
+        if self.adopt_if_renamed(room, life, well_at).await? {
             return Ok(RoomKeeperTask::Nothing);
         }
         // Another node may have begun a life that this node has not read yet.
@@ -171,14 +173,14 @@ impl RoomKeeper {
     }
 
     /// Continues the life if only the server's `master_replid` changed, and returns whether it did.
-    /// `well_at` is when a round last found the life in Redis.
-    async fn is_renamed(
+    /// `life_seen_at` is when a round last found the life in Redis.
+    async fn adopt_if_renamed(
         &self,
         room: &str,
         life: &RoomLife,
         well_at: Option<Instant>,
     ) -> Result<bool, StoreFailure> {
-        if well_at.is_none_or(|at| at.elapsed() >= WELL_LATELY) {
+        if well_at.is_none_or(|at| at.elapsed() >= LIFE_SEEN_WITHIN) {
             return Ok(false);
         }
         let adopt = AdoptLifeScript {

@@ -205,9 +205,9 @@ impl RoomStore for RedisRoomStore {
     async fn tick_figures(
         &self,
         room: &str,
-        moment: TickFiguresRequest,
+        request: TickFiguresRequest,
     ) -> Result<TickFigures, StoreFailure> {
-        self.parts.ticks.tick_figures(room, moment).await
+        self.parts.ticks.tick_figures(room, request).await
     }
 
     async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {

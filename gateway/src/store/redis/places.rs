@@ -38,10 +38,10 @@ impl PlaceFinder {
         room: &str,
         shown: &PresentedPlace,
     ) -> PresentedPlaceStatus {
-        let mut asked = self.ask_standing(room, shown).await;
+        let mut asked = self.ask_status(room, shown).await;
         if matches!(asked, Err(StoreFailure::NotReady(_))) && self.lives.read_again().await.is_ok()
         {
-            asked = self.ask_standing(room, shown).await;
+            asked = self.ask_status(room, shown).await;
         }
         let error = match asked {
             Ok(standing) => return standing,
@@ -113,7 +113,7 @@ impl PlaceFinder {
         }
     }
 
-    async fn ask_standing(
+    async fn ask_status(
         &self,
         room: &str,
         shown: &PresentedPlace,

@@ -29,7 +29,7 @@ const BATCH: u32 = 500;
 /// How long (ms) a builder may be silent before another node replaces it.
 const SILENT_MS: i64 = 5000;
 /// How often a builder that reads the ledger reports that it is still working.
-const HEARD_EVERY: Duration = Duration::from_secs(1);
+const REPORT_EVERY: Duration = Duration::from_secs(1);
 
 /// How a rebuild ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +119,9 @@ impl RoomBuilder {
         self.condition.note_new_life(room, &life, now);
         metrics::counter!("fairgate_room_lives_begun_total", "room" => room.to_owned())
             .increment(1);
-        let line = self.reading(room, self.ledger.bare_line(room)).await?;
+        let line = self
+            .read_while_building(room, self.ledger.bare_line(room))
+            .await?;
         let filled = self.fill_places(room, &life).await?;
         self.fill_codes(room, &line).await?;
         self.fill_passes(room, &line, &filled).await?;
@@ -142,14 +144,14 @@ impl RoomBuilder {
 
     /// Waits for a read of the ledger while the room is filled in. During a long read, reports once
     /// a second that the builder is alive.
-    pub async fn reading<T>(
+    pub async fn read_while_building<T>(
         &self,
         room: &str,
         read: impl Future<Output = Result<T, RoomLedgerFailure>>,
     ) -> Result<T, StoreFailure> {
         let mut read = std::pin::pin!(read);
         loop {
-            match timeout(HEARD_EVERY, &mut read).await {
+            match timeout(REPORT_EVERY, &mut read).await {
                 Ok(read) => return Ok(read?),
                 Err(_) => self.run_build_script(room, BuilderAliveScript {}).await?,
             };
@@ -168,7 +170,7 @@ impl RoomBuilder {
         let mut from = 0;
         loop {
             let places = self.ledger.places(room, from, BATCH);
-            let places = self.reading(room, places).await?;
+            let places = self.read_while_building(room, places).await?;
             let Some(last) = places.last() else {
                 return Ok(filled);
             };
@@ -218,7 +220,9 @@ impl RoomBuilder {
         line: &StoredLine,
         filled: &LineFillSummary,
     ) -> Result<(), StoreFailure> {
-        let released = self.reading(room, self.ledger.release(room)).await?;
+        let released = self
+            .read_while_building(room, self.ledger.release(room))
+            .await?;
         let finish = FinishRoomScript {
             incarnation: life.incarnation,
             first: life.first,

@@ -31,7 +31,7 @@ pub struct PreviousRoomRound {
     /// The next number at that time.
     pub next: Option<u64>,
     /// When Redis was last found to have the room's life.
-    pub well_at: Option<Instant>,
+    pub life_seen_at: Option<Instant>,
 }
 
 impl OpenRooms {

@@ -49,7 +49,8 @@ async fn look_after_rooms(store: Weak<StoreParts>) {
             // A room gets no second task while its task of an earlier round still runs.
             if tended.get(&room).is_none_or(JoinHandle::is_finished) {
                 let (parts, name) = (Arc::clone(&parts), room.clone());
-                let tending = tokio::spawn(async move { parts.keeper.look_after(&name).await });
+                let tending =
+                    tokio::spawn(async move { parts.keeper.maintain_and_log(&name).await });
                 tended.insert(room, tending);
             }
         }

@@ -23,14 +23,14 @@ impl TickTransitions {
     pub async fn tick_figures(
         &self,
         room: &str,
-        moment: TickFiguresRequest,
+        request: TickFiguresRequest,
     ) -> Result<TickFigures, StoreFailure> {
         let figures = TickFiguresScript {
-            now_ms: moment.now,
-            claim_ms: moment.claim_ms,
+            now_ms: request.now,
+            claim_ms: request.claim_ms,
             node: self.node.clone(),
-            measured: moment.vitals,
-            ends_s: moment.ends_s,
+            measured: request.vitals,
+            ends_s: request.ends_s,
         };
         let reply = self
             .scripts

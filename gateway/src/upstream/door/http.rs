@@ -37,7 +37,7 @@ async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next
         let status = answer.status();
         let took_time =
             status.is_success() || status.is_server_error() || status == StatusCode::CONFLICT;
-        if took_time && !is_a_setting(&answer) {
+        if took_time && !is_payments_not_configured(&answer) {
             call.mark_answered(status.is_server_error());
         } else {
             call.mark_refused();
@@ -97,7 +97,7 @@ impl BookingDoor {
 
 /// Returns whether booking answered that payments are not configured. Such an answer says nothing
 /// about its health.
-fn is_a_setting(answer: &Response) -> bool {
+fn is_payments_not_configured(answer: &Response) -> bool {
     let code = answer.headers().get(fairgate_base::http::CODE);
     code.is_some_and(|code| code == ProblemCode::PaymentsNotConfigured.as_str())
 }
@@ -109,7 +109,11 @@ mod tests {
     #[test]
     fn payments_not_configured_is_about_settings_and_ledger_unavailable_is_not() {
         let answer = |code| Problem::new(code, "d").into_response();
-        assert!(is_a_setting(&answer(ProblemCode::PaymentsNotConfigured)));
-        assert!(!is_a_setting(&answer(ProblemCode::LedgerUnavailable)));
+        assert!(is_payments_not_configured(&answer(
+            ProblemCode::PaymentsNotConfigured
+        )));
+        assert!(!is_payments_not_configured(&answer(
+            ProblemCode::LedgerUnavailable
+        )));
     }
 }

@@ -74,7 +74,7 @@ pub enum ForwardRefusal {
 pub async fn forward(pool: BookingNodePool, request: Request) -> Result<Response, ForwardRefusal> {
     let (mut parts, body) = request.into_parts();
     let body = ForwardedBody::from_request(&parts.headers, body).await?;
-    parts.headers = sent_on(&parts);
+    parts.headers = forwarded_headers(&parts);
     // Whether the call may be repeated depends on the headers that booking gets. An idempotency key
     // that the caller meant for this connection only is not among them.
     let again = may_be_repeated(&parts);
@@ -113,7 +113,7 @@ async fn send_to_any(
                 was_sent = true;
                 failing = Some(answer);
             }
-            Ok(answer) => return Ok(given_back(answer)),
+            Ok(answer) => return Ok(visitor_answer(answer)),
             Err(error) => {
                 node.note_failure(&error);
                 // If no connection was made, no byte was sent, so the next booking process may get
@@ -126,7 +126,7 @@ async fn send_to_any(
         }
     }
     if let Some(answer) = failing {
-        return Ok(given_back(answer));
+        return Ok(visitor_answer(answer));
     }
     let failure = if was_sent {
         BookingFailure::Unanswered
@@ -204,7 +204,7 @@ fn node_url(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
 }
 
 /// Returns the headers that booking gets.
-fn sent_on(parts: &Parts) -> HeaderMap {
+fn forwarded_headers(parts: &Parts) -> HeaderMap {
     let mut headers = without_hops(&parts.headers);
     for name in OWN {
         headers.remove(name);
@@ -249,7 +249,7 @@ fn without_hops(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// Builds the visitor's answer from booking's answer, whose body is streamed.
-fn given_back(answer: reqwest::Response) -> Response {
+fn visitor_answer(answer: reqwest::Response) -> Response {
     let answer: axum::http::Response<reqwest::Body> = answer.into();
     let (mut parts, body) = answer.into_parts();
     parts.headers = without_hops(&parts.headers);
@@ -290,7 +290,7 @@ mod tests {
         let peer: SocketAddr = "198.51.100.2:5".parse().expect("an address");
         call.extensions.insert(ConnectInfo(peer));
         call.extensions.insert(RequestId("req_0123".to_owned()));
-        let sent = sent_on(&call);
+        let sent = forwarded_headers(&call);
         let mut names: Vec<_> = sent
             .iter()
             .map(|(name, value)| format!("{name}: {}", value.to_str().expect("text")))
@@ -335,7 +335,7 @@ mod tests {
             ("connection", "close, Idempotency-Key"),
         ];
         let mut call = parts("POST", "/v1/shows/a/holds", &headers);
-        call.headers = sent_on(&call);
+        call.headers = forwarded_headers(&call);
         assert!(!may_be_repeated(&call));
         assert_eq!(idempotency_mark(&call.headers), None);
     }

@@ -40,7 +40,7 @@ pub enum BookingNodeStatus {
 /// One booking process and its state.
 pub struct BookingNode {
     base: Url,
-    standing: Mutex<(BookingNodeStatus, Instant)>,
+    status_since: Mutex<(BookingNodeStatus, Instant)>,
 }
 
 /// All booking processes; a cheap handle.
@@ -98,7 +98,9 @@ impl BookingNode {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, (BookingNodeStatus, Instant)> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -131,7 +133,7 @@ impl BookingNodePool {
             let unheard = BookingNodeStatus::Silent("it was not asked yet".to_owned());
             Arc::new(BookingNode {
                 base: base.clone(),
-                standing: Mutex::new((unheard, Instant::now())),
+                status_since: Mutex::new((unheard, Instant::now())),
             })
         };
         Ok(Self {
@@ -211,11 +213,11 @@ impl BookingNodePool {
                 Ok(answer) if answer.status().is_server_error() => {
                     failing.get_or_insert(answer.status());
                 }
-                Ok(answer) => return Err(note_refusal(answer.status())),
+                Ok(answer) => return Err(log_refusal(answer.status())),
                 Err(error) => node.note_failure(&error),
             }
         }
-        Err(failing.map_or(BookingFailure::Unreachable, note_refusal))
+        Err(failing.map_or(BookingFailure::Unreachable, log_refusal))
     }
 }
 
@@ -257,7 +259,7 @@ pub async fn read_json<T: DeserializeOwned>(
     })
 }
 
-fn note_refusal(status: StatusCode) -> BookingFailure {
+fn log_refusal(status: StatusCode) -> BookingFailure {
     tracing::warn!(%status, "booking refused a call of this gateway");
     BookingFailure::Refused { status }
 }

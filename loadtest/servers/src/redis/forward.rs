@@ -35,7 +35,7 @@ impl RedisForwarder {
         let targets = Arc::clone(&to);
         let accepting = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                tokio::spawn(carry(near, targets.subscribe()));
+                tokio::spawn(forward_connection(near, targets.subscribe()));
             }
         });
         Ok(Self {
@@ -56,7 +56,7 @@ impl RedisForwarder {
     }
 }
 
-async fn carry(mut near: TcpStream, mut target: watch::Receiver<u16>) {
+async fn forward_connection(mut near: TcpStream, mut target: watch::Receiver<u16>) {
     let port = *target.borrow_and_update();
     let Ok(mut far) = TcpStream::connect(("127.0.0.1", port)).await else {
         // The client sees that its connection is closed.

@@ -51,7 +51,10 @@ impl FakeStripeServer {
             if let Some(refused) = inner.refusal() {
                 return refused;
             }
-            let (hangs, broken) = (inner.falls(chaos.hang_pct), inner.falls(chaos.broken_pct));
+            let (hangs, broken) = (
+                inner.fault_happens(chaos.hang_pct),
+                inner.fault_happens(chaos.broken_pct),
+            );
             match inner.answers.get(&key) {
                 Some(kept) if kept.asked != asked => {
                     let message =
@@ -66,7 +69,7 @@ impl FakeStripeServer {
                     }
                     // The answer is stored under its key, even if it is an error 500.
                     let (status, body) = if broken {
-                        (500, broken_down().to_string())
+                        (500, api_error_body().to_string())
                     } else {
                         (status, body.to_string())
                     };
@@ -84,7 +87,7 @@ impl FakeStripeServer {
             self.send_event(kind, &id);
         }
         if hangs {
-            return unheard();
+            return bad_gateway();
         }
         (status_of(status), body).into_response()
     }
@@ -99,14 +102,14 @@ impl FakeStripeState {
         if let Some(status) = self.keys_refused {
             return Some(error(status, "", "the key may not do this"));
         }
-        if self.falls(self.chaos.too_many_pct) {
+        if self.fault_happens(self.chaos.too_many_pct) {
             return Some(error(429, "rate_limit", "too many"));
         }
-        if !self.falls(self.chaos.locked_pct) {
+        if !self.fault_happens(self.chaos.locked_pct) {
             return None;
         }
         // The refusal says that another call is changing the same object or has the same key.
-        let by_object = self.falls(50);
+        let by_object = self.fault_happens(50);
         Some(if by_object {
             error(429, "lock_timeout", "another call is at this object")
         } else {
@@ -123,7 +126,7 @@ fn is_misunderstood(answer: &Value) -> bool {
 }
 
 /// Returns the answer of a proxy whose server does not answer: 502 with an empty body.
-fn unheard() -> Response {
+fn bad_gateway() -> Response {
     (StatusCode::BAD_GATEWAY, "").into_response()
 }
 
@@ -132,7 +135,7 @@ fn status_of(status: u16) -> StatusCode {
 }
 
 /// Returns the error of a call whose effect happened although its answer is an error.
-fn broken_down() -> Value {
+fn api_error_body() -> Value {
     json!({ "error": { "type": "api_error", "message": "something broke" } })
 }
 
@@ -191,13 +194,13 @@ pub(super) async fn create(
     let asked = fields(&body);
     let told = String::from_utf8_lossy(&body).into_owned();
     server.idempotent_call(&headers, told, |inner| {
-        if inner.falls(inner.chaos.sums_pct) {
+        if inner.fault_happens(inner.chaos.sums_pct) {
             let message = "This account takes no such sum.";
             return refused_call(invalid("amount_too_small", "amount", message));
         }
         inner.next += 1;
         let id = format!("pi_{}", inner.next);
-        let intent = match StripeIntent::asked_for(inner.next, &asked) {
+        let intent = match StripeIntent::from_fields(inner.next, &asked) {
             Ok(intent) => intent,
             Err(refusal) => return refused_call(refusal),
         };
@@ -243,7 +246,7 @@ pub(super) async fn confirm(
         if let Some(refused) = inner.refusal() {
             return refused;
         }
-        inner.falls(hang_pct)
+        inner.fault_happens(hang_pct)
     };
     if field("client_secret") != format!("{id}_secret_x") {
         return error(404, "resource_missing", "no such intent");
@@ -251,7 +254,7 @@ pub(super) async fn confirm(
     let card = field("payment_method");
     let status = server.confirm(field("client_secret"), card, card != DECLINED);
     if hangs {
-        return unheard();
+        return bad_gateway();
     }
     let mut answer = match status {
         None => error(404, "resource_missing", "no such intent"),

@@ -31,7 +31,10 @@ impl FakeStripeServer {
                 _ => intent.intent_json(id, false),
             };
             let chaos = inner.chaos;
-            let (sent, again) = (!inner.falls(chaos.drop_pct), inner.falls(chaos.twice_pct));
+            let (sent, again) = (
+                !inner.fault_happens(chaos.drop_pct),
+                inner.fault_happens(chaos.twice_pct),
+            );
             let times = usize::from(sent) + usize::from(again);
             let delays: Vec<u64> = (0..times)
                 .map(|_| inner.dice.random_range(0..=chaos.delay_ms_max))
@@ -57,14 +60,14 @@ impl FakeStripeServer {
             if hooks.is_empty() {
                 return;
             }
-            if !away && self.taken(&hooks[turn % hooks.len()], &body).await {
+            if !away && self.is_accepted(&hooks[turn % hooks.len()], &body).await {
                 return;
             }
             tokio::time::sleep(AGAIN).await;
         }
     }
 
-    async fn taken(&self, hook: &str, body: &str) -> bool {
+    async fn is_accepted(&self, hook: &str, body: &str) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let signature = sign(body, now.unwrap_or_default().as_secs());
         let sent = self

@@ -37,7 +37,7 @@ impl StripeIntent {
     /// # Errors
     /// [`StripeErrorReply`], where Stripe would refuse the call, or where the call does not ask for
     /// manual capture.
-    pub(super) fn asked_for(
+    pub(super) fn from_fields(
         made: u64,
         fields: &HashMap<String, String>,
     ) -> Result<Self, StripeErrorReply> {

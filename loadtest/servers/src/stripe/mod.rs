@@ -252,7 +252,7 @@ fn id_in(client_secret: &str) -> &str {
 
 impl FakeStripeState {
     /// Draws whether a fault with a chance of `pct` percent happens now.
-    fn falls(&mut self, pct: u32) -> bool {
+    fn fault_happens(&mut self, pct: u32) -> bool {
         self.dice.random_range(0..100) < pct
     }
 }

@@ -70,15 +70,15 @@ async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures>
     let redis = RedisServers::single().await?;
     let (port, url) = (redis.port(0), redis.url());
     // This round only records the commands. Its time does not count.
-    let door = RedisRecordingProxy::for_redis_port(port).await?;
-    let aside = format!("redis://127.0.0.1:{}", door.port);
+    let proxy = RedisRecordingProxy::for_redis_port(port).await?;
+    let aside = format!("redis://127.0.0.1:{}", proxy.port);
     let taker = HoldExampleProcess::start(&program, &aside, options).await?;
-    let opened = door.recorded.count();
+    let opened = proxy.recorded.count();
     taker.run_takes().await?;
-    let taken = door.recorded.count();
+    let taken = proxy.recorded.count();
     let keys = redis.command(0, &["DBSIZE"]).await?;
-    let opening = door.recorded.between(0, opened);
-    let taking = door.recorded.between(opened, taken);
+    let opening = proxy.recorded.between(0, opened);
+    let taking = proxy.recorded.between(opened, taken);
     let (mut bare, mut store) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         redis.flush_all().await?;

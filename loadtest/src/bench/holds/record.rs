@@ -101,9 +101,9 @@ async fn forward_connection(
 /// Returns the length of the command with which the bytes begin. Returns `None` if the command has
 /// not arrived in full, or if the bytes are no command.
 fn command_length(bytes: &[u8]) -> Option<usize> {
-    let (words, mut at) = number_behind(bytes, b'*')?;
+    let (words, mut at) = number_after_mark(bytes, b'*')?;
     for _ in 0..words {
-        let (length, header) = number_behind(bytes.get(at..)?, b'$')?;
+        let (length, header) = number_after_mark(bytes.get(at..)?, b'$')?;
         at += header + length + 2;
     }
     (at <= bytes.len()).then_some(at)
@@ -111,7 +111,7 @@ fn command_length(bytes: &[u8]) -> Option<usize> {
 
 /// Reads a line such as `$12\r\n`, and returns its number and its length. Returns `None` if the
 /// line is incomplete or has another form.
-fn number_behind(bytes: &[u8], mark: u8) -> Option<(usize, usize)> {
+fn number_after_mark(bytes: &[u8], mark: u8) -> Option<(usize, usize)> {
     let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
     let line = bytes.get(..end)?.strip_prefix(&[mark])?;
     let number = std::str::from_utf8(line).ok()?.parse().ok()?;

@@ -80,7 +80,7 @@ impl RailBenchDeparture {
 ///
 /// # Errors
 /// Where the release is refused, or no answer comes.
-pub async fn give_back(
+pub async fn release_hold(
     http: &LoadHttpClient,
     who: usize,
     pass: &str,

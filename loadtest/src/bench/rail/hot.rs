@@ -66,7 +66,7 @@ pub async fn measure(
             async move {
                 let (hold, done) = trains[which].hold(&http, who, &passes[who], &key).await?;
                 // The time to release the hold is not measured.
-                departure::give_back(&http, who, &passes[who], &hold).await?;
+                departure::release_hold(&http, who, &passes[who], &hold).await?;
                 Ok(done)
             }
         };

@@ -17,7 +17,7 @@ pub struct RailBenchTrip {
     pub train: String,
     everyday: bool,
     /// The codes of the stations at which the train stops, in this order.
-    calls: Vec<String>,
+    stop_codes: Vec<String>,
 }
 
 impl RailBenchTimetable {
@@ -49,7 +49,7 @@ impl RailBenchTimetable {
             trips.push(RailBenchTrip {
                 train: row[1].clone(),
                 everyday: row[9] == "ALL",
-                calls: calls.into_iter().map(|(_, code)| code).collect(),
+                stop_codes: calls.into_iter().map(|(_, code)| code).collect(),
             });
         }
         Ok(Self { trips })
@@ -57,13 +57,13 @@ impl RailBenchTimetable {
 
     /// Returns the number of stops of all trips.
     pub fn stops(&self) -> usize {
-        self.trips.iter().map(|trip| trip.calls.len()).sum()
+        self.trips.iter().map(|trip| trip.stop_codes.len()).sum()
     }
 
     /// Returns the trips that run every day from one station to another.
     pub fn everyday_between(&self, from: &str, to: &str) -> impl Iterator<Item = &RailBenchTrip> {
         self.everyday().filter(move |trip| {
-            let at = |code: &str| trip.calls.iter().position(|call| call == code);
+            let at = |code: &str| trip.stop_codes.iter().position(|call| call == code);
             matches!((at(from), at(to)), (Some(from), Some(to)) if from < to)
         })
     }
@@ -82,9 +82,9 @@ impl RailBenchTimetable {
 impl RailBenchTrip {
     /// Returns two random stations of the trip, in the order of the journey.
     pub fn stretch(&self, dice: &mut impl rand::Rng) -> (&str, &str) {
-        let to = dice.random_range(1..self.calls.len());
+        let to = dice.random_range(1..self.stop_codes.len());
         let from = dice.random_range(0..to);
-        (&self.calls[from], &self.calls[to])
+        (&self.stop_codes[from], &self.stop_codes[to])
     }
 }
 

@@ -129,7 +129,7 @@ impl WaitlistBenchRun {
         for (at, party) in self.parties.iter().enumerate() {
             for offer in &party.offers {
                 let made = offer.made;
-                let moved = party.moved_before(made);
+                let moved = party.last_passed_before(made);
                 let waits = |other: &usize| {
                     let of = &self.parties[*other];
                     *other != at && of.size <= party.size && self.surely_waits(of, offer)
@@ -221,7 +221,7 @@ impl WaitlistBenchRun {
 impl WaitlistBenchParty {
     /// Returns when the party last declined an offer or let one run out before `at`, or `None` if
     /// it never did.
-    fn moved_before(&self, at: i64) -> Option<i64> {
+    fn last_passed_before(&self, at: i64) -> Option<i64> {
         let passed = self
             .offers
             .iter()

@@ -40,7 +40,7 @@ pub const fn target(rig: RigSpecification) -> KillTarget {
 ///
 /// # Errors
 /// Where the parties are not served in time, or the process does not become ready again.
-pub async fn serving(
+pub async fn kill_serving_process(
     rig: &Rig,
     served: &AtomicUsize,
     parties: usize,

@@ -105,7 +105,7 @@ async fn measure(options: &WaitlistBenchOptions) -> anyhow::Result<WaitlistBench
     let served = Arc::new(AtomicUsize::new(0));
     let visits = line_up(&http, of_parties, &served).await?;
     let killed = async {
-        let killed = kill::serving(&rig, &served, parties).await?;
+        let killed = kill::kill_serving_process(&rig, &served, parties).await?;
         let waited = tokio::time::timeout(SERVED_WITHIN, collect_parties(visits)).await;
         anyhow::Ok((killed, waited.context("not everybody was served in time")??))
     };

@@ -110,24 +110,24 @@ impl WaitlistPartyClient {
         let mut goes = (self.way == WaitlistPartyPlan::Goes).then(|| dice.random_range(1..4));
         loop {
             let from = now_ms();
-            let stands = self
+            let state_document = self
                 .ask(LoadHttpCall::get(self.list()), &[200])
                 .await?
                 .json();
             let look = WaitlistBenchSpan { from, to: now_ms() };
             party.looks.push(look);
-            noted(party, &stands);
-            match stands["state"].as_str() {
+            set_last_fate(party, &state_document);
+            match state_document["state"].as_str() {
                 Some("ended") => {
-                    party.end = Some(text(&stands, "reason")?);
+                    party.end = Some(text(&state_document, "reason")?);
                     return Ok(());
                 }
                 Some("offered") => {
                     let known = party.offers.last().map(|offer| offer.made);
-                    let offer = offer(&stands["offer"], look.to)?;
+                    let offer = offer(&state_document["offer"], look.to)?;
                     // A party that ignores its offer reads the same offer again and again.
                     if known.is_none_or(|known| known < offer.made) {
-                        let hold = text(&stands["offer"], "hold")?;
+                        let hold = text(&state_document["offer"], "hold")?;
                         self.answer(party, offer, &hold, &mut dice).await?;
                     }
                 }
@@ -220,7 +220,7 @@ impl WaitlistPartyClient {
 /// Sets the fate of the last offer from the server's answer. If a party declined or ignored the
 /// offer just before a kill, only the server knows whether this was stored or lost with the
 /// process. If it was lost, the party still comes before those who joined later.
-fn noted(party: &mut WaitlistBenchParty, stands: &Value) {
+fn set_last_fate(party: &mut WaitlistBenchParty, stands: &Value) {
     let Some((last, before)) = party.offers.split_last_mut() else {
         return;
     };

@@ -238,7 +238,7 @@ impl Visitor {
         // The seats stay locked for some seconds of grace after the deadline that the visitor sees.
         let grace_s = self.stage.scenario.onsale.longest_s("grace_s", 5.0);
         self.stage
-            .left_behind(basket.expires_ms + (grace_s + 1.0) * 1e3);
+            .note_abandoned(basket.expires_ms + (grace_s + 1.0) * 1e3);
     }
 }
 

@@ -111,15 +111,15 @@ impl Visitor {
             let span = SecondsRange(0.0, MISHAP_WITHIN_S);
             happens.then(|| from_ms + span.draw(rng) * 1e3)
         };
-        let mind = WaitingSchedule {
+        let schedule = WaitingSchedule {
             look_ms: None,
             leave_ms: mishap(self.plan.leaves),
             drop_ms: mishap(self.plan.drops && self.plan.socket),
         };
         if self.plan.socket {
-            self.listen(mind).await
+            self.listen(schedule).await
         } else {
-            self.poll(mind).await
+            self.poll(schedule).await
         }
     }
 

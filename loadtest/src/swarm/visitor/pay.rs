@@ -82,14 +82,14 @@ impl Visitor {
         let outcome = if declines { "decline" } else { "approve" };
         let paid = self.pay(order, outcome, think_s).await;
         if declines || paid.is_err() {
-            self.stage.left_behind(lapses_ms);
+            self.stage.note_abandoned(lapses_ms);
         }
         if !paid? || declines {
             return Ok(None);
         }
         let tickets = self.tickets(order).await;
         if tickets.is_err() {
-            self.stage.left_behind(lapses_ms);
+            self.stage.note_abandoned(lapses_ms);
         }
         tickets.map(Some)
     }
@@ -237,7 +237,7 @@ impl Visitor {
             match said["state"].as_str() {
                 Some("ticketed") => {
                     let at_ms = self.at_ms;
-                    self.stage.seen_through(&order.id);
+                    self.stage.note_final_state(&order.id);
                     self.note(|person| {
                         person.ticketed_ms.get_or_insert(at_ms);
                     });
@@ -246,19 +246,19 @@ impl Visitor {
                 Some("pending" | "confirmed") => {}
                 // The promoter cancelled the show before the order had tickets.
                 Some("refunded") if self.stage.is_cancelled(order.show) => {
-                    self.stage.seen_through(&order.id);
+                    self.stage.note_final_state(&order.id);
                     return Err(VisitorOutcome::ShowCancelled);
                 }
                 // Earlier orders have used up the limit of the shared card.
                 Some("cancelled") if is_card_full(&said) && self.shared_card.is_some() => {
-                    self.stage.seen_through(&order.id);
+                    self.stage.note_final_state(&order.id);
                     return Err(VisitorOutcome::Declined);
                 }
                 Some("expired" | "cancelled") if self.was_halted(order) => {
                     // Other seats may still be offered for the late payment, so the visitor waits
                     // until the payment is released or refunded.
                     if is_over(&said) && said["payment"]["state"] != "created" {
-                        self.stage.seen_through(&order.id);
+                        self.stage.note_final_state(&order.id);
                         return Err(VisitorOutcome::TooLate);
                     }
                 }

@@ -113,7 +113,7 @@ struct RawSocket {
     what: String,
 }
 
-fn named(value: &Value) -> anyhow::Result<String> {
+fn observer_name(value: &Value) -> anyhow::Result<String> {
     match value {
         Value::String(name) => Ok(format!("observer {name}")),
         Value::Number(number) => Ok(format!("observer {number}")),
@@ -121,9 +121,9 @@ fn named(value: &Value) -> anyhow::Result<String> {
     }
 }
 
-fn who(observer: Option<&Value>, visitor: Option<u64>) -> anyhow::Result<String> {
+fn socket_owner(observer: Option<&Value>, visitor: Option<u64>) -> anyhow::Result<String> {
     match (observer, visitor) {
-        (Some(observer), _) => named(observer),
+        (Some(observer), _) => observer_name(observer),
         (None, Some(visitor)) => Ok(format!("visitor {visitor}")),
         (None, None) => bail!("neither \"visitor\" nor \"observer\""),
     }
@@ -154,7 +154,7 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<HistoryFrame>
     };
     Ok(Some(HistoryFrame {
         line,
-        who: who(raw.observer.as_ref(), raw.visitor)?,
+        who: socket_owner(raw.observer.as_ref(), raw.visitor)?,
         visitor: raw.visitor,
         at_ms: raw.at_ms,
         seen,
@@ -172,7 +172,7 @@ pub(super) fn snapshot(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame
     );
     Ok(HistoryFeedFrame {
         line,
-        observer: named(&raw.observer)?,
+        observer: observer_name(&raw.observer)?,
         at_ms: raw.at_ms,
         show: raw.show,
         shown: HistoryFeedBody::Snapshot {
@@ -187,7 +187,7 @@ pub(super) fn delta(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame> {
     let raw: RawDelta = serde_json::from_str(text)?;
     Ok(HistoryFeedFrame {
         line,
-        observer: named(&raw.observer)?,
+        observer: observer_name(&raw.observer)?,
         at_ms: raw.at_ms,
         show: raw.show,
         shown: HistoryFeedBody::Delta {
@@ -201,6 +201,6 @@ pub(super) fn delta(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame> {
 /// Returns whose socket closed and when, or `None` if a socket opened.
 pub(super) fn close(text: &str) -> anyhow::Result<Option<(String, f64)>> {
     let raw: RawSocket = serde_json::from_str(text)?;
-    let who = who(raw.observer.as_ref(), raw.visitor)?;
+    let who = socket_owner(raw.observer.as_ref(), raw.visitor)?;
     Ok((raw.what == "close").then_some((who, raw.at_ms)))
 }

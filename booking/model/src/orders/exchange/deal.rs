@@ -46,19 +46,19 @@ pub fn rules(
     now_ms: i64,
 ) -> Result<Vec<ExchangeRule>, ExchangeRuleError> {
     let begins_ms = terms.begins_ms(items);
-    let known = [terms.kept.exchange, terms.present.exchange];
+    let known = [terms.original.exchange, terms.present.exchange];
     let known: Vec<ExchangeRule> = known.into_iter().flatten().collect();
     let ends_ms = |rule: &ExchangeRule| until_ms(begins_ms, rule.until_h);
     let last_ms = known.iter().map(ends_ms).max();
     let last_ms = last_ms.ok_or(ExchangeRuleError::NotOffered)?;
-    let living: Vec<ExchangeRule> = known
+    let not_ended: Vec<ExchangeRule> = known
         .into_iter()
         .filter(|rule| now_ms < ends_ms(rule))
         .collect();
-    if living.is_empty() {
+    if not_ended.is_empty() {
         return Err(ExchangeRuleError::Over { until_ms: last_ms });
     }
-    Ok(living)
+    Ok(not_ended)
 }
 
 /// Returns how many per cent of the difference are not refunded if the new seats are cheaper.

@@ -43,13 +43,19 @@ impl Exchange {
     /// # Errors
     /// [`OrderExchangeError::Rule`] if no rule allows the exchange any more,
     /// [`OrderExchangeError::Changed`] if the exchange would cost something else.
-    pub fn is_as_reckoned(
+    pub fn check_cost_unchanged(
         &self,
-        of: &Order,
+        old_order: &Order,
         terms: &OrderTerms,
         now_ms: i64,
     ) -> Result<(), OrderExchangeError> {
-        let deal = deal::exchange_cost(of, terms, total_price(&self.items), self.least, now_ms)?;
+        let deal = deal::exchange_cost(
+            old_order,
+            terms,
+            total_price(&self.items),
+            self.least,
+            now_ms,
+        )?;
         let Order { total, waived, .. } = self.successor;
         let same = deal == self.deal && total == deal.due && waived == deal.waived;
         if same && self.payment.amount.amount == total {
@@ -61,17 +67,17 @@ impl Exchange {
 
     /// Returns whether the successor claims exactly the cells that the exchange gains.
     #[must_use]
-    pub fn is_whole(&self, of: &Order) -> bool {
+    pub fn claims_gained_cells(&self, of: &Order) -> bool {
         let own = if of.show == self.successor.show {
             &self.given[..]
         } else {
             &[]
         };
-        let places = |items: &[OrderItem]| -> Vec<(u32, Range<u16>)> {
+        let seats_and_legs = |items: &[OrderItem]| -> Vec<(u32, Range<u16>)> {
             let place = |item: &OrderItem| (item.held.seat, item.held.legs.clone());
             items.iter().map(place).collect()
         };
-        places(&parts(own, &self.items).gained) == places(&self.successor.items)
+        seats_and_legs(&parts(own, &self.items).gained) == seats_and_legs(&self.successor.items)
     }
 }
 
@@ -118,7 +124,7 @@ pub enum OrderExchangeError {
 ///
 /// # Errors
 /// [`OrderExchangeError`], for a reason in the order or its tickets.
-pub fn may_give(
+pub fn check_exchangeable(
     order: &Order,
     tickets: &[Ticket],
     given: &[OrderItem],

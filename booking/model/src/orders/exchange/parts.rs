@@ -63,8 +63,8 @@ fn gained_and_lost_legs(
 /// Returns the parts of `from` that are not in `what`.
 fn without(from: &Range<u16>, what: &Range<u16>) -> Vec<Range<u16>> {
     let before = from.start..from.end.min(what.start);
-    let behind = from.start.max(what.end)..from.end;
-    let mut pieces: Vec<Range<u16>> = [before, behind]
+    let after = from.start.max(what.end)..from.end;
+    let mut pieces: Vec<Range<u16>> = [before, after]
         .into_iter()
         .filter(|legs| !legs.is_empty())
         .collect();

@@ -226,7 +226,7 @@ impl RefundPlan {
 /// # Errors
 /// [`OrderRefundError`], for a reason in the order, its tickets or the show.
 pub fn plan_refund(
-    standing: &RefundInput<'_>,
+    input: &RefundInput<'_>,
     which: &TicketSelection,
     now_ms: i64,
 ) -> Result<Option<RefundPlan>, OrderRefundError> {
@@ -234,10 +234,10 @@ pub fn plan_refund(
         order,
         tickets,
         terms,
-    } = *standing;
+    } = *input;
     if let TicketSelection::Named(named) = which {
-        let known = |id: &&TicketId| tickets.iter().all(|ticket| ticket.id != **id);
-        if let Some(stranger) = named.iter().find(known) {
+        let is_unknown = |id: &&TicketId| tickets.iter().all(|ticket| ticket.id != **id);
+        if let Some(stranger) = named.iter().find(is_unknown) {
             return Err(OrderRefundError::Unknown(stranger.clone()));
         }
     }
@@ -247,11 +247,11 @@ pub fn plan_refund(
     if decide(order.state, OrderEvent::RefundedAll(RefundReason::ByBuyer)).is_none() {
         return Err(OrderRefundError::State(order.state));
     }
-    let (going, staying) = standing.split_items(which);
+    let (going, staying) = input.split_items(which);
     if going.is_empty() {
         return Ok(None);
     }
-    standing.check_unscanned(&going)?;
+    input.check_unscanned(&going)?;
     let rule = in_force(terms, terms.begins_ms(&order.items), now_ms)?;
     let fee: i64 = going
         .iter()
@@ -270,7 +270,7 @@ pub fn plan_refund(
     Ok(Some(RefundPlan {
         tickets: going
             .iter()
-            .filter_map(|item| standing.ticket_of(item).map(|ticket| ticket.id.clone()))
+            .filter_map(|item| input.ticket_of(item).map(|ticket| ticket.id.clone()))
             .collect(),
         going,
         staying,

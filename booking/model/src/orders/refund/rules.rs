@@ -77,10 +77,10 @@ pub fn in_force(
         }
         _ => {}
     }
-    let rules = || terms.kept.refunds.iter().chain(&terms.present.refunds);
+    let rules = || terms.original.refunds.iter().chain(&terms.present.refunds);
     let until_ms = |rule: &RefundRule| until_ms(begins_ms, rule.until_h);
-    let lives = rules().filter(|rule| now_ms <= until_ms(rule));
-    let best = lives.min_by_key(|rule| (rule.fee_pct, rule.until_h));
+    let not_ended = rules().filter(|rule| now_ms <= until_ms(rule));
+    let best = not_ended.min_by_key(|rule| (rule.fee_pct, rule.until_h));
     match (best, rules().map(until_ms).max()) {
         (Some(rule), _) => Ok(RefundRuleInForce {
             fee_pct: rule.fee_pct,

@@ -23,7 +23,7 @@ fn terms(rules: &serde_json::Value) -> SaleTerms {
 
 fn by(rules: &serde_json::Value) -> OrderTerms {
     OrderTerms {
-        kept: terms(rules),
+        original: terms(rules),
         present: terms(rules),
         run: None,
         fate: None,
@@ -187,7 +187,7 @@ fn rules_that_a_show_removes_later_still_apply_to_earlier_orders() {
     let none = || serde_json::json!([]);
     let rules = || serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
     let known = |kept, present| OrderTerms {
-        kept: terms(&kept),
+        original: terms(&kept),
         ..by(&present)
     };
     let fee = |known: &OrderTerms| in_force(known, START_MS, 0).map(|rule| rule.fee_pct);

@@ -24,7 +24,7 @@ pub struct WaitlistShares {
 /// Returns the parties that can never be served, by their index in the line. A party that has an
 /// offer is not among them.
 #[must_use]
-pub fn in_vain(
+pub fn never_served(
     house: ShowLayout<'_>,
     states: &[CellState],
     line: &[Waiter],

@@ -106,10 +106,16 @@ fn a_party_waits_in_vain_if_too_few_seats_are_unsold() {
     let map = hall();
     let line = [waiter(1, 3, NOW_MS), waiter(2, 2, 0), waiter(3, 3, NOW_MS)];
     let states = states(&map, &[5], &[6]);
-    assert_eq!(in_vain(of(&map), &states, &line, &mut rand::rng()), [0, 2]);
+    assert_eq!(
+        never_served(of(&map), &states, &line, &mut rand::rng()),
+        [0, 2]
+    );
     let mut named = waiter(4, 1, NOW_MS);
     named.party.categories = vec!["no such".to_owned()];
-    assert_eq!(in_vain(of(&map), &states, &[named], &mut rand::rng()), [0]);
+    assert_eq!(
+        never_served(of(&map), &states, &[named], &mut rand::rng()),
+        [0]
+    );
 }
 
 proptest! {
@@ -354,6 +360,6 @@ proptest! {
         let vain: Vec<usize> = parties.iter().enumerate()
             .filter(|(_, (quantity, first, (from, to), _))| line.seats_over(&unsold, *first, *from..*to).len() < *quantity as usize)
             .map(|(at, _)| at).collect();
-        prop_assert_eq!(in_vain(line.house(), &states, &waiting, &mut rand::rng()), vain);
+        prop_assert_eq!(never_served(line.house(), &states, &waiting, &mut rand::rng()), vain);
     }
 }

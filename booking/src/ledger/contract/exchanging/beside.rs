@@ -27,7 +27,7 @@ async fn while_an_exchange_is_being_paid_other_exchanges_and_refunds_are_refused
     nothing_else().await;
     authorised(&ledger, &new).await;
     nothing_else().await;
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
 }
 
 async fn an_order_that_changed_meanwhile_is_not_exchanged(ledger: Books) {

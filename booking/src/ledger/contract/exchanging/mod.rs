@@ -124,7 +124,7 @@ fn both_legs(seats: &[u32]) -> BTreeSet<(u32, u16)> {
 }
 
 /// Asserts that the old order still has its state, seats, claims and valid tickets.
-async fn is_whole(ledger: &Books, old: &Order) {
+async fn assert_unchanged(ledger: &Books, old: &Order) {
     let record = record(ledger, old).await;
     assert_eq!(
         (record.order.state, &record.order.items),

@@ -60,10 +60,10 @@ async fn dearer_seats_are_swapped_with_the_capture_and_not_before(ledger: Books)
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     assert_eq!((new.state, new.total), (Pending, 700));
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0, 4]));
     authorised(&ledger, &new).await;
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
     let capture = capture_of(&ledger, &new).await;
     ledger.captured(capture, NOW_MS + 4).await.expect("written");
     let now = record(&ledger, &new).await;
@@ -136,7 +136,7 @@ async fn a_successor_that_claims_other_cells_than_its_seats_is_refused(ledger: B
     bad.successor.items = items(&[(5, 0..2, 0)]);
     let refused = ledger.exchange(&old.id, bad, EXCHANGE, NOW_MS + 3).await;
     assert!(matches!(refused, Err(ExchangeRefused::Ledger(_))));
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
 }
 
@@ -149,7 +149,7 @@ async fn an_exchange_for_claimed_cells_changes_nothing(ledger: Books) {
         refused,
         Err(ExchangeRefused::Claim(SeatClaimRefused::Taken(taken))) if taken == [4, 12]
     ));
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
     assert_eq!(rows(&ledger).await, before);
     assert_eq!(record(&ledger, &old).await.exchanges, []);
 }
@@ -206,7 +206,7 @@ async fn gained_seats_count_for_the_card_that_bought_the_old_seats(ledger: Books
 
 /// Pays with a card, and returns the order after the payment.
 async fn pays_with(ledger: &Books, order: &Order, card: &str) -> Order {
-    let mut event = says(order, ProviderEventKind::Authorised);
+    let mut event = provider_event(order, ProviderEventKind::Authorised);
     event.card = Some(card.to_owned());
     assert_eq!(settled(ledger, event, NOW_MS).await, "applied");
     record(ledger, order).await.order
@@ -239,7 +239,7 @@ async fn gained_seats_count_for_the_card_that_pays_the_difference_too(ledger: Bo
         (refused.state, refused.reason.as_str()),
         (Cancelled, "card_limit")
     );
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
     let paid = exchanged(&ledger, &old, "y", wish).await;
     assert_eq!(pays_with(&ledger, &paid, "amex").await.state, Confirmed);
     let capture = capture_of(&ledger, &paid).await;
@@ -260,7 +260,7 @@ async fn seats_do_not_count_for_a_declined_card(ledger: Books) {
     with_free_refunds(&ledger).await;
     limit_cards(&ledger, 1).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let mut event = says(&order, ProviderEventKind::Declined);
+    let mut event = provider_event(&order, ProviderEventKind::Declined);
     event.card = Some("visa".to_owned());
     assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
     assert_eq!(pays_with(&ledger, &order, "master").await.state, Confirmed);

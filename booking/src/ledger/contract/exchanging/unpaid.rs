@@ -20,7 +20,7 @@ async fn an_unpaid_difference_leaves_the_old_order_unchanged(ledger: Books) {
         .await
         .expect("written");
     assert_eq!(expired.len(), 1);
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
     // The old order may be exchanged again, and may be refunded.
     let given_up = exchanged(&ledger, &old, "y", &[(5, 0..2, 1_700)]).await;
@@ -45,7 +45,7 @@ async fn a_difference_paid_after_the_deadline_is_voided(ledger: Books) {
         .expire_due(CLAIM_UNTIL_MS + 1, 10)
         .await
         .expect("written");
-    let late = says(&new, ProviderEventKind::Authorised);
+    let late = provider_event(&new, ProviderEventKind::Authorised);
     settled(&ledger, late, CLAIM_UNTIL_MS + 2).await;
     let last = history(&ledger, &new).await.pop();
     assert_eq!(last, Some((Expired, "late_exchange_over".to_owned())));
@@ -60,7 +60,7 @@ async fn a_difference_paid_after_the_deadline_is_voided(ledger: Books) {
     assert_eq!(voids, [(EffectKind::Void, &new.id)]);
     let searched = ledger.late_due(CLAIM_UNTIL_MS + 3, i64::MAX, 10).await;
     assert!(searched.expect("readable").is_empty());
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
 }
 
 async fn an_order_with_a_scanned_ticket_is_not_exchanged(ledger: Books) {
@@ -68,7 +68,7 @@ async fn an_order_with_a_scanned_ticket_is_not_exchanged(ledger: Books) {
     scan(&ledger, &old, 1).await;
     let refused = try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
     assert!(matches!(refused, Err(ExchangeRefused::Scanned(seats)) if seats == ["A-1"]));
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
 }
 
 async fn a_scan_before_the_payment_voids_the_difference(ledger: Books) {
@@ -80,7 +80,7 @@ async fn a_scan_before_the_payment_voids_the_difference(ledger: Books) {
     assert_eq!(last, Some((Cancelled, "exchange_over".to_owned())));
     let due = ledger.due_effects(NOW_MS + 9, 100).await.expect("readable");
     assert_eq!((due.len(), due[0].kind), (1, EffectKind::Void));
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
 }
 
@@ -94,7 +94,7 @@ async fn a_scan_before_the_capture_refunds_the_difference(ledger: Books) {
     assert_eq!(record(&ledger, &new).await.order.state, Cancelled);
     let due = ledger.due_effects(NOW_MS + 9, 100).await.expect("readable");
     assert_eq!((due.len(), due[0].kind), (1, EffectKind::Refund));
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
     let freed = outbox(&ledger).await.pop();
     assert_eq!(freed, Some((Free, new.hold)));
@@ -113,6 +113,6 @@ async fn a_refused_capture_leaves_the_old_order_unchanged(ledger: Books) {
         record(&ledger, &new).await.order.state,
         OrderState::CaptureFailed
     );
-    is_whole(&ledger, &old).await;
+    assert_unchanged(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
 }

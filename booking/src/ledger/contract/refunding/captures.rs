@@ -106,7 +106,7 @@ async fn a_refund_with_a_fee_waits_for_the_capture_which_issues_no_ticket(ledger
             "nothing was captured yet"
         );
         if told {
-            let event = says(&order, ProviderEventKind::Captured);
+            let event = provider_event(&order, ProviderEventKind::Captured);
             settled(&ledger, event, NOW_MS + 4).await;
         } else {
             let capture = capture_of(&ledger, &order).await;

@@ -73,7 +73,7 @@ async fn refunds_whose_money_came_back_are_owed_again(ledger: Books) {
         let event = ProviderEvent {
             event: format!("evt_{n}"),
             amount: order.currency.with_amount(back),
-            ..says(&order, ProviderEventKind::Refunded)
+            ..provider_event(&order, ProviderEventKind::Refunded)
         };
         settled(&ledger, event, NOW_MS + n).await
     };
@@ -125,7 +125,7 @@ async fn a_whole_refund_whose_money_came_back_is_owed_again(ledger: Books) {
         let event = ProviderEvent {
             event: format!("evt_back_{n}"),
             amount: order.currency.with_amount(back),
-            ..says(&order, ProviderEventKind::Refunded)
+            ..provider_event(&order, ProviderEventKind::Refunded)
         };
         settled(&ledger, event, NOW_MS + n).await
     };

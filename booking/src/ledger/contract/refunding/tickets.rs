@@ -268,7 +268,10 @@ async fn a_picture_has_no_refunded_seats(ledger: Books) {
     let picture = ledger.open_show(&show(), None).await.expect("readable");
     assert_eq!(picture.sold, [(ANA, vec![order.items[1].held.clone()])]);
     assert_eq!(picture.cursor, told as u64);
-    let limit = ClaimBasis { limit: 2, ..TERMS };
+    let limit = ClaimBasis {
+        limit: 2,
+        ..BASKET_BASIS
+    };
     let more = super::order("c", ANA, &[3]);
     let more = ledger.claim(more.clone(), payment(&more), limit).await;
     assert!(more.is_ok(), "a refunded seat no longer counts: {more:?}");

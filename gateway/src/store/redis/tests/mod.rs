@@ -713,7 +713,7 @@ async fn a_builder_reports_that_it_is_alive_while_it_reads_the_ledger() {
     node.parts
         .keeper
         .builder
-        .reading("r", heard)
+        .read_while_building("r", heard)
         .await
         .expect("it goes on");
 }

@@ -22,7 +22,7 @@ fn terms(exchange: &serde_json::Value, refunds: &serde_json::Value) -> SaleTerms
 
 fn both(kept: SaleTerms, present: SaleTerms) -> OrderTerms {
     OrderTerms {
-        kept,
+        original: kept,
         present,
         run: None,
         fate: None,

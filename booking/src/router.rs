@@ -166,7 +166,11 @@ fn promoter() -> OpenApiRouter<PromoterRoutes> {
 
 /// Builds the router of a booking that runs as its own process: the routes for the public, for
 /// gateways and for operators.
-pub fn of_process(public: Router, gateways: InternalRoutes, operators: BookingOpsRoutes) -> Router {
+pub fn process_router(
+    public: Router,
+    gateways: InternalRoutes,
+    operators: BookingOpsRoutes,
+) -> Router {
     let all = Router::new()
         .merge(public)
         .merge(for_gateways(gateways))

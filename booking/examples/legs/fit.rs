@@ -13,7 +13,7 @@ use crate::train::carriages;
 
 /// The size of a simulation.
 #[derive(Debug, Clone, Copy)]
-pub struct Line {
+pub struct Simulation {
     /// The number of seats, in rows of five.
     pub seats: u32,
     /// The number of stops of the train.
@@ -27,7 +27,7 @@ pub struct Line {
 }
 
 /// The full size: 100 seats, 16 stops, 700 requests, 20 % lapsing, 30 seeds.
-pub const LINE: Line = Line {
+pub const LINE: Simulation = Simulation {
     seats: 100,
     stops: 16,
     requests: 700,
@@ -61,23 +61,23 @@ struct Request {
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum SeatRule {
     Tightest,
     First,
     Random,
 }
 
 /// Simulates all ways over all seeds.
-pub fn simulate(line: Line) -> Sold {
+pub fn simulate(line: Simulation) -> Sold {
     let map = carriages(line.seats);
     let mut sums = [0_u64; 4];
     for seed in 0..line.seeds {
         let mut dice = StdRng::seed_from_u64(seed);
         let requests = requests(line, &mut dice);
-        sums[0] += seated(&map, line, &requests, Way::Tightest, &mut dice);
+        sums[0] += seated(&map, line, &requests, SeatRule::Tightest, &mut dice);
         sums[1] += reseated(&map, line, &requests);
-        sums[2] += seated(&map, line, &requests, Way::First, &mut dice);
-        sums[3] += seated(&map, line, &requests, Way::Random, &mut dice);
+        sums[2] += seated(&map, line, &requests, SeatRule::First, &mut dice);
+        sums[3] += seated(&map, line, &requests, SeatRule::Random, &mut dice);
     }
     let [tightest, reseating, first, random] = sums.map(|sum| sum as f64 / line.seeds as f64);
     Sold {
@@ -88,7 +88,7 @@ pub fn simulate(line: Line) -> Sold {
     }
 }
 
-fn requests(line: Line, dice: &mut StdRng) -> Vec<Request> {
+fn requests(line: Simulation, dice: &mut StdRng) -> Vec<Request> {
     let request = |_| {
         let (a, mut b) = (
             dice.random_range(0..line.stops),
@@ -108,16 +108,22 @@ fn requests(line: Line, dice: &mut StdRng) -> Vec<Request> {
 
 /// Gives each traveller one seat for the whole stretch, if there is one. Returns the passenger-legs
 /// that stay sold.
-fn seated(map: &SeatMap, line: Line, requests: &[Request], way: Way, dice: &mut StdRng) -> u64 {
+fn seated(
+    map: &SeatMap,
+    line: Simulation,
+    requests: &[Request],
+    way: SeatRule,
+    dice: &mut StdRng,
+) -> u64 {
     let grid = CellGrid {
         seats: map.cell_count(),
         legs: line.stops - 1,
     };
     let mut states = vec![CellState::Free; grid.cell_count() as usize];
-    let mut coming: Vec<(usize, u32, &Request)> = Vec::new();
+    let mut to_give_back: Vec<(usize, u32, &Request)> = Vec::new();
     let mut sold = 0;
     for (now, request) in requests.iter().enumerate() {
-        coming.retain(|(at, seat, of)| {
+        to_give_back.retain(|(at, seat, of)| {
             if *at <= now {
                 for cell in grid.cells_of(*seat, of.from..of.to) {
                     states[cell as usize] = CellState::Free;
@@ -138,7 +144,7 @@ fn seated(map: &SeatMap, line: Line, requests: &[Request], way: Way, dice: &mut 
             states[cell as usize] = CellState::Held;
         }
         match request.lapses_after {
-            Some(after) => coming.push((now + after, seat, request)),
+            Some(after) => to_give_back.push((now + after, seat, request)),
             None => sold += u64::from(request.to - request.from),
         }
     }
@@ -148,19 +154,19 @@ fn seated(map: &SeatMap, line: Line, requests: &[Request], way: Way, dice: &mut 
 fn chosen(
     train: &TrainSeatStates<'_>,
     request: &Request,
-    way: Way,
+    way: SeatRule,
     dice: &mut StdRng,
 ) -> Option<u32> {
     let legs = request.from..request.to;
     let mut free = (0..train.grid.seats).filter(|seat| train.is_free(*seat, &legs));
     match way {
-        Way::First => free.next(),
-        Way::Random => {
+        SeatRule::First => free.next(),
+        SeatRule::Random => {
             let free: Vec<u32> = free.collect();
             let at = (!free.is_empty()).then(|| dice.random_range(0..free.len()))?;
             free.get(at).copied()
         }
-        Way::Tightest => {
+        SeatRule::Tightest => {
             let party = TrainParty {
                 quantity: 1,
                 class: 0,
@@ -176,7 +182,7 @@ fn chosen(
 
 /// Accepts each traveller if no leg of the stretch is full, and counts only the travellers on each
 /// leg. Returns the passenger-legs that stay sold.
-fn reseated(map: &SeatMap, line: Line, requests: &[Request]) -> u64 {
+fn reseated(map: &SeatMap, line: Simulation, requests: &[Request]) -> u64 {
     let mut taken = vec![0_u32; usize::from(line.stops - 1)];
     let mut coming: Vec<(usize, &Request)> = Vec::new();
     let mut sold = 0;

@@ -112,7 +112,7 @@ pub async fn run(
     outcome.given_back = holds.values().filter(|back| **back).count();
     outcome.findings = overlaps(&history);
     for desk in &desks {
-        let (odd, filled_pct) = picture(desk, &show, &history).await;
+        let (odd, filled_pct) = compare_view(desk, &show, &history).await;
         outcome.findings.extend(odd);
         outcome.filled_pct = filled_pct;
     }
@@ -278,7 +278,7 @@ fn overlaps(history: &[Had]) -> Vec<String> {
 
 /// Compares a node's view with the holds that were not given back. Waits up to [`SEEN_WITHIN`]
 /// until they agree. Returns the differences, and the share of cells that are held, in per cent.
-async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String>, f64) {
+async fn compare_view(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String>, f64) {
     let show = desk.catalogue.show(show).expect("it is sold");
     let grid = show.grid();
     let mut expected = vec![CellState::Free; grid.cell_count() as usize];

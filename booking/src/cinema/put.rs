@@ -130,11 +130,11 @@ impl CinemaCatalogue {
             .await?;
         let shows = self.show_documents(&programme, &plans, &mut faults);
         if !faults.is_empty() {
-            return Err(ProgrammePutRefusal::Faulty(faults.placed(text)));
+            return Err(ProgrammePutRefusal::Faulty(faults.with_lines(text)));
         }
         let pinned = self.pinned(&shows);
         if let Some(seats) = seats {
-            self.nobody_holds(&pinned, &plans, seats).await?;
+            self.check_held_seats_stay(&pinned, &plans, seats).await?;
         }
         let before = self.index();
         let changed = ProgrammeSummary {
@@ -154,7 +154,7 @@ impl CinemaCatalogue {
             document,
             plans: new_plans(&plans),
             shows,
-            keeps: keeps(pinned, plans),
+            keeps: stored_seat_check(pinned, plans),
         };
         let put = self.ledger.put_programme(new, now_ms).await;
         let put = put.map_err(|refused| self.refusal_with_labels(refused))?;
@@ -198,7 +198,7 @@ impl CinemaCatalogue {
             };
             match plan {
                 Ok(plan) => drop(plans.insert(hall.id.clone(), plan)),
-                Err(message) => faults.add(plan_of(hall), "bad_plan", message),
+                Err(message) => faults.add(plan_path(hall), "bad_plan", message),
             }
         }
         Ok(plans)
@@ -277,7 +277,7 @@ impl CinemaCatalogue {
     }
 
     /// Refuses new plans that would move held seats.
-    async fn nobody_holds(
+    async fn check_held_seats_stay(
         &self,
         pinned: &PinnedPlans,
         plans: &HallPlans,
@@ -333,7 +333,7 @@ type PinnedPlans = HashMap<ShowId, (Arc<SeatingPlan>, VenueId)>;
 /// Returns the check that the ledger runs on each seat in use: whether the new plan leaves the seat
 /// as it is. A show that another node stored in the meantime is unknown here, so the check fails
 /// for all its seats.
-fn keeps(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatCheck {
+fn stored_seat_check(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatCheck {
     Box::new(move |show, seat| {
         let Some((old, hall)) = pinned.get(show) else {
             return false;
@@ -359,7 +359,7 @@ fn new_plans(plans: &HallPlans) -> Vec<NewHallPlan> {
     new
 }
 
-fn plan_of(hall: &Hall) -> String {
+fn plan_path(hall: &Hall) -> String {
     format!("{}.plan", hall.at)
 }
 
@@ -370,7 +370,7 @@ fn build_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPla
     let parsed = match (named, charts) {
         (Some((format @ PlanFormat::Grid, size)), _) => plans::parse(format, size),
         (Some((format @ PlanFormat::Seatsio, file)), ChartSource::In(folder)) => {
-            plans::parse(format, &chart(folder, file)?)
+            plans::parse(format, &read_chart_file(folder, file)?)
         }
         (Some((PlanFormat::Seatsio, _)), ChartSource::Nowhere) => {
             return Err("A chart in a file comes with `booking import cinema` only. Put the hall as a venue with its chart first, and leave the plan out here.".to_owned());
@@ -398,7 +398,7 @@ fn build_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPla
     }))
 }
 
-fn chart(folder: &Path, file: &str) -> Result<String, String> {
+fn read_chart_file(folder: &Path, file: &str) -> Result<String, String> {
     let path = folder.join(file);
     std::fs::read_to_string(&path)
         .map_err(|error| format!("{} cannot be read: {error}.", path.display()))

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::ledger::{LedgerError, NewSeatingPlan, NewTimetable};
 use crate::open::{self, BookingOpenError};
-use crate::rail::import::payable::payable;
+use crate::rail::import::payable::check_fares_payable;
 use crate::rail::import::{ImportedRailFeed, RailFeedFault, read_gtfs, read_timetable};
 use fairgate_base::config::{SecretSetting, StoreSettings};
 
@@ -119,9 +119,9 @@ pub async fn import_timetable(
     };
     let feed = read.map_err(|faults| TimetableImportError::Feed(wanted.folder.clone(), faults))?;
     let limits = wanted.payments.limits(feed.parts.currency);
-    payable(&feed.parts, limits)
+    check_fares_payable(&feed.parts, limits)
         .map_err(|faults| TimetableImportError::Feed(wanted.folder.clone(), faults))?;
-    let timetable = written(&feed.parts)?;
+    let timetable = new_timetable(&feed.parts)?;
     let stores = StoreSettings {
         database_url: wanted.database.map(SecretSetting),
         redis_url: None,
@@ -130,7 +130,7 @@ pub async fn import_timetable(
     let ledger = open::open_ledger(&installation).await?;
     let version = ledger.put_timetable(timetable, now_ms).await?;
     open::close_installation(&installation).await;
-    Ok(counted(version, feed))
+    Ok(import_summary(version, feed))
 }
 
 fn rail_file(path: Option<&Path>) -> Result<RailFile, TimetableImportError> {
@@ -146,7 +146,7 @@ fn rail_file(path: Option<&Path>) -> Result<RailFile, TimetableImportError> {
 ///
 /// # Errors
 /// Returns an error where the carriages of a kind of train make no plan.
-pub fn written(parts: &TimetableParts) -> Result<NewTimetable, TimetableImportError> {
+pub fn new_timetable(parts: &TimetableParts) -> Result<NewTimetable, TimetableImportError> {
     let corrupt = |error: serde_json::Error| LedgerError::Corrupt(error.to_string());
     let mut plans = Vec::new();
     for stock in &parts.stocks {
@@ -172,7 +172,7 @@ pub fn written(parts: &TimetableParts) -> Result<NewTimetable, TimetableImportEr
     })
 }
 
-fn counted(version: u32, feed: ImportedRailFeed) -> ImportedTimetable {
+fn import_summary(version: u32, feed: ImportedRailFeed) -> ImportedTimetable {
     let parts = &feed.parts;
     let gaps = |stops: &&Vec<_>| stops.windows(2).any(has_sequence_gap);
     ImportedTimetable {

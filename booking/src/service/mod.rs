@@ -22,7 +22,7 @@ use crate::http::internal::InternalRoutes;
 use crate::http::internal_key::InternalKey;
 use crate::http::ops::BookingOpsRoutes;
 use crate::open::{self, BookingOpenError};
-use crate::router::of_process;
+use crate::router::process_router;
 
 /// How long the process still answers after it began to drain. Gateways ask each booking process
 /// twice a second whether it can sell. So after this time each gateway uses another process.
@@ -152,7 +152,7 @@ impl BookingService {
             stopping,
         };
         let (public, _) = booking.router().split_for_parts();
-        let router = of_process(public, gateways, operators);
+        let router = process_router(public, gateways, operators);
         let serving = tokio::spawn(serve::run(listener, router, closing, config.drain.calls));
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");

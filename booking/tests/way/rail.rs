@@ -1,6 +1,6 @@
 //! Tests stations, trains and journeys over HTTP, from an imported timetable.
 
-use booking::commands::import_timetable::written;
+use booking::commands::import_timetable::new_timetable;
 use booking::rail::import::{ImportedRailFeed, read_timetable};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_model::timetables::settings::RailFile;
@@ -37,7 +37,7 @@ fn feed_on(settings: &RailFile) -> ImportedRailFeed {
 }
 
 async fn import(app: &App, feed: &ImportedRailFeed) {
-    let timetable = written(&feed.parts).expect("plans");
+    let timetable = new_timetable(&feed.parts).expect("plans");
     let ledger = app.ledger().await;
     ledger.put_timetable(timetable, 1).await.expect("stored");
 }

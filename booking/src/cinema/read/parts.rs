@@ -69,7 +69,7 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
             .showings
             .extend(read_showing(showing, &mut named, faults));
     }
-    no_hall_shows_two_at_once(&programme, faults);
+    add_overlap_faults(&programme, faults);
     programme
 }
 
@@ -105,10 +105,10 @@ fn unused_slug(
         spot.add_value_fault("id", "bad_id", value, &expected, faults);
         return None;
     };
-    first_of_its_name(id, spot.member_path("id"), taken, faults).then(|| id.to_owned())
+    add_unused_id(id, spot.member_path("id"), taken, faults).then(|| id.to_owned())
 }
 
-fn first_of_its_name(
+fn add_unused_id(
     id: &str,
     at: String,
     taken: &mut HashMap<String, String>,
@@ -132,7 +132,7 @@ fn read_city(
     spot.add_unknown_faults(&["id", "name", "country", "time_zone", "cinemas"], faults);
     let id = unused_slug(spot, 64, &mut named.cities, faults);
     let name = spot.text_member("name", NAME_MAX, faults);
-    let country = spot.words("country", NAME_MAX, faults);
+    let country = spot.optional_text_member("country", NAME_MAX, faults);
     let time_zone = match spot.get("time_zone") {
         None => Some("UTC".to_owned()),
         Some(value) => {
@@ -216,7 +216,7 @@ fn read_hall(
     spot.add_unknown_faults(&["id", "name", "plan"], faults);
     let id = unused_slug(spot, HALL_SLUG_MAX, &mut named.halls, faults);
     let name = spot.text_member("name", NAME_MAX, faults);
-    let plan = spot.words("plan", 4_096, faults);
+    let plan = spot.optional_text_member("plan", 4_096, faults);
     Some(Hall {
         id: id?.parse::<VenueId>().ok()?,
         cinema: cinema?.to_owned(),
@@ -248,14 +248,14 @@ fn read_film(
     let duration_s = spot.integer_member("duration_s", 1..=DURATION_S_MAX, faults);
     let description = match spot.get("description") {
         Some(Value::String(empty)) if empty.is_empty() => None,
-        _ => spot.words("description", DESCRIPTION_MAX, faults),
+        _ => spot.optional_text_member("description", DESCRIPTION_MAX, faults),
     };
     let release_date = spot.get("release_date").and_then(|_| {
         let expected = "a day, such as \"2026-11-20\",";
-        spot.parsed("release_date", "bad_date", expected, faults)
+        spot.parsed_member("release_date", "bad_date", expected, faults)
     });
     let [genre, language, country] =
-        ["genre", "language", "country"].map(|name| spot.words(name, 100, faults));
+        ["genre", "language", "country"].map(|name| spot.optional_text_member(name, 100, faults));
     if let (Some(id), Some(title), Some(duration_s)) = (id, title, duration_s) {
         programme.films.push(Film {
             id,
@@ -292,15 +292,15 @@ fn read_showing(
         }
     }
     let expected = "a moment with its offset, such as \"2026-12-01T20:15:00+01:00\",";
-    let starts_at: Option<Timestamp> = spot.parsed("starts_at", "bad_time", expected, faults);
+    let starts_at: Option<Timestamp> =
+        spot.parsed_member("starts_at", "bad_time", expected, faults);
     let prices = read_prices(spot, faults);
     let id = match (spot.get("id"), &hall, starts_at) {
-        (Some(_), ..) => spot.parsed::<ShowId>("id", "bad_id", SLUG, faults),
-        (None, Some(hall), Some(starts_at)) => named_by_time(hall, starts_at),
+        (Some(_), ..) => spot.parsed_member::<ShowId>("id", "bad_id", SLUG, faults),
+        (None, Some(hall), Some(starts_at)) => default_show_id(hall, starts_at),
         (None, ..) => None,
     };
-    let id =
-        id.filter(|id| first_of_its_name(id.as_str(), spot.at.clone(), &mut named.shows, faults));
+    let id = id.filter(|id| add_unused_id(id.as_str(), spot.at.clone(), &mut named.shows, faults));
     Some(Showing {
         show: id?,
         film: film?,
@@ -313,7 +313,7 @@ fn read_showing(
 
 /// Makes the id of a showing that has none, from its hall and its beginning in UTC. A hall shows
 /// one film at a time, so the id is unique.
-fn named_by_time(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
+fn default_show_id(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
     let time = starts_at.strftime("%Y%m%dt%H%M");
     format!("{hall}-{time}").parse().ok()
 }
@@ -357,7 +357,7 @@ fn read_prices(
     Some(prices)
 }
 
-fn no_hall_shows_two_at_once(programme: &Programme, faults: &mut ProgrammeFaults) {
+fn add_overlap_faults(programme: &Programme, faults: &mut ProgrammeFaults) {
     let durations: HashMap<&str, u32> = programme
         .films
         .iter()

@@ -13,18 +13,18 @@ const FAULTS_TOLD_MAX: usize = 10_000;
 /// The faults found so far, each with its path. The lines are looked up once, at the end.
 #[derive(Debug, Default)]
 pub struct ProgrammeFaults {
-    told: Vec<ProgrammeFault>,
-    untold: usize,
+    listed: Vec<ProgrammeFault>,
+    unlisted_count: usize,
 }
 
 impl ProgrammeFaults {
     /// Adds one fault.
     pub fn add(&mut self, at: impl Into<String>, code: &'static str, message: impl Into<String>) {
-        if self.told.len() == FAULTS_TOLD_MAX {
-            self.untold += 1;
+        if self.listed.len() == FAULTS_TOLD_MAX {
+            self.unlisted_count += 1;
             return;
         }
-        self.told.push(ProgrammeFault {
+        self.listed.push(ProgrammeFault {
             at: at.into(),
             line: 1,
             code,
@@ -35,30 +35,30 @@ impl ProgrammeFaults {
     /// Returns whether there are no faults.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.told.is_empty()
+        self.listed.is_empty()
     }
 
     /// Returns the listed faults with their lines, in the order of the lines. If some faults are
     /// not listed, the last fault says how many.
     #[must_use]
-    pub fn placed(mut self, text: &str) -> Vec<ProgrammeFault> {
-        let lines = lines::line_numbers(text, self.told.iter().map(|fault| fault.at.as_str()));
-        for (fault, line) in self.told.iter_mut().zip(lines) {
+    pub fn with_lines(mut self, text: &str) -> Vec<ProgrammeFault> {
+        let lines = lines::line_numbers(text, self.listed.iter().map(|fault| fault.at.as_str()));
+        for (fault, line) in self.listed.iter_mut().zip(lines) {
             fault.line = line;
         }
-        self.told.sort_by_key(|fault| fault.line);
-        if self.untold > 0 {
-            self.told.push(ProgrammeFault {
+        self.listed.sort_by_key(|fault| fault.line);
+        if self.unlisted_count > 0 {
+            self.listed.push(ProgrammeFault {
                 at: String::new(),
                 line: 1,
                 code: "more_faults",
                 message: format!(
                     "{} more faults are not listed. Correct these first.",
-                    self.untold
+                    self.unlisted_count
                 ),
             });
         }
-        self.told
+        self.listed
     }
 }
 
@@ -127,7 +127,7 @@ impl<'a> ProgrammeObject<'a> {
     }
 
     /// Reads a text as [`Self::text_member`] does, but the member may be missing.
-    pub fn words(
+    pub fn optional_text_member(
         &self,
         name: &str,
         chars_max: usize,
@@ -138,7 +138,7 @@ impl<'a> ProgrammeObject<'a> {
     }
 
     /// Reads a text that parses as a `T`.
-    pub fn parsed<T: FromStr>(
+    pub fn parsed_member<T: FromStr>(
         &self,
         name: &str,
         code: &'static str,

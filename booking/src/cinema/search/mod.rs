@@ -166,7 +166,7 @@ impl ProgrammeIndex {
             let id = |entry: &IndexedShowing| &programme.showings[entry.showing].show;
             (a.starts_at_s, id(a)).cmp(&(b.starts_at_s, id(b)))
         });
-        let said = |film: &Film| {
+        let title_and_description = |film: &Film| {
             let genre = film.genre.as_deref().unwrap_or_default();
             let all = format!("{} {genre} {}", film.title, film.description);
             (SearchText::new(&film.title), SearchText::new(&all))
@@ -174,7 +174,7 @@ impl ProgrammeIndex {
         let city_of = programme.cinemas.iter();
         let city_of = city_of.map(|cinema| cities.get(&cinema.city).copied().unwrap_or_default());
         Self {
-            titles: programme.films.iter().map(said).collect(),
+            titles: programme.films.iter().map(title_and_description).collect(),
             city_of: city_of.collect(),
             shows: programme
                 .showings
@@ -194,7 +194,7 @@ impl ProgrammeIndex {
 
     /// Returns the locations of the halls: the names of cinema and hall, and the city's time zone.
     #[must_use]
-    pub fn places(&self) -> VenueLocations {
+    pub fn hall_locations(&self) -> VenueLocations {
         let cinemas = self.programme.cinemas.iter().zip(&self.city_of);
         let cinemas: HashMap<&str, (&Cinema, &City)> = cinemas
             .filter_map(|(cinema, city)| {

@@ -77,7 +77,7 @@ pub struct Availability {
 struct TrainCacheEntry {
     known: watch::Sender<Option<CachedAvailability>>,
     /// Has one permit, so that only one task at a time reads the train.
-    one_reads: Arc<Semaphore>,
+    reading_permit: Arc<Semaphore>,
 }
 
 #[derive(Clone)]
@@ -140,7 +140,7 @@ impl Availability {
         {
             return found.free_seats_over(legs, now_ms);
         }
-        self.read_beside(show, &entry);
+        self.read_in_background(show, &entry);
         if let Some(found) = &found
             && found.is_within(GOOD_MS, now_ms)
         {
@@ -166,8 +166,8 @@ impl Availability {
     }
 
     /// Starts a task that reads the train, unless another task is reading it.
-    fn read_beside(&self, show: Arc<Show>, entry: &Arc<TrainCacheEntry>) {
-        let Ok(reader) = Arc::clone(&entry.one_reads).try_acquire_owned() else {
+    fn read_in_background(&self, show: Arc<Show>, entry: &Arc<TrainCacheEntry>) {
+        let Ok(reader) = Arc::clone(&entry.reading_permit).try_acquire_owned() else {
             return;
         };
         let (this, entry) = (self.clone(), Arc::clone(entry));
@@ -221,7 +221,7 @@ impl Availability {
         }
         let entry = Arc::new(TrainCacheEntry {
             known: watch::Sender::new(None),
-            one_reads: Arc::new(Semaphore::new(1)),
+            reading_permit: Arc::new(Semaphore::new(1)),
         });
         trains.insert(show.clone(), Arc::clone(&entry));
         entry

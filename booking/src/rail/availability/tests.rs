@@ -18,7 +18,7 @@ use crate::ledger::sql::SqlLedger;
 
 /// A source of free seats. The test can make trains silent, or make all answers lack the store.
 #[derive(Default)]
-struct Told {
+struct ControlledSource {
     reads: AtomicUsize,
     /// Trains that do not answer before the test notifies `call`.
     silent: Mutex<Vec<ShowId>>,
@@ -27,7 +27,7 @@ struct Told {
 }
 
 #[async_trait]
-impl AvailabilitySource for Told {
+impl AvailabilitySource for ControlledSource {
     async fn read(&self, show: &Show) -> Result<TrainAvailability, LedgerError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         if locked(&self.silent).contains(&show.id) {
@@ -82,7 +82,7 @@ fn show(id: &str) -> Arc<Show> {
     })
 }
 
-async fn opened() -> (Availability, Arc<Told>, tempfile::TempDir) {
+async fn opened() -> (Availability, Arc<ControlledSource>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let writer = fairgate_databases::SqliteDatabase::open(&folder.path().join("ledger.db"));
     let ledger = SqlLedger::open(fairgate_databases::Installation::File(
@@ -90,7 +90,7 @@ async fn opened() -> (Availability, Arc<Told>, tempfile::TempDir) {
     ))
     .await;
     let catalogue = Catalogue::open(Arc::new(ledger.expect("a ledger")), ProviderKind::None).await;
-    let told = Arc::new(Told::default());
+    let told = Arc::new(ControlledSource::default());
     let source = Arc::clone(&told) as Arc<dyn AvailabilitySource>;
     let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));
     let availability = Availability::new(catalogue.expect("readable"), source, clock);
@@ -110,7 +110,7 @@ async fn a_thousand_searches_for_a_train_start_one_reading() {
     // Every search gets the answer that is no longer fresh, and one of them starts a new reading.
     join_all((0..1_000).map(|_| ask())).await;
     let entry = availability.train_entry(&hot.id);
-    drop(entry.one_reads.acquire().await);
+    drop(entry.reading_permit.acquire().await);
     assert_eq!(told.reads.load(Ordering::SeqCst), 2);
 }
 
@@ -133,7 +133,7 @@ async fn a_train_that_cannot_be_read_keeps_its_last_answer_and_delays_no_other_t
     locked(&told.silent).clear();
     told.call.notify_one();
     let entry = availability.train_entry(&silent.id);
-    drop(entry.one_reads.acquire().await);
+    drop(entry.reading_permit.acquire().await);
     let again = availability.of_show(silent, &(0..1)).await;
     assert!(!again.degraded && again.as_of > before.as_of);
 }

@@ -104,7 +104,7 @@ pub struct TimetableDraft {
     /// The trips. Their tariffs and stocks are set at the end.
     pub trips: Vec<Trip>,
     /// For each trip the values from its line that [`Trip`] does not have.
-    pub told: Vec<TripDetails>,
+    pub details: Vec<TripDetails>,
     /// The lists of calls. [`Trip::pattern`] is an index into them.
     pub calls: Vec<TripCalls>,
 }
@@ -133,7 +133,7 @@ impl TimetableDraft {
             pattern: at,
             shift_s: 0,
         });
-        self.told.push(told);
+        self.details.push(told);
         self.calls.push(TripCalls::default());
         at
     }
@@ -197,7 +197,7 @@ impl TimetableDraft {
         calls: &'static str,
         faults: &RailFeedFaults,
     ) {
-        for ((trip, told), of) in self.trips.iter().zip(&self.told).zip(&mut self.calls) {
+        for ((trip, told), of) in self.trips.iter().zip(&self.details).zip(&mut self.calls) {
             if of.broken {
                 continue;
             }
@@ -216,7 +216,7 @@ impl TimetableDraft {
                 fault("wrong_count", message);
             }
             measure_distances(&mut of.stops, &self.stations);
-            if let Err(lacks) = times(&mut of.stops) {
+            if let Err(lacks) = fill_in_times(&mut of.stops) {
                 fault(
                     "missing_value",
                     format!("trip {id:?} has no time of {lacks}"),
@@ -227,7 +227,7 @@ impl TimetableDraft {
 
     /// Returns the parts of the timetable, with all trips priced by distance. If there are faults,
     /// returns the faults instead.
-    pub fn parts(
+    pub fn into_parts(
         mut self,
         timezone: &str,
         rail: &RailFile,
@@ -244,7 +244,7 @@ impl TimetableDraft {
         if !faults.is_empty() {
             return Err(faults.into_vec());
         }
-        for (trip, told) in self.trips.iter_mut().zip(&self.told) {
+        for (trip, told) in self.trips.iter_mut().zip(&self.details) {
             let of_kind = |kinds: &[String]| kinds.iter().any(|kind| told.kinds.contains(kind));
             let named = rail.stock.iter().position(|stock| of_kind(&stock.kinds));
             let any = || rail.stock.iter().position(|stock| stock.kinds.is_empty());
@@ -271,7 +271,7 @@ impl TimetableDraft {
 
 /// Checks the whole timetable. A fault that the importers missed has no line, so it is reported for
 /// the feed as a whole.
-pub fn checked(parts: TimetableParts) -> Result<TimetableParts, Vec<RailFeedFault>> {
+pub fn check_timetable(parts: TimetableParts) -> Result<TimetableParts, Vec<RailFeedFault>> {
     match Timetable::new(parts.clone()) {
         Ok(_) => Ok(parts),
         Err(unsound) => Err(vec![RailFeedFault {
@@ -309,7 +309,7 @@ fn measure_distances(stops: &mut [TripStop], stations: &[Station]) {
 /// it lacks both, they are computed from the distances to the nearest calls with times. The first
 /// call gets no arrival, and the last gets no departure. The error names the missing time if the
 /// first or the last call has no time.
-fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
+fn fill_in_times(stops: &mut [TripStop]) -> Result<(), &'static str> {
     for stop in stops.iter_mut() {
         stop.arrives = stop.arrives.or(stop.departs);
         stop.departs = stop.departs.or(stop.arrives);
@@ -326,10 +326,10 @@ fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
         let (Some(begins), Some(ends)) = (start.departs, end.arrives) else {
             continue;
         };
-        let way = u64::from(end.at_m.saturating_sub(start.at_m)).max(1);
+        let distance_m = u64::from(end.at_m.saturating_sub(start.at_m)).max(1);
         for stop in &mut stops[from + 1..to] {
-            let part = u64::from(stop.at_m.saturating_sub(start.at_m)).min(way);
-            let after = u64::from(ends.saturating_sub(begins)) * part / way;
+            let part = u64::from(stop.at_m.saturating_sub(start.at_m)).min(distance_m);
+            let after = u64::from(ends.saturating_sub(begins)) * part / distance_m;
             let time = begins + u32::try_from(after).unwrap_or(0);
             (stop.arrives, stop.departs) = (Some(time), Some(time));
         }
@@ -346,6 +346,6 @@ fn times(stops: &mut [TripStop]) -> Result<(), &'static str> {
 pub const DAYS_MAX: u32 = 29;
 
 /// Adds days to a time in seconds.
-pub fn days_behind(time: u32, days: u32) -> u32 {
+pub fn add_days(time: u32, days: u32) -> u32 {
     time + days.min(DAYS_MAX) * DAY_S
 }

@@ -16,12 +16,12 @@ const ATTRIBUTES: &str = "fare_attributes.txt";
 const RULES: &str = "fare_rules.txt";
 
 /// The currencies of ISO 4217 that have no minor unit.
-const WHOLE: [&str; 16] = [
+const CURRENCIES_WITHOUT_MINOR_UNIT: [&str; 16] = [
     "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV",
     "XAF", "XOF", "XPF",
 ];
 /// The currencies of ISO 4217 that have three decimals.
-const THREE: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
+const CURRENCIES_WITH_THREE_DECIMALS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
 
 /// The fares of a feed.
 #[derive(Debug, Default)]
@@ -80,12 +80,12 @@ impl FeedFares {
                 }
                 let key = ["route_id", "origin_id", "destination_id"];
                 let key = key.map(|column| line.get(column).to_owned());
-                all.lowest(key, prices[fare as usize]);
+                all.record_price(key, prices[fare as usize]);
             });
         }
         for (at, price) in (0..).zip(&prices) {
             if !ruled.contains(&at) {
-                all.lowest(Default::default(), *price);
+                all.record_price(Default::default(), *price);
             }
         }
         all
@@ -111,7 +111,7 @@ impl FeedFares {
         amount
     }
 
-    fn lowest(&mut self, key: [String; 3], price: i64) {
+    fn record_price(&mut self, key: [String; 3], price: i64) {
         let known = self.prices.entry(key).or_insert(price);
         *known = price.min(*known);
     }
@@ -152,7 +152,7 @@ impl FeedFares {
         let mut tariffs: BTreeMap<u32, u32> = BTreeMap::new();
         for (route, pairs) in pairs {
             let id = routes.get(route as usize).copied().unwrap_or_default();
-            let table = self.table(parts, id, &pairs, zones);
+            let table = self.route_price_table(parts, id, &pairs, zones);
             if is_empty_table(&table) {
                 notes.push(format!(
                     "route {id:?} has no fares: it is priced by distance"
@@ -172,7 +172,7 @@ impl FeedFares {
         notes
     }
 
-    fn table(
+    fn route_price_table(
         &self,
         parts: &TimetableParts,
         route: &str,
@@ -183,7 +183,7 @@ impl FeedFares {
         for (class, at) in parts.classes.iter().zip(0_u16..) {
             for (from, to) in pairs {
                 let zone = |station: u32| zones.get(station as usize).map_or("", String::as_str);
-                if let Some(price) = self.lowest_of(route, zone(*from), zone(*to)) {
+                if let Some(price) = self.lowest_price(route, zone(*from), zone(*to)) {
                     let amount = price.saturating_mul(i64::from(class.feed_pct)) / 100;
                     rows.push((at, *from, *to, amount.min(AMOUNT_MAX)));
                 }
@@ -192,7 +192,7 @@ impl FeedFares {
         Tariff::Table(rows)
     }
 
-    fn lowest_of(&self, route: &str, from: &str, to: &str) -> Option<i64> {
+    fn lowest_price(&self, route: &str, from: &str, to: &str) -> Option<i64> {
         let mut lowest: Option<i64> = None;
         for route in [route, ""] {
             for from in [from, ""] {
@@ -214,8 +214,8 @@ fn is_empty_table(tariff: &Tariff) -> bool {
 /// Parses a price such as `3.75` as minor units of a currency, without rounding.
 fn minor_units(text: &str, currency: Currency) -> Option<i64> {
     let decimals = match currency.as_str() {
-        code if WHOLE.contains(&code) => 0,
-        code if THREE.contains(&code) => 3,
+        code if CURRENCIES_WITHOUT_MINOR_UNIT.contains(&code) => 0,
+        code if CURRENCIES_WITH_THREE_DECIMALS.contains(&code) => 3,
         _ => 2,
     };
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
@@ -233,7 +233,10 @@ fn minor_units(text: &str, currency: Currency) -> Option<i64> {
 /// # Errors
 /// Returns an error where a station in the table does not exist, or the table has two prices for
 /// the same stretch and class.
-pub fn by_table(parts: &mut TimetableParts, rail: &RailFile) -> Result<(), Vec<RailFeedFault>> {
+pub fn price_by_rail_table(
+    parts: &mut TimetableParts,
+    rail: &RailFile,
+) -> Result<(), Vec<RailFeedFault>> {
     if rail.fare.is_empty() {
         return Ok(());
     }

@@ -23,7 +23,7 @@ struct Headway {
 
 /// Replaces each trip that has headways by its departures. `of_trip` has one value for each trip.
 /// Returns the values for the new list of trips, in which each departure has the value of its trip.
-pub fn expand(
+pub fn expand_headways(
     folder: &Path,
     draft: &mut TimetableDraft,
     trips: &FeedNameIndex,
@@ -100,14 +100,14 @@ fn read_headways(
 
 fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>], of_trip: Vec<u32>) -> Vec<u32> {
     let trips = std::mem::take(&mut draft.trips);
-    let told = std::mem::take(&mut draft.told);
-    let mut carried = Vec::new();
+    let told = std::mem::take(&mut draft.details);
+    let mut of_departure = Vec::new();
     let all = trips.into_iter().zip(told).zip(headways).zip(of_trip);
     for (((trip, told), headways), of) in all {
         if headways.is_empty() {
             draft.trips.push(trip);
-            draft.told.push(told);
-            carried.push(of);
+            draft.details.push(told);
+            of_departure.push(of);
             continue;
         }
         draft.calls[trip.pattern as usize].begin_at_zero();
@@ -119,14 +119,14 @@ fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>], of_trip: Vec<
                 departure.id = format!("{}-{hours:02}{minutes:02}{seconds:02}", trip.id);
                 departure.train = format!("{}-{hours:02}{minutes:02}", trip.train);
                 draft.trips.push(departure);
-                draft.told.push(TripDetails {
+                draft.details.push(TripDetails {
                     line: told.line,
                     kinds: told.kinds.clone(),
                     calls: None,
                 });
-                carried.push(of);
+                of_departure.push(of);
             }
         }
     }
-    carried
+    of_departure
 }

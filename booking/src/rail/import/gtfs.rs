@@ -7,7 +7,7 @@ use std::path::Path;
 use fairgate_model::timetables::ServiceCalendar;
 use fairgate_model::timetables::settings::RailFile;
 
-use super::draft::{FeedNameIndex, TimetableDraft, TripDetails, checked};
+use super::draft::{FeedNameIndex, TimetableDraft, TripDetails, check_timetable};
 use super::fares::{self, FeedFares};
 use super::stops::read_stops;
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
@@ -39,20 +39,20 @@ pub fn read_gtfs(folder: &Path, rail: &RailFile) -> RailFeedResult {
     let services = services(folder, &mut draft, &faults);
     let (trips, of_route) = trips(folder, &mut draft, &routes, &services, &faults);
     let mut notes = stop_times(folder, &mut draft, &trips, &stops, &faults);
-    let trip_routes = frequencies::expand(folder, &mut draft, &trips, of_route, &faults);
+    let trip_routes = frequencies::expand_headways(folder, &mut draft, &trips, of_route, &faults);
     let feed_fares = FeedFares::read(folder, &routes.names, rail.terms.currency, &faults);
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(feed_fares.currency);
-    let mut parts = draft.parts(&timezone, &rail, faults)?;
+    let mut parts = draft.into_parts(&timezone, &rail, faults)?;
     if rail.fare.is_empty() {
         let route_ids: Vec<&str> = routes.ids.iter().map(String::as_str).collect();
         let told = feed_fares.price_trips(&mut parts, &trip_routes, &route_ids, &zones);
         notes.extend(told);
     } else {
-        fares::by_table(&mut parts, &rail)?;
+        fares::price_by_rail_table(&mut parts, &rail)?;
     }
     Ok(ImportedRailFeed {
-        parts: checked(parts)?,
+        parts: check_timetable(parts)?,
         notes,
     })
 }

@@ -19,7 +19,10 @@ struct StationFare {
 /// # Errors
 /// Returns one fault for each class of a tariff that has fares outside these sums. The fault names
 /// the dearest such fare.
-pub fn payable(parts: &TimetableParts, limits: PaymentLimits) -> Result<(), Vec<RailFeedFault>> {
+pub fn check_fares_payable(
+    parts: &TimetableParts,
+    limits: PaymentLimits,
+) -> Result<(), Vec<RailFeedFault>> {
     if limits == PaymentLimits::NONE {
         return Ok(());
     }

@@ -7,7 +7,9 @@ use fairgate_model::timetables::settings::RailFile;
 use fairgate_model::timetables::{EVERY_DAY, ServiceCalendar, Station};
 use jiff::civil::Date;
 
-use super::draft::{DAYS_MAX, FeedNameIndex, TimetableDraft, TripDetails, checked, days_behind};
+use super::draft::{
+    DAYS_MAX, FeedNameIndex, TimetableDraft, TripDetails, add_days, check_timetable,
+};
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
 use super::value::{date_column, degrees, integer_column, time_column};
 use super::{ImportedRailFeed, RailFeedResult, fares};
@@ -46,8 +48,8 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
             known.or_else(|| codes.resolve_name(line, "station", name))
         });
         let sequence = integer_column(line, "stop_sequence");
-        let arrives = time_of(line, "arrival", "day_offset_arrival");
-        let departs = time_of(line, "departure", "day_offset_departure");
+        let arrives = time_with_day_offset(line, "arrival", "day_offset_arrival");
+        let departs = time_with_day_offset(line, "departure", "day_offset_departure");
         match (trip, station, sequence, arrives, departs) {
             (Some(trip), Some(station), Some(sequence), Ok(arrives), Ok(departs)) => {
                 draft.add_call(line, trip, sequence, station, (arrives, departs));
@@ -61,10 +63,10 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
     }
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(Currency::parse("CNY"));
-    let mut parts = draft.parts(timezone, &rail, faults)?;
-    fares::by_table(&mut parts, &rail)?;
+    let mut parts = draft.into_parts(timezone, &rail, faults)?;
+    fares::price_by_rail_table(&mut parts, &rail)?;
     Ok(ImportedRailFeed {
-        parts: checked(parts)?,
+        parts: check_timetable(parts)?,
         notes,
     })
 }
@@ -179,7 +181,11 @@ fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
 
 /// Reads the time of day in `column`. The column `days` has the number of days after the service
 /// date, which are added to the time.
-fn time_of(line: &FeedTableLine<'_>, column: &str, days: &str) -> Result<Option<u32>, ()> {
+fn time_with_day_offset(
+    line: &FeedTableLine<'_>,
+    column: &str,
+    days: &str,
+) -> Result<Option<u32>, ()> {
     let Some(time) = time_column(line, column)? else {
         return Ok(None);
     };
@@ -187,7 +193,7 @@ fn time_of(line: &FeedTableLine<'_>, column: &str, days: &str) -> Result<Option<
         return Ok(Some(time));
     }
     match integer_column(line, days) {
-        Some(days) if days <= DAYS_MAX => Ok(Some(days_behind(time, days))),
+        Some(days) if days <= DAYS_MAX => Ok(Some(add_days(time, days))),
         Some(of) => {
             let message = format!("{days} is {of}; it is {DAYS_MAX} at most");
             line.fault("bad_number", message);

@@ -139,7 +139,7 @@ impl IdempotentCall {
             tokio::time::sleep(RENEW_LEASE_EVERY).await;
             let until_ms = clock.now_ms() + CALL_LEASE_MS;
             if let Err(error) = ledger.lend_call(self.call.clone(), until_ms).await {
-                tracing::warn!(%error, "a call that takes long could not be lent on; the same call may be begun elsewhere");
+                tracing::warn!(%error, "the lease on a long call could not be renewed; another node may begin the same call");
             }
         }
     }

@@ -28,7 +28,7 @@ struct BookingCli {
 #[derive(Subcommand)]
 enum BookingCommand {
     /// Serves the core alone, for gateways that name it in FAIRGATE_BOOKING_URL. Every setting can
-    /// also stand in the environment as FAIRGATE_…, or in the file.
+    /// also be given as an environment variable FAIRGATE_…, or in the file.
     Serve {
         /// A TOML file of settings.
         #[arg(long)]
@@ -36,13 +36,13 @@ enum BookingCommand {
         /// Address and port to listen on.
         #[arg(long)]
         listen: Option<String>,
-        /// The folder of the ledger file, where no database is set.
+        /// The folder of the ledger file, if no database is set.
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Compares provider, ledger and store, mends what does not agree, and prints it. Processes
-    /// that serve may be running where the ledger is a database; a ledger file is one process's
-    /// alone.
+    /// Compares provider, ledger and store, mends what does not agree, and prints it. If the ledger
+    /// is a database, other processes may be serving at the same time. A ledger file can be used by
+    /// one process only.
     Reconcile {
         /// One pass: the processes that serve make one every ten seconds by themselves.
         #[arg(long, required = true)]
@@ -50,7 +50,7 @@ enum BookingCommand {
         /// A TOML file of settings.
         #[arg(long)]
         config: Option<PathBuf>,
-        /// The folder of the ledger file, where no database is set.
+        /// The folder of the ledger file, if no database is set.
         #[arg(long)]
         data: Option<PathBuf>,
         /// Prints the findings as JSON.
@@ -75,7 +75,7 @@ enum BookingCommand {
 enum ImportCommand {
     /// A cinema programme: cities, cinemas, halls, films and showings, in one JSON file.
     Cinema {
-        /// The programme; charts that it names lie beside it.
+        /// The programme. The charts that it names are in the same folder.
         file: PathBuf,
         #[command(flatten)]
         books: LedgerArguments,
@@ -103,11 +103,11 @@ enum ImportCommand {
 /// The ledger that a command works on.
 #[derive(Args)]
 struct LedgerArguments {
-    /// The folder that everything durable lives in, where the ledger is a file.
+    /// The folder with all stored data, if the ledger is a file.
     #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
     data: PathBuf,
-    /// The address of the PostgreSQL database that the ledger is in; then there is no folder to
-    /// look into.
+    /// The address of the PostgreSQL database that holds the ledger. If it is given, the folder is
+    /// not used.
     #[arg(
         long,
         value_name = "URL",

@@ -59,7 +59,7 @@ enum GatewayCommand {
     },
 }
 
-/// Every setting can also stand in the environment as FAIRGATE_…, or in the file.
+/// Every setting can also be given as an environment variable FAIRGATE_…, or in the file.
 #[derive(Args)]
 struct GatewayArguments {
     /// A TOML file of settings.
@@ -68,7 +68,7 @@ struct GatewayArguments {
     /// Address and port to listen on.
     #[arg(long)]
     listen: Option<String>,
-    /// The folder that everything durable lives in.
+    /// The folder with all stored data.
     #[arg(long)]
     data: Option<PathBuf>,
 }

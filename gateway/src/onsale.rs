@@ -163,7 +163,7 @@ pub async fn apply(
     for (at, step) in steps.iter().enumerate() {
         let (status, answer) = target.put(step, key).await.with_context(|| {
             format!(
-                "{} got no answer, so it may or may not stand. {}",
+                "{} got no answer, so it may or may not have been applied. {}",
                 step.what,
                 applied_so_far(steps, at)
             )
@@ -193,7 +193,7 @@ fn applied_so_far(steps: &[OnsaleFileCall], failed: usize) -> String {
         }
     };
     format!(
-        "Applied before it, and standing: {}. Not tried after it: {}. Mend the file and apply it again: what stands already is put again as it is, which changes nothing.",
+        "Applied before it: {}. Not tried after it: {}. Correct what is wrong and apply the file again: what was applied already is applied again, which changes nothing.",
         names(&steps[..failed]),
         names(&steps[failed + 1..])
     )

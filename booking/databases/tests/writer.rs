@@ -188,7 +188,7 @@ async fn a_full_disk_is_reported_before_a_write_fails_and_until_space_is_free_ag
     let _ = std::fs::write(&filler, vec![1; 12 << 20]);
     let full = found(&installation, |found| found.is_err()).await;
     assert!(
-        full.contains("is full") && full.contains("Make room"),
+        full.contains("too little free space") && full.contains("Free some space"),
         "{full}"
     );
     std::fs::remove_file(&filler).expect("it is there");

@@ -138,7 +138,9 @@ async fn count_forever(ledger: Arc<dyn Ledger>) {
                 metrics::gauge!("fairgate_provider_events_waiting").set(events as f64);
                 metrics::gauge!("fairgate_effects_waiting").set(effects as f64);
             }
-            Err(error) => tracing::warn!(%error, "what waits could not be counted; trying again"),
+            Err(error) => {
+                tracing::warn!(%error, "waiting events and effects could not be counted; trying again")
+            }
         }
     }
 }

@@ -57,8 +57,9 @@ pub struct ProgrammeSummary {
     pub new_showings: usize,
     /// Showings that were there, and differed.
     pub changed_showings: usize,
-    /// Shows of the programme before that this one leaves out and that have not begun: they are
-    /// found by no search of the cinemas any more, and are sold on to whoever knows their address.
+    /// Shows of the earlier programme that this one leaves out and that have not begun. Searches of
+    /// the cinemas no longer find them, but people who know the address of such a show can still buy
+    /// its seats.
     #[schema(value_type = Vec<String>)]
     pub left_out: Vec<ShowId>,
 }
@@ -190,7 +191,7 @@ impl CinemaCatalogue {
                     let present = self.catalogue.newest_plan(&hall.id).await?;
                     present.map(HallPlan::Present).ok_or_else(|| {
                         format!(
-                            "The hall brings no plan, and there is no venue \"{}\" that has one.",
+                            "The hall has no plan, and no venue \"{}\" with a plan exists.",
                             hall.id
                         )
                     })

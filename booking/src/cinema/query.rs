@@ -33,7 +33,7 @@ pub struct ShowingParams {
     lat: String,
     /// Degrees east; needs `lat`.
     lon: String,
-    /// Kilometres from there, at most.
+    /// The largest distance from that point, in kilometres; needs `lat` and `lon`.
     radius_km: String,
     /// Showings that begin at or after this moment, or on or after this day where the cinema is.
     /// Without it: now.
@@ -42,8 +42,8 @@ pub struct ShowingParams {
     to: String,
     /// The cinema's postal code.
     postal_code: String,
-    /// `true`: titles near the keyword are found, too; `false`: they are not; without it: where no
-    /// title is the keyword.
+    /// Whether titles that are only similar to the keyword are found, too: `true` or `false`.
+    /// Without it, the most similar titles are found if no title matches the keyword exactly.
     fuzzy: String,
     /// `start`, `distance` (needs `lat` and `lon`), `price` or `title`; without it by start.
     sort: String,

@@ -60,7 +60,7 @@ impl PaymentSettings {
             .filter_map(|knob| reader.setting_source(knob).map(str::to_owned));
         for place in idle.collect::<Vec<_>>() {
             reader.fault(format!(
-                "{place}: it is for Stripe, and payments are not stripe; set FAIRGATE_PAYMENTS=stripe or take it out"
+                "{place} is a Stripe setting, but FAIRGATE_PAYMENTS is not stripe; set FAIRGATE_PAYMENTS=stripe, or remove this setting"
             ));
         }
         match named {
@@ -238,7 +238,7 @@ mod tests {
         let idle = read(&[("PAYMENTS", "sandbox"), ("STRIPE_SECRET_KEY", "sk_live_1")]);
         assert!(
             idle.expect_err("a Stripe key without Stripe")
-                .contains("payments are not stripe")
+                .contains("FAIRGATE_PAYMENTS is not stripe")
         );
     }
 }

@@ -38,7 +38,7 @@ pub struct HoldRequest {
     pub again: bool,
 }
 
-/// Some places of one general-admission area.
+/// A number of places in one general-admission area.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AreaAsk)]

@@ -60,8 +60,6 @@ pub enum HoldRefusal {
     SeatsTaken {
         /// The labels of the taken seats.
         labels: Vec<String>,
-        /// Whether particular seats were asked for.
-        asked_for_seats: bool,
         /// What may be held instead.
         suggestion: Option<Box<SeatSuggestion>>,
     },

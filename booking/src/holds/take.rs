@@ -257,7 +257,6 @@ impl HoldDesk {
         let view = self.seats.store.view(&show.id).await;
         HoldRefusal::SeatsTaken {
             labels,
-            asked_for_seats: !asked.is_empty(),
             suggestion: view.and_then(|view| suggestion(show, &view, (asked, legs), false)),
         }
     }

@@ -45,7 +45,7 @@ impl InternalKey {
         }
         Err(Problem::new(
             ProblemCode::InternalKeyRequired,
-            "Gateways show the key that booking was given as FAIRGATE_INTERNAL_KEY. Nothing was changed. Give both the same.",
+            "Gateways must send the key that booking has in FAIRGATE_INTERNAL_KEY. Nothing was changed. Set the same FAIRGATE_INTERNAL_KEY in both.",
         ))
     }
 }

@@ -114,7 +114,7 @@ fn refund_problem(why: RefundRefused) -> Problem {
         }
         RefundRefused::Scanned(seats) => {
             let detail = format!(
-                "Somebody went in on the tickets for {}, and those cannot be given back. Nothing was changed. Name the others to give them back.",
+                "The tickets for {} were scanned at a door and cannot be given back. Nothing was changed. To give other tickets back, name only those.",
                 seats.join(", ")
             );
             Problem::new(ProblemCode::TicketScanned, detail).with_member("seats", seats)

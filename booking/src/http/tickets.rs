@@ -54,7 +54,7 @@ pub struct TicketView {
     name: Option<String>,
     issued_at: String,
     scanned_at: Option<String>,
-    /// Bought with play money: opens no door.
+    /// Bought with sandbox payments: not valid at any door.
     test: bool,
     /// The compact JWS that the QR code holds; verify it with `/.well-known/jwks.json`.
     signed: String,
@@ -176,7 +176,7 @@ pub async fn scan(
 
 fn void_ticket_problem(ticket: &Ticket, at_ms: i64) -> Problem {
     let detail = format!(
-        "This ticket for {} was given back at {}. It opens no door; the order says what came of it.",
+        "This ticket for {} has not been valid since {}. It opens no door. Read the order to see why.",
         ticket.label,
         rfc3339(at_ms)
     );

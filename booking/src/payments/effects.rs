@@ -99,7 +99,7 @@ impl PaymentEffectWorker {
             async move {
                 if let Err(error) = effects.carry_out(&effect).await {
                     let payment = &effect.payment.id;
-                    tracing::warn!(%payment, %error, "what became of an effect could not be written; it comes back");
+                    tracing::warn!(%payment, %error, "the result of an effect could not be written; the effect is lent again");
                 }
                 effects.seats.notify_worker();
             }
@@ -115,7 +115,7 @@ impl PaymentEffectWorker {
             // another node may make the same call under the same key.
             tokio::spawn(async move {
                 if let Err(error) = ledger.renew_lease(effect, now_ms).await {
-                    tracing::debug!(effect, %error, "an effect could not be kept");
+                    tracing::debug!(effect, %error, "the loan of an effect could not be renewed");
                 }
             });
         };
@@ -164,7 +164,7 @@ impl PaymentEffectWorker {
                 self.ledger.voided(effect.id, now_ms).await?
             }
             (EffectKind::Void, Ok(EffectCallOutcome::Refused(why))) => {
-                tracing::error!(payment = %payment.id, why, "money that was to be let go had been taken; it is given back");
+                tracing::error!(payment = %payment.id, why, "a payment that should be voided was captured; it is refunded");
                 self.ledger.refund_instead(effect.id, now_ms).await?;
             }
             (EffectKind::Refund, Ok(EffectCallOutcome::Done)) => {

@@ -40,7 +40,9 @@ where
         }
         match running.join_next().await {
             Some(Ok(())) => done += 1,
-            Some(Err(error)) => tracing::error!(%error, "a piece of work broke off; it comes back"),
+            Some(Err(error)) => {
+                tracing::error!(%error, "a piece of work panicked; it is lent again")
+            }
             None => return result.map(|()| done),
         }
     }

@@ -49,7 +49,7 @@ impl RefundWorker {
             let refunding = self.clone();
             async move {
                 if let Err(error) = refunding.request_refund(&refund).await {
-                    tracing::warn!(refund = %refund.id, %error, "what became of a refund could not be written; it comes back");
+                    tracing::warn!(refund = %refund.id, %error, "the result of a refund could not be written; the refund is lent again");
                 }
             }
         };
@@ -67,7 +67,7 @@ impl RefundWorker {
             // another node may ask for the same refund too.
             tokio::spawn(async move {
                 if let Err(error) = ledger.lend_refund_on(&id, now_ms).await {
-                    tracing::debug!(refund = %id, %error, "a refund could not be kept");
+                    tracing::debug!(refund = %id, %error, "the loan of a refund could not be renewed");
                 }
             });
         };

@@ -60,7 +60,7 @@ pub struct PaymentEventInbox {
 #[derive(Debug, thiserror::Error)]
 pub enum PaymentEventRefusal {
     /// The signature is wrong or too old.
-    #[error("the signature does not hold")]
+    #[error("the signature is not valid")]
     Signature,
     /// The event could not be stored. The provider sends it again.
     #[error(transparent)]

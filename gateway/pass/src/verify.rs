@@ -108,7 +108,7 @@ pub enum PlaceError {
     #[error("the place belongs to another room")]
     OtherRoom,
     /// The place has expired. Only places of the room `everyday` expire.
-    #[error("the place ran out unused; join again")]
+    #[error("the place has expired")]
     Expired,
 }
 
@@ -119,7 +119,7 @@ pub enum PassError {
     #[error("the pass is not valid: {0}")]
     Token(#[from] TokenError),
     /// The pass is not valid yet.
-    #[error("the pass does not hold yet")]
+    #[error("the pass is not valid yet")]
     NotYet,
 }
 

@@ -18,7 +18,7 @@ pub enum RoomPhase {
     Drawing,
     /// Letting people in.
     Selling,
-    /// No seat is to be had any more; the line lives on in case seats come back.
+    /// No seat is free or held any more. If seats come back, the room sells again.
     SoldOut,
     /// Over.
     Closed,

@@ -118,7 +118,7 @@ pub struct RoomDocument {
 #[serde(deny_unknown_fields)]
 #[schema(as = DocumentInput)]
 pub struct RoomDocumentInput {
-    /// The slug; where it stands, it must be the one in the address.
+    /// The slug. If it is given, it must equal the one in the address.
     pub id: Option<String>,
     /// What people read.
     pub title: Option<String>,
@@ -139,7 +139,7 @@ pub struct RoomDocumentInput {
     /// The most that may be inside at once.
     pub max_inside: Option<i64>,
     /// Booking's target for 99 of 100 calls, in milliseconds: 1 to 60000, by default 300. Mode
-    /// `auto` keeps it.
+    /// `auto` works towards this target.
     pub p99_ms: Option<i64>,
     /// Seconds.
     pub pass_s: Option<i64>,

@@ -71,7 +71,7 @@ fn tell_wait(rooms: &RoomRegistry, hub: &RoomSocketHub, room: &Room, until: Opti
         tracing::warn!(
             room = room.id(),
             until,
-            "the draw waits: the room store lost its data, and whoever it forgot comes back until then"
+            "the draw waits: the room store lost its data; visitors whose places it lost can show them again until then"
         );
     }
     hub.announce_room(room, rooms.now_ms());

@@ -36,7 +36,7 @@ pub enum RoomLedgerFailure {
     Unavailable(String),
     /// The answer to a commit was lost, so the ledger has either the whole transition or nothing of
     /// it. A caller can repeat the transition, and the second answer shows which is the case.
-    #[error("whether the ledger took it is not known: {0}")]
+    #[error("it is not known whether the ledger made the write: {0}")]
     Unknown(String),
     /// A row holds something that this version cannot read.
     #[error("the ledger holds something unreadable: {0}")]

@@ -183,7 +183,7 @@ impl RoomRegistry {
         for room in self.all() {
             if let Some(at) = room.draw_waits_until() {
                 let (room, at) = (room.id(), rfc3339(at));
-                warnings.push(format!("the draw of the room \"{room}\" waits until {at}: its store lost its data, and whoever it forgot comes back with their place until then"));
+                warnings.push(format!("the draw of the room \"{room}\" waits until {at}: its store lost its data; visitors whose places it lost can show them again until then"));
             }
         }
         warnings

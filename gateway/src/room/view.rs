@@ -74,8 +74,9 @@ pub struct RoomView {
     pub codes: JoinCodePolicy,
     /// The shows, as the promoter named them.
     pub shows: Vec<String>,
-    /// RFC 3339: the draw is due and waits until then, because the line's store was lost a moment
-    /// ago and whoever it forgot comes back with their place. Left out at all other times.
+    /// RFC 3339: the draw is due and waits until then, because the line's store lost its data a
+    /// moment ago. Visitors whose places it lost can show them again until then. Left out at all
+    /// other times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw_waits_until: Option<String>,
 }

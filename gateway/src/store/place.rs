@@ -90,7 +90,7 @@ pub struct StoreLeaveRequest {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreJoinRefusal {
     /// The room asks for a code, and the visitor showed none of its codes.
-    #[error("the code is not one of this room's codes")]
+    #[error("no valid code of this room was shown")]
     CodeInvalid,
     /// The code was used before.
     #[error("the code was used before")]

@@ -91,7 +91,7 @@ async fn a_full_disk_is_reported_within_two_seconds_and_no_given_place_is_lost()
     let _ = std::fs::write(&filler, vec![1; 24 << 20]);
     let told = ready(&server, 503).await;
     assert!(
-        told.contains("is full") && told.contains("Make room"),
+        told.contains("too little free space") && told.contains("Free some space"),
         "{told}"
     );
     for _ in 0..200 {

@@ -10,7 +10,7 @@ use clap::Parser;
 use fairgate_house::figures::{FigureBound, HouseFigure, all_figures};
 use fairgate_house::workspace::WorkspaceFiles;
 
-/// Prints the figures that say how the workspace is built, each with what is asked of it.
+/// Prints figures about how the workspace is built, each with its bound.
 #[derive(Parser)]
 #[command(name = "house")]
 struct HouseCommand {

@@ -41,7 +41,7 @@ pub struct FaultTrialOptions {
     /// everything in one process on SQLite
     #[arg(long)]
     rig: Option<RigSpecification>,
-    /// Prints what each seed came to as one JSON document
+    /// Prints the results of all seeds as one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -137,7 +137,7 @@ async fn trial(
     let mut strikes = schedule::draw(seed, spec);
     let fills = |strike: &ScheduledFault| strike.what == FaultAction::FullDisk;
     if strikes.iter().any(fills) && !SmallDisk::can_be_had() {
-        eprintln!("seed {seed}: no disk is filled, as this user may mount none");
+        eprintln!("seed {seed}: no disk is filled, because this user may not mount one");
         strikes.retain(|strike| !fills(strike));
     }
     let scenario = &with_train_and_limits(scenario, spec)?;

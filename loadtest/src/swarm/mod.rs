@@ -45,13 +45,14 @@ pub struct SwarmOptions {
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     rig: Option<RigSpecification>,
     /// Kills gateway, booking, redis or ledger without warning at shares of the planned duration,
-    /// and starts it again: gateway@30%,gateway@60%. Where there are several, they take turns
+    /// and starts it again: gateway@30%,gateway@60%. If there are several such processes,
+    /// they are killed in turn
     #[arg(long, requires = "rig", value_delimiter = ',')]
     kill: Vec<PlannedKill>,
     /// The file of the history; without it the history is deleted after the verdict
     #[arg(long)]
     history: Option<PathBuf>,
-    /// Where the ledger's dump goes; without it, it is gone after the verdict
+    /// The file of the ledger's dump; without it the dump is deleted after the verdict
     #[arg(long, requires = "rig", conflicts_with = "no_verdict")]
     dump: Option<PathBuf>,
     /// Leaves the verdict to a later `loadtest verdict`

@@ -52,11 +52,11 @@ pub struct VerdictOptions {
     /// The ledger's dump, from `booking dump`.
     #[arg(long, required_unless_present = "self_test")]
     ledger: Option<PathBuf>,
-    /// The books of the payment provider, one intent a line, where it is the rig's own server in
-    /// the shape of Stripe.
+    /// The books of the payment provider, one intent a line, if the rig ran its own imitation of
+    /// Stripe.
     #[arg(long)]
     provider: Option<PathBuf>,
-    /// The published draw, where it is not the one in the history: the answer of GET
+    /// The published draw, to be used instead of the one in the history: the answer of GET
     /// /v1/rooms/{room}/draw.
     #[arg(long)]
     draw: Option<PathBuf>,

@@ -56,7 +56,7 @@ problem_codes! {
         InvalidQuery "invalid_query": "The query is not valid",
         InvalidText "invalid_text": "The body is not UTF-8",
         NotAWebsocket "not_a_websocket": "This address is a WebSocket",
-        SignatureInvalid "signature_invalid": "The signature does not hold",
+        SignatureInvalid "signature_invalid": "The signature is not valid",
     }
     // 401
     UNAUTHORIZED {
@@ -95,7 +95,7 @@ problem_codes! {
     // 409
     CONFLICT {
         AlreadyScanned "already_scanned": "The ticket was scanned before",
-        AlreadyWaiting "already_waiting": "You wait already",
+        AlreadyWaiting "already_waiting": "You are already waiting",
         BestAvailableNotFound "best_available_not_found": "No such seats are free",
         ChangedMeanwhile "changed_meanwhile": "Somebody else changed the room",
         CurrencyInUse "currency_in_use": "The currency is in use",
@@ -125,8 +125,8 @@ problem_codes! {
         ShowCancelled "show_cancelled": "The show is cancelled",
         ShowCovered "show_covered": "Another room covers this show",
         TermsChanged "terms_changed": "The show's terms have changed",
-        TicketScanned "ticket_scanned": "A ticket was used",
-        TicketVoid "ticket_void": "The ticket was given back",
+        TicketScanned "ticket_scanned": "A ticket was scanned",
+        TicketVoid "ticket_void": "The ticket is no longer valid",
     }
     // 410
     GONE {

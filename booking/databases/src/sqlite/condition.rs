@@ -69,7 +69,7 @@ fn check_free_space(file: &Path) -> Result<(), LedgerError> {
         return Ok(());
     }
     Err(LedgerError::Unavailable(format!(
-        "the disk of {} is full: {} KiB are left, and {} are needed. Make room there; what was answered before is kept",
+        "the disk of {} has too little free space: {} KiB are free, and at least {} KiB are needed. Free some space on it; every write that was acknowledged is kept",
         file.display(),
         left >> 10,
         ROOM_MIN_BYTES >> 10

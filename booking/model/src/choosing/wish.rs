@@ -186,7 +186,7 @@ impl BestSeatsRequest {
         if self.ignore_channels && self.channels.is_some() {
             return invalid(
                 "ignore_channels",
-                "cannot stand together with `best.channels`; send one of them",
+                "cannot be sent together with `best.channels`; send one of them",
             );
         }
         let (only, blocked) = self.by_channel(channels)?;

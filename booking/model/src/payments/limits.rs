@@ -24,7 +24,7 @@ pub enum PaymentSumError {
     #[error("too large")]
     TooLarge,
     /// The sum is no multiple of the step.
-    #[error("finer than the provider counts")]
+    #[error("not a multiple of the provider's smallest step")]
     TooFine,
 }
 

@@ -193,7 +193,7 @@ pub enum TimetableError {
         at: usize,
     },
     /// Two stations or platforms have the same code.
-    #[error("the station code {0:?} stands twice")]
+    #[error("the station code {0:?} occurs twice")]
     DuplicateStation(String),
     /// Two trips would be the same show.
     #[error("the trips {0:?} and {1:?} would be the same show")]

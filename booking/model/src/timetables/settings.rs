@@ -255,7 +255,7 @@ impl RailFile {
                 ));
             }
             if self.class[..at].iter().any(|other| other.key == class.key) {
-                faults.push(format!("class[{at}].key: {:?} stands twice", class.key));
+                faults.push(format!("class[{at}].key: {:?} occurs twice", class.key));
             }
             let rate = class.rate;
             for (field, amount) in [
@@ -278,7 +278,7 @@ impl RailFile {
     fn stock_faults(&self, faults: &mut Vec<String>) {
         if !self.stock.iter().any(|stock| stock.kinds.is_empty()) {
             faults.push(
-                "stock: one must have no kinds: it is that of every train which no other names"
+                "stock: one must have no kinds; trains whose kind no other stock names use it"
                     .to_owned(),
             );
         }
@@ -290,7 +290,7 @@ impl RailFile {
                 ));
             }
             if self.stock[..at].iter().any(|other| other.id == stock.id) {
-                faults.push(format!("stock[{at}].id: {:?} stands twice", stock.id));
+                faults.push(format!("stock[{at}].id: {:?} occurs twice", stock.id));
             }
             for (nth, carriage) in stock.carriages.iter().enumerate() {
                 if !self.class.iter().any(|class| class.key == carriage.class) {

@@ -52,15 +52,15 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
         read_film(&film, &mut programme, &mut named, faults);
     }
     let showings = spot.list_member("showings", faults);
-    for (count, most, what) in [
-        (programme.halls.len(), HALLS_MAX, "cities"),
-        (showings.len(), SHOWINGS_MAX, "showings"),
+    for (count, most, path, what) in [
+        (programme.halls.len(), HALLS_MAX, "cities", "halls"),
+        (showings.len(), SHOWINGS_MAX, "showings", "showings"),
     ] {
         if count > most {
             faults.add(
-                what,
+                path,
                 "too_many",
-                format!("{count} of them; at most {most} go into one programme."),
+                format!("There are {count} {what}; a programme has at most {most}."),
             );
         }
     }

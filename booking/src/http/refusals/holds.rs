@@ -28,11 +28,7 @@ impl From<HoldRefusal> for Problem {
             HoldRefusal::NoBlock => no_block(),
             HoldRefusal::TooFewFree(in_baskets) => too_few_free(in_baskets),
             HoldRefusal::WouldOrphan { labels, suggestion } => would_orphan(labels, suggestion),
-            HoldRefusal::SeatsTaken {
-                labels,
-                asked_for_seats,
-                suggestion,
-            } => seats_taken(labels, asked_for_seats, suggestion),
+            HoldRefusal::SeatsTaken { labels, suggestion } => seats_taken(labels, suggestion),
             HoldRefusal::NotInHold(labels) => not_in_hold(labels),
             HoldRefusal::OtherPurpose(purpose) => other_purpose(purpose),
             HoldRefusal::JourneyHeld { hold, labels } => journey_held(&hold, labels),
@@ -240,7 +236,7 @@ fn too_few_free(in_baskets: usize) -> Problem {
     let detail = match in_baskets {
         0 => "Fewer places are free than you asked for. The others that fit are sold, and none is in a basket. Nothing was held. Ask for fewer, or for other places.".to_owned(),
         _ => format!(
-            "Fewer places are free than you asked for. {in_baskets} more that fit are in the baskets of others and may come back within minutes. Nothing was held. Ask for fewer, or try again in a minute."
+            "Fewer places are free than you asked for. {in_baskets} more that fit are held at the moment and may come back within minutes. Nothing was held. Ask for fewer, or try again in a minute."
         ),
     };
     not_found("capacity", detail).with_member("seats_in_baskets", in_baskets)
@@ -248,29 +244,30 @@ fn too_few_free(in_baskets: usize) -> Problem {
 
 fn would_orphan(labels: Vec<String>, suggestion: Option<Box<SeatSuggestion>>) -> Problem {
     let detail = format!(
-        "Your choice would leave {} as a single empty seat. Nothing was held. Move one seat over, or take the suggestion.",
-        labels.join(", ")
+        "Your choice would leave {} as a single empty seat. Nothing was held. Move one seat over{}.",
+        labels.join(", "),
+        or_the_suggestion(suggestion.is_some())
     );
     let problem = Problem::new(ProblemCode::WouldOrphan, detail).with_member("seats", labels);
     with_suggestion(problem, suggestion)
 }
 
-fn seats_taken(
-    labels: Vec<String>,
-    asked_for_seats: bool,
-    suggestion: Option<Box<SeatSuggestion>>,
-) -> Problem {
+fn seats_taken(labels: Vec<String>, suggestion: Option<Box<SeatSuggestion>>) -> Problem {
     let detail = format!(
         "Somebody else has {}. Nothing was held. Choose other seats{}.",
         labels.join(", "),
-        if asked_for_seats {
-            ", or take the suggestion"
-        } else {
-            ""
-        }
+        or_the_suggestion(suggestion.is_some())
     );
     let problem = Problem::new(ProblemCode::SeatsTaken, detail).with_member("seats", labels);
     with_suggestion(problem, suggestion)
+}
+
+fn or_the_suggestion(exists: bool) -> &'static str {
+    if exists {
+        ", or take the suggestion"
+    } else {
+        ""
+    }
 }
 
 fn with_suggestion(problem: Problem, suggestion: Option<Box<SeatSuggestion>>) -> Problem {

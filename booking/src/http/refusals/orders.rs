@@ -201,7 +201,7 @@ fn exchange_problem(refused: ExchangeRefused) -> Problem {
         ExchangeRefused::Scanned(seats) => Problem::new(
             ProblemCode::TicketScanned,
             format!(
-                "Somebody went in on the tickets for {}; such an order is not exchanged. Nothing was changed.",
+                "The tickets for {} were scanned at a door, so this order cannot be exchanged. Nothing was changed. Order other seats if you need them.",
                 seats.join(", ")
             ),
         )

@@ -67,7 +67,7 @@ fn departed(train: &str, station: &str, undone: &str) -> Problem {
 
 fn sales_ended(title: &str, since: &Timestamp, undone: &str) -> Problem {
     let detail = format!(
-        "Seats of {title} were sold until {since}. {undone} What you hold since before then can still be ordered and paid; for anything else, look for another show."
+        "Seats of {title} were sold until {since}. {undone} Seats that you already hold can still be ordered and paid; for anything else, look for another show."
     );
     Problem::new(ProblemCode::SalesEnded, detail).with_member("since", since)
 }

@@ -61,7 +61,7 @@ impl MassRefundWorker {
                     Ok(_) => {}
                     Err(RefundRefused::Ledger(error)) => return Err(error),
                     Err(refused) => {
-                        tracing::warn!(%order, %refused, "an order of a cancelled show was not given back");
+                        tracing::warn!(%order, %refused, "an order of a cancelled show was not refunded");
                     }
                 }
             }
@@ -78,7 +78,7 @@ impl MassRefundWorker {
     pub async fn give_back_forever(self, owner: String) {
         loop {
             if let Err(error) = self.refund_cancelled_shows(&owner).await {
-                tracing::warn!(%error, "orders of cancelled shows could not be given back; trying again");
+                tracing::warn!(%error, "orders of cancelled shows could not be refunded; trying again");
             }
             self.bell.wait(LOOK_EVERY).await;
         }

@@ -182,7 +182,7 @@ impl Availability {
                 Err(_) => Some("it took too long".to_owned()),
             };
             if let Some(why) = failed {
-                tracing::warn!(show = %show.id, why, "free seats could not be read; the last answer stands");
+                tracing::warn!(show = %show.id, why, "free seats could not be read; the last count, if there is one, is used");
             }
             metrics::counter!("fairgate_availability_readings_total").increment(1);
             drop(reader);

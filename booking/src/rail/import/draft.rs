@@ -31,7 +31,7 @@ impl FeedNameIndex {
         at: u32,
     ) -> bool {
         if let Some((_, first)) = self.known.get(name) {
-            let message = format!("the {what} {name:?} stands in line {first} already");
+            let message = format!("the {what} {name:?} is already in line {first}");
             line.fault("duplicate_id", message);
             return false;
         }
@@ -152,9 +152,8 @@ impl TimetableDraft {
         let id = &self.trips[trip as usize].id;
         if let Some((before, first)) = calls.last {
             if sequence == before {
-                let message = format!(
-                    "stop_sequence {sequence} of trip {id:?} stands in line {first} already"
-                );
+                let message =
+                    format!("stop_sequence {sequence} of trip {id:?} is already in line {first}");
                 line.fault("duplicate_sequence", message);
                 return;
             }
@@ -211,7 +210,7 @@ impl TimetableDraft {
             }
             if let Some(expected) = told.calls.filter(|expected| *expected as usize != count) {
                 let message = format!(
-                    "trip {id:?} has {count} calls in {calls}, and {expected} are told here"
+                    "trip {id:?} has {count} calls in {calls}, but its stop_count is {expected}"
                 );
                 fault("wrong_count", message);
             }

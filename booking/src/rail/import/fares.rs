@@ -100,7 +100,10 @@ impl FeedFares {
         };
         let first = *self.currency.get_or_insert(currency);
         if first != currency {
-            let message = format!("currency_type is {code}, and {} is sold in", first.as_str());
+            let message = format!(
+                "currency_type is {code}, but all fares must be in {}",
+                first.as_str()
+            );
             line.fault("bad_currency", message);
         }
         let amount = minor_units(price, currency);
@@ -269,7 +272,7 @@ pub fn price_by_rail_table(
             continue;
         };
         if rows.insert((class, from, to), fare.amount).is_some() {
-            let message = format!("{} to {} stands twice", fare.from, fare.to);
+            let message = format!("{} to {} occurs twice", fare.from, fare.to);
             fault("duplicate_id", message);
         }
     }

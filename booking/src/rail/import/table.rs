@@ -162,7 +162,7 @@ fn columns_by_title(
     for (at, title) in titles.iter().enumerate() {
         let title = title.trim_start_matches('\u{feff}').trim();
         if columns.insert(title.to_owned(), at).is_some() {
-            let message = format!("the column {title} stands twice");
+            let message = format!("the column {title} occurs twice");
             faults.add(file, 1, "duplicate_column", message);
         }
     }

@@ -254,5 +254,5 @@ pub(super) fn position(reply: &RedisReply) -> Result<(u64, u64), RedisCallError>
 }
 
 fn wrong_value(what: &str) -> RedisCallError {
-    RedisCallError::Wrong(format!("{what} in Redis is not what it must be"))
+    RedisCallError::Wrong(format!("{what} in Redis cannot be read"))
 }

@@ -68,7 +68,7 @@ pub(super) struct PackedHoldSummary<'a> {
 }
 
 pub(super) fn read_change(bytes: &[u8]) -> Result<FeedChange<'_>, RedisCallError> {
-    let wrong = || RedisCallError::Wrong("a change in the feed is not what it must be".into());
+    let wrong = || RedisCallError::Wrong("a change in the feed cannot be read".into());
     let (tail, rest) = bytes.split_at_checked(32).ok_or_else(wrong)?;
     let (visitor, rest) = rest.split_at_checked(32).ok_or_else(wrong)?;
     let end = rest.iter().position(|byte| *byte == b';');
@@ -83,7 +83,7 @@ pub(super) fn read_change(bytes: &[u8]) -> Result<FeedChange<'_>, RedisCallError
 
 /// Reads the summary of a hold: state, lock deadline, the visitor's deadline, and number of cells.
 pub(super) fn read_short(bytes: &[u8]) -> Result<PackedHoldSummary<'_>, RedisCallError> {
-    let wrong = || RedisCallError::Wrong("a hold in short is not what it must be".into());
+    let wrong = || RedisCallError::Wrong("a hold's summary cannot be read".into());
     let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
     let mut parts = text.split(',');
     let state = parts.next().ok_or_else(wrong)?;

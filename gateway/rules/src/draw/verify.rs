@@ -136,7 +136,7 @@ fn check_signature(record: &DrawRecord, jwks: Option<&Jwks>, report: &mut DrawCh
             .push(format!("the keys cannot be used: {error}")),
         Some(Ok(Err(error))) => report
             .faults
-            .push(format!("the freeze's signature does not hold: {error}")),
+            .push(format!("the freeze's signature is not valid: {error}")),
         Some(Ok(Ok(_))) => report
             .checked
             .push("the freeze is signed by one of the given keys".into()),
@@ -156,7 +156,7 @@ fn check_leaves(
         count == n && rest.is_empty(),
         "the leaf file has n holders",
         format!(
-            "the leaf file has {count} holders and {} bytes over, n is {n}",
+            "the leaf file must have {n} holders; it has {count} and {} extra bytes",
             rest.len()
         ),
     );

@@ -42,7 +42,7 @@ pub(super) async fn record_joins(
             Ok(LedgerJoinOutcome::CodeRefused)
         } else {
             Err(RoomLedgerFailure::Unavailable(format!(
-                "number {} was not taken: it is somebody's, or its holder has another",
+                "number {} was not recorded: another holder has it, or its holder has another number",
                 join.number
             )))
         }

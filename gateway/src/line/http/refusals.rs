@@ -17,9 +17,10 @@ impl From<PlaceRefusal> for Problem {
                 "This call needs a place, as the cookie or as \"Authorization: Bearer …\". Nothing was changed. Join first.",
             )
             .with_member("join", format!("/v1/rooms/{room}/places")),
-            PlaceRefusal::Invalid(PlaceError::Expired) => {
-                place_invalid("This place ran out after a day unused.", &PlaceError::Expired)
-            }
+            PlaceRefusal::Invalid(PlaceError::Expired) => Self::new(
+                ProblemCode::PlaceInvalid,
+                "This place has expired: places in this room last one day. Nothing was changed. Join again.",
+            ),
             PlaceRefusal::Invalid(error) => {
                 place_invalid("What was shown is not a place in this room.", &error)
             }
@@ -71,7 +72,7 @@ impl From<JoinRefusal> for Problem {
             JoinRefusal::Guard(refusal) => refusal.into(),
             JoinRefusal::Line(StoreJoinRefusal::CodeInvalid) => Self::new(
                 ProblemCode::CodeInvalid,
-                "This room asks for a code, and what was given is none of its codes. You have no place yet, and the code was not used up. Check it letter by letter.",
+                "This room needs one of its codes, and none was given. You have no place yet, and no code was used. Check your code letter by letter, and join with it.",
             )
             .with_member("field", "code"),
             JoinRefusal::Line(StoreJoinRefusal::CodeUsed) => Self::new(

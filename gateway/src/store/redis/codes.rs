@@ -83,7 +83,7 @@ impl RoomCodes {
             };
             if self.scripts.run(room, life, put).await?.as_integer()? == 0 {
                 return Err(StoreFailure::NotReady(
-                    "its codes were put in place meanwhile".into(),
+                    "another call has already written the room's codes".into(),
                 ));
             }
         }

@@ -55,14 +55,14 @@ impl StoreCondition {
                 let foreign = Some(owner).filter(|owner| owner != own);
                 if foreign.is_some() && found.foreign.is_none() {
                     tracing::error!(
-                        "this Redis belongs to another ledger now; no line is kept in it any more"
+                        "this Redis belongs to another ledger now; it is no longer used"
                     );
                 }
                 found.foreign = foreign;
             }
             Err(error) => {
                 if found.away.is_none() {
-                    tracing::warn!(%error, "the room store is away");
+                    tracing::warn!(%error, "the room store does not answer");
                 }
                 let since = found.away.as_ref().map_or_else(Instant::now, |away| away.0);
                 found.away = Some((since, error));
@@ -164,7 +164,7 @@ fn recent_loss_warning(lives: &[RoomLife], now: i64) -> Option<String> {
         _ => format!("{rooms} rooms were"),
     };
     Some(format!(
-        "the room store lost its data, last at {at}: {rooms} read from the ledger again. Places, ranks and passes stand; whoever had a place comes back with it. See why Redis lost its data"
+        "the room store lost its data, last at {at}: {rooms} read from the ledger again. Places, ranks and passes stay valid; visitors get their places back. See why Redis lost its data"
     ))
 }
 

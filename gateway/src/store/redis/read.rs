@@ -125,7 +125,7 @@ pub fn figures(reply: &RedisReply, node: &str) -> Result<TickFigures, RedisCallE
         expected: reply.item_at(2)?.as_count()?,
         entering: reply.item_at(3)?.as_count()?,
         show_up: show_up.parse().map_err(|_| {
-            RedisCallError::Wrong(format!("Redis answered {show_up} instead of a part"))
+            RedisCallError::Wrong(format!("Redis answered {show_up} instead of a number"))
         })?,
         owed_u: reply.item_at(5)?.as_count()?,
         calls: calls.collect::<Result<_, RedisCallError>>()?,

@@ -63,7 +63,7 @@ impl OpenRooms {
     pub fn refuse_silent(&self, room: &str) -> Result<(), StoreFailure> {
         match self.find(room)?.silent_for() {
             Some(silent) if silent >= SILENT => Err(StoreFailure::Unreachable(format!(
-                "it has kept silent for {} s",
+                "it has not answered for {} s",
                 silent.as_secs()
             ))),
             Some(_) | None => Ok(()),

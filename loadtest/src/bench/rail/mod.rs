@@ -41,7 +41,7 @@ pub struct RailBenchOptions {
     /// The folder with stations.csv, trains.csv and stop_times.csv.
     #[arg(long, default_value_os_t = data())]
     timetable: PathBuf,
-    /// Looks at availability a second.
+    /// How many searches for free seats a second.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=20_000))]
     per_s: u32,
     /// How long each of the measurements lasts, seconds.

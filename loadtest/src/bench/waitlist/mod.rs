@@ -271,7 +271,8 @@ async fn still_held(http: &LoadHttpClient, seats: u32) -> anyhow::Result<Option<
             return Ok(None);
         }
         if begun.elapsed() > FREE_WITHIN {
-            let told = format!("{free} of {seats} seats are free, and nobody has any");
+            let told =
+                format!("only {free} of {seats} seats are free, although no party holds any");
             return Ok(Some(told));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

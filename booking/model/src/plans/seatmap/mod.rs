@@ -184,7 +184,7 @@ pub struct SeatMapParts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SeatMapError {
     /// Two seats or two areas share a label.
-    #[error("the label {0:?} stands twice in the seating plan")]
+    #[error("the label {0:?} occurs twice in the seating plan")]
     DuplicateLabel(String),
     /// An index points to something that does not exist, or a seat is in the rows twice.
     #[error("{what} number {at} of the seating plan points at something that does not exist")]

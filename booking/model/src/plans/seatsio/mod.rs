@@ -108,7 +108,7 @@ impl SeatsioReader {
             };
             if self.category_keys.insert(key.clone(), number).is_some() {
                 let message =
-                    format!("The category key {key:?} stands twice. Every category needs its own.");
+                    format!("The category key {key:?} occurs twice. Every category needs its own.");
                 self.faults
                     .add_fault(spot.path(), "duplicate_category", message);
             }
@@ -157,7 +157,7 @@ impl SeatsioReader {
             };
             if self.zone_keys.insert(key.clone(), number).is_some() {
                 let message =
-                    format!("The zone key {key:?} stands twice. Every zone needs its own.");
+                    format!("The zone key {key:?} occurs twice. Every zone needs its own.");
                 self.faults
                     .add_fault(spot.path(), "duplicate_zone", message);
             }

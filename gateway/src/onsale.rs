@@ -308,9 +308,9 @@ mod tests {
         assert_eq!(applied, ["venue"]);
         for part in [
             "show was refused (404)",
-            "standing: venue.",
+            "Applied before it: venue.",
             "Not tried after it: room.",
-            "apply it again",
+            "apply the file again",
         ] {
             assert!(told.contains(part), "{part} in {told}");
         }

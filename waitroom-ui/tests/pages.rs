@@ -35,7 +35,8 @@ fn has(key: &str) -> bool {
         .is_null()
 }
 
-/// Returns the dotted words that follow each `start` in `source`.
+/// Returns the text keys, such as `lobby.title`, that follow `start` in `source`. Skips a `start`
+/// that is the end of a longer name.
 fn keys_after(source: &str, start: &str) -> BTreeSet<String> {
     source
         .match_indices(start)
@@ -65,8 +66,8 @@ fn every_key_used_in_a_page_exists_in_the_texts() {
     }
 }
 
-/// Returns whether some key begins with `prefix`. A script puts the rest of such a key together at
-/// run time.
+/// Returns whether a key of text/en.json begins with `prefix`. Some scripts write only the beginning
+/// of a key and add the rest at run time.
 fn begins(prefix: &str) -> bool {
     let (group, rest) = prefix.rsplit_once('.').unwrap_or(("", prefix));
     language_texts("en")
@@ -90,7 +91,7 @@ fn every_key_used_in_a_script_exists_in_the_texts() {
             for key in keys_after(&source, start) {
                 assert!(
                     begins(&key),
-                    "{name} calls {calls} with {key}…, and no key of text/en.json begins so"
+                    "{name} calls {calls} with {key}…, but no key of text/en.json begins with {key}"
                 );
                 used += 1;
             }
@@ -148,7 +149,7 @@ fn every_problem_says_what_happened_what_was_not_changed_and_what_to_do() {
     ] {
         assert!(
             problems.contains_key(code),
-            "{code} of the contract has no words"
+            "text/en.json has no texts for the problem {code}"
         );
     }
 }
@@ -498,7 +499,7 @@ fn the_train_pages_show_times_classes_and_the_age_of_the_figures() {
     );
     assert!(
         !shown.contains("id=\"change\""),
-        "seats of a train are not changed one by one"
+        "the page of a train has no button to change the held seats"
     );
     let shown = render_page("train", &train(&Value::Null, false)).expect("it renders");
     assert!(
@@ -518,8 +519,8 @@ fn the_train_pages_show_times_classes_and_the_age_of_the_figures() {
 
 #[test]
 fn a_showing_has_its_status_in_words_and_a_cancelled_one_has_no_link() {
-    // Slashes are escaped, too.
     let shown = render_page("cinema", &cinema()).expect("it renders");
+    // The template escapes slashes. Undo this, so that addresses can be compared.
     let shown = shown.replace("&#x2f;", "/");
     for words in [
         "Available",
@@ -579,11 +580,15 @@ fn the_seats_page_shows_when_the_sale_ends_or_that_it_has_ended() {
 }
 
 #[test]
-fn the_search_marks_cancelled_trains_and_showings_whose_sale_is_over() {
+fn the_rail_search_marks_a_cancelled_train() {
     let mut trains = rail();
     trains["trips"][0]["fate"] = json!("cancelled");
     let shown = render_page("rail", &trains).expect("it renders");
     assert_eq!(shown.matches("data-status=\"cancelled\"").count(), 1);
+}
+
+#[test]
+fn the_cinema_search_says_that_a_sale_is_over() {
     let mut showings = cinema();
     showings["showings"][0]["sales_ended"] = json!(true);
     let shown = render_page("cinema", &showings).expect("it renders");
@@ -676,9 +681,9 @@ fn scripts_import_each_other_by_versioned_addresses_that_exist() {
             line.starts_with("import ") || line.starts_with("export ") && line.contains(" from ")
         }) {
             let target = between(line, "from \"./", "\";");
-            let (file, query) = target
-                .split_once('?')
-                .unwrap_or_else(|| panic!("{name}: `{line}` is not of the one form"));
+            let (file, query) = target.split_once('?').unwrap_or_else(|| {
+                panic!("{name}: `{line}` does not import from \"./FILE?v=VERSION\"")
+            });
             assert_eq!(query, format!("v={}", version()), "{name}");
             assert!(
                 asset(&format!("script/{file}")).is_some(),
@@ -687,7 +692,7 @@ fn scripts_import_each_other_by_versioned_addresses_that_exist() {
         }
         assert!(
             !source.contains("import("),
-            "{name} imports at run time, past the versions"
+            "{name} uses import(…), and such an address gets no version"
         );
     }
 }

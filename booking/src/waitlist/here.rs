@@ -1,5 +1,6 @@
-//! The visitors who are present: they joined the waitlist, asked for their place in it, or have a
-//! socket at a gateway. Each node reports the visitors that it has seen to the ledger in batches.
+//! Collects the waiting visitors that this node has just seen. A visitor is seen when it joins the
+//! waitlist, reads its state on the waitlist, or has a socket at a gateway. Each node sends them to
+//! the ledger in batches.
 //! So every node knows all present visitors, also after a restart.
 
 use std::collections::HashSet;

@@ -49,13 +49,15 @@ pub(super) fn checked_shows(
         {
             faults.note_bad_value(
                 &field,
-                format!("\"{show}\" is neither an id nor an id's beginning followed by \"*\""),
+                format!(
+                    "\"{show}\" is not valid: write a show's id, or the first part of an id and then \"*\"; at most 128 characters, without spaces and \"/\""
+                ),
             );
         }
         if shows[..at].iter().any(|earlier| overlap(earlier, show)) {
             faults.note_bad_value(
                 &field,
-                format!("\"{show}\" is already named by an earlier entry"),
+                format!("\"{show}\" overlaps an earlier entry: one show could match both"),
             );
         }
     }

@@ -12,7 +12,8 @@ pub(super) enum TypedStation {
     Nothing,
     /// The words mean this station. The list has the other stations that were found for them.
     One(Value, Vec<Value>),
-    /// The words may mean one of these stations. The list is empty if no station is similar.
+    /// Several stations match the words, or none does and these have similar names. The list is
+    /// empty if there are none of those either.
     Several(Vec<Value>),
 }
 
@@ -94,8 +95,8 @@ impl PageRoutes {
         }
     }
 
-    /// Reads the stations whose names are similar to the words, for words that find no station.
-    /// Booking lists them when it refuses a search for trains with such words.
+    /// Returns the stations with names similar to `typed`, which matched no station. Only a refused
+    /// search for trains lists them, so this sends a search that booking will refuse.
     async fn similar_stations(&self, typed: &str) -> Vec<Value> {
         let query = [("from", typed), ("to", typed), ("date", "2000-01-01")];
         let refused = self.fetch_with_query("/v1/rail/trips", &query).await.err();
@@ -105,7 +106,7 @@ impl PageRoutes {
     }
 }
 
-/// Adds to a station the address of the search that uses this station.
+/// Returns a copy of the station with a link (`href`) that searches with this station.
 pub(super) fn choice(station: &Value, href: String) -> Value {
     let mut choice = station.clone();
     choice["href"] = href.into();
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_a_unique_name_or_a_single_match_means_one_station_and_other_words_several() {
+    fn words_mean_one_station_if_they_are_its_code_or_unique_name_or_match_only_it() {
         let north = station("BN", "Riverton North");
         let south = station("BS", "Riverton South");
         let plain_one = station("RV", "Riverton");

@@ -14,45 +14,46 @@ use crate::upstream::BookingPulse;
 pub struct RoomTick {
     /// Ranks below this may claim.
     pub released: u64,
-    /// People here whose ranks are not released yet.
+    /// The number of present visitors whose ranks are not released yet.
     pub waiting: u64,
-    /// The numbers of visitors who were away at [`Self::looked_at`].
+    /// The place numbers of the visitors who were away at [`Self::looked_at`].
     pub away: NumberSet,
-    /// Which visitors with unreleased ranks were here when they were last counted.
+    /// At the last count, which of the unreleased ranks had a present visitor: one bit a rank.
     pub crowd: Arc<PresenceBitmap>,
     /// When a tick last read who is away, ms.
     pub looked_at: i64,
     /// The store's counts.
     pub counts: RoomCounts,
-    /// The latecomers who were admitted ahead of new releases, in millionths of a visitor. New
-    /// releases wait until the pace has made up for them.
+    /// The debt for latecomers who were admitted ahead of new releases, in millionths of a visitor.
+    /// The pace pays this debt before it releases new ranks.
     pub owed_u: u64,
-    /// The calls whose window is open, oldest first.
+    /// The releases of the last `claim_s`, oldest first. In this time after a release, its visitors
+    /// are expected to claim.
     pub calls: Arc<Vec<RankCall>>,
     /// Booking's figures.
     pub pulse: BookingPulse,
     /// Whether booking has ever given figures.
     pub known: bool,
-    /// The line's rates in visitors a second: the expected rate, and the rate that the line reaches
-    /// nine times in ten.
+    /// The line's rates in visitors a second: the expected rate and a low rate. In nine of
+    /// ten cases the line is not slower than the low rate.
     pub rates: (f64, f64),
     /// The most visitors who may be inside, by booking's health and the promoter's limit.
     pub inside_max: u64,
-    /// How the remaining seats compare with the people who want them; `None` without a line or
-    /// without seats.
+    /// The remaining seats and the people who want them. `None` if the room has no line, or if its
+    /// shows have no seats that could run out.
     pub demand: Option<SeatDemand>,
     /// When the tick was made, ms.
     pub at: i64,
 }
 
 impl RoomTick {
-    /// Counts the people here between the release counter and `rank`.
+    /// Counts the present visitors from rank `released` up to, but not including, `rank`.
     #[must_use]
     pub fn ahead(&self, rank: u64) -> u64 {
         self.crowd.between(self.released, rank)
     }
 
-    /// Returns whether no seat is free or held, and there were seats.
+    /// Returns true if at least one seat was sold or is gone, and no seat is free or held.
     #[must_use]
     pub fn is_sold_out(&self) -> bool {
         let pulse = &self.pulse;

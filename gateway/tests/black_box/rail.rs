@@ -354,10 +354,10 @@ async fn typed_text_is_escaped_and_a_wrong_query_is_explained() {
     assert!(!text.contains("id=\"elsewhere\""), "{text}");
     for (query, words) in [
         ("?from=HIL&to=LAK", "id=\"elsewhere\""),
-        ("?from=RVN&to=FAR", "way from Riverton North to Hilltop"),
+        ("?from=RVN&to=FAR", "route from Riverton North to Hilltop"),
         (
             "?from=LAK&to=nowhere",
-            "way from Lakeside &lt;b&gt; to Hilltop",
+            "route from Lakeside &lt;b&gt; to Hilltop",
         ),
     ] {
         let page = server.get(&format!("/s/r1-{date}{query}")).await;

@@ -39,11 +39,14 @@ async fn join(who: &Visitor<'_>, quantity: u32) -> Value {
 }
 
 async fn wait_for_state(who: &Visitor<'_>, state: &str) -> Value {
-    until(&format!("to be {state}"), async || {
-        let answer = TestAnswer::of(who.booking(Method::GET, LIST)).await.ok()?;
-        let waiter = answer.is(200);
-        (waiter["state"] == state).then_some(waiter)
-    })
+    until(
+        &format!("the waitlist state of the visitor is {state}"),
+        async || {
+            let answer = TestAnswer::of(who.booking(Method::GET, LIST)).await.ok()?;
+            let waiter = answer.is(200);
+            (waiter["state"] == state).then_some(waiter)
+        },
+    )
     .await
 }
 

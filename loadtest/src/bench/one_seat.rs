@@ -21,8 +21,8 @@ const SHOW: &str = "night";
 /// or 503) or a connection ends without an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 /// The wait before the next try if a connection ended without an answer, in seconds.
-const BREATH_S: f64 = 0.1;
-/// The longest time until a gateway shows the seat as held.
+const RETRY_AFTER_NO_ANSWER_S: f64 = 0.1;
+/// After a round, each gateway must show all held seats within this time.
 const SHOWN_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
@@ -30,7 +30,7 @@ pub struct OneSeatBenchOptions {
     /// How many ask at once.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..=5_000))]
     visitors: u32,
-    /// How often, each time for another seat.
+    /// The number of rounds. Each round uses another seat.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// The processes; visitors spread over the gateways.
@@ -104,7 +104,7 @@ impl report::BenchFigures for OneSeatBenchFigures {
                 self.right, self.rounds
             ),
             format!(
-                "  all answered within      {:.0} ms, {} times put off or without an answer and asked again",
+                "  longest wait             {:.0} ms; calls were sent again {} times",
                 self.answered_max_ms, self.put_off
             ),
         ]
@@ -135,13 +135,13 @@ async fn measure(options: &OneSeatBenchOptions) -> anyhow::Result<OneSeatBenchFi
         let seat = people::text(&map["seats"][round as usize], "label")?;
         let outcome = one_round(&http, &passes, &seat).await?;
         eprintln!(
-            "{seat}: {} got it, {} were told that it is taken{}; the longest waited {:.0} ms",
+            "{seat}: {} got it, {} were told that it is taken{}; longest wait {:.0} ms",
             outcome.held,
             outcome.taken,
             outcome
                 .other
                 .as_ref()
-                .map_or_else(String::new, |other| format!(", others were told {other}")),
+                .map_or_else(String::new, |other| format!(", last other result: {other}")),
             outcome.longest.as_secs_f64() * 1e3,
         );
         right += u32::from(outcome.is_right(visitors));
@@ -220,7 +220,7 @@ async fn final_answer(
             Ok(answer) if matches!(answer.status, 429 | 503) => answer.retry_after_s,
             Ok(_) => None,
             // The effect of the call is unknown, but the key makes it safe to send it again.
-            Err(_) => Some(BREATH_S),
+            Err(_) => Some(RETRY_AFTER_NO_ANSWER_S),
         };
         let Some(again_s) = again.filter(|_| begun.elapsed() < ANSWERED_WITHIN) else {
             return (answer, put_off, begun.elapsed());
@@ -246,7 +246,7 @@ async fn wait_until_held(urls: &[String], held: usize) -> anyhow::Result<()> {
             }
             ensure!(
                 begun.elapsed() < SHOWN_WITHIN,
-                "{url} shows {seen} seats as held, and {held} are"
+                "{url} shows {seen} held seats, but {held} seats are held"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

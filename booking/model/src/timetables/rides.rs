@@ -25,7 +25,8 @@ pub struct TrainRide {
 
 impl Timetable {
     /// Finds the trains that leave `from` on a date and go to `to`, earliest first. `date` is the
-    /// date at `from`, so a train that began its run on an earlier day may be among them.
+    /// day on which the train leaves `from`. So the list may have trains that began their run on an
+    /// earlier day.
     #[must_use]
     pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<TrainRide> {
         let mut days = ServiceDayStarts::new(self);
@@ -83,7 +84,7 @@ impl Timetable {
     }
 }
 
-/// The moments when the service days of one search begin, each computed once.
+/// Caches, for one search, the moment at which each service day begins.
 pub(super) struct ServiceDayStarts<'a> {
     timetable: &'a Timetable,
     known: Vec<(Date, Timestamp)>,

@@ -1,5 +1,6 @@
-//! Transaction 2: applies a provider's event, or a successful call to the provider, to a payment
-//! and its order.
+//! Transaction 2 ("The order of writes" in the README): writes what a provider's event, or a
+//! successful call to the provider, changes in a payment and its order. Also issues tickets after a
+//! capture, and for orders that cost nothing.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -60,8 +61,8 @@ pub(super) async fn outcome_of(
             true
         }
         Some(happening) => apply_to_order(tx, order, happening, now_ms).await?.changed,
-        // The whole order was refunded while its capture was on its way, so the capture must not be
-        // requested again.
+        // The whole order was refunded before this event said that the payment is captured. The
+        // capture is marked as done, so that it is not requested again.
         None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
             capture_done(tx, &order.id, now_ms).await?;
             false
@@ -98,9 +99,9 @@ async fn capture_done(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Resu
     Ok(())
 }
 
-/// Owes an order's refunds again, because the provider reports less refunded money than the ledger
-/// has recorded. Each refund is requested again, and is a finding until it is done. Returns false
-/// if no refund was recorded as done.
+/// Marks an order's completed refunds as not done, because the provider reports a smaller refunded
+/// sum than the ledger has recorded. A worker requests each of them again. Until then `failed_at`
+/// is set, and the audit reports it. Returns false if no refund was recorded as done.
 async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
          WHERE order_id = $1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
@@ -108,19 +109,19 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
     if tx.execute(sql, &[&order.as_str(), &now_ms]).await? == 0 {
         return owe_whole_again(tx, order, now_ms).await;
     }
-    // At least one attempt is counted, so that the worker first reads the result of the earlier
-    // request from the provider.
+    // `attempts` is at least 1 now. If it is above 0, the worker asks the provider for the result
+    // of the earlier request before it sends a new one.
     let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
-         note = 'it did not arrive' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
+         note = 'the provider no longer reports this refund' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(true)
 }
 
-/// Owes again the refund of a whole payment for which nothing was sold. Returns false if no such
-/// refund was recorded as done.
+/// Marks a refund as not done, if it was the refund of a whole payment that bought nothing. Returns
+/// false if no such refund was recorded as done.
 async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE effects SET done_at = NULL, failed_at = $2, due_at = $2, \
-         attempts = GREATEST(attempts, 1), note = 'it did not arrive' \
+         attempts = GREATEST(attempts, 1), note = 'the provider no longer reports this refund' \
          WHERE order_id = $1 AND kind = 'refund' AND done_at IS NOT NULL \
          AND EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND state = 'refunded' \
              AND owes = 'refund')";
@@ -133,8 +134,9 @@ async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> R
     Ok(true)
 }
 
-/// Issues a captured order's tickets, once. For the successor of an exchange, swaps the seats
-/// instead, which also issues tickets.
+/// Issues the tickets of a captured order; a second call changes nothing. If the order is the
+/// successor of an exchange, swaps the seats first, or ends the exchange without tickets if the old
+/// seats can no longer be exchanged.
 pub(super) async fn ticket(tx: &SqlTransaction, order: Order, now_ms: i64) -> Result<()> {
     let Some(order) = exchanges::captured(tx, order, now_ms).await? else {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Reads the public files of a timetable, so that a bench asks only for stretches that exist.
+//! Reads a timetable's CSV files, so that a bench asks only for pairs of stations that a train
+//! connects.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +17,7 @@ pub struct RailBenchTrip {
     /// The train's code.
     pub train: String,
     everyday: bool,
-    /// The codes of the stations at which the train stops, in this order.
+    /// The codes of the train's stations, in the order in which it stops there.
     stop_codes: Vec<String>,
 }
 

@@ -66,8 +66,8 @@ fn every_key_used_in_a_page_exists_in_the_texts() {
     }
 }
 
-/// Returns whether a key of text/en.json begins with `prefix`. Some scripts write only the beginning
-/// of a key and add the rest at run time.
+/// Returns whether a key of text/en.json begins with `prefix`. Some scripts write only the
+/// beginning of a key and add the rest at run time.
 fn begins(prefix: &str) -> bool {
     let (group, rest) = prefix.rsplit_once('.').unwrap_or(("", prefix));
     language_texts("en")

@@ -58,8 +58,8 @@ pub struct ProgrammeSummary {
     /// Showings that were there, and differed.
     pub changed_showings: usize,
     /// Shows of the earlier programme that this one leaves out and that have not begun. Searches of
-    /// the cinemas no longer find them, but people who know the address of such a show can still buy
-    /// its seats.
+    /// the cinemas no longer find them, but people who know the address of such a show can still
+    /// buy its seats.
     #[schema(value_type = Vec<String>)]
     pub left_out: Vec<ShowId>,
 }

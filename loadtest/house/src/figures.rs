@@ -215,12 +215,14 @@ fn files_outside(
     }
 }
 
+/// Migrations are left out: a released one stays byte for byte as it was released.
 fn long_comments(workspace: &WorkspaceFiles) -> Result<HouseFigure> {
     let mut long = Vec::new();
     for path in &workspace.files {
         if [".rs", ".js", ".mjs", ".lua", ".sql"]
             .iter()
             .any(|kind| path.ends_with(kind))
+            && !path.contains("/migrations/")
         {
             let count = count_long_comments(path, &workspace.text_of(path)?);
             if count > 0 {
@@ -231,7 +233,7 @@ fn long_comments(workspace: &WorkspaceFiles) -> Result<HouseFigure> {
     long.sort_by(|a, b| b.cmp(a));
     Ok(HouseFigure {
         key: "comments",
-        measured: format!("comment lines over {COMMENT_COLUMNS} columns"),
+        measured: format!("comment lines over {COMMENT_COLUMNS} columns outside migrations"),
         value: long.iter().map(|(count, _)| *count as f64).sum(),
         bound: FigureBound::AtMost(0.0),
         details: long

@@ -17,7 +17,7 @@ use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
 use fairgate_redis::Redis;
 use metrics_exporter_prometheus::PrometheusHandle;
-use rand::RngExt;
+use rand::{Rng, RngExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -94,7 +94,9 @@ impl GatewayApp {
         let parts = parts.open(open_core).await?;
         let (rooms, follower, hubs) = take_up_rooms(parts).await?;
         let metrics = recorder();
-        let handles = handles::gateway_handles(config, &rooms, &follower, &hubs, &metrics, &load);
+        let secret = door_secret(&installation).await?;
+        let handles =
+            handles::gateway_handles(config, &rooms, &follower, &hubs, &metrics, &load, secret);
         start_upkeep(
             handles.lobby.guard.clone(),
             handles.searches.clone(),
@@ -241,6 +243,17 @@ async fn take_up_rooms(
     changing.release_lease().await;
     told.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;
     Ok((rooms, follower, hubs))
+}
+
+/// Returns the secret that all nodes sign challenges with and hash networks with. The first start
+/// of the installation makes it.
+async fn door_secret(installation: &Installation) -> anyhow::Result<[u8; 32]> {
+    let mut fresh = [0; 32];
+    rand::rng().fill_bytes(&mut fresh);
+    let stored = installation.value("door_secret", fresh.to_vec()).await?;
+    <[u8; 32]>::try_from(stored).map_err(|_| {
+        anyhow!("the ledger holds a door_secret of another length; restore it from a backup")
+    })
 }
 
 /// Opens the room store: in this process, or in the Redis that all gateways share.

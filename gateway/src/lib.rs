@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod app;
+pub mod challenge;
 pub mod clockwork;
 pub mod config;
 pub mod demo;

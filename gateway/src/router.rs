@@ -19,7 +19,7 @@ use crate::http::wrapping::{
     searches_have_quotas, security_headers,
 };
 use crate::line::WaitingLine;
-use crate::line::http::{passes, places};
+use crate::line::http::{challenges, passes, places};
 use crate::ops::{GatewayOpsRoutes, http as ops};
 use crate::pages::{self, PageRoutes, policy};
 use crate::promoter::{self, PromoterControls};
@@ -122,7 +122,7 @@ fn room_routes(rooms: RoomRegistry) -> OpenApiRouter {
 /// Builds the routes of places and passes.
 fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
     OpenApiRouter::new()
-        .routes(routes!(places::challenge))
+        .routes(routes!(challenges::challenge))
         .routes(routes!(places::join))
         .routes(routes!(places::place, places::leave))
         .routes(routes!(passes::pass))

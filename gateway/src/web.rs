@@ -2,15 +2,24 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, header};
 use fairgate_base::http::{Problem, ProblemCode};
 
+/// The headers in which a proxy names the address of its client.
+const FORWARDING: [&str; 3] = ["x-forwarded-for", "forwarded", "x-real-ip"];
+
+/// What an operator reads if requests come past a proxy that is not trusted.
+const UNREAD_ADDRESS: &str = "requests name their client's address in a header that is not read, because FAIRGATE_TRUSTED_HOPS is 0: if a proxy is in front, all its visitors count as one network, which gets few places. Set FAIRGATE_TRUSTED_HOPS to the number of proxies in front";
+
 /// Judges browsers' requests by the installation's settings; a cheap handle.
 #[derive(Clone)]
 pub struct WebRequestPolicy {
     inner: Arc<WebSettings>,
+    /// Whether a request named another address than its peer's although no proxy is trusted.
+    unread_address: Arc<AtomicBool>,
 }
 
 /// The settings of [`WebRequestPolicy`].
@@ -27,7 +36,12 @@ pub struct WebSettings {
 
 /// A network that limits are counted by: one IPv4 address, or an IPv6 /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ClientNetwork(u128);
+pub struct ClientNetwork {
+    /// The network's bits. An IPv4 address is mapped into IPv6.
+    bits: u128,
+    /// Whether the request came straight from this machine, past no proxy.
+    is_direct_loopback: bool,
+}
 
 impl WebRequestPolicy {
     /// Makes a policy of these settings.
@@ -35,6 +49,25 @@ impl WebRequestPolicy {
     pub fn new(settings: WebSettings) -> Self {
         Self {
             inner: Arc::new(settings),
+            unread_address: Arc::default(),
+        }
+    }
+
+    /// Returns one sentence for each thing in the requests so far that an operator should put
+    /// right.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let seen = self.unread_address.load(Ordering::Relaxed);
+        seen.then(|| UNREAD_ADDRESS.to_owned())
+            .into_iter()
+            .collect()
+    }
+
+    /// Warns once if a request came past a proxy that is not trusted.
+    fn note_unread_address(&self, headers: &HeaderMap) {
+        let names_another = FORWARDING.iter().any(|name| headers.contains_key(*name));
+        if names_another && !self.unread_address.swap(true, Ordering::Relaxed) {
+            tracing::warn!("{UNREAD_ADDRESS}");
         }
     }
 
@@ -85,6 +118,9 @@ impl WebRequestPolicy {
     #[must_use]
     pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> ClientNetwork {
         let hops = self.inner.trusted_hops;
+        if hops == 0 {
+            self.note_unread_address(headers);
+        }
         let forwarded = hops.checked_sub(1).and_then(|skip| {
             let all = headers.get_all("x-forwarded-for").iter();
             let listed: Vec<&str> = all
@@ -97,7 +133,13 @@ impl WebRequestPolicy {
                 .nth(skip)
                 .and_then(|address| address.trim().parse().ok())
         });
-        ClientNetwork::from_address(forwarded.unwrap_or(peer.ip()))
+        match forwarded {
+            Some(address) => ClientNetwork::from_address(address),
+            None => ClientNetwork {
+                is_direct_loopback: hops == 0 && peer.ip().to_canonical().is_loopback(),
+                ..ClientNetwork::from_address(peer.ip())
+            },
+        }
     }
 
     /// Builds a `Set-Cookie` for all paths. A `max_age_s` of 0 removes the cookie.
@@ -123,10 +165,34 @@ impl WebRequestPolicy {
 
 impl ClientNetwork {
     fn from_address(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(v4) => Self(v4.to_ipv6_mapped().to_bits()),
-            IpAddr::V6(v6) => Self(Ipv6Addr::to_bits(v6) >> 64 << 64),
+        let bits = match address.to_canonical() {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
+            IpAddr::V6(v6) => Ipv6Addr::to_bits(v6) >> 64 << 64,
+        };
+        Self {
+            bits,
+            is_direct_loopback: false,
         }
+    }
+
+    /// Returns whether the request came straight from this machine. An address that a trusted proxy
+    /// reported never counts as that.
+    #[must_use]
+    pub fn is_direct_loopback(self) -> bool {
+        self.is_direct_loopback
+    }
+
+    /// Returns the network and the wider networks around it, as their bits and the length of their
+    /// prefix in IPv6: an IPv4 address and its /24, or an IPv6 /64, its /56 and its /48.
+    #[must_use]
+    pub fn with_wider(self) -> Vec<(u128, u8)> {
+        let is_v4 = Ipv6Addr::from_bits(self.bits).to_ipv4_mapped().is_some();
+        let prefixes: &[u8] = if is_v4 { &[128, 120] } else { &[64, 56, 48] };
+        let bits_of = |prefix: u8| self.bits & (u128::MAX << (128 - u32::from(prefix)));
+        prefixes
+            .iter()
+            .map(|prefix| (bits_of(*prefix), *prefix))
+            .collect()
     }
 }
 
@@ -243,6 +309,25 @@ mod tests {
             one.network(&forged, peer),
             ClientNetwork::from_address("10.0.0.1".parse().expect("an address"))
         );
+    }
+
+    #[test]
+    fn a_proxy_that_is_not_trusted_gives_a_warning() {
+        let peer = "10.0.0.1:5".parse().expect("an address");
+        for (hops, header, warned) in [
+            (0, "x-forwarded-for", true),
+            (0, "forwarded", true),
+            (0, "x-real-ip", true),
+            (0, "accept", false),
+            (1, "x-forwarded-for", false),
+        ] {
+            let web = WebRequestPolicy::new(WebSettings {
+                trusted_hops: hops,
+                ..WebSettings::default()
+            });
+            let _ = web.network(&headers(&[(header, "192.0.2.1")]), peer);
+            assert_eq!(!web.warnings().is_empty(), warned, "{hops} {header}");
+        }
     }
 
     #[test]

@@ -285,7 +285,7 @@ async fn bad_input_to_a_join_is_refused_and_gives_no_place() {
         (r#"{"secret":"ab"}"#, 422, "invalid_field"),
         (r#"{"key":{}}"#, 422, "not_available"),
         (r#"{"lane":"m"}"#, 422, "not_available"),
-        (r#"{"challenge":"x"}"#, 422, "not_available"),
+        (r#"{"challenge":"x"}"#, 403, "challenge_failed"),
         ("[]", 422, "invalid_field"),
     ] {
         assert_eq!(
@@ -532,6 +532,7 @@ async fn a_draw_interrupted_after_its_freeze_or_its_root_ends_with_the_same_n_an
                 holder: Holder(*holder),
                 code: None,
                 at: 0,
+                networks: gateway::ledger::NetworkKeys::NONE,
             };
             ledger.record_join(room, join).await.expect("it is written");
         }
@@ -719,6 +720,7 @@ async fn no_pass_is_given_before_the_sale_even_to_a_released_rank() {
         holder: fairgate_pass::Holder::of_secret(&secret),
         code: None,
         at: 0,
+        networks: gateway::ledger::NetworkKeys::NONE,
     };
     ledger
         .record_join("fifo", join)

@@ -250,6 +250,7 @@ async fn a_draw_that_one_node_begins_is_the_same_at_the_other() {
             holder: fairgate_pass::Holder([number + 1; 32]),
             code: None,
             needs_code: false,
+            toll: gateway::store::NetworkToll::NONE,
             now: 1,
         };
         let joined = one.rooms.store().join("a", entrant).await;
@@ -343,6 +344,7 @@ async fn after_the_ledger_lost_releases_the_counter_does_not_fall_and_new_ranks_
             holder: fairgate_pass::Holder([of; 32]),
             code: None,
             needs_code: false,
+            toll: gateway::store::NetworkToll::NONE,
             now: node.rooms.now_ms(),
         };
         let joined = node.rooms.store().join("a", entrant).await;

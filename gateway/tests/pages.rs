@@ -95,12 +95,10 @@ async fn unknown_paths_get_a_404_page_and_assets_can_be_revalidated() {
 }
 
 /// The words for which the pages have texts although they are not problem codes. They are kinds of
-/// failure that the pages name themselves, reasons inside a problem, and `challenge_failed`, which
-/// is not sent yet.
+/// failure that the pages name themselves, and reasons inside a problem.
 const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity",
     "capacity_sold",
-    "challenge_failed",
     "invalid",
     "many_at_once",
     "no_block",
@@ -108,6 +106,7 @@ const WORDED_BESIDE_CODES: &[&str] = &[
     "overload",
     "seats_free",
     "server",
+    "solving",
     "unknown",
 ];
 

@@ -2,6 +2,7 @@
 // itself fetches a place and a pass. Otherwise this browser stores the page's address, and the
 // lobby links back to the page.
 
+import { withChallenge } from "./challenge.js";
 import { call, kept, make, randomHex, showProblem, span, t } from "./core.js";
 import { patiently } from "./patience.js";
 
@@ -22,11 +23,11 @@ const sendPatiently = (send) =>
     clock,
   });
 
-const isOpen = (room) => room?.method === "open" && room.codes !== "required" && (room.trust?.challenge ?? "none") === "none" && (room.trust?.binding ?? "cookie") === "cookie";
+const isOpen = (room) => room?.method === "open" && room.codes !== "required" && (room.trust?.binding ?? "cookie") === "cookie";
 
 /**
  * Joins a room without a line and claims the pass. Returns whether both succeeded. Makes no call
- * and returns false if the room has a line, requires codes, a challenge or a key for each place.
+ * and returns false if the room has a line, or requires codes or a key for each place.
  */
 async function enter(room) {
   if (!isOpen(room)) return false;
@@ -34,8 +35,11 @@ async function enter(room) {
   const own = kept.get(`room.${room.room}`) ?? {};
   const secret = own.secret ?? randomHex(32);
   kept.set(`room.${room.room}`, { ...own, secret, commitment: own.commitment ?? room.commitment, joined: true });
-  const joined = await sendPatiently(() => call("POST", `${base}/places`, { body: { secret } }));
-  return joined.ok && (await sendPatiently(() => call("POST", `${base}/pass`))).ok;
+  const begin = (seconds) => showProblem({ code: "solving", status: 403 }, { about: span(seconds) });
+  const join = (challenge) => sendPatiently(() => call("POST", `${base}/places`, { body: { secret, ...(challenge ? { challenge } : {}) } }));
+  const claim = (challenge) => sendPatiently(() => call("POST", `${base}/pass`, challenge ? { body: { challenge } } : {}));
+  const joined = await withChallenge(base, secret, join, begin);
+  return joined.ok && (await withChallenge(base, undefined, claim, begin)).ok;
 }
 
 /**

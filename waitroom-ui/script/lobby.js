@@ -2,6 +2,7 @@
 // when the visitor's turn has come.
 
 import { $, announce, call, data, kept, mayPass, problemShown, put, randomHex, ready, show, showProblem, span, t, when } from "./core.js";
+import { withChallenge } from "./challenge.js";
 import { wayBack } from "./entry.js";
 import { Live } from "./live.js";
 import { wireDrawCheck } from "./lobby-draw.js";
@@ -165,8 +166,11 @@ async function join(event) {
   const secret = own().secret ?? randomHex(32);
   busy($("join"), t("lobby.joining"));
   remember({ secret, commitment: own().commitment ?? now.room.commitment });
-  const answer = await call("POST", `${base}/places`, { body: { secret, ...(code ? { code } : {}) } });
+  const send = (challenge) => call("POST", `${base}/places`, { body: { secret, ...(code ? { code } : {}), ...(challenge ? { challenge } : {}) } });
+  const answer = await withChallenge(base, secret, send, solving($("join")));
   idle($("join"));
+  // A browser that cannot solve the task waits instead: the form asks for the wait.
+  if (answer.problem?.code === "challenge_failed") return $("join-form").submit();
   if (!answer.ok) return joinRefused(answer.problem);
   showProblem(null);
   clearTimeout(watching);
@@ -191,8 +195,10 @@ function joinRefused(problem) {
 async function claimPass(event) {
   event.preventDefault();
   busy($("turn"), t("lobby.turn_working"));
-  const answer = await call("POST", `${base}/pass`);
+  const send = (challenge) => call("POST", `${base}/pass`, challenge ? { body: { challenge } } : {});
+  const answer = await withChallenge(base, undefined, send, solving($("turn")));
   idle($("turn"));
+  if (answer.problem?.code === "challenge_failed") return $("turn-form").submit();
   if (answer.ok) {
     showProblem(null);
     update({ place: { ...now.place, state: "admitted" } });
@@ -219,6 +225,9 @@ async function leave(event) {
   $("state-title").focus();
   watchWithoutPlace();
 }
+
+/** Returns what shows on a button that a task is being solved. */
+const solving = (button) => (seconds) => busy(button, t("lobby.solving", { about: span(seconds) }));
 
 /** Disables a button while its call runs and shows `words` on it. `idle` restores the button. */
 function busy(button, words) {

@@ -10,6 +10,7 @@ pub mod flow;
 pub mod lanes;
 pub mod limits;
 pub mod naming;
+pub mod network_limits;
 pub mod odds;
 pub mod pace;
 pub mod pace_settings;

@@ -9,6 +9,7 @@ use super::faults::{
 };
 use super::lanes;
 use super::naming::{checked_shows, is_slug};
+use super::network_limits::NetworkLimits;
 
 /// Who decides how many may be inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -63,6 +64,33 @@ pub enum JoinCodePolicy {
     Required,
 }
 
+/// What a join must solve.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ChallengeKind)]
+pub enum ChallengePolicy {
+    /// Nothing, until a network has many places.
+    #[default]
+    None,
+    /// Proof of work, by everybody.
+    Pow,
+}
+
+impl ChallengePolicy {
+    /// Reads the challenge. Notes a fault and returns the default if there is no such challenge, or
+    /// if it is not built yet.
+    pub fn parse_setting(challenge: Option<&str>, faults: &mut RoomInputFaults) -> Self {
+        if let Some(unbuilt @ ("turnstile" | "hcaptcha")) = challenge {
+            faults.note_unbuilt_value(
+                "challenge",
+                format!("\"{unbuilt}\" is not built yet; say \"pow\" or \"none\""),
+            );
+            return Self::None;
+        }
+        checked_word("challenge", challenge, CHALLENGES, faults)
+    }
+}
+
 /// The words for the line's methods. The first method is the default.
 const METHODS: [(&str, LineMethod); 3] = [
     ("draw", LineMethod::Draw),
@@ -74,6 +102,12 @@ const METHODS: [(&str, LineMethod); 3] = [
 const CODES: [(&str, JoinCodePolicy); 2] = [
     ("none", JoinCodePolicy::None),
     ("required", JoinCodePolicy::Required),
+];
+
+/// The words for the challenges. The first challenge is the default.
+const CHALLENGES: [(&str, ChallengePolicy); 2] = [
+    ("none", ChallengePolicy::None),
+    ("pow", ChallengePolicy::Pow),
 ];
 
 /// A checked room document. Times are milliseconds since the epoch.
@@ -106,6 +140,13 @@ pub struct RoomDocument {
     pub pass_s: u64,
     /// How long a called visitor may take to claim, in seconds.
     pub claim_s: u64,
+    /// What everybody must solve to join. A stored room without this field has the challenge
+    /// `none`.
+    #[serde(default)]
+    pub challenge: ChallengePolicy,
+    /// How many places one network gets. A stored room without this field has the default limits.
+    #[serde(default)]
+    pub per_network: NetworkLimits,
     /// Whether visitors need a code to join.
     pub codes: JoinCodePolicy,
     /// A message from the promoter to everybody.
@@ -147,8 +188,11 @@ pub struct RoomDocumentInput {
     pub claim_s: Option<i64>,
     /// `cookie`; `device` is not available yet.
     pub binding: Option<String>,
-    /// `none`; others are not available yet.
+    /// `none` or `pow`; others are not available yet.
     pub challenge: Option<String>,
+    /// Places of one IPv4 address or IPv6 /64: from `soft` on they cost work, from `hard` on work
+    /// alone gives none.
+    pub per_network: Option<NetworkLimits>,
     /// `none` or `required`.
     pub codes: Option<String>,
     /// `none`; `drand` is not available yet.
@@ -177,6 +221,8 @@ impl RoomDocument {
             p99_ms: 300,
             pass_s: 600,
             claim_s: 120,
+            challenge: ChallengePolicy::None,
+            per_network: NetworkLimits::default(),
             codes: JoinCodePolicy::None,
             message: String::new(),
         }
@@ -221,6 +267,8 @@ impl RoomDocument {
             p99_ms: checked_number("p99_ms", input.p99_ms, 300, 1, 60_000, &mut faults),
             pass_s: checked_number("pass_s", input.pass_s, 600, 10, 86_400, &mut faults),
             claim_s: checked_number("claim_s", input.claim_s, 120, 5, 86_400, &mut faults),
+            challenge: ChallengePolicy::parse_setting(input.challenge.as_deref(), &mut faults),
+            per_network: input.per_network.unwrap_or_default().checked(&mut faults),
             codes: checked_word("codes", input.codes.as_deref(), CODES, &mut faults),
             message: checked_text("message", input.message, false, 1000, &mut faults),
         };
@@ -283,13 +331,6 @@ fn refuse_unbuilt(input: &RoomDocumentInput, faults: &mut RoomInputFaults) {
         "cookie",
         &["device"],
         "leave it out or say \"cookie\"",
-    );
-    setting(
-        "challenge",
-        &input.challenge,
-        "none",
-        &["pow", "turnstile", "hcaptcha"],
-        "leave it out or say \"none\"",
     );
     setting(
         "beacon",
@@ -361,7 +402,7 @@ mod tests {
     fn a_setting_that_is_not_built_is_refused_by_name() {
         for (field, setting) in [
             ("binding", r#""device""#),
-            ("challenge", r#""pow""#),
+            ("challenge", r#""turnstile""#),
             ("beacon", r#""drand""#),
             ("lane", r#"[{"id":"m"}]"#),
         ] {

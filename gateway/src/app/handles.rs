@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 
+use crate::challenge::{WaitTickets, WorkChallenger};
 use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
-use crate::guard::{JoinGuard, SearchQuotas};
+use crate::guard::{JoinGuard, NetworkHasher, SearchQuotas};
 use crate::line::WaitingLine;
 use crate::line::come_back::LineComeBackTimes;
 use crate::load::ProcessLoad;
@@ -24,7 +25,8 @@ use crate::upstream::BookingCore;
 use crate::upstream::door::BookingDoor;
 use crate::web::WebRequestPolicy;
 
-/// Puts together the handles that the routes are served with.
+/// Puts together the handles that the routes are served with. `secret` is the installation's secret
+/// for challenges and networks.
 pub(super) fn gateway_handles(
     config: &GatewayConfig,
     rooms: &RoomRegistry,
@@ -32,6 +34,7 @@ pub(super) fn gateway_handles(
     hubs: &RoomSocketHubs,
     metrics: &PrometheusHandle,
     load: &ProcessLoad,
+    secret: [u8; 32],
 ) -> GatewayHandles {
     let web = WebRequestPolicy::new(config.web_settings());
     let (per_s, burst) = (config.searches_per_s, config.searches_burst);
@@ -41,6 +44,10 @@ pub(super) fn gateway_handles(
             rooms: rooms.clone(),
             web: web.clone(),
             guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
+            challenge_guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
+            challenger: WorkChallenger::new(secret),
+            waits: WaitTickets::new(secret),
+            hasher: NetworkHasher::new(secret),
             load: load.clone(),
             personal: personal.clone(),
         },
@@ -62,6 +69,7 @@ pub(super) fn gateway_handles(
             rooms: rooms.clone(),
             follower: follower.clone(),
             hubs: hubs.clone(),
+            web: web.clone(),
             metrics: metrics.clone(),
             warnings: config.warnings(),
         },

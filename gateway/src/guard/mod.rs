@@ -3,10 +3,12 @@
 
 mod http;
 mod joins;
+mod network_hasher;
 mod networks;
 mod searches;
 
 pub use joins::JoinGuard;
+pub use network_hasher::NetworkHasher;
 pub use searches::{ApiKey, SearchQuotas};
 
 /// Why a call is refused.

@@ -9,6 +9,7 @@
 pub mod contract;
 mod copying;
 mod life;
+mod network_keys;
 mod records;
 pub mod sql;
 
@@ -18,6 +19,7 @@ use fairgate_pass::{Digest, Holder};
 use futures_util::future::BoxFuture;
 
 pub use life::{FREEZE_AFTER_MS, LedgerFreezeOutcome, LineCopyOutcome, LineFeedEntry, RoomLife};
+pub use network_keys::{NetworkKey, NetworkKeys};
 pub use records::{
     AuditRow, DrawRow, DrawSecret, DrawStage, JoinRow, LedgerJoinOutcome, LineFreeze, PassRow,
     PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomRow,

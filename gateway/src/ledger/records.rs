@@ -8,7 +8,7 @@ use fairgate_rules::room_document::RoomDocument;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::RoomLife;
+use super::{NetworkKeys, RoomLife};
 pub use fairgate_rules::counter::ReleaseRow;
 
 /// The secret of the draw, which the draw publishes. `Debug` does not show it.
@@ -99,6 +99,8 @@ pub struct JoinRow {
     pub code: Option<Digest>,
     /// When the visitor joined.
     pub at: i64,
+    /// The networks that the place is counted in.
+    pub networks: NetworkKeys,
 }
 
 /// The outcome of a join in the ledger.

@@ -11,10 +11,12 @@ use rand::RngExt;
 
 use super::place_view::{PlaceState, describe};
 use super::release;
+use super::toll::{NetworkRefusal, TollFor, refusal_of_toll};
 use crate::ledger::{PassRow, RoomLedgerFailure};
 use crate::room::{Room, RoomRegistry};
 use crate::store::{
-    AdmissionDecision, Claimant, Place, RecordedPassClaim as WrittenClaim, StoreFailure,
+    AdmissionDecision, Claimant, NetworkToll, Place, RecordedPassClaim as WrittenClaim,
+    StoreFailure,
 };
 
 /// The pause before a claim that the store did not take is sent again.
@@ -38,6 +40,9 @@ pub enum PassClaimRefusal {
     /// It is not this place's turn yet.
     #[error("it is not this place's turn yet")]
     NotCalled(Box<NotCalledYet>),
+    /// The visitor's network has many places.
+    #[error(transparent)]
+    Network(NetworkRefusal),
     /// The ledger did not take the pass.
     #[error(transparent)]
     Ledger(RoomLedgerFailure),
@@ -61,7 +66,7 @@ pub struct NotCalledYet {
     pub refresh_s: u64,
 }
 
-/// Claims the pass of `place` at `now` (ms).
+/// Claims the pass of `place` at `now` (ms). `toll` is what the visitor has paid for the network.
 ///
 /// # Errors
 /// Fails if the room is closed, the place's turn has not come, the ledger did not take the pass, or
@@ -70,6 +75,7 @@ pub async fn claim_pass(
     rooms: &RoomRegistry,
     room: &Room,
     place: &Place,
+    toll: NetworkToll,
     now: i64,
 ) -> Result<ClaimedPass, PassClaimRefusal> {
     match room.phase(now) {
@@ -82,7 +88,7 @@ pub async fn claim_pass(
     let rank = room
         .rank(place.number)
         .ok_or_else(|| not_called(room, place, now))?;
-    let entered = may_enter(rooms, room, place, rank, now).await?;
+    let entered = may_enter(rooms, room, place, rank, toll, now).await?;
     let now_s = now.div_euclid(1000);
     let pass_s = i64::try_from(room.row().document.pass_s).unwrap_or(i64::MAX);
     let fresh = PassRow {
@@ -148,7 +154,10 @@ async fn write_claim(
                 tracing::warn!(room = room.id(), %error, "an admission stays reserved until it lapses");
             }
         }
-        (Err(_), AdmissionDecision::Lives | AdmissionDecision::Wait) => {}
+        (
+            Err(_),
+            AdmissionDecision::Lives | AdmissionDecision::Wait | AdmissionDecision::Toll(_),
+        ) => {}
     }
     written
 }
@@ -196,6 +205,7 @@ async fn may_enter(
     room: &Room,
     place: &Place,
     rank: u64,
+    toll: NetworkToll,
     now: i64,
 ) -> Result<AdmissionDecision, PassClaimRefusal> {
     let now_s = now.div_euclid(1000);
@@ -220,11 +230,17 @@ async fn may_enter(
         released: room.last_tick().released,
         max_inside: row.document.max_inside,
         line,
+        toll,
         now,
     };
     let entered = rooms.store().admit_claimant(room.id(), claimant).await;
     match entered? {
         AdmissionDecision::Wait => Err(not_called(room, place, now)),
+        AdmissionDecision::Toll(refusal) => Err(PassClaimRefusal::Network(refusal_of_toll(
+            room,
+            TollFor::Claim,
+            refusal,
+        ))),
         entered => Ok(entered),
     }
 }

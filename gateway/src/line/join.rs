@@ -10,10 +10,11 @@ use serde::Deserialize;
 
 use super::WaitingLine;
 use super::rejoin::{PlaceCredential, PlaceRefusal, recognise};
+use super::toll::{NetworkRefusal, TollFor, TollPayer, refusal_of_toll};
 use crate::guard::GuardRefusal;
 use crate::load::LoadRefusal;
 use crate::room::{EVERYDAY_PLACE_S, Room};
-use crate::store::{Place, StoreFailure, StoreJoinRefusal, StoreJoinRequest};
+use crate::store::{NetworkToll, Place, StoreFailure, StoreJoinRefusal, StoreJoinRequest};
 use crate::web::ClientNetwork;
 
 /// The body of a join.
@@ -27,9 +28,8 @@ pub struct JoinBody {
     pub key: Option<serde_json::Value>,
     /// Where the room asks for one.
     pub code: Option<String>,
-    /// For rooms with a challenge, which are not available yet.
-    #[schema(value_type = Option<Object>)]
-    pub challenge: Option<serde_json::Value>,
+    /// The solution of the challenge, where one must be solved: ALTCHA's payload.
+    pub challenge: Option<String>,
     /// For rooms with lanes, which are not available yet.
     pub lane: Option<String>,
 }
@@ -75,9 +75,12 @@ pub enum JoinRefusal {
     /// The visitor's network joins too fast.
     #[error(transparent)]
     Guard(#[from] GuardRefusal),
+    /// The visitor's network has many places.
+    #[error(transparent)]
+    Network(#[from] NetworkRefusal),
     /// The store gave no number to the visitor.
     #[error(transparent)]
-    Line(#[from] StoreJoinRefusal),
+    Line(StoreJoinRefusal),
 }
 
 impl From<StoreFailure> for JoinRefusal {
@@ -109,13 +112,21 @@ impl WaitingLine {
         }
         let (secret, made) = secret.map_or_else(make_secret, |secret| (secret, None));
         let holder = Holder::of_secret(&secret);
-        if !self.has_place(room, holder, now).await? {
+        let toll = if self.has_place(room, holder, now).await? {
+            NetworkToll::NONE
+        } else {
             check_phase(room, now)?;
             // The load is checked first, so that a join that is refused because of the load uses up
             // nothing of its network's quota.
             self.load.admit_join()?;
             self.guard.admit(network)?;
-        }
+            let payer = TollPayer {
+                holder,
+                solution: body.challenge.as_deref(),
+                network,
+            };
+            self.toll(room, TollFor::Join, payer, now)?
+        };
         // The store is asked even if the visitor has a place already, because another call of this
         // visitor may still be writing that place.
         let code = body
@@ -126,9 +137,14 @@ impl WaitingLine {
             holder,
             code,
             needs_code: room.needs_code(),
+            toll,
             now,
         };
-        let place = self.rooms.store().join(room.id(), entrant).await?;
+        let joined = self.rooms.store().join(room.id(), entrant).await;
+        let place = joined.map_err(|refusal| match refusal {
+            StoreJoinRefusal::Toll(refusal) => refusal_of_toll(room, TollFor::Join, refusal).into(),
+            other => JoinRefusal::Line(other),
+        })?;
         if place.fresh {
             self.load.joined();
             metrics::counter!("fairgate_joins_total", "room" => room.id().to_owned()).increment(1);
@@ -163,7 +179,12 @@ impl WaitingLine {
 
     /// Returns whether the holder has a place already. An expired place in the built-in room is
     /// given up first.
-    async fn has_place(&self, room: &Room, holder: Holder, now: i64) -> Result<bool, StoreFailure> {
+    pub(super) async fn has_place(
+        &self,
+        room: &Room,
+        holder: Holder,
+        now: i64,
+    ) -> Result<bool, StoreFailure> {
         let place = self.rooms.store().place_of(room.id(), holder).await;
         let Some(place) = place? else {
             return Ok(false);
@@ -182,11 +203,6 @@ fn refuse_unbuilt(body: &JoinBody, needs_code: bool) -> Result<(), JoinRefusal> 
             "key",
             body.key.is_some(),
             "places are bound to the cookie here",
-        ),
-        (
-            "challenge",
-            body.challenge.is_some(),
-            "this room asks for none",
         ),
         ("lane", body.lane.is_some(), lanes::REFUSED_IN_JOIN),
         (

@@ -10,13 +10,16 @@ pub mod place_view;
 mod rejoin;
 pub mod release;
 mod tick_findings;
+mod toll;
 
 use fairgate_pass::PlaceClaims;
 
 pub use join::{JoinBody, JoinOutcome, JoinRefusal};
 pub use rejoin::{PlaceCredential, PlaceRefusal, recognise};
+pub use toll::{NetworkRefusal, NoChallenge, TollFor, TollPayer};
 
-use crate::guard::JoinGuard;
+use crate::challenge::{WaitTickets, WorkChallenger};
+use crate::guard::{JoinGuard, NetworkHasher};
 use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
 use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
@@ -36,6 +39,14 @@ pub struct WaitingLine {
     pub web: WebRequestPolicy,
     /// Limits the joins of each network.
     pub guard: JoinGuard,
+    /// Limits the challenges that each network asks for.
+    pub challenge_guard: JoinGuard,
+    /// Makes challenges and checks their solutions.
+    pub challenger: WorkChallenger,
+    /// Writes tickets for waits.
+    pub waits: WaitTickets,
+    /// Makes the keys under which networks are counted.
+    pub hasher: NetworkHasher,
     /// Sheds joins while this process is overloaded.
     pub load: ProcessLoad,
     /// Sends an event to a visitor's sockets when the visitor leaves.

@@ -55,6 +55,7 @@ pub(crate) async fn readyz(State(ops): State<GatewayOpsRoutes>) -> Response {
     // here, and load balancers still send requests to this gateway.
     warnings.extend(core.reasons.into_iter().chain(core.warnings));
     warnings.extend(ops.rooms.warnings());
+    warnings.extend(ops.web.warnings());
     if let Some(silent) = ops.follower.unheard_for() {
         reasons.push(format!(
             "what other gateways did to rooms could not be read for {} s",

@@ -7,6 +7,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use crate::follow::RoomFollower;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
+use crate::web::WebRequestPolicy;
 
 /// The parts that the operators' calls need.
 #[derive(Clone)]
@@ -17,6 +18,8 @@ pub struct GatewayOpsRoutes {
     pub follower: RoomFollower,
     /// Counts the sockets of each room.
     pub hubs: RoomSocketHubs,
+    /// Knows whether requests come past a proxy that is not trusted.
+    pub web: WebRequestPolicy,
     /// Renders the metrics.
     pub metrics: PrometheusHandle,
     /// Warnings from the settings, which every `/readyz` shows: things that work but should be put

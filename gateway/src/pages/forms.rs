@@ -11,12 +11,13 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
 use fairgate_base::http::Problem;
 
+use super::waits::{WAIT_FIELD, wait_instead};
 use super::{PageRoutes, lobby_page, render_problem};
-use crate::line::claim::claim_pass;
+use crate::line::claim::{PassClaimRefusal, claim_pass};
 use crate::line::http::passes::PASS_COOKIE_S;
 use crate::line::http::places::place_cookie_header;
 use crate::line::http::{place_credential, required};
-use crate::line::{JoinBody, sign_place};
+use crate::line::{JoinBody, JoinRefusal, TollFor, TollPayer, sign_place};
 use crate::room::Room;
 use crate::web::{pass_cookie, peer_of, place_cookie};
 
@@ -29,26 +30,24 @@ pub(crate) async fn join(
     headers: HeaderMap,
     form: Result<Form<BTreeMap<String, String>>, FormRejection>,
 ) -> Response {
-    let code = form
-        .ok()
-        .and_then(|Form(mut fields)| fields.remove("code"))
-        .filter(|code| !code.trim().is_empty());
+    let mut fields = form.map(|Form(fields)| fields).unwrap_or_default();
+    let mut field = |name| fields.remove(name).filter(|text| !text.trim().is_empty());
+    let (code, ticket) = (field("code"), field(WAIT_FIELD));
     let step = async |room: &Room| -> SetCookieResult {
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
         let body = JoinBody {
             code,
+            challenge: ticket.clone(),
             ..JoinBody::default()
         };
-        let joined = lobby
-            .join(
-                room,
-                place_credential(room.id(), &headers),
-                &body,
-                network,
-                now,
-            )
-            .await?;
+        let shown = place_credential(room.id(), &headers);
+        let joined = match lobby.join(room, shown, &body, network, now).await {
+            Err(JoinRefusal::Network(refusal)) => {
+                return Err(wait_instead(lobby, room, network, ticket, refusal, now).await);
+            }
+            joined => joined?,
+        };
         place_cookie_header(lobby, room, &sign_place(&lobby.rooms, room, &joined.place))
     };
     answer_form(&pages, &id, &headers, step).await
@@ -57,12 +56,31 @@ pub(crate) async fn join(
 pub(crate) async fn pass(
     State(pages): State<PageRoutes>,
     Path(id): Path<String>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
+    form: Result<Form<BTreeMap<String, String>>, FormRejection>,
 ) -> Response {
+    let mut fields = form.map(|Form(fields)| fields).unwrap_or_default();
+    let ticket = fields.remove(WAIT_FIELD);
     let step = async |room: &Room| -> SetCookieResult {
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
+        let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
         let place = required(&lobby.rooms, room, &headers, now).await?;
-        let claimed = claim_pass(&lobby.rooms, room, &place, now).await?;
+        let payer = TollPayer {
+            holder: place.holder,
+            solution: ticket.as_deref(),
+            network,
+        };
+        let claimed = match lobby.toll(room, TollFor::Claim, payer, now) {
+            Ok(toll) => claim_pass(&lobby.rooms, room, &place, toll, now).await,
+            Err(refusal) => Err(PassClaimRefusal::Network(refusal)),
+        };
+        let claimed = match claimed {
+            Err(PassClaimRefusal::Network(refusal)) => {
+                return Err(wait_instead(lobby, room, network, ticket, refusal, now).await);
+            }
+            claimed => claimed?,
+        };
         lobby
             .web
             .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)

@@ -12,6 +12,7 @@ pub(crate) mod rail;
 mod render;
 mod stations;
 mod train;
+mod waits;
 
 use std::collections::BTreeMap;
 

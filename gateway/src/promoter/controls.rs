@@ -7,8 +7,9 @@ use fairgate_rules::faults::{
     RoomInputFaults, RoomInputRefusal, check_per_s, checked_number, checked_text,
 };
 use fairgate_rules::naming::overlap;
+use fairgate_rules::network_limits::NetworkLimits;
 use fairgate_rules::phase::{RoomFacts, RoomPhase};
-use fairgate_rules::room_document::{PaceMode, RoomDocument, RoomDocumentInput};
+use fairgate_rules::room_document::{ChallengePolicy, PaceMode, RoomDocument, RoomDocumentInput};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -25,7 +26,15 @@ pub(super) const CODE_BYTES_MAX: usize = 128;
 /// How many times a change is tried if other changes of the room come in between.
 const TRIES_MAX: u32 = 10;
 /// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any field.
-pub(super) const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];
+pub(super) const LIVE: [&str; 7] = [
+    "paused",
+    "per_s",
+    "max_inside",
+    "mode",
+    "message",
+    "challenge",
+    "per_network",
+];
 
 /// The live settings of a room.
 #[derive(Debug, Default, PartialEq, Deserialize, utoipa::ToSchema)]
@@ -42,6 +51,10 @@ pub struct RoomPatchInput {
     pub mode: Option<String>,
     /// A line to everybody.
     pub message: Option<String>,
+    /// `none` or `pow`.
+    pub challenge: Option<String>,
+    /// How many places one network gets.
+    pub per_network: Option<NetworkLimits>,
 }
 
 /// A phase change that the promoter makes by hand.
@@ -274,6 +287,13 @@ impl PromoterControls {
         if patch.message.is_some() {
             document.message =
                 checked_text("message", patch.message.clone(), false, 1000, &mut faults);
+        }
+        if patch.challenge.is_some() {
+            document.challenge =
+                ChallengePolicy::parse_setting(patch.challenge.as_deref(), &mut faults);
+        }
+        if let Some(limits) = patch.per_network {
+            document.per_network = limits.checked(&mut faults);
         }
         facts.paused = patch.paused.unwrap_or(facts.paused);
         faults.into_result()?;

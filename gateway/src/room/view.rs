@@ -2,7 +2,7 @@
 
 use fairgate_base::clock::rfc3339;
 use fairgate_rules::phase::RoomPhase;
-use fairgate_rules::room_document::{JoinCodePolicy, LineMethod};
+use fairgate_rules::room_document::{ChallengePolicy, JoinCodePolicy, LineMethod};
 use serde::Serialize;
 
 use super::{Room, RoomRegistry};
@@ -29,7 +29,7 @@ pub struct RoomTrust {
     /// What a place is bound to.
     pub binding: &'static str,
     /// What a join must solve.
-    pub challenge: &'static str,
+    pub challenge: ChallengePolicy,
     /// Whether a code is asked for.
     pub codes: JoinCodePolicy,
 }
@@ -131,7 +131,7 @@ impl RoomView {
                 },
                 beacon: "none",
                 binding: "cookie",
-                challenge: "none",
+                challenge: document.challenge,
                 codes: document.codes,
             },
             seats: SeatCounts {

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::{NetworkToll, TollRefusal};
 use crate::ledger::ReleaseRow;
 use fairgate_rules::release_cohorts::RankCall;
 
@@ -42,6 +43,8 @@ pub struct Claimant {
     pub max_inside: u64,
     /// Whether the room has a line. Without a line, no pace limits the admission of latecomers.
     pub line: bool,
+    /// The visitor's networks. Claiming a pass does not count as a place.
+    pub toll: NetworkToll,
     /// The current time, milliseconds since the epoch.
     pub now: i64,
 }
@@ -57,6 +60,8 @@ pub enum AdmissionDecision {
         /// Whether this number has never had a pass.
         first: bool,
     },
+    /// The visitor's networks stopped the claim. Nothing was reserved.
+    Toll(TollRefusal),
     /// The claimant must wait: the rank is not released yet, `max_inside` visitors are inside, or
     /// the pace has no credit for a latecomer.
     Wait,

@@ -19,11 +19,15 @@ pub use figures::{
 };
 pub use memory::MemoryRoomStore;
 pub use place::{
-    Place, PresentedPlace, PresentedPlaceStatus, StoreJoinRefusal, StoreJoinRequest,
-    StoreLeaveRequest,
+    NetworkToll, Place, PresentedPlace, PresentedPlaceStatus, SolvedChallenge, StoreJoinRefusal,
+    StoreJoinRequest, StoreLeaveRequest, TollRefusal,
 };
 
-use crate::ledger::{LineFreeze, RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure};
+use fairgate_rules::network_limits::NetworkPlaces;
+
+use crate::ledger::{
+    LineFreeze, NetworkKey, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure,
+};
 
 /// A visitor counts as away after not being seen for this many seconds. A store that has just
 /// started counts every visitor as here for the same time.
@@ -100,6 +104,21 @@ pub trait RoomStore: Send + Sync + 'static {
     /// Gives the holder the next number, or returns the place that the holder already has. Returns
     /// when the number is as durable as this store makes numbers.
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal>;
+    /// Counts the places that these networks were given in the room, those that were left included.
+    async fn network_places(
+        &self,
+        room: &str,
+        networks: NetworkKeys,
+    ) -> Result<NetworkPlaces, StoreFailure>;
+    /// Puts a wait of `takes_ms` behind the last wait of a network, and returns when it ends
+    /// (ms). People of one network wait one after the other.
+    async fn reserve_wait(
+        &self,
+        room: &str,
+        network: NetworkKey,
+        takes_ms: i64,
+        now: i64,
+    ) -> Result<i64, StoreFailure>;
     /// Returns the status of a signed place that a visitor shows. A store that has lost the place
     /// restores it.
     async fn check_presented_place(

@@ -1,8 +1,64 @@
 //! The gateway's requests to the store about one visitor's place, and the store's answers.
 
 use fairgate_pass::{Digest, Holder};
+use fairgate_rules::network_limits::{NetworkBounds, NetworkPlaces};
 
 use super::StoreFailure;
+use crate::ledger::{NetworkKey, NetworkKeys};
+
+/// A solved challenge, which counts once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SolvedChallenge {
+    /// The id of the challenge.
+    pub id: [u8; 16],
+    /// When the challenge expires, milliseconds since the epoch. The store notes until then that it
+    /// was used.
+    pub expires_at: i64,
+}
+
+/// The networks of a visitor, and what the visitor has paid for them.
+#[derive(Debug, Clone, Copy)]
+pub struct NetworkToll {
+    /// The networks. Empty for a visitor who is not counted.
+    pub keys: NetworkKeys,
+    /// How many places the networks may have.
+    pub bounds: NetworkBounds,
+    /// The challenge that the visitor solved.
+    pub solved: Option<SolvedChallenge>,
+}
+
+impl NetworkToll {
+    /// The toll of a visitor who is not counted.
+    pub const NONE: Self = Self {
+        keys: NetworkKeys::NONE,
+        bounds: NetworkBounds::NONE,
+        solved: None,
+    };
+
+    /// Returns each network, with the number of places at which it gives no more.
+    pub fn limited(&self) -> impl Iterator<Item = (NetworkKey, u64)> + use<'_> {
+        let keys = self.keys.as_slice().iter().copied();
+        keys.enumerate().map(|(at, key)| {
+            let bound = if at == 0 {
+                self.bounds.own
+            } else {
+                self.bounds.wider
+            };
+            (key, bound)
+        })
+    }
+}
+
+/// Why a visitor's networks stopped a join or a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TollRefusal {
+    /// The networks have as many places as the visitor paid for, or more. Nothing was used up.
+    #[error("the visitor's network has {} places", .0.own)]
+    TooCheap(NetworkPlaces),
+    /// The solution was used before.
+    #[error("the solution of the challenge was used before")]
+    SolutionUsed,
+}
 
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +69,8 @@ pub struct StoreJoinRequest {
     pub code: Option<Digest>,
     /// Whether the room asks for a code.
     pub needs_code: bool,
+    /// The visitor's networks.
+    pub toll: NetworkToll,
     /// The current time, milliseconds since the epoch.
     pub now: i64,
 }
@@ -95,6 +153,9 @@ pub enum StoreJoinRefusal {
     /// The code was used before.
     #[error("the code was used before")]
     CodeUsed,
+    /// The visitor's networks stopped the join.
+    #[error(transparent)]
+    Toll(#[from] TollRefusal),
     /// The store failed. With [`StoreFailure::Unreachable`] a number may have been given.
     #[error(transparent)]
     Store(#[from] StoreFailure),

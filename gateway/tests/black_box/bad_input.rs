@@ -107,7 +107,7 @@ fn rows() -> Vec<Row> {
     ];
     for (field, value) in [
         ("binding", json!("device")),
-        ("challenge", json!("pow")),
+        ("challenge", json!("turnstile")),
         ("beacon", json!("drand")),
     ] {
         rows.push((

@@ -8,6 +8,7 @@ mod bad_place;
 mod bad_socket;
 mod browser;
 mod card_form;
+mod challenge;
 mod cinema;
 mod command_line;
 mod crash;

@@ -116,6 +116,10 @@ const PACKAGE_HOMES: &[PackageHome] = &[
         homes: &["gateway/pass/"],
     },
     PackageHome {
+        package: "altcha",
+        homes: &["gateway/src/challenge/"],
+    },
+    PackageHome {
         package: "governor",
         homes: &["gateway/src/guard/"],
     },

@@ -72,9 +72,11 @@ problem_codes! {
     }
     // 403
     FORBIDDEN {
+        ChallengeFailed "challenge_failed": "A challenge must be solved first",
         CodeInvalid "code_invalid": "The code is not valid here",
         CodeUsed "code_used": "The code was used before",
         KeyRole "key_role": "This key may not do that",
+        NetworkFull "network_full": "Your network has its places",
         NotYours "not_yours": "This belongs to somebody else",
         OriginRefused "origin_refused": "This call comes from another site",
     }
@@ -191,11 +193,12 @@ mod tests {
 
     use super::*;
 
-    /// The codes that the contract names. Missing are `challenge_failed`, `in_use`, `network_full`
-    /// and `revoked`, which no part of the program uses yet.
+    /// The codes that the contract names. Missing are `in_use` and `revoked`, which no part of the
+    /// program uses yet.
     const OF_THE_CONTRACT: &[&str] = &[
         "already_scanned",
         "best_available_not_found",
+        "challenge_failed",
         "code_invalid",
         "code_used",
         "draw_fixed",
@@ -204,6 +207,7 @@ mod tests {
         "idempotency_mismatch",
         "journey_ordered",
         "limit_exceeded",
+        "network_full",
         "not_available",
         "not_called",
         "not_exchangeable",

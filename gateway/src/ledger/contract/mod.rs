@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{
-    DrawSecret, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, PassRow,
+    DrawSecret, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, NetworkKeys, PassRow,
     PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
     RoomRow, RoomSample,
 };
@@ -50,6 +50,7 @@ fn join(number: u64) -> JoinRow {
         holder: holder(number),
         code: None,
         at: 10,
+        networks: NetworkKeys::NONE,
     }
 }
 

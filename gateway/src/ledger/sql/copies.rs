@@ -192,8 +192,9 @@ async fn insert_rows(
     room: &str,
     rows: &[NewPlaceRow],
 ) -> Result<(), RoomLedgerFailure> {
-    let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at, left_at, void)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at, left_at, void,
+             networks)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     for row in rows {
         let join = &row.join;
         let (holder, code) = (join.holder.0, join.code.map(|code| code.0));
@@ -207,6 +208,7 @@ async fn insert_rows(
                 &join.at,
                 &row.left_at,
                 &row.void,
+                &joins::stored_networks(join),
             ],
         )
         .await?;
@@ -231,11 +233,17 @@ async fn insert_rows_fused(
     let joined: Vec<i64> = rows.iter().map(|row| row.join.at).collect();
     let left: Vec<Option<i64>> = rows.iter().map(|row| row.left_at).collect();
     let voids: Vec<bool> = rows.iter().map(|row| row.void).collect();
-    let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at, left_at, void)
+    let networks: Vec<Option<&[u8]>> = rows
+        .iter()
+        .map(|row| joins::stored_networks(&row.join))
+        .collect();
+    let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at, left_at, void,
+             networks)
          SELECT $1, * FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[],
-             $6::bigint[], $7::bool[])";
-    let with: [&(dyn ToSqlValue + Sync); 7] =
-        [&room, &numbers, &holders, &codes, &joined, &left, &voids];
+             $6::bigint[], $7::bool[], $8::bytea[])";
+    let with: [&(dyn ToSqlValue + Sync); 8] = [
+        &room, &numbers, &holders, &codes, &joined, &left, &voids, &networks,
+    ];
     tx.execute(sql, &with).await?;
     Ok(())
 }

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
-use fairgate_databases::{SqlRow, SqlTransaction};
+use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_pass::{Digest, Holder};
 
 use super::{draws, lives, passes, rooms};
-use crate::ledger::{JoinRow, LedgerJoinOutcome, RoomLedgerFailure, StoredLine, StoredPlace};
+use crate::ledger::{
+    JoinRow, LedgerJoinOutcome, NetworkKeys, RoomLedgerFailure, StoredLine, StoredPlace,
+};
 
 /// Writes joins and returns the outcome of each. The caller never passes two joins with the same
 /// number, holder or code. If a join is already recorded, its outcome is `Done`, so a repeated
@@ -97,15 +99,16 @@ async fn insert_joins(
     room: &str,
     joins: &[&JoinRow],
 ) -> Result<HashSet<u64>, RoomLedgerFailure> {
-    let insert = "INSERT INTO gw_joins (room, number, holder, code, joined_at)
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
+    let insert = "INSERT INTO gw_joins (room, number, holder, code, joined_at, networks)
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
     let look = "SELECT 1 FROM gw_joins WHERE room = $1 AND number = $2 AND holder = $3";
     let mut stand = HashSet::with_capacity(joins.len());
     for join in joins {
         let (holder, code) = (join.holder.0, join.code.map(|code| code.0));
-        let written = tx
-            .execute(insert, &[&room, &join.number, &holder, &code, &join.at])
-            .await?;
+        let networks = stored_networks(join);
+        let values: [&(dyn ToSqlValue + Sync); 6] =
+            [&room, &join.number, &holder, &code, &join.at, &networks];
+        let written = tx.execute(insert, &values).await?;
         if written == 1
             || tx
                 .first(look, &[&room, &join.number, &holder])
@@ -131,12 +134,14 @@ async fn insert_joins_fused(
         .map(|join| join.code.map(|code| code.0))
         .collect();
     let times: Vec<i64> = joins.iter().map(|join| join.at).collect();
-    let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at)
-         SELECT $1, * FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[])
+    let networks: Vec<Option<&[u8]>> = joins.iter().map(|join| stored_networks(join)).collect();
+    let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at, networks)
+         SELECT $1, * FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[],
+             $6::bytea[])
          ON CONFLICT DO NOTHING";
-    let written = tx
-        .execute(sql, &[&room, &numbers, &holders, &codes, &times])
-        .await?;
+    let values: [&(dyn ToSqlValue + Sync); 6] =
+        [&room, &numbers, &holders, &codes, &times, &networks];
+    let written = tx.execute(sql, &values).await?;
     if written == joins.len() as u64 {
         return Ok(numbers.into_iter().collect());
     }
@@ -144,6 +149,16 @@ async fn insert_joins_fused(
          JOIN unnest($2::bigint[], $3::bytea[]) AS u(number, holder)
          ON j.number = u.number AND j.holder = u.holder WHERE j.room = $1";
     numbers_of(&tx.query(sql, &[&room, &numbers, &holders]).await?)
+}
+
+/// Returns the networks of a join as its row stores them.
+pub(super) fn stored_networks(join: &JoinRow) -> Option<&[u8]> {
+    Some(join.networks.as_bytes()).filter(|bytes| !bytes.is_empty())
+}
+
+fn networks_of_column(bytes: Option<Vec<u8>>) -> Result<NetworkKeys, RoomLedgerFailure> {
+    NetworkKeys::from_bytes(&bytes.unwrap_or_default())
+        .ok_or_else(|| RoomLedgerFailure::Corrupt("the networks of a place".into()))
 }
 
 fn numbers_of(rows: &[SqlRow]) -> Result<HashSet<u64>, RoomLedgerFailure> {
@@ -203,7 +218,7 @@ pub(super) async fn bare_line(
 }
 
 const PLACE: &str =
-    "number, holder, code, joined_at, left_at IS NOT NULL, void, done_at IS NOT NULL";
+    "number, holder, code, joined_at, left_at IS NOT NULL, void, done_at IS NOT NULL, networks";
 
 pub(super) async fn stored_places(
     tx: &SqlTransaction,
@@ -241,6 +256,7 @@ fn place_of_row(row: &SqlRow) -> Result<StoredPlace, RoomLedgerFailure> {
             holder: Holder(row.get(1)?),
             code: row.get::<Option<_>>(2)?.map(Digest),
             at: row.get(3)?,
+            networks: networks_of_column(row.get(7)?)?,
         },
         left: row.get(4)?,
         void: row.get(5)?,

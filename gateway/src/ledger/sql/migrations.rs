@@ -108,4 +108,7 @@ INSERT OR IGNORE INTO installation (name, value)
     SELECT 'signing_keys', CAST('[' || group_concat(stored, ',') || ']' AS BLOB) FROM gw_keys HAVING COUNT(*) > 0;
 DROP TABLE gw_keys;
 "),
+    Migration::of_both("
+ALTER TABLE gw_joins ADD COLUMN networks BYTEA;
+"),
 ];

@@ -1,5 +1,6 @@
-//! The calls of the line: places and passes.
+//! The calls of the line: challenges, places and passes.
 
+pub mod challenges;
 pub mod passes;
 pub mod places;
 mod refusals;

@@ -1,20 +1,22 @@
 //! The calls that claim a pass and check a pass.
 
-use axum::Json;
-use axum::extract::{Path, State};
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::keys::bearer;
-use fairgate_base::http::{Problem, ProblemCode, QueryParams};
+use fairgate_base::http::{JsonBody, Problem, ProblemCode, QueryParams};
 use fairgate_pass::{Jwks, VerifiedPass};
 use serde::{Deserialize, Serialize};
 
 use super::required;
-use crate::line::WaitingLine;
 use crate::line::claim::claim_pass;
+use crate::line::{TollFor, TollPayer, WaitingLine};
 use crate::room::RoomRegistry;
-use crate::web::{cookie, pass_cookie};
+use crate::web::{cookie, pass_cookie, peer_of};
 
 /// A claimed pass.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -25,20 +27,37 @@ struct PassAnswer {
     expires_at: String,
 }
 
+/// The body of a claim, which may be empty.
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PassBody {
+    /// The solution of the challenge, where one must be solved: ALTCHA's payload.
+    challenge: Option<String>,
+}
+
 /// Claim the pass
-#[utoipa::path(post, path = "/v1/rooms/{room}/pass", tag = "lobby", params(("room" = String, Path,)),
+#[utoipa::path(post, path = "/v1/rooms/{room}/pass", tag = "lobby", params(("room" = String, Path,)), request_body = PassBody,
     responses((status = 201, body = PassAnswer), (status = 401, description = "place_required, place_invalid"),
+        (status = 403, description = "challenge_failed"),
         (status = 409, description = "not_called, with the wait"), (status = 410, description = "room_closed, place_left")))]
 pub(crate) async fn pass(
     State(lobby): State<WaitingLine>,
     Path(id): Path<String>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
+    JsonBody(body): JsonBody<PassBody>,
 ) -> Result<Response, Problem> {
     lobby.web.check_origin(&headers)?;
     let room = lobby.rooms.get(&id)?;
     let now = lobby.rooms.now_ms();
     let place = required(&lobby.rooms, &room, &headers, now).await?;
-    let claimed = claim_pass(&lobby.rooms, &room, &place, now).await?;
+    let payer = TollPayer {
+        holder: place.holder,
+        solution: body.challenge.as_deref(),
+        network: lobby.web.network(&headers, peer_of(peer.as_deref())),
+    };
+    let toll = lobby.toll(&room, TollFor::Claim, payer, now)?;
+    let claimed = claim_pass(&lobby.rooms, &room, &place, toll, now).await?;
     let cookie = lobby
         .web
         .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)?;

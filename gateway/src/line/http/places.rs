@@ -35,21 +35,10 @@ struct JoinAnswer {
     secret: Option<String>,
 }
 
-/// What a join must solve
-#[utoipa::path(get, path = "/v1/rooms/{room}/challenge", tag = "lobby", params(("room" = String, Path,)),
-    responses((status = 204, description = "Nothing"), (status = 404)))]
-pub(crate) async fn challenge(
-    State(lobby): State<WaitingLine>,
-    Path(id): Path<String>,
-) -> Result<StatusCode, Problem> {
-    lobby.rooms.get(&id)?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
 /// Join, or find the place of before
 #[utoipa::path(post, path = "/v1/rooms/{room}/places", tag = "lobby", params(("room" = String, Path,)), request_body = JoinBody,
     responses((status = 201, body = JoinAnswer), (status = 200, body = JoinAnswer, description = "The place of before"),
-        (status = 403, description = "code_invalid, code_used"), (status = 409, description = "not_open"),
+        (status = 403, description = "code_invalid, code_used, challenge_failed, network_full"), (status = 409, description = "not_open"),
         (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins")))]
 pub(crate) async fn join(
     State(lobby): State<WaitingLine>,

@@ -4,9 +4,11 @@ use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_pass::PlaceError;
 
+use crate::challenge::ChallengeRefusal;
 use crate::line::claim::{NotCalledYet, PassClaimRefusal};
 use crate::line::join::JoinRefusal;
 use crate::line::rejoin::PlaceRefusal;
+use crate::line::{NetworkRefusal, NoChallenge};
 use crate::store::StoreJoinRefusal;
 
 impl From<PlaceRefusal> for Problem {
@@ -80,6 +82,8 @@ impl From<JoinRefusal> for Problem {
                 "A code gives one place, and this one has given it. Nothing was changed. If it was you, come back with the browser you joined with.",
             )
             .with_member("field", "code"),
+            JoinRefusal::Network(refusal) => refusal.into(),
+            JoinRefusal::Line(StoreJoinRefusal::Toll(_)) => NetworkRefusal::ChallengeMissing.into(),
             JoinRefusal::Line(StoreJoinRefusal::Store(failure)) => failure.into(),
         }
     }
@@ -90,8 +94,60 @@ impl From<PassClaimRefusal> for Problem {
         match refusal {
             PassClaimRefusal::RoomClosed => room_closed(),
             PassClaimRefusal::NotCalled(not_called) => (*not_called).into(),
+            PassClaimRefusal::Network(refusal) => refusal.into(),
             PassClaimRefusal::Ledger(error) => Self::ledger_unavailable(&error),
             PassClaimRefusal::Store(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<NetworkRefusal> for Problem {
+    fn from(refusal: NetworkRefusal) -> Self {
+        let why = match refusal {
+            NetworkRefusal::Full => {
+                return Self::new(
+                    ProblemCode::NetworkFull,
+                    "So many people have joined from your network that this room gives it no more places. You have no place yet, and places that were given are kept. Join from another network, such as your phone's own. Operators: raise the room's per_network; if a proxy is in front, see FAIRGATE_TRUSTED_HOPS.",
+                );
+            }
+            NetworkRefusal::ChallengeMissing => {
+                "This room asks for a small task, because it asks everybody or because many have joined from your network."
+            }
+            NetworkRefusal::SolutionUsed => "The solution of this task was used before.",
+            NetworkRefusal::Challenge(ChallengeRefusal::Malformed) => {
+                "What was sent is no solution of a task that this site gave."
+            }
+            NetworkRefusal::Challenge(ChallengeRefusal::ForAnother) => {
+                "The task was given for another room, secret or key."
+            }
+            NetworkRefusal::Challenge(ChallengeRefusal::Expired) => {
+                "The task ran out before its solution came."
+            }
+            NetworkRefusal::Challenge(ChallengeRefusal::NotYet { .. }) => {
+                "The wait that stands for the task is not over."
+            }
+            NetworkRefusal::Challenge(ChallengeRefusal::Wrong) => "The solution is wrong.",
+        };
+        Self::new(
+            ProblemCode::ChallengeFailed,
+            format!("{why} Nothing was changed, and a place that you have is kept. Ask for your task at /v1/rooms/{{room}}/challenge?holder=, with the SHA-256 of your own secret, solve it, and send the same call again with the solution in \"challenge\"."),
+        )
+        .with_member("field", "challenge")
+    }
+}
+
+impl From<NoChallenge> for Problem {
+    fn from(none: NoChallenge) -> Self {
+        match none {
+            NoChallenge::Network(refusal) => refusal.into(),
+            NoChallenge::Store(failure) => failure.into(),
+            NoChallenge::Challenge(error) => {
+                tracing::error!(%error, "a challenge could not be made");
+                Self::new(
+                    ProblemCode::Internal,
+                    "The task could not be made. Nothing was changed. Try again in a minute.",
+                )
+            }
         }
     }
 }

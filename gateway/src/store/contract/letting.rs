@@ -10,6 +10,7 @@ fn claimant(number: u64, now: i64) -> Claimant {
         released: 10,
         max_inside: 2,
         line: true,
+        toll: NetworkToll::NONE,
         now,
     }
 }

@@ -4,6 +4,7 @@
 
 mod letting;
 mod model;
+mod networks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,11 +15,12 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use letting::*;
 use model::random_steps_follow_the_model_over_restarts;
+use networks::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::{
-    AdmissionDecision, CalledRanks, Claimant, PresentedPlace, PresentedPlaceStatus,
+    AdmissionDecision, CalledRanks, Claimant, NetworkToll, PresentedPlace, PresentedPlaceStatus,
     RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest,
     StoreLeaveRequest, TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
 };
@@ -45,6 +47,7 @@ fn entrant(of: u64) -> StoreJoinRequest {
         holder: holder(of),
         code: None,
         needs_code: false,
+        toll: NetworkToll::NONE,
         now: 1000,
     }
 }
@@ -111,11 +114,18 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_visitor_who_was_away_when_called_is_admitted_by_the_pace,
         a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends,
         if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts,
+        a_network_gets_as_many_places_as_it_paid_for,
+        joins_at_once_exceed_no_bound,
+        a_place_counts_after_it_was_left,
+        the_waits_of_a_network_follow_each_other,
+        a_solution_counts_once,
+        a_claim_is_refused_where_its_network_has_more_places_than_were_paid_for,
     ];
     let over_restarts: &[Case<'a>] = contract_cases![
         a_visitor_who_left_with_a_pass_counts_as_inside,
         a_visitor_not_seen_for_a_minute_is_away_until_a_store_in_memory_restarts,
         random_steps_follow_the_model_over_restarts,
+        the_places_of_networks_are_known_after_a_restart,
     ];
     [on_one_store, over_restarts].concat()
 }

@@ -6,16 +6,19 @@ use std::collections::hash_map::Entry;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
+use fairgate_rules::network_limits::NetworkPlaces;
 use fairgate_rules::release_cohorts::{ClaimTiming, ReleaseCohorts};
 
 use super::absence::AbsentNumbers;
+use super::networks::LineNetworks;
 use super::passes::LinePasses;
 use super::places::{LineSlot, index};
 use super::presence::LinePresence;
-use crate::ledger::StoredLine;
+use crate::ledger::{NetworkKey, NetworkKeys, StoredLine};
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlaceStatus, RecordedPassClaim,
     RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
+    TollRefusal,
 };
 
 /// The result of a join in memory, before the join is in the ledger.
@@ -26,6 +29,7 @@ pub(super) enum JoinAssignment {
     New(Place),
     CodeInvalid,
     CodeUsed,
+    Toll(TollRefusal),
 }
 
 /// One room's line.
@@ -44,6 +48,7 @@ pub(super) struct RoomLine {
     finished: u64,
     /// The ranks that were called, and the ranks that are being admitted.
     cohorts: ReleaseCohorts,
+    networks: LineNetworks,
 }
 
 impl RoomLine {
@@ -64,6 +69,7 @@ impl RoomLine {
                 has_visitor: !place.left && !place.void,
                 done: place.done,
             });
+            line.networks.count(place.join.networks);
             line.done += u64::from(place.done);
             if place.left || place.void {
                 line.absent.mark_left(place.join.number);
@@ -111,6 +117,14 @@ impl RoomLine {
         })
     }
 
+    pub(super) fn network_places(&self, networks: NetworkKeys) -> NetworkPlaces {
+        self.networks.places_of(networks)
+    }
+
+    pub(super) fn reserve_wait(&mut self, network: NetworkKey, takes_ms: i64, now: i64) -> i64 {
+        self.networks.reserve_wait(network, takes_ms, now)
+    }
+
     pub(super) fn put_codes(&mut self, codes: &[Digest]) {
         self.codes = codes.iter().map(|code| (*code, None)).collect();
     }
@@ -120,17 +134,22 @@ impl RoomLine {
         if let Some(known) = self.place_of(entrant.holder) {
             return JoinAssignment::Known(known);
         }
+        let code = entrant.code.filter(|_| entrant.needs_code);
         if entrant.needs_code {
-            let Some(code) = entrant.code else {
-                return JoinAssignment::CodeInvalid;
-            };
-            match self.codes.get_mut(&code) {
+            match code.and_then(|code| self.codes.get(&code)) {
                 None => return JoinAssignment::CodeInvalid,
                 Some(Some(_)) => return JoinAssignment::CodeUsed,
-                Some(free) => *free = Some(number),
+                Some(None) => {}
             }
         }
-        let code = entrant.code.filter(|_| entrant.needs_code);
+        if let Err(refusal) = self.networks.check(&entrant.toll, entrant.now) {
+            return JoinAssignment::Toll(refusal);
+        }
+        self.networks.use_up(entrant.toll.solved, entrant.now);
+        self.networks.count(entrant.toll.keys);
+        if let Some(code) = code {
+            self.codes.insert(code, Some(number));
+        }
         self.slots.push(LineSlot {
             holder: entrant.holder,
             at: entrant.now,
@@ -153,7 +172,8 @@ impl RoomLine {
 
     /// Makes a number void because its join was not written to the ledger. Its holder may join
     /// again with the same code.
-    pub(super) fn void_number(&mut self, number: u64) {
+    pub(super) fn void_number(&mut self, number: u64, networks: NetworkKeys) {
+        self.networks.uncount(networks);
         let Some(slot) = self.slots.get_mut(index(number)) else {
             return;
         };
@@ -234,6 +254,9 @@ impl RoomLine {
         if rank >= claimant.released {
             return AdmissionDecision::Wait;
         }
+        if let Err(refusal) = self.networks.check(&claimant.toll, now) {
+            return AdmissionDecision::Toll(refusal);
+        }
         let first = pass_exp.is_none();
         let inside = self.counts(now_s).inside;
         let cohorts = &mut self.cohorts;
@@ -252,6 +275,7 @@ impl RoomLine {
             };
         if let_in {
             cohorts.reserve_entry(rank, now);
+            self.networks.use_up(claimant.toll.solved, now);
             AdmissionDecision::Let { first }
         } else {
             AdmissionDecision::Wait

@@ -4,6 +4,7 @@
 
 mod absence;
 mod line;
+mod networks;
 mod passes;
 mod places;
 mod presence;
@@ -15,11 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
+use fairgate_rules::network_limits::NetworkPlaces;
 
 use self::line::{JoinAssignment, RoomLine};
 use crate::ledger::{
-    DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, RoomAuditEntry,
-    RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
+    DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, NetworkKey,
+    NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
@@ -45,8 +47,8 @@ struct MemoryRooms {
 
 /// What a join waits for outside the lock.
 enum PendingJoin {
-    /// A new number that is being written.
-    New(Place, DurableWrite<LedgerJoinOutcome>),
+    /// A new number that is being written, and the networks that it is counted in.
+    New(Place, NetworkKeys, DurableWrite<LedgerJoinOutcome>),
     /// A number that the holder had already. The call that gave the number may still be writing it.
     Known(Place, DurableWrite<()>),
 }
@@ -84,6 +86,7 @@ impl MemoryRoomStore {
         match line.assign(entrant) {
             JoinAssignment::CodeInvalid => Err(StoreJoinRefusal::CodeInvalid),
             JoinAssignment::CodeUsed => Err(StoreJoinRefusal::CodeUsed),
+            JoinAssignment::Toll(refusal) => Err(refusal.into()),
             JoinAssignment::Known(place) => {
                 Ok(PendingJoin::Known(place, self.inner.ledger.barrier()))
             }
@@ -93,9 +96,11 @@ impl MemoryRoomStore {
                     holder: place.holder,
                     code: place.code,
                     at: place.at,
+                    networks: entrant.toll.keys,
                 };
                 Ok(PendingJoin::New(
                     place,
+                    join.networks,
                     self.inner.ledger.record_join(room, join),
                 ))
             }
@@ -108,12 +113,12 @@ impl MemoryRoomStore {
         pending: PendingJoin,
     ) -> Result<Option<Place>, StoreJoinRefusal> {
         match pending {
-            PendingJoin::New(place, durable) => {
+            PendingJoin::New(place, networks, durable) => {
                 let outcome = durable.await;
                 if let Ok(LedgerJoinOutcome::Done) = outcome {
                     return Ok(Some(place));
                 }
-                lock_line(&*self.room_line(room)?).void_number(place.number);
+                lock_line(&*self.room_line(room)?).void_number(place.number, networks);
                 Err(match outcome {
                     Ok(_) => StoreJoinRefusal::CodeUsed,
                     Err(error) => StoreFailure::from(error).into(),
@@ -197,6 +202,24 @@ impl RoomStore for MemoryRoomStore {
         settled.await.unwrap_or_else(|error| {
             Err(StoreFailure::from(RoomLedgerFailure::Unavailable(error.to_string())).into())
         })
+    }
+
+    async fn network_places(
+        &self,
+        room: &str,
+        networks: NetworkKeys,
+    ) -> Result<NetworkPlaces, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).network_places(networks))
+    }
+
+    async fn reserve_wait(
+        &self,
+        room: &str,
+        network: NetworkKey,
+        takes_ms: i64,
+        now: i64,
+    ) -> Result<i64, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).reserve_wait(network, takes_ms, now))
     }
 
     async fn check_presented_place(

@@ -9,6 +9,7 @@ use fairgate_rules::room_document::RoomDocument;
 use super::*;
 use crate::ledger::sql::RoomSqlLedger;
 use crate::ledger::{DrawSecret, RoomLife, RoomRow, StoredLine};
+use crate::store::NetworkToll;
 use crate::store::contract::{Pair, suite};
 
 #[tokio::test]
@@ -70,6 +71,7 @@ async fn numbers_that_redis_may_have_given_are_not_given_again() {
         holder: Holder([1; 32]),
         code: None,
         needs_code: false,
+        toll: NetworkToll::NONE,
         now: 2_000,
     };
     let place = store.join("r", entrant).await.expect("a place");
@@ -81,7 +83,7 @@ async fn numbers_that_redis_may_have_given_are_not_given_again() {
 fn number(assigned: &JoinAssignment) -> Option<u64> {
     match assigned {
         JoinAssignment::New(place) | JoinAssignment::Known(place) => Some(place.number),
-        JoinAssignment::CodeInvalid | JoinAssignment::CodeUsed => None,
+        JoinAssignment::CodeInvalid | JoinAssignment::CodeUsed | JoinAssignment::Toll(_) => None,
     }
 }
 
@@ -101,6 +103,7 @@ fn after_a_loss_the_figures_count_people_and_not_the_numbers_that_were_skipped()
         holder: Holder([1; 32]),
         code: None,
         needs_code: false,
+        toll: NetworkToll::NONE,
         now: 0,
     };
     assert_eq!(number(&line.assign(&entrant)), Some(100));
@@ -117,10 +120,11 @@ fn a_number_whose_write_failed_is_void_and_its_holder_may_join_again_with_the_co
         holder: Holder([1; 32]),
         code: Some(code),
         needs_code: true,
+        toll: NetworkToll::NONE,
         now: 0,
     };
     assert_eq!(number(&line.assign(&entrant)), Some(0));
-    line.void_number(0);
+    line.void_number(0, NetworkKeys::NONE);
     assert_eq!(
         line.place_status(0, entrant.holder),
         PresentedPlaceStatus::Left
@@ -130,7 +134,7 @@ fn a_number_whose_write_failed_is_void_and_its_holder_may_join_again_with_the_co
     assert_eq!(number(&again), Some(1), "no number is given twice");
     // The failure of the first write is reported after the second join, and must not change the
     // second place.
-    line.void_number(0);
+    line.void_number(0, NetworkKeys::NONE);
     assert!(
         line.place_of(entrant.holder)
             .is_some_and(|place| place.number == 1)

@@ -7,6 +7,7 @@ use fairgate_rules::release_cohorts::ENTRY_LAPSES_MS;
 
 use super::caller::RoomScriptRunner;
 use super::lives::RoomLifeReader;
+use super::networks::limited_networks;
 use super::read;
 use super::scripts::{
     AdmitClaimantScript, MarkTicketedScript, NotePassClaimScript, UndoAdmissionScript,
@@ -35,11 +36,17 @@ impl ClaimTransitions {
             has_line: claimant.line,
             now_ms: claimant.now,
             lapses_ms: claimant.now.saturating_add(ENTRY_LAPSES_MS),
+            solution: claimant.toll.solved.map(|solved| solved.id),
+            solution_ends_ms: claimant.toll.solved.map_or(0, |solved| solved.expires_at),
+            networks: limited_networks(&claimant.toll),
         };
         let reply = self
             .scripts
             .run(room, &self.lives.last_known_life(room)?, script)
             .await?;
+        if let Some(refusal) = read::toll_refusal(&reply)? {
+            return Ok(AdmissionDecision::Toll(refusal));
+        }
         Ok(match read::kind(&reply)? {
             "lives" => AdmissionDecision::Lives,
             "let" => AdmissionDecision::Let {

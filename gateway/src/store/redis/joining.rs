@@ -8,6 +8,7 @@ use super::caller::RoomScriptRunner;
 use super::copier::LineCopier;
 use super::lease::LEASE;
 use super::lives::RoomLifeReader;
+use super::networks::limited_networks;
 use super::presence::{SLOT_LIVES_MS, seen_slot};
 use super::read;
 use super::scripts::{FreezeLineScript, JoinLineScript, LeaveLineScript};
@@ -63,8 +64,14 @@ impl LineTransitions {
             slot: seen_slot(entrant.now.div_euclid(1000)),
             now_ms: entrant.now,
             slot_lives_ms: SLOT_LIVES_MS,
+            solution: entrant.toll.solved.map(|solved| solved.id),
+            solution_ends_ms: entrant.toll.solved.map_or(0, |solved| solved.expires_at),
+            networks: limited_networks(&entrant.toll),
         };
         let joined = self.scripts.run(room, &life, join).await?;
+        if let Some(refusal) = read::toll_refusal(&joined).map_err(StoreFailure::from)? {
+            return Err(refusal.into());
+        }
         match read::kind(&joined).map_err(StoreFailure::from)? {
             "code_invalid" => Err(StoreJoinRefusal::CodeInvalid),
             "code_used" => Err(StoreJoinRefusal::CodeUsed),

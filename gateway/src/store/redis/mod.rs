@@ -19,6 +19,7 @@ mod keeper;
 mod keys;
 mod lease;
 mod lives;
+mod networks;
 mod parts;
 mod places;
 mod presence;
@@ -37,9 +38,12 @@ use async_trait::async_trait;
 use fairgate_base::clock::Clock;
 use fairgate_pass::{Digest, Holder};
 use fairgate_redis::Redis;
+use fairgate_rules::network_limits::NetworkPlaces;
 
 use self::parts::StoreParts;
-use crate::ledger::{RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure};
+use crate::ledger::{
+    NetworkKey, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
+};
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
     RecordedPassClaim, RoomCounts, RoomStore, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal,
@@ -143,6 +147,25 @@ impl RoomStore for RedisRoomStore {
 
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal> {
         self.parts.line.join(room, entrant).await
+    }
+
+    async fn network_places(
+        &self,
+        room: &str,
+        networks: NetworkKeys,
+    ) -> Result<NetworkPlaces, StoreFailure> {
+        self.parts.networks.network_places(room, networks).await
+    }
+
+    async fn reserve_wait(
+        &self,
+        room: &str,
+        network: NetworkKey,
+        takes_ms: i64,
+        now: i64,
+    ) -> Result<i64, StoreFailure> {
+        let networks = &self.parts.networks;
+        networks.reserve_wait(room, network, takes_ms, now).await
     }
 
     async fn check_presented_place(

@@ -14,6 +14,7 @@ use super::copier::LineCopier;
 use super::joining::LineTransitions;
 use super::keeper::{RoomKeeper, RoomKeeperLimits};
 use super::lives::RoomLifeReader;
+use super::networks::NetworkCounter;
 use super::places::PlaceFinder;
 use super::presence::RoomPresence;
 use super::rebuild::RoomBuilder;
@@ -33,6 +34,7 @@ pub struct StoreParts {
     pub line: LineTransitions,
     pub claims: ClaimTransitions,
     pub ticks: TickTransitions,
+    pub networks: NetworkCounter,
     pub places: PlaceFinder,
     pub presence: RoomPresence,
 }
@@ -106,6 +108,10 @@ impl StoreDependencies {
                 scripts: Arc::clone(scripts),
                 lives: Arc::clone(lives),
                 node: self.node.clone(),
+            },
+            networks: NetworkCounter {
+                scripts: Arc::clone(scripts),
+                lives: Arc::clone(lives),
             },
             places: PlaceFinder {
                 ledger: Arc::clone(&self.ledger),

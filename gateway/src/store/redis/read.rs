@@ -3,8 +3,11 @@
 use fairgate_pass::{Digest, Holder};
 use fairgate_redis::{RedisCallError, RedisReply};
 
-use crate::ledger::{JoinRow, LineFeedEntry, ReleaseRow};
-use crate::store::{NumberSet, Place, RoomCounts, StoreFailure, TickCarryover, TickFigures};
+use crate::ledger::{JoinRow, LineFeedEntry, NetworkKeys, ReleaseRow};
+use crate::store::{
+    NumberSet, Place, RoomCounts, StoreFailure, TickCarryover, TickFigures, TollRefusal,
+};
+use fairgate_rules::network_limits::NetworkPlaces;
 use fairgate_rules::release_cohorts::RankCall;
 
 impl From<RedisCallError> for StoreFailure {
@@ -74,6 +77,8 @@ pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)
         holder: Holder(read_hash(reply.item_at(0)?)?),
         code: read_code(reply.item_at(2)?)?,
         at: at.map_or(0, i64::from_be_bytes),
+        // Redis does not know the networks of a place. The row that the feed brings has them.
+        networks: NetworkKeys::NONE,
     };
     Ok(Some((join, reply.item_at(3)?.as_integer()? == 1)))
 }
@@ -151,6 +156,35 @@ pub fn numbers_from_bits(bits: &[u8]) -> NumberSet {
     NumberSet(std::sync::Arc::new(words.collect()))
 }
 
+/// Reads the networks of a join in the feed. Entries of earlier versions have none.
+fn read_networks(fields: &RedisReply) -> Result<NetworkKeys, RedisCallError> {
+    let bytes = match fields.as_list()?.get(11) {
+        None => return Ok(NetworkKeys::NONE),
+        Some(networks) => networks.as_bytes()?,
+    };
+    NetworkKeys::from_bytes(bytes)
+        .ok_or_else(|| RedisCallError::Wrong("Redis answered no networks".into()))
+}
+
+/// Reads the places of a visitor's networks, the visitor's own network first.
+pub fn network_places(reply: &RedisReply) -> Result<NetworkPlaces, RedisCallError> {
+    let counts: Result<Vec<u64>, _> = reply.as_list()?.iter().map(RedisReply::as_count).collect();
+    let mut counts = counts?.into_iter();
+    Ok(NetworkPlaces {
+        own: counts.next().unwrap_or_default(),
+        wider: counts.max().unwrap_or_default(),
+    })
+}
+
+/// Reads the refusal of the scripts' function `toll_refusal`, if the reply is one.
+pub fn toll_refusal(reply: &RedisReply) -> Result<Option<TollRefusal>, RedisCallError> {
+    Ok(match kind(reply)? {
+        "too_cheap" => Some(TollRefusal::TooCheap(network_places(reply.item_at(1)?)?)),
+        "solution_used" => Some(TollRefusal::SolutionUsed),
+        _ => None,
+    })
+}
+
 /// Reads an entry of the feed and its id.
 pub fn feed_entry(reply: &RedisReply) -> Result<(String, LineFeedEntry), RedisCallError> {
     let (id, fields) = (reply.item_at(0)?.as_text()?, reply.item_at(1)?);
@@ -161,6 +195,7 @@ pub fn feed_entry(reply: &RedisReply) -> Result<(String, LineFeedEntry), RedisCa
             holder: Holder(read_hash(fields.item_at(5)?)?),
             at: fields.item_at(7)?.as_integer()?,
             code: read_code(fields.item_at(9)?)?,
+            networks: read_networks(fields)?,
         })
     } else {
         LineFeedEntry::Leave {

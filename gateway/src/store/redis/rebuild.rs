@@ -267,6 +267,7 @@ impl LineFillSummary {
             living,
             done,
             code: join.code.map(|code| code.0),
+            networks: join.networks.as_bytes().to_vec(),
         }
     }
 

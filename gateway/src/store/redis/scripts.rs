@@ -65,6 +65,14 @@ script_record! {
 }
 
 script_record! {
+    /// A network, and the number of places at which it gives no more.
+    pub struct LimitedNetworkRecord {
+        key: [u8; 8],
+        bound: u64,
+    }
+}
+
+script_record! {
     /// A place that the ledger has.
     pub struct FilledPlace {
         number: u64,
@@ -74,6 +82,8 @@ script_record! {
         living: bool,
         done: bool,
         code: Option<[u8; 32]>,
+        /// The keys of the place's networks, 8 bytes each.
+        networks: Vec<u8>,
     }
 }
 
@@ -143,7 +153,7 @@ redis_scripts! {
     }
 
     /// Decides whether a visitor may claim a pass now.
-    pub struct AdmitClaimantScript = admit_claimant [counts, cohorts, show_up, entering] {
+    pub struct AdmitClaimantScript = admit_claimant [counts, cohorts, show_up, entering, toll] {
         number: u64,
         rank: u64,
         released: u64,
@@ -151,6 +161,9 @@ redis_scripts! {
         has_line: bool,
         now_ms: i64,
         lapses_ms: i64,
+        solution: Option<[u8; 16]>,
+        solution_ends_ms: i64,
+        [networks]: LimitedNetworkRecord,
     }
 
     /// Reads the figures that a tick starts from.
@@ -171,7 +184,7 @@ redis_scripts! {
     }
 
     /// Gives the holder the next number, or returns the place that the holder has.
-    pub struct JoinLineScript = join_line [number_leaves, place] {
+    pub struct JoinLineScript = join_line [number_leaves, place, toll] {
         holder: [u8; 32],
         /// `now_ms` as 8 bytes.
         written: [u8; 8],
@@ -180,6 +193,21 @@ redis_scripts! {
         slot: i64,
         now_ms: i64,
         slot_lives_ms: u64,
+        solution: Option<[u8; 16]>,
+        solution_ends_ms: i64,
+        [networks]: LimitedNetworkRecord,
+    }
+
+    /// Counts the places of networks.
+    pub struct NetworkPlacesScript = network_places [] {
+        [networks]: [u8; 8],
+    }
+
+    /// Puts a wait behind the last wait of a network.
+    pub struct ReserveWaitScript = reserve_wait [] {
+        network: [u8; 8],
+        takes_ms: i64,
+        now_ms: i64,
     }
 
     /// Gives a place up.

@@ -7,6 +7,8 @@ local pass = call('HGET', K('passes'), number)
 if pass and tonumber(pass) > now_s then return { 'lives' } end
 local life = call('HMGET', LIFE, 'released', 'late_credit_u')
 if ranked >= math.max(tonumber(released), num(life[1])) then return { 'wait' } end
+local refusal = toll_refusal()
+if refusal then return refusal end
 lapse(now)
 local coming = counts(now_s)[3] + call('ZCARD', K('entering'))
 local to = cohort_of(ranked)
@@ -27,6 +29,7 @@ if not let_in then
   end
 end
 if not let_in then return { 'wait' } end
+use_solution()
 call('ZADD', K('entering'), lapses_ms, ranked)
 call('HINCRBY', K('entering_calls'), ranked, 1)
 if to then answered(to, ranked, true) end

@@ -11,8 +11,12 @@ if needs_code == '1' then
   if not used then return { 'code_invalid' } end
   if used ~= '' then return { 'code_used' } end
 end
+local refusal, networks = toll_refusal()
+if refusal then return refusal end
 local number = num(life[1])
 if number >= num(life[2]) then return { 'full' } end
+use_solution()
+for _, key in ipairs(networks) do call('HINCRBY', K('networks'), key, 1) end
 call('HSET', LIFE, 'next', number + 1)
 call('HSET', K('holders'), holder, number)
 write_record(number, holder, written)
@@ -23,5 +27,6 @@ end
 local seen = K('seen:' .. slot)
 call('SETBIT', seen, number, 1)
 call('PEXPIRE', seen, slot_lives_ms)
-call('XADD', K('feed'), '*', 'k', 'j', 'n', number, 'h', holder, 'a', now_ms, 'c', used_code)
+call('XADD', K('feed'), '*', 'k', 'j', 'n', number, 'h', holder, 'a', now_ms, 'c', used_code,
+  'w', table.concat(networks))
 return place('new', number)

@@ -1,6 +1,8 @@
 //! Tests of a Redis that loses its data: places that were left stay left, the counts stay right,
 //! and operators get one warning.
 
+use fairgate_rules::network_limits::{NetworkBounds, NetworkPlaces};
+
 use super::*;
 use crate::store::{RoomCounts, StoreLeaveRequest};
 
@@ -190,4 +192,43 @@ async fn a_loss_gives_one_warning_for_all_rooms_and_a_new_room_gives_none() {
             "{told:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn the_places_of_networks_are_counted_over_all_nodes_and_survive_a_loss() {
+    if servers::must_skip("the places of networks after a loss") {
+        return;
+    }
+    let house = House::of(2).await;
+    house.lives_in(1).await;
+    let keys: NetworkKeys = [[1; 8], [2; 8]].into_iter().collect();
+    let visitor = |of| StoreJoinRequest {
+        toll: NetworkToll {
+            keys,
+            bounds: NetworkBounds { own: 4, wider: 9 },
+            solved: None,
+        },
+        ..entrant(of)
+    };
+    for of in 0..4 {
+        let node = &house.nodes[usize::from(of % 2 == 1)];
+        node.join("r", visitor(of)).await.expect("a place");
+    }
+    let full = house.nodes[0].join("r", visitor(4)).await;
+    assert!(
+        matches!(full, Err(StoreJoinRefusal::Toll(_))),
+        "the places at the other node count"
+    );
+    house.nodes[0]
+        .flush_to_ledger("r")
+        .await
+        .expect("it is copied");
+
+    house.redis.flush_all().await.expect("it is emptied");
+    house.lives_in(2).await;
+    let places = house.nodes[1].network_places("r", keys).await;
+    assert_eq!(
+        places.expect("it answers"),
+        NetworkPlaces { own: 4, wider: 4 }
+    );
 }

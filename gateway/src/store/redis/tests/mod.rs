@@ -25,8 +25,9 @@ use crate::ledger::sql::RoomSqlLedger;
 use crate::ledger::{DrawSecret, PassRow, RoomAuditEntry, RoomRow};
 use crate::store::contract::{Pair, suite};
 use crate::store::{
-    AdmissionDecision, CalledRanks, Claimant, Place, PresentedPlace, PresentedPlaceStatus,
-    RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRequest, TickCarryover, TickEnd,
+    AdmissionDecision, CalledRanks, Claimant, NetworkToll, Place, PresentedPlace,
+    PresentedPlaceStatus, RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRequest,
+    TickCarryover, TickEnd,
 };
 
 /// The longest that a test waits for anything.
@@ -170,6 +171,7 @@ fn entrant(of: u64) -> StoreJoinRequest {
         holder: holder(of),
         code: None,
         needs_code: false,
+        toll: NetworkToll::NONE,
         now: 1000,
     }
 }
@@ -510,6 +512,7 @@ async fn three_nodes_together_admit_no_more_visitors_than_may_be_inside() {
                 released: 30,
                 max_inside: 7,
                 line: true,
+                toll: NetworkToll::NONE,
                 now: 2000,
             };
             tokio::spawn(async move {

@@ -1,0 +1,300 @@
+//! Decides what a network pays for places in a room. The first places of a network are free. From
+//! the soft limit on a place costs work, and each further place costs more work, up to a limit that
+//! a phone can do. At the hard limit work alone gives no place.
+//!
+//! A network is one IPv4 address or one IPv6 /64. The wider networks around it (/24, /56, /48)
+//! have limits ten times as high. They only raise the price.
+
+use serde::{Deserialize, Serialize};
+
+use super::faults::RoomInputFaults;
+
+/// The limits of a wider network are this many times as high.
+const WIDER: u64 = 10;
+
+/// Into how many parts the soft limit is cut. One level of work lasts for one part, so the price
+/// reaches its maximum at one and a half times the soft limit.
+const LEVELS_IN_SOFT: u64 = 8;
+
+/// The most that a promoter may set as a limit.
+const LIMIT_MAX: u64 = 10_000_000;
+
+/// How many places of one network a room gives for nothing, and how many for work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PerNetwork)]
+pub struct NetworkLimits {
+    /// From this many places on, joining and claiming cost work.
+    pub soft: u64,
+    /// From this many places on, work alone gives no place. A code, Turnstile or hCaptcha does.
+    pub hard: u64,
+}
+
+impl Default for NetworkLimits {
+    fn default() -> Self {
+        Self {
+            soft: 30,
+            hard: 2000,
+        }
+    }
+}
+
+impl NetworkLimits {
+    /// Returns the limits, after noting what is wrong with them.
+    #[must_use]
+    pub fn checked(self, faults: &mut RoomInputFaults) -> Self {
+        if self.hard == 0 || self.soft > self.hard || self.hard > LIMIT_MAX {
+            faults.note_bad_value(
+                "per_network",
+                format!("needs soft at most hard, and hard between 1 and {LIMIT_MAX}"),
+            );
+        }
+        self
+    }
+
+    fn wider(self) -> u64 {
+        self.soft.saturating_mul(WIDER)
+    }
+}
+
+/// How much work a challenge asks for. Each level asks for more than the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorkLevel(u8);
+
+impl WorkLevel {
+    /// The least work.
+    pub const FIRST: Self = Self(1);
+    /// The most work. No network pays more.
+    pub const LAST: Self = Self(5);
+
+    /// Returns how long (seconds) a phone works on it, on average.
+    #[must_use]
+    pub fn phone_s(self) -> u64 {
+        match self.0 {
+            0 => 0,
+            1 => 1,
+            2 => 2,
+            3 => 4,
+            4 => 8,
+            _ => 15,
+        }
+    }
+}
+
+/// What a visitor has shown to get a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinProof {
+    /// Nothing.
+    None,
+    /// The solution of a challenge with this level.
+    Work(WorkLevel),
+    /// Turnstile or hCaptcha says that the visitor is a person.
+    Person,
+}
+
+/// What a room asks of everybody, whatever the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JoinDemand {
+    /// Whether everybody must solve a challenge.
+    pub challenge: bool,
+    /// Whether work is enough from the hard limit on, too: the visitor shows a code, or has a place
+    /// already and claims its pass.
+    pub beyond_hard: bool,
+    /// Whether Turnstile or hCaptcha can say who is a person.
+    pub person: bool,
+}
+
+/// How many places a network and the networks around it may have before a join is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NetworkBounds {
+    /// The join is refused if the network has this many places or more.
+    pub own: u64,
+    /// The join is refused if a network around it has this many places or more.
+    pub wider: u64,
+}
+
+impl NetworkBounds {
+    /// The bounds of a network that is not counted.
+    pub const NONE: Self = Self {
+        own: u64::MAX,
+        wider: u64::MAX,
+    };
+
+    /// Returns up to how many places `proof` gives one more place.
+    ///
+    /// Others of the same network may join between the challenge and its solution. So a solution
+    /// is still good after the price has risen by one level. The highest levels are the exception:
+    /// only work of the last level gives places without end. Otherwise a bot could collect
+    /// challenges while they are cheaper.
+    #[must_use]
+    pub fn of_proof(limits: NetworkLimits, proof: JoinProof, demand: JoinDemand) -> Self {
+        let covered = |soft: u64| match proof {
+            JoinProof::None if demand.challenge => 0,
+            JoinProof::None => soft,
+            JoinProof::Work(WorkLevel::LAST) | JoinProof::Person => u64::MAX,
+            JoinProof::Work(WorkLevel(level)) => {
+                soft.saturating_add(step(soft).saturating_mul(u64::from(level) + 1))
+            }
+        };
+        let most = if demand.beyond_hard || proof == JoinProof::Person {
+            u64::MAX
+        } else {
+            limits.hard
+        };
+        Self {
+            own: covered(limits.soft).min(most),
+            wider: covered(limits.wider()),
+        }
+    }
+}
+
+/// How many places a network has in a room.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NetworkPlaces {
+    /// The places of the network itself.
+    pub own: u64,
+    /// The places of the wider network that has the most.
+    pub wider: u64,
+}
+
+/// What a network must do for one more place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkPrice {
+    /// Nothing.
+    Free,
+    /// Solve a challenge of this level.
+    Work(WorkLevel),
+    /// Nothing helps: the network has all its places.
+    Full,
+}
+
+/// Returns the price of one more place for a network that has `places`.
+#[must_use]
+pub fn price(limits: NetworkLimits, places: NetworkPlaces, demand: JoinDemand) -> NetworkPrice {
+    let NetworkPlaces { own, wider } = places;
+    if own >= limits.hard && !demand.beyond_hard && !demand.person {
+        return NetworkPrice::Full;
+    }
+    let least = u8::from(demand.challenge);
+    let level = level_at(own, limits.soft)
+        .max(level_at(wider, limits.wider()))
+        .max(least);
+    match level {
+        0 => NetworkPrice::Free,
+        level => NetworkPrice::Work(WorkLevel(level)),
+    }
+}
+
+/// Returns how many places one level of work lasts.
+fn step(soft: u64) -> u64 {
+    (soft / LEVELS_IN_SOFT).max(1)
+}
+
+fn level_at(places: u64, soft: u64) -> u8 {
+    let Some(beyond) = places.checked_sub(soft) else {
+        return 0;
+    };
+    u8::try_from(beyond / step(soft) + 1)
+        .map_or(WorkLevel::LAST.0, |level| level.min(WorkLevel::LAST.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: NetworkLimits = NetworkLimits {
+        soft: 30,
+        hard: 2000,
+    };
+    const NOTHING: JoinDemand = JoinDemand {
+        challenge: false,
+        beyond_hard: false,
+        person: false,
+    };
+
+    fn price_of(own: u64, wider: u64, demand: JoinDemand) -> NetworkPrice {
+        price(LIMITS, NetworkPlaces { own, wider }, demand)
+    }
+
+    fn proof_of(price: NetworkPrice) -> Option<JoinProof> {
+        match price {
+            NetworkPrice::Free => Some(JoinProof::None),
+            NetworkPrice::Work(level) => Some(JoinProof::Work(level)),
+            NetworkPrice::Full => None,
+        }
+    }
+
+    #[test]
+    fn places_are_free_up_to_the_soft_limit_and_then_cost_more_each_time() {
+        let at = |own| price_of(own, 0, NOTHING);
+        assert_eq!(at(29), NetworkPrice::Free);
+        let seconds: Vec<_> = [30, 33, 36, 39, 42, 1999]
+            .map(at)
+            .into_iter()
+            .map(|price| match price {
+                NetworkPrice::Work(level) => level.phone_s(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 15, 15]);
+        assert_eq!(at(2000), NetworkPrice::Full);
+    }
+
+    #[test]
+    fn whoever_pays_the_price_is_within_the_bounds() {
+        for demand in [
+            NOTHING,
+            JoinDemand {
+                challenge: true,
+                ..NOTHING
+            },
+            JoinDemand {
+                beyond_hard: true,
+                ..NOTHING
+            },
+        ] {
+            for own in 0..2100 {
+                for wider in [0, 299, 300, 337, 375, 450, 5000] {
+                    let Some(proof) = proof_of(price_of(own, wider, demand)) else {
+                        continue;
+                    };
+                    let bounds = NetworkBounds::of_proof(LIMITS, proof, demand);
+                    assert!(own < bounds.own && wider < bounds.wider, "{own} {wider}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_and_cheap_work_give_only_so_many_places() {
+        let own = |proof| NetworkBounds::of_proof(LIMITS, proof, NOTHING).own;
+        assert_eq!(own(JoinProof::None), 30);
+        assert_eq!(own(JoinProof::Work(WorkLevel::FIRST)), 36);
+        assert_eq!(own(JoinProof::Work(WorkLevel(4))), 45);
+        assert_eq!(own(JoinProof::Work(WorkLevel::LAST)), 2000);
+        assert_eq!(own(JoinProof::Person), u64::MAX);
+    }
+
+    #[test]
+    fn a_crowded_wider_network_raises_the_price_and_is_never_full() {
+        assert_eq!(price_of(0, 299, NOTHING), NetworkPrice::Free);
+        assert_eq!(
+            price_of(0, 300, NOTHING),
+            NetworkPrice::Work(WorkLevel::FIRST)
+        );
+        assert_eq!(
+            price_of(0, 1_000_000, NOTHING),
+            NetworkPrice::Work(WorkLevel::LAST)
+        );
+    }
+
+    #[test]
+    fn limits_that_contradict_each_other_are_refused() {
+        for (soft, hard) in [(31, 30), (0, 0), (1, LIMIT_MAX + 1)] {
+            let mut faults = RoomInputFaults::default();
+            let _ = NetworkLimits { soft, hard }.checked(&mut faults);
+            assert!(faults.into_result().is_err(), "{soft} {hard}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Turns the networks of a visitor into keyed hashes. Whoever reads the store or the ledger, but
+//! does not have the installation's secret, learns no address from them.
+
+use fairgate_rules::room_document::RoomDocument;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::ledger::{NetworkKey, NetworkKeys};
+use crate::web::ClientNetwork;
+
+/// How long (ms) a place counts in a room that has no end.
+const DAY_MS: i64 = 86_400_000;
+
+/// Makes the keys under which a room counts networks.
+#[derive(Clone)]
+pub struct NetworkHasher {
+    secret: [u8; 32],
+}
+
+impl NetworkHasher {
+    /// Makes a hasher from the installation's secret, which all nodes share.
+    #[must_use]
+    pub fn new(secret: [u8; 32]) -> Self {
+        Self { secret }
+    }
+
+    /// Returns the keys of a visitor's networks in a room at `now` (ms). A visitor who is not
+    /// counted has none. In a room without an end the keys change every day, so that its counts
+    /// begin anew.
+    #[must_use]
+    pub fn keys(
+        &self,
+        room: &str,
+        document: &RoomDocument,
+        network: ClientNetwork,
+        now: i64,
+    ) -> NetworkKeys {
+        if network.is_direct_loopback() {
+            return NetworkKeys::NONE;
+        }
+        let day = document.closes_at.map_or(now.div_euclid(DAY_MS), |_| -1);
+        let networks = network.with_wider().into_iter();
+        networks
+            .map(|(bits, prefix)| self.key(room, day, bits, prefix))
+            .collect()
+    }
+
+    fn key(&self, room: &str, day: i64, bits: u128, prefix: u8) -> NetworkKey {
+        let mut mac =
+            <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
+        mac.update(b"fairgate/network/v1\0");
+        mac.update(room.as_bytes());
+        mac.update(&[0, prefix]);
+        mac.update(&day.to_be_bytes());
+        mac.update(&bits.to_be_bytes());
+        let hash = mac.finalize().into_bytes();
+        std::array::from_fn(|at| hash[at])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use axum::http::HeaderMap;
+
+    use super::*;
+    use crate::web::{WebRequestPolicy, WebSettings};
+
+    fn keys(room: &str, address: &str, now: i64) -> Vec<NetworkKey> {
+        let peer = SocketAddr::new(address.parse().expect("an address"), 1);
+        let network =
+            WebRequestPolicy::new(WebSettings::default()).network(&HeaderMap::new(), peer);
+        let document = RoomDocument::everyday();
+        let hasher = NetworkHasher::new([7; 32]);
+        hasher
+            .keys(room, &document, network, now)
+            .as_slice()
+            .to_vec()
+    }
+
+    #[test]
+    fn an_ipv4_address_is_counted_alone_and_with_its_slash_24() {
+        let (one, near) = (keys("r", "192.0.2.1", 0), keys("r", "192.0.2.2", 0));
+        assert_eq!((one.len(), near.len()), (2, 2));
+        assert_ne!(one[0], near[0]);
+        assert_eq!(one[1], near[1]);
+        assert_ne!(one[1], keys("r", "192.0.3.1", 0)[1]);
+    }
+
+    #[test]
+    fn an_ipv6_network_is_a_slash_64_in_a_slash_56_and_a_slash_48() {
+        let one = keys("r", "2001:db8:1:200::1", 0);
+        assert_eq!(one, keys("r", "2001:db8:1:200:9::1", 0));
+        let near = keys("r", "2001:db8:1:2ff::1", 0);
+        assert_ne!(one[0], near[0]);
+        assert_eq!(one[1..], near[1..]);
+        let far = keys("r", "2001:db8:1:300::1", 0);
+        assert_ne!(one[1], far[1]);
+        assert_eq!(one[2], far[2]);
+    }
+
+    #[test]
+    fn a_room_without_an_end_begins_anew_each_day_and_no_two_rooms_share_keys() {
+        let one = keys("r", "192.0.2.1", 0);
+        assert_eq!(one, keys("r", "192.0.2.1", DAY_MS - 1));
+        assert_ne!(one, keys("r", "192.0.2.1", DAY_MS));
+        assert_ne!(one, keys("q", "192.0.2.1", 0));
+    }
+
+    #[test]
+    fn a_direct_peer_on_loopback_is_not_counted() {
+        assert!(keys("r", "127.0.0.1", 0).is_empty());
+        assert!(keys("r", "::1", 0).is_empty());
+    }
+}

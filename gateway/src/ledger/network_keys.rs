@@ -1,0 +1,80 @@
+//! The networks of a visitor as the ledger and the store know them: keyed hashes, which reveal no
+//! address to whoever reads the database.
+
+use std::fmt;
+
+/// The most networks that one visitor is counted in: an IPv6 /64, /56 and /48.
+const KEYS_MAX: usize = 3;
+
+/// The keyed hash of one network of one room.
+pub type NetworkKey = [u8; 8];
+
+/// The keyed hashes of a visitor's networks: the visitor's own network first, then the wider ones
+/// around it. Empty for a visitor who is not counted.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct NetworkKeys {
+    keys: [NetworkKey; KEYS_MAX],
+    count: usize,
+}
+
+impl NetworkKeys {
+    /// No network.
+    pub const NONE: Self = Self {
+        keys: [[0; 8]; KEYS_MAX],
+        count: 0,
+    };
+
+    /// Returns the keys, the visitor's own network first.
+    #[must_use]
+    pub fn as_slice(&self) -> &[NetworkKey] {
+        &self.keys[..self.count]
+    }
+
+    /// Returns the keys as bytes, one after the other. This is the form in which they are stored.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.as_slice().as_flattened()
+    }
+
+    /// Reads the stored form. Returns `None` if the bytes are not whole keys, or too many.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (keys, rest) = bytes.as_chunks();
+        if !rest.is_empty() || keys.len() > KEYS_MAX {
+            return None;
+        }
+        Some(keys.iter().copied().collect())
+    }
+}
+
+impl FromIterator<NetworkKey> for NetworkKeys {
+    /// Collects the first keys, and ignores those beyond the maximum.
+    fn from_iter<I: IntoIterator<Item = NetworkKey>>(keys: I) -> Self {
+        let mut collected = Self::NONE;
+        for (to, key) in collected.keys.iter_mut().zip(keys) {
+            *to = key;
+            collected.count += 1;
+        }
+        collected
+    }
+}
+
+impl fmt::Debug for NetworkKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NetworkKeys({})", hex::encode(self.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stored_form_is_read_back_and_rubbish_is_refused() {
+        let keys: NetworkKeys = [[1; 8], [2; 8]].into_iter().collect();
+        assert_eq!(NetworkKeys::from_bytes(keys.as_bytes()), Some(keys));
+        assert_eq!(NetworkKeys::from_bytes(&[]), Some(NetworkKeys::NONE));
+        assert_eq!(NetworkKeys::from_bytes(&[0; 7]), None);
+        assert_eq!(NetworkKeys::from_bytes(&[0; 32]), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! The call that gives a visitor the challenge that a join or a claim must solve.
+
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use fairgate_base::clock::rfc3339;
+use fairgate_base::http::{Problem, QueryParams};
+use fairgate_pass::{Holder, VOID};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
+
+use super::required;
+use crate::line::WaitingLine;
+use crate::web::peer_of;
+
+/// Who will join or claim.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChallengeQuery {
+    /// The holder: SHA-256 of the secret, hex. May be missing if the request shows a place.
+    holder: Option<Holder>,
+}
+
+/// What must be solved.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = Challenge)]
+struct ChallengeAnswer {
+    /// `pow`: proof of work.
+    kind: &'static str,
+    /// A challenge of ALTCHA v2. The solution is its payload.
+    #[schema(value_type = Object)]
+    altcha: serde_json::Value,
+    /// The longest time (seconds) that an average phone needs.
+    phone_s: u64,
+    /// When the solution must have arrived, RFC 3339.
+    expires_at: String,
+}
+
+/// What a join or a claim must solve
+#[utoipa::path(get, path = "/v1/rooms/{room}/challenge", tag = "lobby", params(("room" = String, Path,), ("holder" = Option<String>, Query,)),
+    responses((status = 200, body = ChallengeAnswer), (status = 204, description = "Nothing"), (status = 403, description = "network_full"), (status = 404), (status = 429, description = "too_many_joins")))]
+pub(crate) async fn challenge(
+    State(lobby): State<WaitingLine>,
+    Path(id): Path<String>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
+    QueryParams(query): QueryParams<ChallengeQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let room = lobby.rooms.get(&id)?;
+    let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
+    lobby.challenge_guard.admit(network)?;
+    let now = lobby.rooms.now_ms();
+    let mut rng = StdRng::from_rng(&mut rand::rng());
+    let holder = match query.holder {
+        Some(holder) => Some(holder),
+        None => required(&lobby.rooms, &room, &headers, now)
+            .await
+            .ok()
+            .map(|place| place.holder),
+    };
+    let given = lobby
+        .challenge(&room, holder.unwrap_or(VOID), network, now, &mut rng)
+        .await?;
+    if given.is_some() && holder.is_none() {
+        return Err(Problem::invalid_field(
+            "holder",
+            "holder is missing, and no place was shown: holder is the SHA-256 of the 32 bytes of your own secret, as 64 hex digits. Nothing was changed. Ask again with it.",
+        ));
+    }
+    let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(match given {
+        None => (StatusCode::NO_CONTENT, [no_store]).into_response(),
+        Some(given) => {
+            let answer = ChallengeAnswer {
+                kind: "pow",
+                phone_s: given.level.phone_s(),
+                altcha: given.altcha,
+                expires_at: rfc3339(given.expires_at),
+            };
+            ([no_store], Json(answer)).into_response()
+        }
+    })
+}

@@ -1,0 +1,196 @@
+//! What a visitor's network must do for a place or a pass, and whether the visitor has done it.
+
+use fairgate_pass::Holder;
+use fairgate_rules::network_limits::{
+    JoinDemand, JoinProof, NetworkBounds, NetworkPlaces, NetworkPrice, WorkLevel, price,
+};
+use fairgate_rules::room_document::ChallengePolicy;
+use rand::Rng;
+
+use super::WaitingLine;
+use crate::challenge::{ChallengeFault, ChallengeRefusal, SolvedWork, WaitTickets, WorkChallenge};
+use crate::ledger::{NetworkKey, NetworkKeys};
+use crate::room::Room;
+use crate::store::{NetworkToll, StoreFailure, TollRefusal};
+use crate::web::ClientNetwork;
+
+/// A visitor who must show that the network's price was paid.
+#[derive(Debug, Clone, Copy)]
+pub struct TollPayer<'a> {
+    /// The holder of the place.
+    pub holder: Holder,
+    /// The solution that the visitor sent.
+    pub solution: Option<&'a str>,
+    /// The visitor's network.
+    pub network: ClientNetwork,
+}
+
+/// Why a visitor's network stopped a join or a claim.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkRefusal {
+    /// A challenge must be solved first.
+    #[error("a challenge must be solved first")]
+    ChallengeMissing,
+    /// The solution that was sent does not count.
+    #[error(transparent)]
+    Challenge(#[from] ChallengeRefusal),
+    /// The solution was used before.
+    #[error("the solution was used before")]
+    SolutionUsed,
+    /// The network has all its places, and work does not help.
+    #[error("the network has all its places in this room")]
+    Full,
+}
+
+/// Why no challenge was given.
+#[derive(Debug, thiserror::Error)]
+pub enum NoChallenge {
+    /// The network has all its places.
+    #[error(transparent)]
+    Network(#[from] NetworkRefusal),
+    /// The store could not count the network's places.
+    #[error(transparent)]
+    Store(#[from] StoreFailure),
+    /// The challenge could not be made.
+    #[error(transparent)]
+    Challenge(#[from] ChallengeFault),
+}
+
+/// What the visitor wants to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TollFor {
+    /// Get a place.
+    Join,
+    /// Claim the pass of a place.
+    Claim,
+}
+
+impl TollFor {
+    fn demand(self, room: &Room) -> JoinDemand {
+        let is_claim = self == Self::Claim;
+        JoinDemand {
+            challenge: !is_claim && room.row().document.challenge == ChallengePolicy::Pow,
+            beyond_hard: is_claim || room.needs_code(),
+            person: false,
+        }
+    }
+}
+
+impl WaitingLine {
+    /// Returns the toll that a visitor has paid, for the store to compare with the places of the
+    /// visitor's networks.
+    ///
+    /// # Errors
+    /// Fails if the solution does not count, or if the room asks everybody for one.
+    pub fn toll(
+        &self,
+        room: &Room,
+        aim: TollFor,
+        payer: TollPayer<'_>,
+        now: i64,
+    ) -> Result<NetworkToll, NetworkRefusal> {
+        let (row, demand) = (room.row(), aim.demand(room));
+        let keys = self.network_keys(room, payer.network, now);
+        let verify = |solution| {
+            if WaitTickets::is_ticket(solution) {
+                let solved = self.waits.verify(room.id(), own_key(keys), solution, now)?;
+                let level = WorkLevel::LAST;
+                return Ok(SolvedWork { level, solved });
+            }
+            self.challenger
+                .verify(room.id(), payer.holder, solution, now)
+        };
+        let work = payer.solution.map(verify).transpose();
+        let work = work.map_err(NetworkRefusal::Challenge)?;
+        if work.is_none() && demand.challenge {
+            return Err(NetworkRefusal::ChallengeMissing);
+        }
+        let proof = work.map_or(JoinProof::None, |work| JoinProof::Work(work.level));
+        Ok(NetworkToll {
+            keys,
+            bounds: NetworkBounds::of_proof(row.document.per_network, proof, demand),
+            solved: work.map(|work| work.solved),
+        })
+    }
+
+    /// Begins a wait in place of a challenge. Returns the ticket that counts after it, and when it
+    /// ends (ms).
+    ///
+    /// # Errors
+    /// Fails if the store did not answer.
+    pub async fn begin_wait(
+        &self,
+        room: &Room,
+        network: ClientNetwork,
+        now: i64,
+        rng: &mut (impl Rng + Send),
+    ) -> Result<(String, i64), StoreFailure> {
+        let own = own_key(self.network_keys(room, network, now));
+        let takes_ms = i64::try_from(WorkLevel::LAST.phone_s() * 1000).unwrap_or(i64::MAX);
+        let store = self.rooms.store();
+        let ready_at = store.reserve_wait(room.id(), own, takes_ms, now).await?;
+        Ok((self.waits.issue(room.id(), own, ready_at, rng), ready_at))
+    }
+
+    fn network_keys(&self, room: &Room, network: ClientNetwork, now: i64) -> NetworkKeys {
+        let row = room.row();
+        self.hasher.keys(room.id(), &row.document, network, now)
+    }
+
+    /// Returns the challenge that a join or a claim by `holder` must solve now, if it must solve
+    /// one.
+    ///
+    /// # Errors
+    /// Fails if the network has all its places, or if its places could not be counted.
+    pub async fn challenge(
+        &self,
+        room: &Room,
+        holder: Holder,
+        network: ClientNetwork,
+        now: i64,
+        rng: &mut (impl Rng + Send),
+    ) -> Result<Option<WorkChallenge>, NoChallenge> {
+        let row = room.row();
+        let document = &row.document;
+        let aim = if self.has_place(room, holder, now).await? {
+            TollFor::Claim
+        } else {
+            TollFor::Join
+        };
+        let keys = self.network_keys(room, network, now);
+        let places = if keys.as_slice().is_empty() {
+            NetworkPlaces::default()
+        } else {
+            self.rooms.store().network_places(room.id(), keys).await?
+        };
+        match price(document.per_network, places, aim.demand(room)) {
+            NetworkPrice::Free => Ok(None),
+            NetworkPrice::Full => Err(NetworkRefusal::Full.into()),
+            NetworkPrice::Work(level) => {
+                let challenge = self
+                    .challenger
+                    .challenge(room.id(), holder, level, now, rng)?;
+                Ok(Some(challenge))
+            }
+        }
+    }
+}
+
+/// Returns the key of the visitor's own network. All visitors who are not counted share one.
+fn own_key(keys: NetworkKeys) -> NetworkKey {
+    keys.as_slice().first().copied().unwrap_or_default()
+}
+
+/// Returns what the visitor must do, given what the store refused.
+pub fn refusal_of_toll(room: &Room, aim: TollFor, refusal: TollRefusal) -> NetworkRefusal {
+    match refusal {
+        TollRefusal::SolutionUsed => NetworkRefusal::SolutionUsed,
+        TollRefusal::TooCheap(places) => {
+            match price(room.row().document.per_network, places, aim.demand(room)) {
+                NetworkPrice::Full => NetworkRefusal::Full,
+                // The limits may have been raised since.
+                NetworkPrice::Work(_) | NetworkPrice::Free => NetworkRefusal::ChallengeMissing,
+            }
+        }
+    }
+}

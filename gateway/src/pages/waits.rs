@@ -1,0 +1,47 @@
+//! Lets a browser without scripts wait in place of a challenge.
+
+use fairgate_base::http::{Problem, ProblemCode};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::challenge::ChallengeRefusal;
+use crate::line::{NetworkRefusal, WaitingLine};
+use crate::room::Room;
+use crate::web::ClientNetwork;
+
+/// The field of a form that carries the ticket of a wait.
+pub(super) const WAIT_FIELD: &str = "wait";
+
+/// Returns the problem of a form that needs a challenge: how long to wait instead, with the ticket
+/// that the form sends after the wait. A wait that is not over goes on with its `ticket`.
+pub(super) async fn wait_instead(
+    lobby: &WaitingLine,
+    room: &Room,
+    network: ClientNetwork,
+    ticket: Option<String>,
+    refusal: NetworkRefusal,
+    now: i64,
+) -> Problem {
+    let (ticket, ready_at) = match (refusal, ticket) {
+        (full @ NetworkRefusal::Full, _) => return full.into(),
+        (NetworkRefusal::Challenge(ChallengeRefusal::NotYet { ready_at }), Some(ticket)) => {
+            (ticket, ready_at)
+        }
+        _ => {
+            let mut rng = StdRng::from_rng(&mut rand::rng());
+            match lobby.begin_wait(room, network, now, &mut rng).await {
+                Ok(begun) => begun,
+                Err(failure) => return failure.into(),
+            }
+        }
+    };
+    let wait_s = u64::try_from(ready_at - now).unwrap_or(0).div_ceil(1000);
+    Problem::new(
+        ProblemCode::ChallengeFailed,
+        format!("Many people come from your network, so places are given there one after the other. Nothing was changed, and a place that you have is kept. Wait {wait_s} seconds, then press the button again."),
+    )
+    .with_title("Please wait a moment")
+    .with_member("wait_ticket", ticket)
+    .with_member("wait_s", wait_s)
+    .retry_after(wait_s)
+}

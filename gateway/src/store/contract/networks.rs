@@ -1,0 +1,177 @@
+//! Contract cases for the places of networks and for used challenges.
+
+use fairgate_rules::network_limits::{NetworkBounds, NetworkPlaces};
+
+use super::*;
+use crate::ledger::{NetworkKey, NetworkKeys};
+use crate::store::{NetworkToll, SolvedChallenge, TollRefusal};
+
+const OWN: NetworkKey = [1; 8];
+const WIDER: NetworkKey = [2; 8];
+
+fn keys(keys: &[NetworkKey]) -> NetworkKeys {
+    keys.iter().copied().collect()
+}
+
+/// Builds a visitor whose networks may have as many places as `own` and `wider`.
+fn visitor(of: u64, networks: &[NetworkKey], own: u64, wider: u64) -> StoreJoinRequest {
+    StoreJoinRequest {
+        toll: NetworkToll {
+            keys: keys(networks),
+            bounds: NetworkBounds { own, wider },
+            solved: None,
+        },
+        ..entrant(of)
+    }
+}
+
+fn too_cheap(own: u64, wider: u64) -> Option<TollRefusal> {
+    Some(TollRefusal::TooCheap(NetworkPlaces { own, wider }))
+}
+
+fn toll_refusal(joined: Result<super::super::Place, StoreJoinRefusal>) -> Option<TollRefusal> {
+    match joined {
+        Ok(_) => None,
+        Err(StoreJoinRefusal::Toll(refusal)) => Some(refusal),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+pub(super) async fn a_network_gets_as_many_places_as_it_paid_for(Pair { store, .. }: Pair) {
+    let join = async |visitor| toll_refusal(store.join("r", visitor).await);
+    for of in 0..2 {
+        assert_eq!(join(visitor(of, &[OWN, WIDER], 2, 5)).await, None);
+    }
+    assert_eq!(join(visitor(2, &[OWN, WIDER], 2, 5)).await, too_cheap(2, 2));
+    // A neighbour in the same wider network is not harmed.
+    assert_eq!(join(visitor(3, &[[3; 8], WIDER], 2, 5)).await, None);
+    assert_eq!(
+        join(visitor(4, &[[4; 8], WIDER], 2, 3)).await,
+        too_cheap(0, 3)
+    );
+    // Whoever has a place finds it again, however full the network is.
+    assert_eq!(join(visitor(0, &[OWN, WIDER], 0, 0)).await, None);
+    let places = store
+        .network_places("r", keys(&[OWN, WIDER]))
+        .await
+        .unwrap();
+    assert_eq!(places, NetworkPlaces { own: 2, wider: 3 });
+    // A visitor who is refused gets no number.
+    let next = store.join("r", entrant(9)).await.unwrap();
+    assert_eq!(next.number, 3);
+}
+
+pub(super) async fn joins_at_once_exceed_no_bound(Pair { store, .. }: Pair) {
+    let joins: Vec<_> = (0..40)
+        .map(|of| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let visitor = visitor(of, &[OWN, WIDER], 10, u64::MAX);
+                store.join("r", visitor).await.is_ok()
+            })
+        })
+        .collect();
+    let mut given = 0;
+    for join in joins {
+        given += u64::from(join.await.unwrap());
+    }
+    assert_eq!(given, 10);
+}
+
+pub(super) async fn a_place_counts_after_it_was_left(Pair { store, .. }: Pair) {
+    let place = store.join("r", visitor(0, &[OWN], 1, 1)).await.unwrap();
+    store.leave("r", leaving(place.number, 2000)).await.unwrap();
+    let again = store.join("r", visitor(0, &[OWN], 1, 1)).await;
+    assert_eq!(toll_refusal(again), too_cheap(1, 0));
+}
+
+pub(super) async fn a_solution_counts_once(Pair { store, .. }: Pair) {
+    let solved = |id| SolvedChallenge {
+        id: [id; 16],
+        expires_at: 61_000,
+    };
+    let paying = |of, id| {
+        let mut visitor = visitor(of, &[OWN], 10, 10);
+        visitor.toll.solved = Some(solved(id));
+        visitor
+    };
+    let join = async |visitor| toll_refusal(store.join("r", visitor).await);
+    assert_eq!(join(paying(0, 1)).await, None);
+    assert_eq!(join(paying(1, 1)).await, Some(TollRefusal::SolutionUsed));
+    assert_eq!(join(paying(1, 2)).await, None);
+    // A claim with a used solution is refused, too, and a claim uses its solution up.
+    let claimant = |number, id| Claimant {
+        number,
+        rank: number,
+        released: 10,
+        max_inside: 10,
+        line: false,
+        toll: paying(0, id).toll,
+        now: 2000,
+    };
+    let admit = async |claimant| store.admit_claimant("r", claimant).await.unwrap();
+    assert_eq!(
+        admit(claimant(0, 2)).await,
+        AdmissionDecision::Toll(TollRefusal::SolutionUsed)
+    );
+    assert_eq!(
+        admit(claimant(0, 3)).await,
+        AdmissionDecision::Let { first: true }
+    );
+    assert_eq!(
+        admit(claimant(1, 3)).await,
+        AdmissionDecision::Toll(TollRefusal::SolutionUsed)
+    );
+}
+
+pub(super) async fn a_claim_is_refused_where_its_network_has_more_places_than_were_paid_for(
+    Pair { store, .. }: Pair,
+) {
+    for of in 0..3 {
+        store.join("r", visitor(of, &[OWN], 10, 10)).await.unwrap();
+    }
+    let claimant = |number, own| Claimant {
+        number,
+        rank: number,
+        released: 10,
+        max_inside: 10,
+        line: false,
+        toll: visitor(0, &[OWN], own, u64::MAX).toll,
+        now: 2000,
+    };
+    let admit = async |claimant| store.admit_claimant("r", claimant).await.unwrap();
+    assert_eq!(
+        admit(claimant(0, 3)).await,
+        AdmissionDecision::Toll(TollRefusal::TooCheap(NetworkPlaces { own: 3, wider: 0 }))
+    );
+    // A claim is not a place: it raises no count.
+    assert_eq!(
+        admit(claimant(0, 4)).await,
+        AdmissionDecision::Let { first: true }
+    );
+    assert_eq!(
+        admit(claimant(1, 4)).await,
+        AdmissionDecision::Let { first: true }
+    );
+}
+
+pub(super) async fn the_places_of_networks_are_known_after_a_restart(open: StoreOpener<'_>) {
+    let first = open(false).await;
+    for of in 0..3 {
+        let visitor = visitor(of, &[OWN, WIDER], 10, 10);
+        first.store.join("r", visitor).await.unwrap();
+    }
+    first.store.flush_to_ledger("r").await.unwrap();
+    drop(first);
+    let second = open(true).await;
+    let places = second.store.network_places("r", keys(&[OWN, WIDER])).await;
+    assert_eq!(places.unwrap(), NetworkPlaces { own: 3, wider: 3 });
+}
+
+pub(super) async fn the_waits_of_a_network_follow_each_other(Pair { store, .. }: Pair) {
+    let wait = async |network, now| store.reserve_wait("r", network, 15_000, now).await.unwrap();
+    assert_eq!(wait(OWN, 1000).await, 16_000);
+    assert_eq!(wait(OWN, 2000).await, 31_000);
+    assert_eq!(wait(WIDER, 2000).await, 17_000);
+    assert_eq!(wait(OWN, 60_000).await, 75_000);
+}

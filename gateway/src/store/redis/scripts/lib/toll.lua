@@ -1,0 +1,23 @@
+-- Returns the refusal if a network has as many places as its bound or more, or if the solution was
+-- used before. Otherwise returns nil and the keys of the networks. Changes nothing.
+local function toll_refusal()
+  local keys, places, over = {}, {}, false
+  for key, bound in each_networks() do
+    local count = num(call('HGET', K('networks'), key))
+    keys[#keys + 1], places[#places + 1] = key, count
+    over = over or count >= tonumber(bound)
+  end
+  if over then return { 'too_cheap', places } end
+  if solution ~= '' and call('EXISTS', K('solution:' .. solution)) == 1 then
+    return { 'solution_used' }
+  end
+  return nil, keys
+end
+
+-- Notes that the solution was used. It cannot count again until it has ended.
+local function use_solution()
+  local lives_ms = tonumber(solution_ends_ms) - tonumber(now_ms)
+  if solution ~= '' and lives_ms > 0 then
+    call('SET', K('solution:' .. solution), '', 'PX', lives_ms)
+  end
+end

@@ -1,0 +1,26 @@
+//! Tests a browser in a room that asks everybody for a small task before it gives a place.
+
+use serde_json::json;
+
+use crate::harness::{Browser, Promoter, Server};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_solves_the_task_of_a_room_and_joins() {
+    let Some(browser) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    let room = json!({"challenge": "pow"});
+    promoter.on_sale("4x10", json!({}), room).await;
+    browser.go(&server.at("/r/sale")).await;
+    browser.press("#join").await;
+    browser.shows("#number", |text| text == "0").await;
+    browser.picture("1-lobby-after-a-task").await;
+    promoter.draw("sale").await;
+    browser.press("#turn").await;
+    browser
+        .shows("#go-seats:not([hidden]) a", |text| !text.is_empty())
+        .await;
+    browser.close("a task").await;
+}

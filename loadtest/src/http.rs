@@ -57,6 +57,8 @@ pub struct LoadHttpCall {
     pub body: Option<Value>,
     /// A form instead of a JSON body, as a card form sends it to the provider.
     pub form: Option<String>,
+    /// The address that a proxy would report as the caller's, for gateways that trust one.
+    pub forwarded: Option<String>,
     /// The `Accept` header, if it matters.
     pub accept: Option<&'static str>,
     /// The call goes to the gateway that comes this many positions after the visitor's own in the
@@ -85,6 +87,7 @@ impl LoadHttpCall {
             key: None,
             body: None,
             form: None,
+            forwarded: None,
             accept: None,
             turn: 0,
         }
@@ -109,6 +112,12 @@ impl LoadHttpCall {
             form: Some(form),
             ..Self::new(Method::POST, path)
         }
+    }
+
+    /// Sets the address that a proxy would report as the caller's.
+    pub fn forwarded(mut self, address: &str) -> Self {
+        self.forwarded = Some(address.to_owned());
+        self
     }
 
     /// Sets the bearer token.
@@ -248,6 +257,9 @@ impl LoadHttpClient {
         }
         if let Some(key) = &call.key {
             request = request.header("idempotency-key", key);
+        }
+        if let Some(address) = &call.forwarded {
+            request = request.header("x-forwarded-for", address);
         }
         if let Some(accept) = call.accept {
             request = request.header(header::ACCEPT, accept);

@@ -117,7 +117,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     },
     PackageHome {
         package: "altcha",
-        homes: &["gateway/src/challenge/"],
+        homes: &["gateway/src/challenge/", "loadtest/src/bench/"],
     },
     PackageHome {
         package: "governor",

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+mod bot;
 mod draw;
 mod holds;
 mod one_seat;
@@ -18,6 +19,9 @@ mod waitlist;
 /// The benches.
 #[derive(clap::Subcommand)]
 pub enum BenchCommand {
+    /// One bot on one address with a whole core, and people on networks of their own: the bot's
+    /// share of the places.
+    Bot(bot::BotBenchOptions),
     /// Permutation and inverse of n numbers against a plain shuffle of as many.
     Draw(draw::DrawBenchOptions),
     /// Holds a second through booking's Redis store against its bare scripts.
@@ -50,6 +54,7 @@ impl BenchCommand {
     /// Where the run is invalid. The error gives the reason.
     pub fn run(self) -> anyhow::Result<BenchVerdict> {
         match self {
+            Self::Bot(options) => bot::run(&options),
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),
             Self::Rail(options) => rail::run(&options),

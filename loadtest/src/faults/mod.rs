@@ -221,6 +221,7 @@ fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
         commits: any(|what| matches!(what, FaultAction::CutCommits)),
         disk: any(|what| matches!(what, FaultAction::FullDisk)),
         train: true,
+        proxied: false,
     }
 }
 

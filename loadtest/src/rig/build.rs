@@ -40,6 +40,8 @@ pub struct RigFeatures {
     pub disk: bool,
     /// Whether the rig also sells a train.
     pub train: bool,
+    /// Whether the gateways take the callers' addresses from `X-Forwarded-For`, as behind a proxy.
+    pub proxied: bool,
 }
 
 impl Rig {
@@ -98,6 +100,11 @@ impl Rig {
             settings.push(("FAIRGATE_BOOKING_URL", urls.join(",")));
         }
         let mut gateways = processes("gateway", spec.gateways, &binary, folder.path(), &settings)?;
+        if breakable.proxied {
+            for gateway in &mut gateways {
+                gateway.set(&[("FAIRGATE_TRUSTED_HOPS", "1".to_owned())]);
+            }
+        }
         let in_file = breakable.train && postgres.is_none();
         let trains = in_file.then(|| (booking.as_path(), folder.path()));
         let disk = start_gateways(&mut gateways, &breakable, trains).await?;

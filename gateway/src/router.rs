@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
 use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
@@ -127,6 +127,9 @@ fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
         .routes(routes!(places::place, places::leave))
         .routes(routes!(passes::pass))
         .routes(routes!(passes::verify))
+        .route("/v1/verify/{room}", any(passes::verify_any))
+        .route("/v1/verify/{room}/", any(passes::verify_any))
+        .route("/v1/verify/{room}/{*path}", any(passes::verify_any))
         .routes(routes!(passes::jwks))
         .with_state(lobby)
 }

@@ -74,6 +74,16 @@ async fn a_visitor_joins_is_drawn_is_called_and_claims_a_pass_that_verifies() {
             (verified.status, &verified.headers["x-fairgate-rank"]),
             (204, &called["rank"].to_string().parse().expect("a header"))
         );
+        for (method, path) in [
+            ("GET", "/v1/verify/demo"),
+            ("POST", "/v1/verify/demo/"),
+            ("DELETE", "/v1/verify/demo/shop/basket?item=1"),
+        ] {
+            let verified = gateway.call(method, path, Some(&pass), None).await;
+            assert_eq!(verified.status, 204, "{method} {path}");
+            let refused = gateway.call(method, path, None, None).await;
+            assert_eq!(refused.refusal(), (401, "pass_invalid".into()));
+        }
         let elsewhere = gateway
             .call("GET", "/v1/verify?room=everyday", Some(&pass), None)
             .await;

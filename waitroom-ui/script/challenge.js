@@ -20,7 +20,8 @@ async function solve(challenge) {
       workers.forEach((worker, first) => {
         worker.addEventListener("message", ({ data }) => solved(data));
         worker.addEventListener("error", failed);
-        worker.postMessage({ parameters: challenge.parameters, first, step });
+        // The second argument says that nothing is handed over. A worker has no origin to name.
+        worker.postMessage({ parameters: challenge.parameters, first, step }, []);
       });
     });
     return btoa(JSON.stringify({ challenge, solution }));
@@ -30,10 +31,10 @@ async function solve(challenge) {
 }
 
 /**
- * Sends a call by `send(solution)`, first without a solution. If the room asks for a task, solves it
- * and sends the call again. `secret` is the visitor's own, or undefined if the browser has a place
- * already. `begin(seconds)` is called before a task is solved, with the longest time that an average
- * phone needs for it. Returns the answer of the last call.
+ * Sends a call by `send(solution)`, first without a solution. If the room asks for a task, solves
+ * it and sends the call again. `secret` is the visitor's own, or undefined if the browser has a
+ * place already. `begin(seconds)` is called before a task is solved, with the longest time that an
+ * average phone needs for it. Returns the answer of the last call.
  */
 export async function withChallenge(base, secret, send, begin) {
   let answer = await send();

@@ -76,8 +76,8 @@ impl WaitTickets {
     /// Checks a ticket at `now` (ms).
     ///
     /// # Errors
-    /// [`ChallengeRefusal::NotYet`] while the wait lasts; otherwise a refusal if the ticket does not
-    /// count.
+    /// [`ChallengeRefusal::NotYet`] while the wait lasts; otherwise a refusal if the ticket does
+    /// not count.
     pub fn verify(
         &self,
         room: &str,

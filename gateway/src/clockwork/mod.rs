@@ -3,6 +3,7 @@
 //! Every beat starts from stored data, so the next beat repeats what a failed beat did not do.
 
 mod drawing;
+mod forgetting;
 mod returning;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::line::release;
 use crate::push::hub::{RoomSocketHub, RoomSocketHubs};
 use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
+use forgetting::NetworkForgetter;
 use returning::ReturningPlaces;
 
 const BEAT: Duration = Duration::from_millis(200);
@@ -34,6 +36,7 @@ const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct RoomLoopState {
     returning: ReturningPlaces,
+    forgetter: NetworkForgetter,
     reported: Option<Instant>,
     release: Instant,
     sampled: Instant,
@@ -72,6 +75,7 @@ async fn run(
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut beats = RoomLoopState {
         returning: ReturningPlaces::default(),
+        forgetter: NetworkForgetter::default(),
         reported: None,
         release: Instant::now(),
         sampled: Instant::now(),
@@ -141,6 +145,9 @@ async fn one_beat(
     if due && beats.sampled.elapsed() >= SAMPLE_EVERY {
         beats.sampled = Instant::now();
         rooms.ledger().sample(room.id(), sample(room, now)).await?;
+    }
+    if due {
+        beats.forgetter.forget_some(rooms, room, now).await?;
     }
     Ok(())
 }

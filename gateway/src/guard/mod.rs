@@ -8,7 +8,7 @@ mod networks;
 mod searches;
 
 pub use joins::JoinGuard;
-pub use network_hasher::NetworkHasher;
+pub use network_hasher::{NETWORK_DAY_MS, NetworkHasher};
 pub use searches::{ApiKey, SearchQuotas};
 
 /// Why a call is refused.

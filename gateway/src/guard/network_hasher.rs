@@ -9,7 +9,7 @@ use crate::ledger::{NetworkKey, NetworkKeys};
 use crate::web::ClientNetwork;
 
 /// How long (ms) a place counts in a room that has no end.
-const DAY_MS: i64 = 86_400_000;
+pub const NETWORK_DAY_MS: i64 = 86_400_000;
 
 /// Makes the keys under which a room counts networks.
 #[derive(Clone)]
@@ -38,7 +38,9 @@ impl NetworkHasher {
         if network.is_direct_loopback() {
             return NetworkKeys::NONE;
         }
-        let day = document.closes_at.map_or(now.div_euclid(DAY_MS), |_| -1);
+        let day = document
+            .closes_at
+            .map_or(now.div_euclid(NETWORK_DAY_MS), |_| -1);
         let networks = network.with_wider().into_iter();
         networks
             .map(|(bits, prefix)| self.key(room, day, bits, prefix))
@@ -103,8 +105,8 @@ mod tests {
     #[test]
     fn a_room_without_an_end_begins_anew_each_day_and_no_two_rooms_share_keys() {
         let one = keys("r", "192.0.2.1", 0);
-        assert_eq!(one, keys("r", "192.0.2.1", DAY_MS - 1));
-        assert_ne!(one, keys("r", "192.0.2.1", DAY_MS));
+        assert_eq!(one, keys("r", "192.0.2.1", NETWORK_DAY_MS - 1));
+        assert_ne!(one, keys("r", "192.0.2.1", NETWORK_DAY_MS));
         assert_ne!(one, keys("q", "192.0.2.1", 0));
     }
 

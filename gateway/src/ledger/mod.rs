@@ -100,6 +100,15 @@ pub trait RoomLedger: Send + Sync + 'static {
     /// Queues one leaving. `void` also makes the leaf void, which is allowed only for places that
     /// are left before the freeze.
     fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()>;
+    /// Removes the networks of at most `max` places, from the number `from` on, that were given
+    /// before `before`. Returns the number to go on from, or `None` if no such place is left.
+    async fn forget_networks(
+        &self,
+        room: &str,
+        from: u64,
+        max: u32,
+        before: i64,
+    ) -> Result<Option<u64>, RoomLedgerFailure>;
     /// Queues the freeze of numbers below `n`. A second freeze changes nothing and returns the
     /// first. For a room in Redis, the caller passes the room's `life`. Then the freeze is written
     /// only if that life is the current one. A life after the room's first must also have begun at

@@ -110,6 +110,8 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         networks: NetworkKeys,
     ) -> Result<NetworkPlaces, StoreFailure>;
+    /// Forgets the networks of all places of a room that is over.
+    async fn forget_networks(&self, room: &str) -> Result<(), StoreFailure>;
     /// Puts a wait of `takes_ms` behind the last wait of a network, and returns when it ends
     /// (ms). People of one network wait one after the other.
     async fn reserve_wait(

@@ -6,6 +6,7 @@ mod internal;
 mod keys;
 mod sources;
 mod stores;
+mod variables;
 
 pub use drain::DrainSettings;
 pub use internal::InternalSettings;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use super::variables::variable_fault;
+
 /// A secret setting. Its `Debug` output does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretSetting(pub String);
@@ -73,7 +75,8 @@ impl SettingSources {
         self.flags.contains_key(knob) || self.env.contains_key(&variable)
     }
 
-    /// Looks up the values of these knobs. Other knobs in the file are faults.
+    /// Looks up the values of these knobs. Other knobs in the file are faults, and so are variables
+    /// that no program of this project reads.
     #[must_use]
     pub fn read(&self, knobs: &[&str]) -> SettingReader {
         let mut reader = SettingReader {
@@ -81,9 +84,10 @@ impl SettingSources {
             values: BTreeMap::new(),
         };
         reader.read_file(self.file.as_ref(), knobs);
-        for (name, value) in &self.env {
+        for (name, value) in self.env.iter().filter(|(_, value)| !value.is_empty()) {
+            reader.faults.extend(variable_fault(name));
             let knob = name.trim_start_matches("FAIRGATE_").to_lowercase();
-            if knobs.contains(&knob.as_str()) && !value.is_empty() {
+            if knobs.contains(&knob.as_str()) {
                 reader.values.insert(knob, (name.clone(), value.clone()));
             }
         }

@@ -192,6 +192,35 @@ pub(super) async fn record_leave(
     Ok(())
 }
 
+/// Removes the networks of places. Looks for them first, because an update would make the writer
+/// commit even if it changes nothing.
+pub(super) async fn forget_networks(
+    tx: &SqlTransaction,
+    room: &str,
+    from: u64,
+    max: u32,
+    before: i64,
+) -> Result<Option<u64>, RoomLedgerFailure> {
+    let sql = "SELECT number, joined_at < $4, networks IS NOT NULL FROM gw_joins
+         WHERE room = $1 AND number >= $2 ORDER BY number LIMIT $3";
+    let (mut read, mut end, mut found, mut is_last) = (0, from, false, false);
+    for row in tx.query(sql, &[&room, &from, &max, &before]).await? {
+        let number: u64 = row.get(0)?;
+        if !row.get::<bool>(1)? {
+            is_last = true;
+            break;
+        }
+        (read, end) = (read + 1, number + 1);
+        found |= row.get::<bool>(2)?;
+    }
+    if found {
+        let sql = "UPDATE gw_joins SET networks = NULL
+             WHERE room = $1 AND number >= $2 AND number < $3 AND networks IS NOT NULL";
+        tx.execute(sql, &[&room, &from, &end]).await?;
+    }
+    Ok((!is_last && read == max).then_some(end))
+}
+
 pub(super) async fn whole_line(
     tx: &SqlTransaction,
     room: &str,

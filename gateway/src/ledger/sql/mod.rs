@@ -309,6 +309,20 @@ impl RoomLedger for RoomSqlLedger {
             .await
     }
 
+    async fn forget_networks(
+        &self,
+        room: &str,
+        from: u64,
+        max: u32,
+        before: i64,
+    ) -> Result<Option<u64>, RoomLedgerFailure> {
+        self.installation
+            .write(room.to_owned(), move |tx, room| {
+                joins::forget_networks(tx, room, from, max, before).boxed()
+            })
+            .await
+    }
+
     async fn advance(
         &self,
         room: &str,

@@ -1,5 +1,6 @@
 //! The calls that claim a pass and check a pass.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, Path, State};
@@ -85,7 +86,8 @@ pub(crate) struct VerifyQuery {
     room: String,
 }
 
-/// Is this request's pass good? For `auth_request` and `ext_authz`
+/// Is this request's pass good? For `auth_request` and `ext_authz`; also any method at
+/// `/v1/verify/{room}/…`
 #[utoipa::path(get, path = "/v1/verify", tag = "lobby", params(("room" = String, Query,)),
     responses((status = 204, description = "With X-Fairgate-Room, X-Fairgate-Rank and X-Fairgate-Visitor"), (status = 401)))]
 pub(crate) async fn verify(
@@ -93,14 +95,30 @@ pub(crate) async fn verify(
     QueryParams(query): QueryParams<VerifyQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let presented = bearer(&headers)
-        .or_else(|| cookie(&headers, &pass_cookie(&query.room)))
+    check_pass(&lobby, &query.room, &headers)
+}
+
+/// Checks the pass as [`verify`] does, for proxies that send the original method and path along.
+pub(crate) async fn verify_any(
+    State(lobby): State<WaitingLine>,
+    Path(named): Path<HashMap<String, String>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let room = named.get("room").map_or("", String::as_str);
+    check_pass(&lobby, room, &headers)
+}
+
+/// Answers 204 if the request shows a live pass of the room. No origin is checked, because the call
+/// changes nothing and its sender is a proxy.
+fn check_pass(lobby: &WaitingLine, room: &str, headers: &HeaderMap) -> Result<Response, Problem> {
+    let presented = bearer(headers)
+        .or_else(|| cookie(headers, &pass_cookie(room)))
         .ok_or_else(|| pass_problem(ProblemCode::PassInvalid, "no pass was shown"))?;
     let presented = verified(&lobby.rooms, presented)?;
     let live = presented
         .require_live()
         .map_err(|error| pass_problem(ProblemCode::PassExpired, &error.to_string()))?;
-    if live.room != query.room {
+    if live.room != room {
         return Err(pass_problem(
             ProblemCode::PassInvalid,
             "the pass belongs to another room",

@@ -117,6 +117,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_network_gets_as_many_places_as_it_paid_for,
         joins_at_once_exceed_no_bound,
         a_place_counts_after_it_was_left,
+        networks_of_a_room_that_is_over_are_forgotten,
         the_waits_of_a_network_follow_each_other,
         a_solution_counts_once,
         a_claim_is_refused_where_its_network_has_more_places_than_were_paid_for,

@@ -175,3 +175,34 @@ pub(super) async fn the_waits_of_a_network_follow_each_other(Pair { store, .. }:
     assert_eq!(wait(WIDER, 2000).await, 17_000);
     assert_eq!(wait(OWN, 60_000).await, 75_000);
 }
+
+pub(super) async fn networks_of_a_room_that_is_over_are_forgotten(
+    Pair { store, ledger, .. }: Pair,
+) {
+    for of in 0..3 {
+        let entrant = StoreJoinRequest {
+            now: 1000 * of as i64,
+            ..visitor(of, &[OWN], 9, 9)
+        };
+        store.join("r", entrant).await.unwrap();
+    }
+    store.flush_to_ledger("r").await.unwrap();
+    let networks = async || {
+        let places = ledger.places("r", 0, 9).await.unwrap();
+        let networks = places.iter().map(|place| place.join.networks);
+        networks
+            .map(|keys| keys.as_slice().len())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(networks().await, [1, 1, 1]);
+    // Only older places are forgotten, a few at a time.
+    let some = ledger.forget_networks("r", 0, 1, 1500).await.unwrap();
+    assert_eq!((some, networks().await), (Some(1), vec![0, 1, 1]));
+    let rest = ledger.forget_networks("r", 1, 9, 1500).await.unwrap();
+    assert_eq!((rest, networks().await), (None, vec![0, 0, 1]));
+    let all = ledger.forget_networks("r", 2, 9, i64::MAX).await.unwrap();
+    assert_eq!((all, networks().await), (None, vec![0, 0, 0]));
+    store.forget_networks("r").await.unwrap();
+    let places = store.network_places("r", keys(&[OWN])).await.unwrap();
+    assert_eq!(places, NetworkPlaces::default());
+}

@@ -121,6 +121,10 @@ impl RoomLine {
         self.networks.places_of(networks)
     }
 
+    pub(super) fn forget_networks(&mut self) {
+        self.networks = LineNetworks::default();
+    }
+
     pub(super) fn reserve_wait(&mut self, network: NetworkKey, takes_ms: i64, now: i64) -> i64 {
         self.networks.reserve_wait(network, takes_ms, now)
     }

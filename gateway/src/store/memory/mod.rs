@@ -212,6 +212,11 @@ impl RoomStore for MemoryRoomStore {
         Ok(lock_line(&*self.room_line(room)?).network_places(networks))
     }
 
+    async fn forget_networks(&self, room: &str) -> Result<(), StoreFailure> {
+        lock_line(&*self.room_line(room)?).forget_networks();
+        Ok(())
+    }
+
     async fn reserve_wait(
         &self,
         room: &str,

@@ -157,6 +157,10 @@ impl RoomStore for RedisRoomStore {
         self.parts.networks.network_places(room, networks).await
     }
 
+    async fn forget_networks(&self, room: &str) -> Result<(), StoreFailure> {
+        self.parts.networks.forget_networks(room).await
+    }
+
     async fn reserve_wait(
         &self,
         room: &str,

@@ -7,7 +7,9 @@ use fairgate_rules::network_limits::NetworkPlaces;
 use super::caller::RoomScriptRunner;
 use super::lives::RoomLifeReader;
 use super::read;
-use super::scripts::{LimitedNetworkRecord, NetworkPlacesScript, ReserveWaitScript};
+use super::scripts::{
+    ForgetNetworksScript, LimitedNetworkRecord, NetworkPlacesScript, ReserveWaitScript,
+};
 use crate::ledger::{NetworkKey, NetworkKeys};
 use crate::store::{NetworkToll, StoreFailure};
 
@@ -30,6 +32,15 @@ impl NetworkCounter {
         let life = self.lives.last_known_life(room)?;
         let reply = self.scripts.run(room, &life, counted).await?;
         Ok(read::network_places(&reply)?)
+    }
+
+    /// Forgets the networks of all places.
+    pub async fn forget_networks(&self, room: &str) -> Result<(), StoreFailure> {
+        let life = self.lives.last_known_life(room)?;
+        self.scripts
+            .run(room, &life, ForgetNetworksScript {})
+            .await?;
+        Ok(())
     }
 
     /// Puts a wait behind the last wait of a network, and returns when it ends (ms).

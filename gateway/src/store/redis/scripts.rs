@@ -203,6 +203,9 @@ redis_scripts! {
         [networks]: [u8; 8],
     }
 
+    /// Forgets the networks of all places.
+    pub struct ForgetNetworksScript = forget_networks [] {}
+
     /// Puts a wait behind the last wait of a network.
     pub struct ReserveWaitScript = reserve_wait [] {
         network: [u8; 8],

@@ -1,0 +1,65 @@
+//! Forgets the networks of places when they no longer count: all of them after the end of a room,
+//! and in a room without an end those of earlier days.
+
+use std::time::Duration;
+
+use fairgate_rules::phase::RoomPhase;
+use tokio::time::Instant;
+
+use crate::guard::NETWORK_DAY_MS;
+use crate::room::{Room, RoomRegistry};
+use crate::store::StoreFailure;
+
+/// How long (ms) after the end of a room its networks are forgotten. Until then, joins that were
+/// answered before the end may still be copied to the ledger.
+const AFTER_THE_END_MS: i64 = 60_000;
+/// The most places that one step reads, so that no other write waits long.
+const PLACES_MAX: u32 = 5_000;
+/// How often a room without an end looks for places of earlier days.
+const LOOK_EVERY: Duration = Duration::from_secs(600);
+
+/// How far the networks of one room are forgotten.
+#[derive(Default)]
+pub(super) struct NetworkForgetter {
+    /// The number from which on places are to be read.
+    next: u64,
+    /// When no older place was left.
+    looked: Option<Instant>,
+    is_done: bool,
+}
+
+impl NetworkForgetter {
+    /// Forgets the networks of a few places, if some are due.
+    pub(super) async fn forget_some(
+        &mut self,
+        rooms: &RoomRegistry,
+        room: &Room,
+        now: i64,
+    ) -> Result<(), StoreFailure> {
+        let Some(before) = self.due_before(room, now) else {
+            return Ok(());
+        };
+        let ledger = rooms.ledger();
+        let rest = ledger.forget_networks(room.id(), self.next, PLACES_MAX, before);
+        match rest.await? {
+            Some(next) => self.next = next,
+            None if before == i64::MAX => {
+                rooms.store().forget_networks(room.id()).await?;
+                self.is_done = true;
+            }
+            None => self.looked = Some(Instant::now()),
+        }
+        Ok(())
+    }
+
+    /// Returns the time (ms) before which the given places no longer count, if they are to be
+    /// looked for now.
+    fn due_before(&self, room: &Room, now: i64) -> Option<i64> {
+        if room.phase(now - AFTER_THE_END_MS) == RoomPhase::Closed {
+            return (!self.is_done).then_some(i64::MAX);
+        }
+        let has_end = room.row().document.closes_at.is_some();
+        let rests = self.looked.is_some_and(|at| at.elapsed() < LOOK_EVERY);
+        (!has_end && !rests).then_some(now - now.rem_euclid(NETWORK_DAY_MS))
+    }
+}

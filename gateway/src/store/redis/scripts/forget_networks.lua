@@ -1,0 +1,2 @@
+-- Forgets the networks of all places.
+return call('UNLINK', K('networks'))

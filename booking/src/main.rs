@@ -165,6 +165,7 @@ struct RailFeedArguments {
 }
 
 fn main() -> ExitCode {
+    process::keep_files_private();
     let done = match BookingCli::parse().command {
         BookingCommand::Serve {
             config,

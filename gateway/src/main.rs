@@ -85,6 +85,7 @@ fn main() -> ExitCode {
         return verify_draw::run(record, leaves.as_deref(), jwks.as_deref(), *json);
     }
     process::start_logging();
+    process::keep_files_private();
     match start(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

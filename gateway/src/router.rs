@@ -15,13 +15,14 @@ use utoipa_axum::routes;
 
 use crate::guard::SearchQuotas;
 use crate::http::wrapping::{
-    bare_errors_explain_themselves, problem_response, rooms_of_other_nodes_are_found,
+    bare_errors_explain_themselves, one_host, problem_response, rooms_of_other_nodes_are_found,
     searches_have_quotas, security_headers,
 };
 use crate::line::WaitingLine;
 use crate::line::http::{challenges, passes, places};
 use crate::ops::{GatewayOpsRoutes, http as ops};
-use crate::pages::{self, PageRoutes, policy};
+use crate::pages::policy::PagePolicy;
+use crate::pages::{self, PageRoutes};
 use crate::promoter::{self, PromoterControls};
 use crate::push::{self, LiveSockets};
 use crate::room::{self, RoomRegistry};
@@ -81,8 +82,11 @@ pub fn build(handles: &GatewayHandles) -> Router {
         lobby: handles.lobby.clone(),
         booking: booking.clone(),
         test,
-        paying: policy::paying(&handles.form_origins),
     };
+    let policy = PagePolicy::new(
+        handles.lobby.web.public_url().map(str::to_owned),
+        &handles.form_origins,
+    );
     let all = Router::new()
         .merge(line)
         .merge(door::layer(booking, handles.door.clone()))
@@ -103,7 +107,8 @@ pub fn build(handles: &GatewayHandles) -> Router {
         })
         .layer(from_fn_with_state(test, bare_errors_explain_themselves));
     wrapped(all)
-        .layer(from_fn(security_headers))
+        .layer(from_fn_with_state(test, one_host))
+        .layer(from_fn_with_state(policy, security_headers))
         .layer(CompressionLayer::new())
         .layer(from_fn(request_id))
 }

@@ -53,6 +53,12 @@ impl WebRequestPolicy {
         }
     }
 
+    /// Returns the address by which the public reaches this installation, if it is set.
+    #[must_use]
+    pub fn public_url(&self) -> Option<&str> {
+        self.inner.public_url.as_deref()
+    }
+
     /// Returns one sentence for each thing in the requests so far that an operator should put
     /// right.
     #[must_use]

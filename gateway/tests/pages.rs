@@ -8,6 +8,8 @@ use std::path::Path;
 
 use fairgate_base::http::ProblemCode;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use support::Gateway;
 
@@ -150,4 +152,55 @@ fn every_code_that_a_script_compares_with_can_be_sent() {
         compared > 10,
         "only {compared} were found: the scan is broken"
     );
+}
+
+#[tokio::test]
+async fn a_request_names_exactly_one_host() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    for (head, status) in [
+        ("GET /healthz HTTP/1.1\r\n", "400"),
+        ("GET /healthz HTTP/1.1\r\nHost: a.example\r\n", "200"),
+        (
+            "GET /healthz HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\n",
+            "400",
+        ),
+        ("GET /healthz HTTP/1.0\r\n", "200"),
+    ] {
+        let mut stream = TcpStream::connect(gateway.address)
+            .await
+            .expect("it connects");
+        let request = format!("{head}Connection: close\r\n\r\n");
+        stream
+            .write_all(request.as_bytes())
+            .await
+            .expect("it is sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{head}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn pages_behind_https_say_so_and_name_their_own_socket() {
+    let data = tempfile::tempdir().expect("a folder");
+    let settings = [("public_url", "https://sale.example")];
+    let gateway = Gateway::start_with(data.path(), &settings).await;
+    let page = gateway.get("/").await;
+    let header = |name| page.headers[name].to_str().expect("text").to_owned();
+    assert_eq!(header("strict-transport-security"), "max-age=31536000");
+    let policy = header("content-security-policy");
+    for part in [
+        "base-uri 'none'",
+        "form-action 'self'",
+        "connect-src 'self' wss://sale.example",
+    ] {
+        assert!(policy.contains(part), "{part} in {policy}");
+    }
+    let plain = Gateway::start(tempfile::tempdir().expect("a folder").path()).await;
+    let page = plain.get("/").await;
+    assert!(!page.headers.contains_key("strict-transport-security"));
+    let policy = page.headers["content-security-policy"].to_str();
+    let own = format!("ws://{}", plain.address);
+    assert!(policy.expect("text").contains(&own));
 }

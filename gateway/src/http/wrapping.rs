@@ -4,14 +4,15 @@
 use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::{Problem, ProblemCode};
 
 use crate::follow::RoomFollower;
 use crate::guard::SearchQuotas;
-use crate::pages::{policy, problem_page};
+use crate::pages::policy::{PagePolicy, PayingPage};
+use crate::pages::problem_page;
 use crate::upstream::{RouteKind, route_kind};
 use crate::web::{WebRequestPolicy, peer_of};
 
@@ -119,17 +120,43 @@ pub async fn bare_errors_explain_themselves(
     told
 }
 
+/// Refuses a request over a connection that names no host, or more than one: the parts of a chain of
+/// proxies may choose different ones. HTTP/1.0 needs no host, and health checks use it.
+pub async fn one_host(State(test): State<bool>, request: Request, next: Next) -> Response {
+    let hosts = request.headers().get_all(header::HOST).iter().count();
+    let over_a_connection = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .is_some();
+    let least = usize::from(request.version() == Version::HTTP_11);
+    if over_a_connection && !(least..=1).contains(&hosts) {
+        let problem = Problem::new(
+            ProblemCode::BadRequest,
+            "A request must name exactly one host. Nothing was changed. Send one Host header.",
+        );
+        return problem_response(test, request.uri(), problem);
+    }
+    next.run(request).await
+}
+
 /// Adds the security headers to every answer except the upgrade to a socket.
-pub async fn security_headers(request: Request, next: Next) -> Response {
+pub async fn security_headers(
+    State(policy): State<PagePolicy>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let host = request.headers().get(header::HOST).cloned();
     let mut response = next.run(request).await;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let is_paying = response.extensions().get::<PayingPage>().is_some();
+        let host = host.as_ref().and_then(|host| host.to_str().ok());
+        policy.secure(response.headers_mut(), host, is_paying);
         secure(response.headers_mut());
     }
     response
 }
 
 fn secure(headers: &mut HeaderMap) {
-    policy::secure(headers);
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use fairgate_base::http::Problem;
 use serde_json::Value;
@@ -27,6 +27,7 @@ use contexts::{
     CheckoutPage, HomePage, HomeRoom, HomeShow, ListedShow, LobbyPage, OrderPage, SeatsPage,
     TicketPage,
 };
+use policy::PayingPage;
 pub use render::problem_page;
 use render::{render, render_problem, render_refused};
 
@@ -54,8 +55,6 @@ pub struct PageRoutes {
     pub booking: Router,
     /// Whether payments are the sandbox's; the pages then show TEST.
     pub test: bool,
-    /// The content policy of the page with the payment form.
-    pub paying: HeaderValue,
 }
 
 pub(crate) async fn home(
@@ -254,8 +253,7 @@ pub(crate) async fn checkout(
 pub(crate) async fn order(State(pages): State<PageRoutes>, Path(order): Path<String>) -> Response {
     let test = pages.test;
     let mut page = render(&pages, "order", &OrderPage { test, order });
-    page.headers_mut()
-        .insert(header::CONTENT_SECURITY_POLICY, pages.paying);
+    page.extensions_mut().insert(PayingPage);
     page
 }
 

@@ -1,6 +1,7 @@
 //! Tests the commands: `apply` with an on-sale file, `serve` with a data directory that is in use
 //! or with bad settings, the help texts, and a server that stops.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 use serde_json::json;
@@ -175,4 +176,17 @@ async fn health_readiness_metrics_and_the_api_description_are_served() {
     ] {
         assert!(api["paths"][path].is_object(), "{path}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_on_the_machine_can_read_the_ledger() {
+    let server = Server::start().await;
+    let mut files = 0;
+    for entry in std::fs::read_dir(server.data()).expect("the data folder can be read") {
+        let entry = entry.expect("an entry");
+        let mode = entry.metadata().expect("its mode").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", entry.path().display());
+        files += 1;
+    }
+    assert!(files > 0, "no ledger was made");
 }

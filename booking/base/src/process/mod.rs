@@ -35,6 +35,12 @@ pub fn start_logging() {
     }
 }
 
+/// Lets only this user read the files that the process makes from now on, and enter its folders:
+/// the ledger holds names, orders and the secrets of draws.
+pub fn keep_files_private() {
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+}
+
 /// Waits for SIGTERM or Ctrl-C.
 pub async fn shutdown() {
     let terminate = async {

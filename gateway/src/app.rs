@@ -98,7 +98,10 @@ impl GatewayApp {
         let handles =
             handles::gateway_handles(config, &rooms, &follower, &hubs, &metrics, &load, secret);
         start_upkeep(
-            handles.lobby.guard.clone(),
+            [
+                handles.lobby.guard.clone(),
+                handles.lobby.challenge_guard.clone(),
+            ],
             handles.searches.clone(),
             metrics,
         );
@@ -292,7 +295,7 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     }
 }
 
-fn start_upkeep(guard: JoinGuard, searches: SearchQuotas, metrics: PrometheusHandle) {
+fn start_upkeep(guards: [JoinGuard; 2], searches: SearchQuotas, metrics: PrometheusHandle) {
     tokio::spawn(async move {
         let mut evicted = tokio::time::Instant::now();
         loop {
@@ -300,7 +303,7 @@ fn start_upkeep(guard: JoinGuard, searches: SearchQuotas, metrics: PrometheusHan
             metrics.run_upkeep();
             if evicted.elapsed() >= EVICT_EVERY {
                 evicted = tokio::time::Instant::now();
-                guard.evict();
+                guards.iter().for_each(JoinGuard::evict);
                 searches.evict();
             }
         }

@@ -14,11 +14,26 @@ const FORWARDING: [&str; 3] = ["x-forwarded-for", "forwarded", "x-real-ip"];
 /// What an operator reads if requests come past a proxy that is not trusted.
 const UNREAD_ADDRESS: &str = "requests name their client's address in a header that is not read, because FAIRGATE_TRUSTED_HOPS is 0: if a proxy is in front, all its visitors count as one network, which gets few places. Set FAIRGATE_TRUSTED_HOPS to the number of proxies in front";
 
+/// What an operator reads if a trusted proxy does not tell the address of its client.
+const UNREADABLE_ADDRESS: &str = "requests come without a readable address in X-Forwarded-For, although FAIRGATE_TRUSTED_HOPS is set: they all count as the network of their proxy, which gets few places. Let every proxy add the address of its client, and set FAIRGATE_TRUSTED_HOPS to their number";
+
+fn names_another_address(headers: &HeaderMap) -> bool {
+    FORWARDING.iter().any(|name| headers.contains_key(*name))
+}
+
+/// Reads an address as proxies write it: alone, or with a port.
+fn parse_address(text: &str) -> Option<IpAddr> {
+    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
+    let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    text.parse().ok().or_else(with_port).or_else(in_brackets)
+}
+
 /// Judges browsers' requests by the installation's settings; a cheap handle.
 #[derive(Clone)]
 pub struct WebRequestPolicy {
     inner: Arc<WebSettings>,
-    /// Whether a request named another address than its peer's although no proxy is trusted.
+    /// Whether the address of a client was not read: a request named one although no proxy is
+    /// trusted, or it named none although one is.
     unread_address: Arc<AtomicBool>,
 }
 
@@ -64,15 +79,17 @@ impl WebRequestPolicy {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let seen = self.unread_address.load(Ordering::Relaxed);
-        seen.then(|| UNREAD_ADDRESS.to_owned())
-            .into_iter()
-            .collect()
+        let warning = if self.inner.trusted_hops == 0 {
+            UNREAD_ADDRESS
+        } else {
+            UNREADABLE_ADDRESS
+        };
+        seen.then(|| warning.to_owned()).into_iter().collect()
     }
 
     /// Warns once if a request came past a proxy that is not trusted.
     fn note_unread_address(&self, headers: &HeaderMap) {
-        let names_another = FORWARDING.iter().any(|name| headers.contains_key(*name));
-        if names_another && !self.unread_address.swap(true, Ordering::Relaxed) {
+        if names_another_address(headers) && !self.unread_address.swap(true, Ordering::Relaxed) {
             tracing::warn!("{UNREAD_ADDRESS}");
         }
     }
@@ -137,14 +154,20 @@ impl WebRequestPolicy {
                 .iter()
                 .rev()
                 .nth(skip)
-                .and_then(|address| address.trim().parse().ok())
+                .and_then(|address| parse_address(address.trim()))
         });
         match forwarded {
             Some(address) => ClientNetwork::from_address(address),
-            None => ClientNetwork {
-                is_direct_loopback: hops == 0 && peer.ip().to_canonical().is_loopback(),
-                ..ClientNetwork::from_address(peer.ip())
-            },
+            None => {
+                if hops > 0 && !self.unread_address.swap(true, Ordering::Relaxed) {
+                    tracing::warn!("{UNREADABLE_ADDRESS}");
+                }
+                let is_direct = hops == 0 && !names_another_address(headers);
+                ClientNetwork {
+                    is_direct_loopback: is_direct && peer.ip().to_canonical().is_loopback(),
+                    ..ClientNetwork::from_address(peer.ip())
+                }
+            }
         }
     }
 
@@ -334,6 +357,32 @@ mod tests {
             let _ = web.network(&headers(&[(header, "192.0.2.1")]), peer);
             assert_eq!(!web.warnings().is_empty(), warned, "{hops} {header}");
         }
+    }
+
+    #[test]
+    fn a_forwarded_address_may_have_a_port_and_one_that_cannot_be_read_gives_a_warning() {
+        let peer = "10.0.0.1:5".parse().expect("an address");
+        let web = WebRequestPolicy::new(WebSettings {
+            trusted_hops: 1,
+            ..WebSettings::default()
+        });
+        let network = |told| web.network(&headers(&[("x-forwarded-for", told)]), peer);
+        let plain = network("192.0.2.1");
+        assert_eq!(plain, network("192.0.2.1:443"));
+        assert_eq!(network("2001:db8::1"), network("[2001:db8::1]:443"));
+        assert_eq!(network("2001:db8::1"), network("[2001:db8::1]"));
+        assert!(web.warnings().is_empty());
+        assert_ne!(plain, network("unknown"));
+        assert_eq!(web.warnings(), [UNREADABLE_ADDRESS]);
+    }
+
+    #[test]
+    fn a_proxy_on_this_machine_is_not_exempt() {
+        let peer = "127.0.0.1:5".parse().expect("an address");
+        let web = WebRequestPolicy::new(WebSettings::default());
+        assert!(web.network(&HeaderMap::new(), peer).is_direct_loopback());
+        let proxied = headers(&[("x-forwarded-for", "192.0.2.1")]);
+        assert!(!web.network(&proxied, peer).is_direct_loopback());
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl WorkLevel {
     /// The most work. No network pays more.
     pub const LAST: Self = Self(5);
 
-    /// Returns how long (seconds) a phone works on it, on average.
+    /// Returns the longest time (seconds) that an average phone works on it.
     #[must_use]
     pub fn phone_s(self) -> u64 {
         match self.0 {

@@ -1,5 +1,5 @@
-//! Waits in place of work, for browsers without scripts. The people of one network wait one after
-//! the other, each as long as a phone works at most, so waiting is never cheaper than working.
+//! Waits in place of work, for browsers without scripts. The people of one wider network wait one
+//! after the other, each as long as a phone works at most, so waiting gives few places.
 //!
 //! A wait is a signed ticket. Nothing is stored for it but the time at which the network's last
 //! wait ends.

@@ -1,5 +1,5 @@
 //! Forgets the networks of places when they no longer count: all of them after the end of a room,
-//! and in a room without an end those of earlier days.
+//! and in a room without an end those of earlier days, in the ledger.
 
 use std::time::Duration;
 
@@ -55,8 +55,12 @@ impl NetworkForgetter {
     /// Returns the time (ms) before which the given places no longer count, if they are to be
     /// looked for now.
     fn due_before(&self, room: &Room, now: i64) -> Option<i64> {
-        if room.phase(now - AFTER_THE_END_MS) == RoomPhase::Closed {
-            return (!self.is_done).then_some(i64::MAX);
+        if room.phase(now) == RoomPhase::Closed {
+            let row = room.row();
+            let ends = [row.facts.closed_at, row.document.closes_at];
+            let ended_at = ends.into_iter().flatten().min().unwrap_or(now);
+            let is_due = now >= ended_at.saturating_add(AFTER_THE_END_MS);
+            return (is_due && !self.is_done).then_some(i64::MAX);
         }
         let has_end = room.row().document.closes_at.is_some();
         let rests = self.looked.is_some_and(|at| at.elapsed() < LOOK_EVERY);

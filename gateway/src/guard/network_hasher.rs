@@ -1,5 +1,6 @@
-//! Turns the networks of a visitor into keyed hashes. Whoever reads the store or the ledger, but
-//! does not have the installation's secret, learns no address from them.
+//! Turns the networks of a visitor into keyed hashes. Whoever reads Redis alone learns no address
+//! from them. The secret is in the ledger, so whoever reads the whole ledger can try all addresses,
+//! until the hashes are forgotten.
 
 use fairgate_rules::room_document::RoomDocument;
 use hmac::{Hmac, KeyInit, Mac};

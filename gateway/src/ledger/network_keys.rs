@@ -1,5 +1,5 @@
-//! The networks of a visitor as the ledger and the store know them: keyed hashes, which reveal no
-//! address to whoever reads the database.
+//! The networks of a visitor as the ledger and the store know them: keyed hashes. The key is the
+//! installation's secret.
 
 use std::fmt;
 

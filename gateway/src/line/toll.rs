@@ -125,10 +125,14 @@ impl WaitingLine {
         now: i64,
         rng: &mut (impl Rng + Send),
     ) -> Result<(String, i64), StoreFailure> {
-        let own = own_key(self.network_keys(room, network, now));
+        let keys = self.network_keys(room, network, now);
+        // Those who wait queue behind the widest network. Otherwise a bot with many small networks
+        // would wait in all of them at once.
+        let queue = keys.as_slice().last().copied().unwrap_or_default();
+        let own = own_key(keys);
         let takes_ms = i64::try_from(WorkLevel::LAST.phone_s() * 1000).unwrap_or(i64::MAX);
         let store = self.rooms.store();
-        let ready_at = store.reserve_wait(room.id(), own, takes_ms, now).await?;
+        let ready_at = store.reserve_wait(room.id(), queue, takes_ms, now).await?;
         Ok((self.waits.issue(room.id(), own, ready_at, rng), ready_at))
     }
 

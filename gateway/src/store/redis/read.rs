@@ -77,7 +77,8 @@ pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)
         holder: Holder(read_hash(reply.item_at(0)?)?),
         code: read_code(reply.item_at(2)?)?,
         at: at.map_or(0, i64::from_be_bytes),
-        // Redis does not know the networks of a place. The row that the feed brings has them.
+        // Redis does not know the networks of a place. So a place that is left before it was copied
+        // to the ledger does not count there.
         networks: NetworkKeys::NONE,
     };
     Ok(Some((join, reply.item_at(3)?.as_integer()? == 1)))

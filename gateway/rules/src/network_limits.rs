@@ -26,7 +26,7 @@ const LIMIT_MAX: u64 = 10_000_000;
 pub struct NetworkLimits {
     /// From this many places on, joining and claiming cost work.
     pub soft: u64,
-    /// From this many places on, work alone gives no place. A code, Turnstile or hCaptcha does.
+    /// From this many places on, work alone gives no place. A code does.
     pub hard: u64,
 }
 
@@ -89,8 +89,6 @@ pub enum JoinProof {
     None,
     /// The solution of a challenge with this level.
     Work(WorkLevel),
-    /// Turnstile or hCaptcha says that the visitor is a person.
-    Person,
 }
 
 /// What a room asks of everybody, whatever the network.
@@ -101,8 +99,6 @@ pub struct JoinDemand {
     /// Whether work is enough from the hard limit on, too: the visitor shows a code, or has a place
     /// already and claims its pass.
     pub beyond_hard: bool,
-    /// Whether Turnstile or hCaptcha can say who is a person.
-    pub person: bool,
 }
 
 /// How many places a network and the networks around it may have before a join is refused.
@@ -132,12 +128,12 @@ impl NetworkBounds {
         let covered = |soft: u64| match proof {
             JoinProof::None if demand.challenge => 0,
             JoinProof::None => soft,
-            JoinProof::Work(WorkLevel::LAST) | JoinProof::Person => u64::MAX,
+            JoinProof::Work(WorkLevel::LAST) => u64::MAX,
             JoinProof::Work(WorkLevel(level)) => {
                 soft.saturating_add(step(soft).saturating_mul(u64::from(level) + 1))
             }
         };
-        let most = if demand.beyond_hard || proof == JoinProof::Person {
+        let most = if demand.beyond_hard {
             u64::MAX
         } else {
             limits.hard
@@ -173,7 +169,7 @@ pub enum NetworkPrice {
 #[must_use]
 pub fn price(limits: NetworkLimits, places: NetworkPlaces, demand: JoinDemand) -> NetworkPrice {
     let NetworkPlaces { own, wider } = places;
-    if own >= limits.hard && !demand.beyond_hard && !demand.person {
+    if own >= limits.hard && !demand.beyond_hard {
         return NetworkPrice::Full;
     }
     let least = u8::from(demand.challenge);
@@ -210,7 +206,6 @@ mod tests {
     const NOTHING: JoinDemand = JoinDemand {
         challenge: false,
         beyond_hard: false,
-        person: false,
     };
 
     fn price_of(own: u64, wider: u64, demand: JoinDemand) -> NetworkPrice {
@@ -273,7 +268,6 @@ mod tests {
         assert_eq!(own(JoinProof::Work(WorkLevel::FIRST)), 36);
         assert_eq!(own(JoinProof::Work(WorkLevel(4))), 45);
         assert_eq!(own(JoinProof::Work(WorkLevel::LAST)), 2000);
-        assert_eq!(own(JoinProof::Person), u64::MAX);
     }
 
     #[test]

@@ -120,8 +120,8 @@ pub async fn bare_errors_explain_themselves(
     told
 }
 
-/// Refuses a request over a connection that names no host, or more than one: the parts of a chain of
-/// proxies may choose different ones. HTTP/1.0 needs no host, and health checks use it.
+/// Refuses a request over a connection that names no host, or more than one: the proxies of a chain
+/// may choose different ones. HTTP/1.0 needs no host, and health checks use it.
 pub async fn one_host(State(test): State<bool>, request: Request, next: Next) -> Response {
     let hosts = request.headers().get_all(header::HOST).iter().count();
     let over_a_connection = request

@@ -71,7 +71,6 @@ impl TollFor {
         JoinDemand {
             challenge: !is_claim && room.row().document.challenge == ChallengePolicy::Pow,
             beyond_hard: is_claim || room.needs_code(),
-            person: false,
         }
     }
 }

@@ -64,8 +64,8 @@ impl PagePolicy {
         )
     }
 
-    /// Returns the origins of the live socket: that of the public address, or else those of the host
-    /// that the request named.
+    /// Returns the origins of the live socket: that of the public address, or else those of the
+    /// host that the request named.
     fn socket_origins(&self, host: Option<&str>) -> String {
         if let Some(public) = &self.inner.public_url {
             return public.replacen("http", "ws", 1);

@@ -22,6 +22,7 @@ pub mod reconciler;
 pub mod retention;
 pub mod router;
 pub mod service;
+pub mod stopped_passes;
 pub mod store;
 pub mod tickets;
 pub mod waitlist;

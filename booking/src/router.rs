@@ -187,6 +187,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
         .route("/state", get(internal::state))
         .route("/shows", post(internal::shows))
         .route("/coverage", put(internal::cover))
+        .route("/stopped-passes", post(internal::stop_passes))
         .route("/pulse", post(internal::pulse))
         .route("/shows/{show}/snapshot", get(internal::snapshot))
         .route("/shows/{show}/changes", get(internal::changes))

@@ -28,6 +28,7 @@ use crate::guard::{JoinGuard, SearchQuotas};
 use crate::ledger::RoomLedger;
 use crate::ledger::sql::RoomSqlLedger;
 use crate::load::ProcessLoad;
+use crate::personal::PersonalEventHub;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::{RoomDependencies, RoomRegistry};
 use crate::router;
@@ -92,11 +93,10 @@ impl GatewayApp {
             stopping,
         };
         let parts = parts.open(open_core).await?;
-        let (rooms, follower, hubs) = take_up_rooms(parts).await?;
+        let opened = take_up_rooms(parts).await?;
         let metrics = recorder();
         let secret = door_secret(&installation).await?;
-        let handles =
-            handles::gateway_handles(config, &rooms, &follower, &hubs, &metrics, &load, secret);
+        let handles = handles::gateway_handles(config, &opened, &metrics, &load, secret);
         start_upkeep(
             [
                 handles.lobby.guard.clone(),
@@ -108,8 +108,8 @@ impl GatewayApp {
         Ok(Self {
             listener,
             router: router::build(&handles),
-            rooms,
-            hubs,
+            rooms: opened.rooms,
+            hubs: opened.hubs,
             stop,
             leases,
             installation,
@@ -229,12 +229,11 @@ impl RoomParts<'_> {
 
 /// Opens all rooms in the ledger, starts their loops, and sends booking the list of the shows that
 /// they cover.
-async fn take_up_rooms(
-    parts: RoomDependencies,
-) -> anyhow::Result<(RoomRegistry, RoomFollower, RoomSocketHubs)> {
+async fn take_up_rooms(parts: RoomDependencies) -> anyhow::Result<handles::OpenedRooms> {
     let (rooms, opened) = RoomRegistry::new(parts);
     let hubs = RoomSocketHubs::default();
-    let follower = RoomFollower::new(rooms.clone(), hubs.clone());
+    let personal = PersonalEventHub::default();
+    let follower = RoomFollower::new(rooms.clone(), hubs.clone(), personal.clone());
     follower
         .take_up_all()
         .await
@@ -245,7 +244,12 @@ async fn take_up_rooms(
     let told = follower.publish_coverage().await;
     changing.release_lease().await;
     told.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;
-    Ok((rooms, follower, hubs))
+    Ok(handles::OpenedRooms {
+        rooms,
+        follower,
+        hubs,
+        personal,
+    })
 }
 
 /// Returns the secret that all nodes sign challenges with and hash networks with. The first start

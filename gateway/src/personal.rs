@@ -26,6 +26,24 @@ pub enum PersonalEvent {
         /// The join number.
         number: u64,
     },
+    /// The promoter ended the place of this number.
+    Revoked {
+        /// The slug of the room.
+        room: Arc<str>,
+        /// The join number.
+        number: u64,
+        /// What the promoter tells the visitor.
+        note: Arc<str>,
+    },
+    /// The promoter ended all places of a room with numbers below a limit.
+    Cleared {
+        /// The slug of the room.
+        room: Arc<str>,
+        /// The limit.
+        below: u64,
+        /// What the promoter tells the visitors.
+        note: Arc<str>,
+    },
 }
 
 type PersonalSender = mpsc::Sender<PersonalEvent>;
@@ -99,6 +117,15 @@ impl PersonalEventHub {
                 // itself.
                 let _ = ear.try_send(event.clone());
             }
+        }
+    }
+
+    /// Sends an event to every socket.
+    pub fn notify_all(&self, event: &PersonalEvent) {
+        let listeners = self.lock();
+        for (_, ear) in listeners.by_holder.values().flatten() {
+            // A socket with a full queue is told when it next connects.
+            let _ = ear.try_send(event.clone());
         }
     }
 

@@ -159,6 +159,7 @@ fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
                 .routes(routes!(promoter::http::put_codes))
                 .layer(DefaultBodyLimit::max(CODES_BYTES_MAX)),
         )
+        .routes(routes!(promoter::http::revoke))
         .routes(routes!(promoter::http::open))
         .routes(routes!(promoter::http::draw))
         .routes(routes!(promoter::http::close))

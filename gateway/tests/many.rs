@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use fairgate_servers::{PostgresServer, RedisServers, RespReply, must_skip};
 use serde_json::json;
-use support::Gateway;
+use support::{Gateway, TestShop};
 
 /// The servers that both gateways share.
 struct House {
@@ -21,6 +21,17 @@ impl House {
             redis: RedisServers::single().await.expect("it starts"),
             database: PostgresServer::start().await.expect("it starts"),
         }
+    }
+
+    /// Starts a gateway that hosts booking itself.
+    async fn whole_gateway(&self, folder: &tempfile::TempDir) -> Gateway {
+        let (redis, database) = (self.redis.url(), self.database.url());
+        let settings = [
+            ("redis_url", &*redis),
+            ("database_url", &*database),
+            ("trusted_hops", "1"),
+        ];
+        Gateway::start_whole(folder.path(), &settings).await
     }
 
     async fn gateway(&self, folder: &tempfile::TempDir) -> Gateway {
@@ -168,4 +179,164 @@ async fn a_claim_made_while_redis_is_silent_is_counted_when_redis_answers_again(
         assert!(asked.elapsed().as_secs() < 10, "the visitor is not inside");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+}
+
+/// How long a stopped pass may still be accepted at any gateway.
+const STOPPED_WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Returns the status of the check of a pass, and of a hold with it.
+async fn accepted(gateway: &Gateway, pass: &str) -> (u16, u16) {
+    let verify = gateway
+        .call("GET", "/v1/verify?room=demo", Some(pass), None)
+        .await;
+    let wish = json!({"best": {"quantity": 1}});
+    let held = gateway.try_hold(pass, "night-1", &wish).await;
+    (verify.status, held.status)
+}
+
+/// Waits until both gateways refuse all these passes.
+async fn refused_everywhere(gateways: [&Gateway; 2], passes: &[&str]) {
+    let since = std::time::Instant::now();
+    for gateway in gateways {
+        for pass in passes {
+            loop {
+                let found = accepted(gateway, pass).await;
+                if found == (401, 401) {
+                    break;
+                }
+                assert!(since.elapsed() < STOPPED_WITHIN, "still {found:?}");
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        }
+    }
+}
+
+/// Opens the room `demo` with a show, and returns the places and passes of some visitors, who come
+/// from the addresses 192.0.2.1, 192.0.2.2 and so on.
+async fn selling_to(one: &Gateway, other: &Gateway, visitors: u8) -> Vec<(String, String)> {
+    let put = async |what: &str, document| {
+        let path = format!("/v1/promoter/{what}");
+        let answer = one
+            .call("PUT", &path, Some(support::PROMOTER), Some(document))
+            .await;
+        assert!(answer.status < 300, "{}", answer.text());
+    };
+    put("venues/hall", json!({"plan": "grid:8x20"})).await;
+    let show = json!({
+        "venue": "hall", "title": "A night", "starts_at": "2031-06-01T20:00:00+02:00",
+        "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": 10,
+    });
+    put("shows/night-1", show).await;
+    let sale = json!({"shows": ["night-1"], "method": "fifo", "draw_at": "2020-01-02T00:00:00Z"});
+    one.open_room("demo", sale).await;
+    other
+        .until("/v1/rooms/demo", None, |room| room["phase"] == "selling")
+        .await;
+    other.until("/v1/shows/night-1", None, |_| true).await;
+    let mut joined = Vec::new();
+    for at in 1..=visitors {
+        let gateway = if at % 2 == 0 { one } else { other };
+        let request = gateway
+            .client
+            .post(gateway.url("/v1/rooms/demo/places"))
+            .header("x-forwarded-for", format!("192.0.2.{at}"))
+            .json(&json!({}));
+        let place = Gateway::read(request).await.json()["place"]
+            .as_str()
+            .expect("a place")
+            .to_owned();
+        gateway.until_called("demo", &place).await;
+        let pass = claim(gateway, &place).await.json()["pass"]
+            .as_str()
+            .expect("a pass")
+            .to_owned();
+        joined.push((place, pass));
+    }
+    joined
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_ended_at_one_gateway_ends_at_all_and_stays_so_without_redis() {
+    if must_skip("ended places at two gateways") {
+        return;
+    }
+    let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
+    let (one, other) = (
+        house.whole_gateway(&data).await,
+        house.whole_gateway(&data).await,
+    );
+    let visitors = selling_to(&one, &other, 4).await;
+    let [left, by_network, closed_with_room, stays] = &visitors[..] else {
+        panic!("four visitors");
+    };
+    for (_, pass) in &visitors {
+        assert_eq!(accepted(&one, pass).await, (204, 201));
+        assert_eq!(accepted(&other, pass).await, (204, 201));
+    }
+    let gone = one
+        .call("DELETE", "/v1/rooms/demo/place", Some(&left.0), None)
+        .await;
+    assert_eq!(gone.status, 204);
+    let revoke = json!({"network": "192.0.2.2", "reason": "a bot"});
+    let path = "/v1/promoter/rooms/demo/revoke";
+    let revoked = other
+        .call("POST", path, Some(support::PROMOTER), Some(revoke))
+        .await;
+    assert_eq!(
+        (revoked.status, &revoked.json()["revoked"]),
+        (200, &json!(1))
+    );
+    refused_everywhere([&one, &other], &[&left.1, &by_network.1]).await;
+    assert_eq!(accepted(&one, &stays.1).await, (204, 201));
+
+    house.redis.flush_all().await.expect("it is emptied");
+    other
+        .until("/v1/rooms/demo/place", Some(&stays.0), |place| {
+            place["number"].is_u64()
+        })
+        .await;
+    for gateway in [&one, &other] {
+        for (place, code) in [(&left.0, "place_left"), (&by_network.0, "revoked")] {
+            let answer = gateway
+                .call("GET", "/v1/rooms/demo/place", Some(place), None)
+                .await;
+            assert_eq!(answer.json()["code"], code);
+        }
+    }
+    refused_everywhere([&one, &other], &[&left.1, &by_network.1]).await;
+
+    one.by_hand("demo", "close").await;
+    refused_everywhere([&one, &other], &[&closed_with_room.1, &stays.1]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_claims_at_once_at_two_gateways_give_one_pass() {
+    if must_skip("claims at two gateways at once") {
+        return;
+    }
+    let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
+    let (one, other) = (house.gateway(&data).await, house.gateway(&data).await);
+    let sale = json!({"method": "fifo", "draw_at": "2020-01-02T00:00:00Z"});
+    one.open_room("demo", sale).await;
+    one.core.set_pulse(8, 0, 0);
+    other.core.set_pulse(8, 0, 0);
+    other
+        .until("/v1/rooms/demo", None, |room| room["phase"] == "selling")
+        .await;
+    let (place, _) = one.newcomer("demo").await;
+    other.until_called("demo", &place).await;
+    let claims = (0..1_000).map(|at| claim(if at % 2 == 0 { &one } else { &other }, &place));
+    let answers = futures_util::future::join_all(claims).await;
+    let passes: BTreeSet<String> = answers
+        .iter()
+        .filter(|answer| answer.status == 201)
+        .map(|answer| answer.json()["pass"].to_string())
+        .collect();
+    assert_eq!(passes.len(), 1, "{passes:?}");
+    let refused: BTreeSet<u16> = answers
+        .iter()
+        .map(|answer| answer.status)
+        .filter(|status| *status != 201)
+        .collect();
+    assert!(refused.is_subset(&[429, 503].into()), "{refused:?}");
 }

@@ -17,9 +17,11 @@ use fairgate_rules::room_document::RoomDocumentInput;
 use fairgate_servers::{PostgresServer as Server, must_skip};
 use gateway::clockwork;
 use gateway::follow::RoomFollower;
+use gateway::guard::NetworkHasher;
 use gateway::ledger::RoomLedger;
 use gateway::ledger::sql::RoomSqlLedger;
 use gateway::load::ProcessLoad;
+use gateway::personal::PersonalEventHub;
 use gateway::promoter::{ManualPhase, PromoterControls, RoomPatchInput};
 use gateway::push::hub::RoomSocketHubs;
 use gateway::room::{Room, RoomDependencies, RoomRegistry};
@@ -62,7 +64,7 @@ impl Node {
         };
         let (rooms, opened) = RoomRegistry::new(parts);
         let hubs = RoomSocketHubs::default();
-        let follower = RoomFollower::new(rooms.clone(), hubs.clone());
+        let follower = RoomFollower::new(rooms.clone(), hubs.clone(), PersonalEventHub::default());
         follower.take_up_all().await.expect("it starts");
         tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
         tokio::spawn(follower.clone().run(rooms.stopping()));
@@ -70,6 +72,7 @@ impl Node {
             rooms: rooms.clone(),
             follower,
             hubs,
+            hasher: NetworkHasher::new([7; 32]),
             keys: RoleKeys::default(),
         };
         Self {

@@ -101,6 +101,7 @@ async fn unknown_paths_get_a_404_page_and_assets_can_be_revalidated() {
 const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity",
     "capacity_sold",
+    "cleared",
     "invalid",
     "many_at_once",
     "no_block",

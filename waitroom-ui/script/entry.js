@@ -7,7 +7,7 @@ import { call, kept, make, randomHex, showProblem, span, t } from "./core.js";
 import { patiently } from "./patience.js";
 
 /** The problem codes with which the server refuses a call for seats that has no valid pass. */
-export const AT_THE_DOOR = ["waiting_room", "pass_expired", "pass_invalid"];
+export const AT_THE_DOOR = ["waiting_room", "pass_expired", "pass_stopped", "pass_invalid"];
 
 const clock = { now: () => Date.now(), pause: (ms) => new Promise((over) => setTimeout(over, ms)) };
 

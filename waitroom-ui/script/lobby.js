@@ -81,7 +81,8 @@ const frames = {
     if (record.root && !own().root && !record.seed) remember({ root: record.root });
   },
   closed({ reason }) {
-    if (reason === "closed") update({ room: { ...now.room, phase: "closed" } });
+    if (reason === "revoked") refreshPlace();
+    else if (reason === "closed") update({ room: { ...now.room, phase: "closed" } });
     else update({ room: { ...now.room, phase: "sold_out" } });
   },
 };
@@ -115,11 +116,17 @@ async function refreshPlace() {
     update({ place: { ...answer.body, wait_ahead: answer.body.ahead, told: countAhead(answer.body) } });
     return answer.body.refresh_s ?? 10;
   }
-  if (answer.status === 401 || answer.status === 410) {
+  const { code, note } = answer.problem;
+  if (code === "revoked") {
+    update({ place: null });
+    live.stop();
+    showProblem(answer.problem, { note });
+    watchWithoutPlace();
+  } else if (answer.status === 401 || answer.status === 410) {
     update({ place: null });
     live.stop();
     if (now.room.phase !== "closed") {
-      if (answer.problem.code === "place_left") kept.remove(`room.${slug}`);
+      if (code === "place_left") kept.remove(`room.${slug}`);
       showProblem(answer.problem);
       watchWithoutPlace();
     }
@@ -183,7 +190,7 @@ async function join(event) {
 }
 
 function joinRefused(problem) {
-  const values = { opens_at: when(problem.opens_at ?? now.room.opens_at), retry: span(problem.retry_after_s ?? 10) };
+  const values = { note: problem.note, opens_at: when(problem.opens_at ?? now.room.opens_at), retry: span(problem.retry_after_s ?? 10) };
   const actions = mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("join-form").requestSubmit() }] : [];
   showProblem(problem, values, actions);
   // The server gave this browser a time of its own, and accepts its join at that time.
@@ -206,7 +213,7 @@ async function claimPass(event) {
   }
   const { problem } = answer;
   const wait = problem.wait?.known ? t("lobby.wait_between", { p50: span(problem.wait.p50_s), p90: span(problem.wait.p90_s) }) : t("lobby.wait_unknown");
-  showProblem(problem, { wait }, mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("turn-form").requestSubmit() }] : []);
+  showProblem(problem, { wait, note: problem.note }, mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("turn-form").requestSubmit() }] : []);
   if (problem.code === "room_closed") update({ room: { ...now.room, phase: "closed" } });
 }
 

@@ -25,6 +25,7 @@ impl Booking {
             verifier: self.setup.keyring.verifier(),
             catalogue: self.shows.catalogue.clone(),
             order_keys: self.order_keys.clone(),
+            stopped: self.stopped.clone(),
         }
     }
 

@@ -30,6 +30,7 @@ use crate::rail::availability::{Availability, SeatPictureSource};
 use crate::rail::timetables::Timetables;
 use crate::reconciler::Reconciler;
 use crate::reconciler::watch::LockedHoldWatch;
+use crate::stopped_passes::StoppedPasses;
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
 use crate::waitlist::here::SeenVisitors;
@@ -63,6 +64,7 @@ pub struct Booking {
     order_keys: OrderKeys,
     answers: IdempotencyAnswers,
     watch: LockedHoldWatch,
+    stopped: StoppedPasses,
 }
 
 /// The sources of shows, and the data for searches.
@@ -108,6 +110,7 @@ impl Booking {
             here: SeenVisitors::default(),
             bell: WorkerNotifier::default(),
         };
+        let stopped = StoppedPasses::open(Arc::clone(&ledger), setup.clock.clone()).await?;
         let gateways = GatewayDesk {
             catalogue: catalogue.clone(),
             cinemas: shows.cinemas.clone(),
@@ -116,6 +119,7 @@ impl Booking {
             here: waitlist.here.clone(),
             clock: setup.clock.clone(),
             ledger_id: hex::encode(ledger.id().await?),
+            stopped: stopped.clone(),
         };
         Ok(Self {
             money: PaymentWorkers::new(providers, catalogue, &seats, &ledger, &setup.clock),
@@ -133,6 +137,7 @@ impl Booking {
             waitlist,
             order_keys,
             watch: LockedHoldWatch::default(),
+            stopped,
         })
     }
 

@@ -58,6 +58,7 @@ impl Booking {
             self.shows.catalogue.clone(),
             self.shows.cinemas.clone(),
         ));
+        workers.spawn(self.stopped.clone().follow_forever());
         workers.spawn(follow_timetables_forever(self.shows.timetables.clone()));
         if let (Some(inbox), Some(effects)) = (self.money.inbox.clone(), self.money.effects.clone())
         {

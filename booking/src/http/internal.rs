@@ -23,7 +23,8 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::http::internal_key::InternalKey;
 use crate::internal::gateway_desk::{BookingPulse, GatewayDesk, ShowSummary};
 use crate::internal::wire::{
-    self, CoverageRequest, InternalHoldSignal, PulseRequest, ShowChangesRequest, WaitingRequest,
+    self, CoverageRequest, InternalHoldSignal, PulseRequest, ShowChangesRequest, StopPassesRequest,
+    WaitingRequest,
 };
 use crate::store::HoldSignal;
 
@@ -82,6 +83,14 @@ pub(crate) async fn cover(
     JsonBody(ask): JsonBody<CoverageRequest>,
 ) -> Result<StatusCode, Problem> {
     routes.desk.replace_coverage(ask.coverage).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn stop_passes(
+    State(routes): State<InternalRoutes>,
+    JsonBody(ask): JsonBody<StopPassesRequest>,
+) -> Result<StatusCode, Problem> {
+    routes.desk.stop_passes(&ask.room, ask.passes).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -10,6 +10,7 @@ use fairgate_pass::{Holder, LivePass, PassError, VerifiedPass, Verifier};
 use crate::catalogue::Catalogue;
 use crate::http::refusals::holds::not_yours;
 use crate::orders::key::{OrderKeys, PREFIX};
+use crate::stopped_passes::StoppedPasses;
 
 /// After how many seconds a visitor without a pass should try again.
 const WAITING_ROOM_RETRY_S: u64 = 10;
@@ -23,6 +24,8 @@ pub struct CallerVerifier {
     pub catalogue: Catalogue,
     /// Checks the keys of orders.
     pub order_keys: OrderKeys,
+    /// Knows the passes that were stopped.
+    pub stopped: StoppedPasses,
 }
 
 impl CallerVerifier {
@@ -60,7 +63,8 @@ impl CallerVerifier {
     /// Returns the visitor's pass for a show if it is live, for a call that takes something new.
     ///
     /// # Errors
-    /// As [`CallerVerifier::require_pass`], and 401 `pass_expired` for an expired pass.
+    /// As [`CallerVerifier::require_pass`], 401 `pass_expired` for an expired pass, and 401
+    /// `pass_stopped` for a pass that was stopped.
     pub fn require_live_pass(
         &self,
         headers: &HeaderMap,
@@ -68,15 +72,26 @@ impl CallerVerifier {
         now_s: i64,
     ) -> Result<LivePass, Problem> {
         let presented = self.require_pass(headers, show, now_s)?;
-        presented.require_live().cloned().map_err(|_| {
-            let room = presented.room();
-            Problem::new(
+        let room = presented.room();
+        let Ok(live) = presented.require_live() else {
+            return Err(no_new_seats(
                 ProblemCode::PassExpired,
-                format!("The pass ran out; no new seats were held. What you hold or ordered you can still pay, read or give back. For new seats claim another pass at /r/{room}."),
-            )
-            .with_member("room", room)
-            .with_member("room_url", format!("/r/{room}"))
-        })
+                room,
+                format!(
+                    "The pass ran out; no new seats were held. What you hold or ordered you can still pay, read or give back. For new seats claim another pass at /r/{room}."
+                ),
+            ));
+        };
+        if self.stopped.contains(live) {
+            return Err(no_new_seats(
+                ProblemCode::PassStopped,
+                room,
+                format!(
+                    "The pass no longer opens anything new, because its place was left or ended by the promoter, or the room was closed. No new seats were held. What you hold or ordered you can still pay, read or give back. /r/{room} says how things stand."
+                ),
+            ));
+        }
+        Ok(live.clone())
     }
 
     /// Returns the caller that wants to open an order: a visitor, or somebody who has the order's
@@ -130,6 +145,13 @@ impl OrderCaller {
             _ => Ok(()),
         }
     }
+}
+
+/// Builds the problem of a pass with which nothing new can be taken.
+fn no_new_seats(code: ProblemCode, room: &str, detail: String) -> Problem {
+    Problem::new(code, detail)
+        .with_member("room", room)
+        .with_member("room_url", format!("/r/{room}"))
 }
 
 /// Builds 401 `pass_invalid`.

@@ -18,6 +18,7 @@ use crate::catalogue::Catalogue;
 use crate::cinema::CinemaCatalogue;
 use crate::inventory::seats::{SeatInventory, ShowSeatFigures};
 use crate::ledger::{Ledger, LedgerError};
+use crate::stopped_passes::StoppedPasses;
 use crate::store::HoldSignal;
 use crate::waitlist::here::SeenVisitors;
 
@@ -118,6 +119,8 @@ pub struct GatewayDesk {
     pub clock: Clock,
     /// The ledger's id, in hex.
     pub ledger_id: String,
+    /// The passes that were stopped.
+    pub stopped: StoppedPasses,
 }
 
 impl GatewayDesk {
@@ -197,6 +200,19 @@ impl GatewayDesk {
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), LedgerError> {
         self.catalogue.replace_coverage(coverage).await
+    }
+
+    /// Stops passes of a room, each given as its join number and its expiry (unix seconds). They
+    /// then open nothing new. What was begun with them can still be paid, read and cancelled.
+    ///
+    /// # Errors
+    /// Returns an error where the ledger did not take them.
+    pub async fn stop_passes(
+        &self,
+        room: &str,
+        passes: Vec<(u64, i64)>,
+    ) -> Result<(), LedgerError> {
+        self.stopped.stop(room, passes).await
     }
 
     /// Returns the counts of the shows in `shows` and of all trains that `room` covers, and the

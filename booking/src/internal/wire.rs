@@ -39,6 +39,15 @@ pub struct CoverageRequest {
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
+/// `POST /internal/v1/stopped-passes`: passes of a room that open nothing new any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopPassesRequest {
+    /// The slug of the room.
+    pub room: String,
+    /// The join number and the expiry (unix seconds) of each pass.
+    pub passes: Vec<(u64, i64)>,
+}
+
 /// `POST /internal/v1/pulse`: the room and the shows to count, and the cursor of finished visitors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PulseRequest {

@@ -10,6 +10,7 @@ mod contract;
 mod programme;
 mod records;
 pub mod sql;
+mod stopped_passes;
 mod stored;
 
 use std::ops::Range;
@@ -19,6 +20,7 @@ pub use fairgate_databases::LedgerError;
 use fairgate_pass::Holder;
 pub use programme::*;
 pub use records::*;
+pub use stopped_passes::*;
 
 use crate::retention::RetentionKind;
 use crate::store::SeatOutboxRow;
@@ -593,6 +595,7 @@ pub trait Ledger:
     + WaitlistLedger
     + TimetableLedger
     + RetentionLedger
+    + StoppedPassLedger
     + 'static
 {
 }
@@ -611,6 +614,7 @@ impl<T> Ledger for T where
         + WaitlistLedger
         + TimetableLedger
         + RetentionLedger
+        + StoppedPassLedger
         + 'static
 {
 }

@@ -36,6 +36,20 @@ pub struct RoomFacts {
     pub closed_at: Option<i64>,
     /// Whether the room is paused: then nobody is released.
     pub paused: bool,
+    /// The promoter has ended all places with numbers below this.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cleared_below: u64,
+    /// What the promoter tells the visitors of those places.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cleared_note: String,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What is known of the draw and the seats when the phase is worked out.

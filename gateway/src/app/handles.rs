@@ -25,20 +25,32 @@ use crate::upstream::BookingCore;
 use crate::upstream::door::BookingDoor;
 use crate::web::WebRequestPolicy;
 
+/// The rooms of this node, and the parts that bring news to them and their sockets.
+pub(super) struct OpenedRooms {
+    pub(super) rooms: RoomRegistry,
+    pub(super) follower: RoomFollower,
+    pub(super) hubs: RoomSocketHubs,
+    pub(super) personal: PersonalEventHub,
+}
+
 /// Puts together the handles that the routes are served with. `secret` is the installation's secret
 /// for challenges and networks.
 pub(super) fn gateway_handles(
     config: &GatewayConfig,
-    rooms: &RoomRegistry,
-    follower: &RoomFollower,
-    hubs: &RoomSocketHubs,
+    opened: &OpenedRooms,
     metrics: &PrometheusHandle,
     load: &ProcessLoad,
     secret: [u8; 32],
 ) -> GatewayHandles {
     let web = WebRequestPolicy::new(config.web_settings());
     let (per_s, burst) = (config.searches_per_s, config.searches_burst);
-    let personal = start_personal_events(rooms.core());
+    let OpenedRooms {
+        rooms,
+        follower,
+        hubs,
+        personal,
+    } = opened;
+    start_personal_events(rooms.core(), personal);
     GatewayHandles {
         lobby: WaitingLine {
             rooms: rooms.clone(),
@@ -56,13 +68,14 @@ pub(super) fn gateway_handles(
             hubs: hubs.clone(),
             web: web.clone(),
             seats: WatchedShows::new(Arc::clone(rooms.core()), load.clone()),
-            personal,
+            personal: personal.clone(),
             limit: SocketLimit::new(config.sockets),
         },
         promoter: PromoterControls {
             rooms: rooms.clone(),
             follower: follower.clone(),
             hubs: hubs.clone(),
+            hasher: NetworkHasher::new(secret),
             keys: config.keys.roles(),
         },
         ops: GatewayOpsRoutes {
@@ -91,12 +104,10 @@ pub(super) fn gateway_handles(
 }
 
 /// Starts the tasks that send visitors news of their own holds and waitlist entries.
-fn start_personal_events(core: &Arc<dyn BookingCore>) -> PersonalEventHub {
-    let personal = PersonalEventHub::default();
+fn start_personal_events(core: &Arc<dyn BookingCore>, personal: &PersonalEventHub) {
     tokio::spawn(personal.clone().forward_signals(core.hold_signals()));
     tokio::spawn(waitlist_offers::tell_forever(
         Arc::clone(core),
         personal.clone(),
     ));
-    personal
 }

@@ -5,6 +5,7 @@
 mod drawing;
 mod forgetting;
 mod returning;
+mod stopping;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
 use forgetting::NetworkForgetter;
 use returning::ReturningPlaces;
+use stopping::RoomStopper;
 
 const BEAT: Duration = Duration::from_millis(200);
 const RELEASE_EVERY: Duration = Duration::from_secs(1);
@@ -37,6 +39,7 @@ const REPORT_EVERY: Duration = Duration::from_secs(5);
 struct RoomLoopState {
     returning: ReturningPlaces,
     forgetter: NetworkForgetter,
+    stopper: RoomStopper,
     reported: Option<Instant>,
     release: Instant,
     sampled: Instant,
@@ -76,6 +79,7 @@ async fn run(
     let mut beats = RoomLoopState {
         returning: ReturningPlaces::default(),
         forgetter: NetworkForgetter::default(),
+        stopper: RoomStopper::default(),
         reported: None,
         release: Instant::now(),
         sampled: Instant::now(),
@@ -147,6 +151,7 @@ async fn one_beat(
         rooms.ledger().sample(room.id(), sample(room, now)).await?;
     }
     if due {
+        beats.stopper.stop_some(rooms, room, now).await?;
         beats.forgetter.forget_some(rooms, room, now).await?;
     }
     Ok(())

@@ -5,6 +5,7 @@
 mod changing;
 mod http;
 mod reading;
+mod stopping;
 mod unknown_room;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,7 @@ pub use changing::RoomChangeLease;
 use unknown_room::UnknownRoomRead;
 
 use crate::ledger::{RoomAuditEntry, RoomLedgerFailure};
+use crate::personal::PersonalEventHub;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
 use crate::upstream::BookingFailure;
@@ -80,6 +82,7 @@ pub struct RoomFollower {
 struct RoomFollowerState {
     rooms: RoomRegistry,
     hubs: RoomSocketHubs,
+    personal: PersonalEventHub,
     /// The name under which this node takes leases.
     node: String,
     /// Locked while a room document is changed, so that no two rooms cover one show.
@@ -91,13 +94,15 @@ struct RoomFollowerState {
 }
 
 impl RoomFollower {
-    /// Makes the follower of these rooms. It sends changes to their sockets through `hubs`.
+    /// Makes the follower of these rooms. It sends changes to their sockets through `hubs`, and news
+    /// for one visitor through `personal`.
     #[must_use]
-    pub fn new(rooms: RoomRegistry, hubs: RoomSocketHubs) -> Self {
+    pub fn new(rooms: RoomRegistry, hubs: RoomSocketHubs, personal: PersonalEventHub) -> Self {
         Self {
             inner: Arc::new(RoomFollowerState {
                 rooms,
                 hubs,
+                personal,
                 node: format!("node-{:032x}", rand::rng().random::<u128>()),
                 changing: tokio::sync::Mutex::default(),
                 last_reading: Mutex::new(LastLedgerRead::now()),

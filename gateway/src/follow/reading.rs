@@ -100,8 +100,9 @@ impl RoomFollower {
     async fn apply_room_version(&self, seen: &RoomVersion) -> Result<(), RoomLedgerFailure> {
         let Ok(room) = self.rooms().get(&seen.room) else {
             if let Some(row) = self.rooms().ledger().room(&seen.room).await? {
-                self.rooms().take_up(row).await?;
+                let room = self.rooms().take_up(row).await?;
                 self.owe_coverage(true);
+                return self.read_stops(&room, seen).await;
             }
             return Ok(());
         };
@@ -111,7 +112,7 @@ impl RoomFollower {
         if seen.version > room.row().version {
             self.refresh(&room).await?;
         }
-        Ok(())
+        self.read_stops(&room, seen).await
     }
 
     /// Reads a room's row again.
@@ -125,7 +126,12 @@ impl RoomFollower {
         if room.row().document.shows != row.document.shows {
             self.owe_coverage(true);
         }
+        let cleared = (row.facts.cleared_below, row.facts.cleared_note.clone());
+        let was_cleared_below = room.row().facts.cleared_below;
         if room.set_row(row) {
+            if cleared.0 > was_cleared_below {
+                self.tell_cleared(room, cleared.0, &cleared.1);
+            }
             let hub = self.inner.hubs.of_room(room.id());
             hub.announce_room(room, self.rooms().now_ms());
             room.nudge();

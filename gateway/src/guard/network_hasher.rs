@@ -39,12 +39,30 @@ impl NetworkHasher {
         if network.is_direct_loopback() {
             return NetworkKeys::NONE;
         }
-        let day = document
-            .closes_at
-            .map_or(now.div_euclid(NETWORK_DAY_MS), |_| -1);
+        let day = day_of(document, now);
         let networks = network.with_wider().into_iter();
         networks
             .map(|(bits, prefix)| self.key(room, day, bits, prefix))
+            .collect()
+    }
+
+    /// Returns the keys under which places of this network may be counted at `now` (ms). `bits` are
+    /// those of an IPv6 address, and `prefix` is one of the lengths that places are counted by.
+    #[must_use]
+    pub fn keys_of_network(
+        &self,
+        room: &str,
+        document: &RoomDocument,
+        (bits, prefix): (u128, u8),
+        now: i64,
+    ) -> Vec<NetworkKey> {
+        let mut days = vec![
+            day_of(document, now),
+            day_of(document, now - NETWORK_DAY_MS),
+        ];
+        days.dedup();
+        days.into_iter()
+            .map(|day| self.key(room, day, bits, prefix))
             .collect()
     }
 
@@ -59,6 +77,13 @@ impl NetworkHasher {
         let hash = mac.finalize().into_bytes();
         std::array::from_fn(|at| hash[at])
     }
+}
+
+/// Returns the day that is part of the keys, or -1 in a room that has an end.
+fn day_of(document: &RoomDocument, now: i64) -> i64 {
+    document
+        .closes_at
+        .map_or(now.div_euclid(NETWORK_DAY_MS), |_| -1)
 }
 
 #[cfg(test)]

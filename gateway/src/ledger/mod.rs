@@ -21,9 +21,10 @@ use futures_util::future::BoxFuture;
 pub use life::{FREEZE_AFTER_MS, LedgerFreezeOutcome, LineCopyOutcome, LineFeedEntry, RoomLife};
 pub use network_keys::{NetworkKey, NetworkKeys};
 pub use records::{
-    AuditRow, DrawRow, DrawSecret, DrawStage, JoinRow, LedgerJoinOutcome, LineFreeze, PassRow,
-    PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomRow,
-    RoomSample, RoomVersion, StoredLine, StoredPlace,
+    AuditRow, DrawRow, DrawSecret, DrawStage, JoinRow, LedgerClaimOutcome, LedgerJoinOutcome,
+    LineFreeze, PassRow, PassStopCause, PlaceSelection, PublishedDraw, PublishedFreeze, ReleaseRow,
+    RoomAuditEntry, RoomChangeOutcome, RoomRow, RoomSample, RoomVersion, StoppedPass, StoredLine,
+    StoredPlace,
 };
 
 use fairgate_rules::phase::RoomFacts;
@@ -97,7 +98,7 @@ pub trait RoomLedger: Send + Sync + 'static {
 
     /// Queues one join. The caller chooses the number, and queues a room's numbers in rising order.
     fn record_join(&self, room: &str, join: JoinRow) -> DurableWrite<LedgerJoinOutcome>;
-    /// Queues one leaving. `void` also makes the leaf void, which is allowed only for places that
+    /// Queues one leaving, which also stops the pass of the place. `void` also makes the leaf void, which is allowed only for places that
     /// are left before the freeze.
     fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()>;
     /// Removes the networks of at most `max` places, from the number `from` on, that were given
@@ -210,13 +211,51 @@ pub trait RoomLedger: Send + Sync + 'static {
     ) -> Result<bool, RoomLedgerFailure>;
 
     /// Returns the stored pass of the number if it has not expired at `now_s`. Otherwise stores
-    /// `fresh` and returns it.
+    /// `fresh` and returns it. A place that has ended gets no pass.
     async fn claim(
         &self,
         room: &str,
         fresh: PassRow,
         now_s: i64,
-    ) -> Result<PassRow, RoomLedgerFailure>;
+    ) -> Result<LedgerClaimOutcome, RoomLedgerFailure>;
+    /// Returns the numbers of the living places that a selection names. The ledger must have every
+    /// place, so the caller copies the line first.
+    async fn selected_places(
+        &self,
+        room: &str,
+        selection: PlaceSelection,
+    ) -> Result<Vec<u64>, RoomLedgerFailure>;
+    /// Returns the living places with numbers from `from` on and below `below`, at most `max`.
+    async fn living_places(
+        &self,
+        room: &str,
+        from: u64,
+        below: u64,
+        max: u32,
+    ) -> Result<Vec<u64>, RoomLedgerFailure>;
+    /// Returns the number above all recorded numbers.
+    async fn next_number(&self, room: &str) -> Result<u64, RoomLedgerFailure>;
+    /// Ends these places and stops their passes, for the promoter. Their leaves stay in the draw.
+    /// `cause` has the reason, and what the visitors are told. Writes `entry` in the same transaction. Returns how many places were living. A place that
+    /// has ended already stays as it is.
+    async fn revoke_places(
+        &self,
+        room: &str,
+        numbers: Vec<u64>,
+        cause: (PassStopCause, String),
+        at: i64,
+        entry: Option<RoomAuditEntry>,
+    ) -> Result<u64, RoomLedgerFailure>;
+    /// Stops every pass of a closed room that has not expired at `now` (ms).
+    async fn stop_passes_of_closed(&self, room: &str, now: i64) -> Result<(), RoomLedgerFailure>;
+    /// Returns the passes that were stopped after the cursor `after` and have not expired at
+    /// `now_s`, and all places that the promoter ended after it; also returns the new cursor.
+    async fn stopped_passes(
+        &self,
+        room: &str,
+        after: u64,
+        now_s: i64,
+    ) -> Result<(u64, Vec<StoppedPass>), RoomLedgerFailure>;
     /// Marks visitors as done, and moves the cursor of finished orders in the same transaction.
     async fn finish(
         &self,

@@ -8,7 +8,7 @@ use fairgate_rules::room_document::RoomDocument;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{NetworkKeys, RoomLife};
+use super::{NetworkKey, NetworkKeys, RoomLife};
 pub use fairgate_rules::counter::ReleaseRow;
 
 /// The secret of the draw, which the draw publishes. `Debug` does not show it.
@@ -74,6 +74,10 @@ pub struct RoomVersion {
     pub version: u64,
     /// How far the room's draw has come.
     pub stage: DrawStage,
+    /// The cursor of the room's last stopped pass.
+    pub stops: u64,
+    /// How many places the promoter has ended.
+    pub revoked: u64,
 }
 
 /// The outcome of a compare-and-set on a room.
@@ -194,6 +198,74 @@ impl DrawRow {
         } = self;
         DrawStage::from_columns(freeze.is_some(), sealed.is_some(), drawn.is_some())
     }
+}
+
+/// Why a pass opens nothing new before it expires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassStopCause {
+    /// The visitor left the place.
+    Left,
+    /// The room was closed.
+    Closed,
+    /// The promoter ended the place.
+    Revoked,
+    /// The promoter ended all places that the room had. Their holders may join again.
+    Cleared,
+}
+
+impl PassStopCause {
+    /// Returns the word under which the cause is stored.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Left => "left",
+            Self::Closed => "closed",
+            Self::Revoked => "revoked",
+            Self::Cleared => "cleared",
+        }
+    }
+
+    /// Reads the stored word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        let all = [Self::Left, Self::Closed, Self::Revoked, Self::Cleared];
+        all.into_iter().find(|cause| cause.as_str() == word)
+    }
+}
+
+/// A place whose pass was stopped. A revoked place is listed even if it never had a pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoppedPass {
+    /// The join number.
+    pub number: u64,
+    /// The holder of the number.
+    pub holder: Holder,
+    /// When the pass expires, unix seconds; 0 if there was none.
+    pub exp: i64,
+    /// Why the pass was stopped.
+    pub cause: PassStopCause,
+    /// What the promoter tells the visitor; empty if the promoter did not end the place.
+    pub note: String,
+}
+
+/// Which living places a promoter ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaceSelection {
+    /// The place of this holder.
+    Holder(Holder),
+    /// The place that used this code.
+    Code(Digest),
+    /// The places that are counted in any of these networks.
+    Networks(Vec<NetworkKey>),
+}
+
+/// How a claim ended in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LedgerClaimOutcome {
+    /// The visitor has this pass.
+    Claimed(PassRow),
+    /// The place has ended, so it gets no pass.
+    Stopped(PassStopCause),
 }
 
 /// One stored pass, with all that is needed to sign the same bytes again.

@@ -10,9 +10,10 @@ use fairgate_rules::room_document::LineMethod;
 use rand::RngExt;
 
 use super::place_view::{PlaceState, describe};
+use super::rejoin::PlaceRefusal;
 use super::release;
 use super::toll::{NetworkRefusal, TollFor, refusal_of_toll};
-use crate::ledger::{PassRow, RoomLedgerFailure};
+use crate::ledger::{LedgerClaimOutcome, PassRow, PassStopCause, RoomLedgerFailure};
 use crate::room::{Room, RoomRegistry};
 use crate::store::{
     AdmissionDecision, Claimant, NetworkToll, Place, RecordedPassClaim as WrittenClaim,
@@ -40,6 +41,9 @@ pub enum PassClaimRefusal {
     /// It is not this place's turn yet.
     #[error("it is not this place's turn yet")]
     NotCalled(Box<NotCalledYet>),
+    /// The visitor left the place, or the promoter ended it.
+    #[error(transparent)]
+    Place(PlaceRefusal),
     /// The visitor's network has many places.
     #[error(transparent)]
     Network(NetworkRefusal),
@@ -91,12 +95,16 @@ pub async fn claim_pass(
     let entered = may_enter(rooms, room, place, rank, toll, now).await?;
     let now_s = now.div_euclid(1000);
     let pass_s = i64::try_from(room.row().document.pass_s).unwrap_or(i64::MAX);
+    // At the end of the room its passes run out.
+    let closes_s = room.row().document.closes_at.map(|at| at.div_euclid(1000));
     let fresh = PassRow {
         number: place.number,
         rank,
         holder: place.holder,
         iat: now_s,
-        exp: now_s.saturating_add(pass_s),
+        exp: now_s
+            .saturating_add(pass_s)
+            .min(closes_s.unwrap_or(i64::MAX)),
         jti: format!("pass_{:032x}", rand::rng().random::<u128>()),
     };
     // The write runs in a task of its own. If the visitor disconnects in the middle, the visitor is
@@ -112,6 +120,20 @@ pub async fn claim_pass(
     let stored = written
         .unwrap_or_else(|error| Err(RoomLedgerFailure::Unavailable(error.to_string())))
         .map_err(PassClaimRefusal::Ledger)?;
+    let stored = match stored {
+        LedgerClaimOutcome::Claimed(stored) => stored,
+        LedgerClaimOutcome::Stopped(PassStopCause::Left) => {
+            return Err(PassClaimRefusal::Place(PlaceRefusal::Left));
+        }
+        LedgerClaimOutcome::Stopped(PassStopCause::Revoked | PassStopCause::Cleared) => {
+            let note = room.stops().revocation(place.holder);
+            let note = note.map_or_else(String::new, |note| note.as_ref().to_owned());
+            return Err(PassClaimRefusal::Place(PlaceRefusal::Revoked { note }));
+        }
+        LedgerClaimOutcome::Stopped(PassStopCause::Closed) => {
+            return Err(PassClaimRefusal::RoomClosed);
+        }
+    };
     let claims = PassClaims {
         sub: stored.holder,
         room: room.id().to_owned(),
@@ -128,19 +150,19 @@ pub async fn claim_pass(
     })
 }
 
-/// Writes the claim, then tells the store that the visitor is inside. If the claim cannot be
-/// written, takes the admission back.
+/// Writes the claim, then tells the store that the visitor is inside. If the claim is not written,
+/// takes the admission back.
 async fn write_claim(
     rooms: RoomRegistry,
     room: Room,
     fresh: PassRow,
     entered: AdmissionDecision,
     now_s: i64,
-) -> Result<PassRow, RoomLedgerFailure> {
+) -> Result<LedgerClaimOutcome, RoomLedgerFailure> {
     let (number, rank) = (fresh.number, fresh.rank);
     let written = rooms.ledger().claim(room.id(), fresh, now_s).await;
     match (&written, entered) {
-        (Ok(stored), _) => {
+        (Ok(LedgerClaimOutcome::Claimed(stored)), _) => {
             let claimed = WrittenClaim {
                 number,
                 reserved: matches!(entered, AdmissionDecision::Let { .. }).then_some(rank),
@@ -148,16 +170,13 @@ async fn write_claim(
             };
             count_inside(&rooms, &room, claimed).await;
         }
-        (Err(_), AdmissionDecision::Let { first }) => {
+        (_, AdmissionDecision::Let { first }) => {
             let turned_back = rooms.store().undo_admission(room.id(), rank, first).await;
             if let Err(error) = turned_back {
                 tracing::warn!(room = room.id(), %error, "an admission stays reserved until it lapses");
             }
         }
-        (
-            Err(_),
-            AdmissionDecision::Lives | AdmissionDecision::Wait | AdmissionDecision::Toll(_),
-        ) => {}
+        (_, AdmissionDecision::Lives | AdmissionDecision::Wait | AdmissionDecision::Toll(_)) => {}
     }
     written
 }

@@ -9,7 +9,7 @@ use rand::Rng;
 use serde::Deserialize;
 
 use super::WaitingLine;
-use super::rejoin::{PlaceCredential, PlaceRefusal, recognise};
+use super::rejoin::{PlaceCredential, PlaceRefusal, recognise, refuse_cleared, refuse_revoked};
 use super::toll::{NetworkRefusal, TollFor, TollPayer, refusal_of_toll};
 use crate::guard::GuardRefusal;
 use crate::load::LoadRefusal;
@@ -112,6 +112,7 @@ impl WaitingLine {
         }
         let (secret, made) = secret.map_or_else(make_secret, |secret| (secret, None));
         let holder = Holder::of_secret(&secret);
+        refuse_revoked(room, holder)?;
         let toll = if self.has_place(room, holder, now).await? {
             NetworkToll::NONE
         } else {
@@ -145,6 +146,8 @@ impl WaitingLine {
             StoreJoinRefusal::Toll(refusal) => refusal_of_toll(room, TollFor::Join, refusal).into(),
             other => JoinRefusal::Line(other),
         })?;
+        // The store may not have ended the visitor's old place yet.
+        refuse_cleared(room, place.number)?;
         if place.fresh {
             self.load.joined();
             metrics::counter!("fairgate_joins_total", "room" => room.id().to_owned()).increment(1);
@@ -159,7 +162,8 @@ impl WaitingLine {
     }
 
     /// Returns the place that the request shows. An invalid cookie is ignored, because the browser
-    /// sends it unasked and a new place replaces it; a place in the header must be valid.
+    /// sends it unasked and a new place replaces it; a place in the header must be valid. A place
+    /// that the promoter ended is refused in both.
     async fn presented_place(
         &self,
         room: &Room,
@@ -169,7 +173,11 @@ impl WaitingLine {
         match shown {
             None => Ok(None),
             Some(PlaceCredential::Cookie(jwt)) => {
-                Ok(recognise(&self.rooms, room, jwt, now).await.ok())
+                match recognise(&self.rooms, room, jwt, now).await {
+                    Ok(place) => Ok(Some(place)),
+                    Err(refusal @ PlaceRefusal::Revoked { .. }) => Err(refusal),
+                    Err(_) => Ok(None),
+                }
             }
             Some(PlaceCredential::Bearer(jwt)) => {
                 recognise(&self.rooms, room, jwt, now).await.map(Some)

@@ -1,7 +1,7 @@
 //! Recognises a visitor who comes back with a place in the header, the cookie or the socket's
 //! subprotocol.
 
-use fairgate_pass::PlaceError;
+use fairgate_pass::{Holder, PlaceError};
 
 use crate::room::{Room, RoomRegistry};
 use crate::store::{self, Place, PresentedPlaceStatus, StoreFailure};
@@ -43,6 +43,18 @@ pub enum PlaceRefusal {
     /// The visitor gave the place up.
     #[error("the place was left")]
     Left,
+    /// The promoter ended this visitor's place.
+    #[error("the promoter ended the place")]
+    Revoked {
+        /// What the promoter tells the visitor.
+        note: String,
+    },
+    /// The promoter ended all places that the room had. The visitor may join again.
+    #[error("the promoter ended all places")]
+    Cleared {
+        /// What the promoter tells the visitors.
+        note: String,
+    },
     /// The store could not answer.
     #[error(transparent)]
     Store(#[from] StoreFailure),
@@ -62,6 +74,8 @@ pub async fn recognise(
         .keyring()
         .verify_place(jwt, room.id(), now.div_euclid(1000))
         .map_err(PlaceRefusal::Invalid)?;
+    refuse_revoked(room, claims.sub)?;
+    refuse_cleared(room, claims.number)?;
     let shown = store::PresentedPlace {
         number: claims.number,
         holder: claims.sub,
@@ -77,4 +91,31 @@ pub async fn recognise(
         PresentedPlaceStatus::Left => Err(PlaceRefusal::Left),
         PresentedPlaceStatus::Unknown => Err(PlaceRefusal::Unknown),
     }
+}
+
+/// Refuses a visitor whose place the promoter ended.
+///
+/// # Errors
+/// Fails with [`PlaceRefusal::Revoked`].
+pub fn refuse_revoked(room: &Room, holder: Holder) -> Result<(), PlaceRefusal> {
+    match room.stops().revocation(holder) {
+        Some(note) => Err(PlaceRefusal::Revoked {
+            note: note.as_ref().to_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a place that ended with all others of its room.
+///
+/// # Errors
+/// Fails with [`PlaceRefusal::Cleared`].
+pub fn refuse_cleared(room: &Room, number: u64) -> Result<(), PlaceRefusal> {
+    let row = room.row();
+    if number < row.facts.cleared_below {
+        return Err(PlaceRefusal::Cleared {
+            note: row.facts.cleared_note.clone(),
+        });
+    }
+    Ok(())
 }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::PromoterControls;
+use super::revoke::RevokeFault;
 use super::shown::document_json;
 use crate::follow::CoverageFailure;
 use crate::ledger::{RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure, RoomRow};
@@ -118,6 +119,12 @@ pub enum RoomChangeRefusal {
         /// The number of the line, from 1.
         line: usize,
     },
+    /// A field of a revocation is not valid.
+    #[error(transparent)]
+    Revocation(RevokeFault),
+    /// No living place is the one to revoke.
+    #[error("there is no such place")]
+    NoSuchPlace,
     /// The list has no codes, or too many.
     #[error("the list has no codes, or too many")]
     CodeCount,
@@ -391,7 +398,7 @@ impl PromoterControls {
 
     /// Writes a change that was decided from `row`. Returns `None` if the room was changed since;
     /// the room's new row has then been read, and the caller decides again.
-    async fn write_change(
+    pub(super) async fn write_change(
         &self,
         room: &Room,
         row: &RoomRow,
@@ -461,7 +468,7 @@ impl PromoterControls {
         Ok(())
     }
 
-    fn audit_entry(&self, action: &'static str, detail: Value) -> RoomAuditEntry {
+    pub(super) fn audit_entry(&self, action: &'static str, detail: Value) -> RoomAuditEntry {
         RoomAuditEntry {
             at: self.rooms.now_ms(),
             role: "promoter",

@@ -4,15 +4,18 @@ mod audit;
 mod controls;
 pub mod http;
 mod report;
+mod revoke;
 mod shown;
 
 use fairgate_base::http::keys::RoleKeys;
 
 use crate::follow::RoomFollower;
+use crate::guard::NetworkHasher;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
 
 pub use controls::{ManualPhase, RoomChangeRefusal, RoomPatchInput};
+pub use revoke::{RevokeFault, RevokeInput};
 
 /// The parts that the promoter's calls need.
 #[derive(Clone)]
@@ -24,6 +27,8 @@ pub struct PromoterControls {
     pub follower: RoomFollower,
     /// Sends changes of a room to its sockets.
     pub hubs: RoomSocketHubs,
+    /// Makes the keys under which networks are counted.
+    pub hasher: NetworkHasher,
     /// The keys of each role.
     pub keys: RoleKeys,
 }

@@ -39,6 +39,11 @@ impl SocketEnd {
         )
     }
 
+    /// Closes normally, because the promoter ended the place.
+    pub(super) fn place_revoked() -> Self {
+        Self::Close(close_code::NORMAL, "the promoter ended this place".into())
+    }
+
     /// Closes for a restart, with a random delay so that not all clients come back at once.
     pub(super) fn restart() -> Self {
         let retry_ms: u32 = rand::rng().random_range(500..5000);

@@ -53,6 +53,14 @@ pub enum LiveMessage<'a> {
         /// The hold's deadline, RFC 3339.
         expires_at: String,
     },
+    /// The visitor's place has ended.
+    Closed {
+        /// Why.
+        reason: &'a str,
+        /// What the promoter tells the visitor; left out if it is empty.
+        #[serde(skip_serializing_if = "str::is_empty")]
+        note: &'a str,
+    },
     /// Freed seats, held for a visitor on the waitlist, who must order them before the hold
     /// expires.
     Offer {

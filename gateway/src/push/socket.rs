@@ -115,8 +115,10 @@ impl VisitorSocket {
                 word = ear.next(), if open => match word {
                     Some(PersonalEvent::Hold(signal)) => self.tell_hold(&signal).await?,
                     Some(PersonalEvent::Left { room, number }) if self.is_place(&room, number) => return Err(SocketEnd::place_left()),
-                    // The visitor left a place in another room, or an earlier place.
-                    Some(PersonalEvent::Left { .. }) => {}
+                    Some(PersonalEvent::Revoked { room, number, note }) if self.is_place(&room, number) => return Err(self.tell_revoked(&note).await?),
+                    Some(PersonalEvent::Cleared { room, below, note }) if self.room.id() == &*room && self.place.number < below => return Err(self.tell_revoked(&note).await?),
+                    // The event is about a place in another room, or an earlier place.
+                    Some(PersonalEvent::Left { .. } | PersonalEvent::Revoked { .. } | PersonalEvent::Cleared { .. }) => {}
                     None => return Err(SocketEnd::Gone),
                 },
                 () = fairgate_base::process::stopped(stopping) => return Err(SocketEnd::restart()),
@@ -302,6 +304,16 @@ impl VisitorSocket {
         };
         self.send_frame(Ws::Text(Utf8Bytes::from_static(text)))
             .await
+    }
+
+    /// Tells the visitor that the promoter ended the place. Returns the end of the socket.
+    async fn tell_revoked(&mut self, note: &str) -> Result<SocketEnd, SocketEnd> {
+        self.send_message(&LiveMessage::Closed {
+            reason: "revoked",
+            note,
+        })
+        .await?;
+        Ok(SocketEnd::place_revoked())
     }
 
     async fn tell_hold(&mut self, signal: &HoldSignal) -> Result<(), SocketEnd> {

@@ -15,8 +15,9 @@ use tokio::sync::Notify;
 
 use super::draw_state::DrawState;
 use super::presence::VisitorPresence;
+use super::stops::RoomStops;
 use super::tick::RoomTick;
-use crate::ledger::{ReleaseRow, RoomRow};
+use crate::ledger::{PassStopCause, ReleaseRow, RoomRow};
 
 /// A handle on one room.
 #[derive(Clone)]
@@ -32,6 +33,7 @@ struct RoomState {
     tick: RwLock<Arc<RoomTick>>,
     memory: Mutex<PaceMemory>,
     presence: VisitorPresence,
+    stops: RoomStops,
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
     begun_elsewhere: AtomicBool,
@@ -53,6 +55,7 @@ impl Room {
             tick: RwLock::new(Arc::new(tick)),
             memory: Mutex::new(PaceMemory::parse(&release.memory)),
             presence: VisitorPresence::default(),
+            stops: RoomStops::default(),
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
             begun_elsewhere: AtomicBool::new(false),
@@ -196,6 +199,24 @@ impl Room {
     #[must_use]
     pub fn presence(&self) -> &VisitorPresence {
         &self.inner.presence
+    }
+
+    /// Returns the passes and places that ended early, as this node knows them.
+    #[must_use]
+    pub fn stops(&self) -> &RoomStops {
+        &self.inner.stops
+    }
+
+    /// Returns why the pass of a number opens nothing at `now` (ms), if it was stopped.
+    #[must_use]
+    pub fn pass_stopped(&self, number: u64, now: i64) -> Option<PassStopCause> {
+        if self.phase(now) == RoomPhase::Closed {
+            return Some(PassStopCause::Closed);
+        }
+        if number < self.row().facts.cleared_below {
+            return Some(PassStopCause::Cleared);
+        }
+        self.stops().cause(number)
     }
 
     /// Locks the release counter as this node knows it. A tick holds the lock until it has moved

@@ -53,6 +53,8 @@ pub struct RoomView {
     pub closes_at: Option<String>,
     /// People who joined so far, those who left among them.
     pub joined: u64,
+    /// Places that the promoter ended. They are counted in `joined`.
+    pub revoked: u64,
     /// People behind the release counter.
     pub waiting: u64,
     /// Ranks below this may claim a pass.
@@ -118,6 +120,7 @@ impl RoomView {
             ),
             closes_at: document.closes_at.map(rfc3339),
             joined: tick.counts.joined,
+            revoked: room.stops().revoked_count(),
             waiting: tick.waiting,
             released: tick.released,
             per_s: room.pace_per_s(),

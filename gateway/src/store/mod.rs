@@ -136,6 +136,10 @@ pub trait RoomStore: Send + Sync + 'static {
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure>;
     /// Gives a place up. Before the freeze its leaf becomes void.
     async fn leave(&self, room: &str, leaving: StoreLeaveRequest) -> Result<(), StoreFailure>;
+    /// Takes these numbers from their visitors, after the ledger recorded that the promoter ended
+    /// the places. Their leaves stay in the draw. Calling again is harmless.
+    async fn end_places(&self, room: &str, ended: &[StoreLeaveRequest])
+    -> Result<(), StoreFailure>;
     /// Freezes the line. The numbers given so far are then all in the ledger, and later joins get
     /// higher numbers. Returns the first freeze if the line is frozen already.
     async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure>;

@@ -100,6 +100,10 @@ impl BookingCore for EmbeddedBooking {
         Ok(self.booking.gateways().replace_coverage(coverage).await?)
     }
 
+    async fn stop_passes(&self, room: &str, passes: Vec<(u64, i64)>) -> Result<(), BookingFailure> {
+        Ok(self.booking.gateways().stop_passes(room, passes).await?)
+    }
+
     async fn pulse(
         &self,
         room: &str,

@@ -113,6 +113,9 @@ pub trait BookingCore: Send + Sync + 'static {
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure>;
+    /// Tells booking that these passes of a room open nothing new any more. Each is given as its
+    /// join number and its expiry (unix seconds). Telling it again is harmless.
+    async fn stop_passes(&self, room: &str, passes: Vec<(u64, i64)>) -> Result<(), BookingFailure>;
     /// Reads the measurements of these shows and of the trains that the room covers, and the
     /// visitors who finished after the cursor `finished_after`.
     async fn pulse(

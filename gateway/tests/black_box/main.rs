@@ -31,6 +31,7 @@ mod refunds;
 mod rejoin;
 mod retry_after;
 mod silent;
+mod stopped;
 mod waiting;
 mod way;
 mod without_scripts;

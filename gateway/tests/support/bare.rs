@@ -118,6 +118,14 @@ impl BookingCore for Bare {
         Ok(())
     }
 
+    async fn stop_passes(
+        &self,
+        _room: &str,
+        _passes: Vec<(u64, i64)>,
+    ) -> Result<(), BookingFailure> {
+        Ok(())
+    }
+
     async fn pulse(
         &self,
         _room: &str,

@@ -67,6 +67,7 @@ problem_codes! {
         OrderKeyRequired "order_key_required": "Show whose order it is",
         PassExpired "pass_expired": "Your time for choosing seats is over",
         PassInvalid "pass_invalid": "The pass is not valid",
+        PassStopped "pass_stopped": "The pass was ended",
         PlaceInvalid "place_invalid": "The place is not valid here",
         PlaceRequired "place_required": "You have no place in this line yet",
     }
@@ -78,6 +79,7 @@ problem_codes! {
         KeyRole "key_role": "This key may not do that",
         NetworkFull "network_full": "Your network has its places",
         NotYours "not_yours": "This belongs to somebody else",
+        Revoked "revoked": "The promoter ended this place",
         OriginRefused "origin_refused": "This call comes from another site",
     }
     // 404

@@ -32,4 +32,15 @@ pub(in crate::ledger) const MIGRATIONS: &[Migration] = &[
     released!("keyed_calls.sql"),
     released!("retention.sql"),
     released!("cards.sql"),
+    Migration::of_both(
+        "
+CREATE TABLE stopped_passes (
+    room TEXT NOT NULL, number BIGINT NOT NULL, expires_s BIGINT NOT NULL, seq BIGINT NOT NULL,
+    PRIMARY KEY (room, number)
+);
+CREATE INDEX stopped_passes_by_seq ON stopped_passes (seq);
+CREATE INDEX stopped_passes_by_expiry ON stopped_passes (expires_s);
+ALTER TABLE catalogue_version ADD COLUMN stops BIGINT NOT NULL DEFAULT 0;
+",
+    ),
 ];

@@ -34,6 +34,7 @@ mod retention;
 mod rows;
 mod sandbox;
 mod settle;
+mod stopped_passes;
 mod terms;
 #[cfg(test)]
 mod tests;

@@ -368,6 +368,8 @@ async fn every_change_shows_in_the_versions(ledger: &dyn RoomLedger, reopened: &
             room: "seen".into(),
             version,
             stage,
+            stops: 0,
+            revoked: 0,
         })
     };
     assert_eq!(seen().await, expected(1, DrawStage::Open));

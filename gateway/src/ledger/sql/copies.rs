@@ -8,11 +8,11 @@
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::{Digest, Holder};
 
-use super::{draws, joins, lives, rooms};
+use super::{draws, joins, lives, rooms, stops};
 use crate::ledger::copying::{
     self, EndedPlace, LineWrites, NewPlaceRow, RecordedLineState, RecordedNumber,
 };
-use crate::ledger::{LineCopyOutcome, LineFeedEntry, RoomLedgerFailure};
+use crate::ledger::{LineCopyOutcome, LineFeedEntry, PassStopCause, RoomLedgerFailure};
 
 pub(super) async fn copy_line(
     tx: &SqlTransaction,
@@ -38,12 +38,11 @@ pub(super) async fn copy_line(
         use_codes_up_fused(tx, room, &used).await?;
         insert_rows_fused(tx, room, &rows).await?;
     } else {
-        for EndedPlace { number, at, void } in ended {
-            joins::record_leave(tx, room, number, at, void).await?;
-        }
+        end_places(tx, room, &ended).await?;
         use_codes_up(tx, room, &used).await?;
         insert_rows(tx, room, &rows).await?;
     }
+    stop_passes_of_ended(tx, room, &ended, &rows).await?;
     Ok(Some(copied))
 }
 
@@ -136,6 +135,39 @@ async fn look_up_places_fused(
             void: row.get(3)?,
         };
         known.add_place(row.get(0)?, recorded);
+    }
+    Ok(())
+}
+
+/// Stops the passes of the places that ended, and of those that had ended before they were copied.
+async fn stop_passes_of_ended(
+    tx: &SqlTransaction,
+    room: &str,
+    ended: &[EndedPlace],
+    rows: &[NewPlaceRow],
+) -> Result<(), RoomLedgerFailure> {
+    let copied = rows
+        .iter()
+        .filter_map(|row| row.left_at.map(|at| (row.join.number, at)));
+    let mut ended: Vec<(u64, i64)> = ended.iter().map(|end| (end.number, end.at)).collect();
+    ended.extend(copied);
+    ended.sort_unstable();
+    let Some(at) = ended.iter().map(|(_, at)| *at).min() else {
+        return Ok(());
+    };
+    let numbers: Vec<u64> = ended.iter().map(|(number, _)| *number).collect();
+    stops::stop_passes(tx, room, &numbers, (PassStopCause::Left, ""), at).await
+}
+
+async fn end_places(
+    tx: &SqlTransaction,
+    room: &str,
+    ended: &[EndedPlace],
+) -> Result<(), RoomLedgerFailure> {
+    let sql = "UPDATE gw_joins SET left_at = $1, void = $2
+         WHERE room = $3 AND number = $4 AND left_at IS NULL";
+    for EndedPlace { number, at, void } in ended {
+        tx.execute(sql, &[at, void, &room, number]).await?;
     }
     Ok(())
 }

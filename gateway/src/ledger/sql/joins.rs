@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_pass::{Digest, Holder};
 
-use super::{draws, lives, passes, rooms};
+use super::{draws, lives, passes, rooms, stops};
 use crate::ledger::{
-    JoinRow, LedgerJoinOutcome, NetworkKeys, RoomLedgerFailure, StoredLine, StoredPlace,
+    JoinRow, LedgerJoinOutcome, NetworkKeys, PassStopCause, RoomLedgerFailure, StoredLine,
+    StoredPlace,
 };
 
 /// Writes joins and returns the outcome of each. The caller never passes two joins with the same
@@ -189,7 +190,7 @@ pub(super) async fn record_leave(
     let sql = "UPDATE gw_joins SET left_at = $1, void = $2
          WHERE room = $3 AND number = $4 AND left_at IS NULL";
     tx.execute(sql, &[&at, &void, &room, &number]).await?;
-    Ok(())
+    stops::stop_passes(tx, room, &[number], (PassStopCause::Left, ""), at).await
 }
 
 /// Removes the networks of places. Looks for them first, because an update would make the writer

@@ -111,4 +111,13 @@ DROP TABLE gw_keys;
     Migration::of_both("
 ALTER TABLE gw_joins ADD COLUMN networks BYTEA;
 "),
+    Migration::of_both("
+ALTER TABLE gw_passes ADD COLUMN stopped_at BIGINT;
+ALTER TABLE gw_passes ADD COLUMN stop_cause TEXT;
+ALTER TABLE gw_passes ADD COLUMN stop_note TEXT;
+ALTER TABLE gw_passes ADD COLUMN stop_seq BIGINT;
+CREATE INDEX gw_passes_stopped ON gw_passes (room, stop_seq) WHERE stop_seq IS NOT NULL;
+ALTER TABLE gw_rooms ADD COLUMN stop_seq BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE gw_rooms ADD COLUMN revoked BIGINT NOT NULL DEFAULT 0;
+"),
 ];

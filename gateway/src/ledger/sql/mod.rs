@@ -20,6 +20,7 @@ mod notes;
 mod passes;
 mod queue;
 mod rooms;
+mod stops;
 #[cfg(test)]
 mod tests;
 
@@ -31,10 +32,11 @@ use fairgate_rules::room_document::RoomDocument;
 use futures_util::FutureExt;
 
 use super::{
-    AuditRow, DrawRow, DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome,
-    LineCopyOutcome, LineFeedEntry, LineFreeze, PassRow, PublishedDraw, PublishedFreeze,
-    ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure, RoomLife,
-    RoomRow, RoomSample, RoomVersion, StoredLine, StoredPlace,
+    AuditRow, DrawRow, DurableWrite, JoinRow, LedgerClaimOutcome, LedgerFreezeOutcome,
+    LedgerJoinOutcome, LineCopyOutcome, LineFeedEntry, LineFreeze, PassRow, PassStopCause,
+    PlaceSelection, PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome,
+    RoomLedger, RoomLedgerFailure, RoomLife, RoomRow, RoomSample, RoomVersion, StoppedPass,
+    StoredLine, StoredPlace,
 };
 use queue::{LineChange, LineChangeOutcome, LineWriteQueue};
 
@@ -342,10 +344,82 @@ impl RoomLedger for RoomSqlLedger {
         room: &str,
         fresh: PassRow,
         now_s: i64,
-    ) -> Result<PassRow, RoomLedgerFailure> {
+    ) -> Result<LedgerClaimOutcome, RoomLedgerFailure> {
         self.installation
             .write((room.to_owned(), fresh), move |tx, (room, fresh)| {
                 passes::claim_pass(tx, room, fresh, now_s).boxed()
+            })
+            .await
+    }
+
+    async fn selected_places(
+        &self,
+        room: &str,
+        selection: PlaceSelection,
+    ) -> Result<Vec<u64>, RoomLedgerFailure> {
+        self.installation
+            .read((room.to_owned(), selection), |tx, (room, selection)| {
+                stops::selected_places(tx, room, selection).boxed()
+            })
+            .await
+    }
+
+    async fn living_places(
+        &self,
+        room: &str,
+        from: u64,
+        below: u64,
+        max: u32,
+    ) -> Result<Vec<u64>, RoomLedgerFailure> {
+        self.installation
+            .read(room.to_owned(), move |tx, room| {
+                stops::living_places(tx, room, from, below, max).boxed()
+            })
+            .await
+    }
+
+    async fn next_number(&self, room: &str) -> Result<u64, RoomLedgerFailure> {
+        self.installation
+            .read(room.to_owned(), |tx, room| {
+                stops::next_number(tx, room).boxed()
+            })
+            .await
+    }
+
+    async fn revoke_places(
+        &self,
+        room: &str,
+        numbers: Vec<u64>,
+        cause: (PassStopCause, String),
+        at: i64,
+        entry: Option<RoomAuditEntry>,
+    ) -> Result<u64, RoomLedgerFailure> {
+        let given = (room.to_owned(), numbers, cause, entry);
+        self.installation
+            .write(given, move |tx, (room, numbers, (cause, note), entry)| {
+                let cause = (*cause, note.as_str());
+                stops::revoke_places(tx, room, numbers, cause, at, entry.as_ref()).boxed()
+            })
+            .await
+    }
+
+    async fn stop_passes_of_closed(&self, room: &str, now: i64) -> Result<(), RoomLedgerFailure> {
+        self.installation
+            .write(room.to_owned(), move |tx, room| {
+                stops::stop_passes_of_closed(tx, room, now).boxed()
+            })
+            .await
+    }
+
+    async fn stopped_passes(
+        &self,
+        room: &str,
+        after: u64,
+        now_s: i64,
+    ) -> Result<(u64, Vec<StoppedPass>), RoomLedgerFailure> {
+        self.installation
+            .read(room.to_owned(), move |tx, room| {
+                stops::stopped_passes(tx, room, after, now_s).boxed()
             })
             .await
     }

@@ -3,22 +3,22 @@
 use fairgate_databases::SqlTransaction;
 use fairgate_pass::Holder;
 
-use crate::ledger::{PassRow, RoomLedgerFailure};
+use crate::ledger::{LedgerClaimOutcome, PassRow, PassStopCause, RoomLedgerFailure};
 
 /// Returns the stored pass of a number if it has not expired. Otherwise stores `fresh` and returns
-/// it. If two nodes write a pass of one number at once, the second waits for the row and then finds
-/// the first node's pass.
+/// it, unless the place has ended. If two nodes write a pass of one number at once, the second waits
+/// for the row and then finds the first node's pass.
 pub(super) async fn claim_pass(
     tx: &SqlTransaction,
     room: &str,
     fresh: &PassRow,
     now_s: i64,
-) -> Result<PassRow, RoomLedgerFailure> {
+) -> Result<LedgerClaimOutcome, RoomLedgerFailure> {
     let sql = "INSERT INTO gw_passes AS p (room, number, rank, holder, iat, exp, jti)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
          ON CONFLICT (room, number) DO UPDATE SET rank = excluded.rank, holder = excluded.holder,
              iat = excluded.iat, exp = excluded.exp, jti = excluded.jti
-         WHERE p.exp <= $8";
+         WHERE p.exp <= $8 AND p.stopped_at IS NULL";
     let written = tx
         .execute(
             sql,
@@ -35,18 +35,23 @@ pub(super) async fn claim_pass(
         )
         .await?;
     if written == 1 {
-        return Ok(fresh.clone());
+        return Ok(LedgerClaimOutcome::Claimed(fresh.clone()));
     }
-    let sql = "SELECT rank, holder, iat, exp, jti FROM gw_passes WHERE room = $1 AND number = $2";
+    let sql = "SELECT rank, holder, iat, exp, jti, stop_cause FROM gw_passes
+         WHERE room = $1 AND number = $2";
     let live = tx.query_one(sql, &[&room, &fresh.number]).await?;
-    Ok(PassRow {
+    let stopped: Option<String> = live.get(5)?;
+    if let Some(cause) = stopped.and_then(|word| PassStopCause::parse(&word)) {
+        return Ok(LedgerClaimOutcome::Stopped(cause));
+    }
+    Ok(LedgerClaimOutcome::Claimed(PassRow {
         number: fresh.number,
         rank: live.get(0)?,
         holder: Holder(live.get(1)?),
         iat: live.get(2)?,
         exp: live.get(3)?,
         jti: live.get(4)?,
-    })
+    }))
 }
 
 pub(super) async fn finish_visitors(
@@ -81,7 +86,7 @@ async fn mark_done(
     let left = "UPDATE gw_joins SET done_at = $1
          WHERE room = $2 AND holder = $3 AND left_at IS NOT NULL AND done_at IS NULL AND EXISTS (
              SELECT 1 FROM gw_passes AS p
-             WHERE p.room = gw_joins.room AND p.number = gw_joins.number)";
+             WHERE p.room = gw_joins.room AND p.number = gw_joins.number AND p.exp > 0)";
     for holder in holders {
         tx.execute(living, &[&at, &room, &holder.0]).await?;
         tx.execute(left, &[&at, &room, &holder.0]).await?;
@@ -104,7 +109,8 @@ async fn mark_done_fused(
     let sql = "UPDATE gw_joins SET done_at = $1 WHERE room = $2 AND number IN (
              SELECT number FROM gw_joins AS j
              WHERE room = $2 AND holder = ANY($3) AND done_at IS NULL AND (left_at IS NULL OR EXISTS (
-                 SELECT 1 FROM gw_passes AS p WHERE p.room = j.room AND p.number = j.number))
+                 SELECT 1 FROM gw_passes AS p
+                 WHERE p.room = j.room AND p.number = j.number AND p.exp > 0))
              ORDER BY number FOR UPDATE)";
     tx.execute(sql, &[&at, &room, &holders]).await?;
     Ok(())
@@ -121,12 +127,13 @@ pub(super) async fn finished_cursor(
     }
 }
 
-/// Reads number and expiry of each stored pass.
+/// Reads number and expiry of each stored pass. A row without a pass, which has the expiry 0, only
+/// records that its place has ended.
 pub(super) async fn stored_passes(
     tx: &SqlTransaction,
     room: &str,
 ) -> Result<Vec<(u64, i64)>, RoomLedgerFailure> {
-    let sql = "SELECT number, exp FROM gw_passes WHERE room = $1";
+    let sql = "SELECT number, exp FROM gw_passes WHERE room = $1 AND exp > 0";
     let rows = tx.query(sql, &[&room]).await?;
     rows.iter()
         .map(|row| Ok((row.get(0)?, row.get(1)?)))

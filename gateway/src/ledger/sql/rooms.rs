@@ -46,7 +46,8 @@ fn room_of_row(row: &SqlRow) -> Result<RoomRow, RoomLedgerFailure> {
 pub(super) async fn room_versions(
     tx: &SqlTransaction,
 ) -> Result<Vec<RoomVersion>, RoomLedgerFailure> {
-    let sql = "SELECT r.room, r.version, d.n IS NOT NULL, d.root IS NOT NULL, d.seed IS NOT NULL
+    let sql = "SELECT r.room, r.version, d.n IS NOT NULL, d.root IS NOT NULL, d.seed IS NOT NULL,
+             r.stop_seq, r.revoked
          FROM gw_rooms AS r LEFT JOIN gw_draws AS d ON d.room = r.room ORDER BY r.room";
     let rows = tx.query(sql, &[]).await?;
     rows.iter()
@@ -55,6 +56,8 @@ pub(super) async fn room_versions(
                 room: row.get(0)?,
                 version: row.get(1)?,
                 stage: DrawStage::from_columns(row.get(2)?, row.get(3)?, row.get(4)?),
+                stops: row.get(5)?,
+                revoked: row.get(6)?,
             })
         })
         .collect()

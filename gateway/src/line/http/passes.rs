@@ -124,6 +124,16 @@ fn check_pass(lobby: &WaitingLine, room: &str, headers: &HeaderMap) -> Result<Re
             "the pass belongs to another room",
         ));
     }
+    let stopped = lobby
+        .rooms
+        .get(room)?
+        .pass_stopped(live.number, lobby.rooms.now_ms());
+    if stopped.is_some() {
+        return Err(pass_problem(
+            ProblemCode::PassStopped,
+            "its place was left or ended by the promoter, or the room was closed",
+        ));
+    }
     let value = |text: String| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""));
     let headers = [
         (

@@ -33,9 +33,31 @@ impl From<PlaceRefusal> for Problem {
                 ProblemCode::PlaceLeft,
                 "You left the line with this place, so it cannot be used again. Nothing else was changed. You may join again; you will get a new number.",
             ),
+            PlaceRefusal::Revoked { note } => revoked(
+                "The promoter of this on-sale has ended your place, so it gives no pass any more, and joining again with it is not possible.",
+                &note,
+            ),
+            PlaceRefusal::Cleared { note } => revoked(
+                "The promoter of this on-sale has ended all places of this room. You may join again without the old place; you will get a new number.",
+                &note,
+            )
+            .with_member("reason", "cleared"),
             PlaceRefusal::Store(failure) => failure.into(),
         }
     }
+}
+
+/// Builds the problem 403 `revoked`. `note` has the promoter's words.
+fn revoked(what: &str, note: &str) -> Problem {
+    let given = if note.is_empty() {
+        String::new()
+    } else {
+        format!(" The reason given: {note}.")
+    };
+    let detail = format!(
+        "{what}{given} What you hold or ordered is not touched. If this is a mistake, ask the promoter and give the request id."
+    );
+    Problem::new(ProblemCode::Revoked, detail).with_member("note", note)
 }
 
 fn place_invalid(what: &str, error: &dyn std::fmt::Display) -> Problem {
@@ -94,6 +116,7 @@ impl From<PassClaimRefusal> for Problem {
         match refusal {
             PassClaimRefusal::RoomClosed => room_closed(),
             PassClaimRefusal::NotCalled(not_called) => (*not_called).into(),
+            PassClaimRefusal::Place(refusal) => refusal.into(),
             PassClaimRefusal::Network(refusal) => refusal.into(),
             PassClaimRefusal::Ledger(error) => Self::ledger_unavailable(&error),
             PassClaimRefusal::Store(failure) => failure.into(),

@@ -12,7 +12,7 @@ use fairgate_rules::room_document::RoomDocumentInput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ManualPhase, PromoterControls, RoomPatchInput, audit, report};
+use super::{ManualPhase, PromoterControls, RevokeInput, RoomPatchInput, audit, report};
 use crate::ledger::{AuditRow, RoomLedgerFailure, RoomRow};
 use crate::room::RoomView;
 
@@ -80,6 +80,28 @@ pub(crate) async fn put_codes(
     promoter.keys.require_role(&headers, Role::Promoter)?;
     Ok(Json(CodesAnswer {
         codes: promoter.put_codes(&id, &list).await?,
+    }))
+}
+
+/// How many places were ended.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct RevokeAnswer {
+    /// Places that had a visitor.
+    revoked: u64,
+}
+
+/// End places and their passes
+#[utoipa::path(post, path = "/v1/promoter/rooms/{room}/revoke", tag = "promoter", params(("room" = String, Path,)), request_body = RevokeInput,
+    responses((status = 200, body = RevokeAnswer), (status = 404, description = "not_found: no such room, or no such place"), (status = 422, description = "invalid_field")))]
+pub(crate) async fn revoke(
+    State(promoter): State<PromoterControls>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    JsonBody(input): JsonBody<RevokeInput>,
+) -> Result<Json<RevokeAnswer>, Problem> {
+    promoter.keys.require_role(&headers, Role::Promoter)?;
+    Ok(Json(RevokeAnswer {
+        revoked: promoter.revoke(&id, &input).await?,
     }))
 }
 

@@ -6,8 +6,8 @@ use fairgate_rules::faults::RoomInputRefusal;
 use serde_json::json;
 
 use crate::line::http::room_closed;
-use crate::promoter::RoomChangeRefusal;
 use crate::promoter::controls::{CODE_BYTES_MAX, CODES_MAX, LIVE};
+use crate::promoter::{RevokeFault, RoomChangeRefusal};
 
 impl From<RoomChangeRefusal> for Problem {
     fn from(refusal: RoomChangeRefusal) -> Self {
@@ -27,6 +27,14 @@ impl From<RoomChangeRefusal> for Problem {
                 "codes",
                 format!("Send between 1 and {CODES_MAX} codes, one a line. Nothing was changed."),
             ),
+            RoomChangeRefusal::Revocation(RevokeFault { field, why }) => {
+                Self::invalid_field(field, format!("{why}. No place was ended."))
+            }
+            RoomChangeRefusal::NoSuchPlace => Self::new(
+                ProblemCode::NotFound,
+                "Nobody with this visitor id, network or code has a place in this room now. No place was ended. Look at the room's report and audit; a place that was left or revoked before has ended already.",
+            )
+            .with_title("There is no such place"),
             RoomChangeRefusal::NothingToChange => Self::new(
                 ProblemCode::InvalidField,
                 format!(

@@ -2,6 +2,7 @@
 //! `open(true)` opens it over the same data as before, as after a restart. One case compares the
 //! store with a model under random steps.
 
+mod ending;
 mod letting;
 mod model;
 mod networks;
@@ -9,6 +10,7 @@ mod networks;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ending::*;
 use fairgate_pass::{Digest, Holder};
 use fairgate_servers::{ContractCase, contract_cases, run_contract};
 use futures_util::FutureExt;
@@ -107,6 +109,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         joins_at_once_get_distinct_durable_numbers,
         leaving_voids_the_leaf_before_the_freeze_and_not_after_it,
         a_leaving_is_in_the_ledger_before_the_call_returns,
+        an_ended_place_counts_as_left_and_keeps_its_leaf,
         a_code_gives_one_place_and_stays_used_after_its_holder_leaves,
         passes_and_finished_orders_are_counted,
         many_claims_at_once_admit_no_more_visitors_than_may_be_inside,
@@ -127,6 +130,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_visitor_not_seen_for_a_minute_is_away_until_a_store_in_memory_restarts,
         random_steps_follow_the_model_over_restarts,
         the_places_of_networks_are_known_after_a_restart,
+        an_ended_place_stays_ended_after_a_restart,
     ];
     [on_one_store, over_restarts].concat()
 }

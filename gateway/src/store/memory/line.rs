@@ -199,13 +199,18 @@ impl RoomLine {
     /// Gives a place up. Returns whether the ledger must make its leaf void, which it must before
     /// the freeze.
     pub(super) fn leave(&mut self, leaving: &StoreLeaveRequest) -> bool {
-        let number = leaving.number;
-        if let Some(rank) = leaving.rank {
-            self.cohorts.note_departure(rank);
-        }
+        self.end_place(leaving);
         // A leaf is made void only before the freeze. After it, the leaves below the frozen count
         // are in the published root, and later leaves are in no draw.
-        let void = self.frozen.is_none();
+        self.frozen.is_none()
+    }
+
+    /// Takes a number from its visitor.
+    pub(super) fn end_place(&mut self, ending: &StoreLeaveRequest) {
+        let number = ending.number;
+        if let Some(rank) = ending.rank {
+            self.cohorts.note_departure(rank);
+        }
         if let Some(slot) = self
             .slots
             .get_mut(index(number))
@@ -217,7 +222,6 @@ impl RoomLine {
             self.passes.note_left(holder, number);
             self.absent.mark_left(number);
         }
-        void
     }
 
     pub(super) fn place_of(&self, holder: Holder) -> Option<Place> {

@@ -258,6 +258,19 @@ impl RoomStore for MemoryRoomStore {
         Ok(durable.await?)
     }
 
+    async fn end_places(
+        &self,
+        room: &str,
+        ended: &[StoreLeaveRequest],
+    ) -> Result<(), StoreFailure> {
+        let line = self.room_line(room)?;
+        let mut line = lock_line(&line);
+        for ending in ended {
+            line.end_place(ending);
+        }
+        Ok(())
+    }
+
     async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure> {
         let line = self.room_line(room)?;
         let durable = {

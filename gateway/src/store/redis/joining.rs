@@ -11,7 +11,9 @@ use super::lives::RoomLifeReader;
 use super::networks::limited_networks;
 use super::presence::{SLOT_LIVES_MS, seen_slot};
 use super::read;
-use super::scripts::{FreezeLineScript, JoinLineScript, LeaveLineScript};
+use super::scripts::{
+    EndPlacesScript, EndedPlaceRecord, FreezeLineScript, JoinLineScript, LeaveLineScript,
+};
 use crate::ledger::{LedgerFreezeOutcome, LineFreeze, RoomLedger};
 use crate::store::{
     Place, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest,
@@ -19,6 +21,8 @@ use crate::store::{
 
 /// How many times a join is tried, if each time all reserved numbers have been given.
 const JOIN_TRIES: usize = 3;
+/// How many places one script ends.
+const ENDED_MAX: usize = 500;
 /// Added to the lease time when a freeze waits, because clocks are not exact.
 const LEASE_MARGIN: Duration = Duration::from_millis(50);
 
@@ -101,6 +105,28 @@ impl LineTransitions {
             rank: leaving.rank,
         };
         self.scripts.run(room, &life, leave).await?;
+        Ok(())
+    }
+
+    /// Takes numbers from their visitors, a batch at a time.
+    pub async fn end_places(
+        &self,
+        room: &str,
+        ended: &[StoreLeaveRequest],
+    ) -> Result<(), StoreFailure> {
+        let life = self.lives.last_known_life(room)?;
+        for batch in ended.chunks(ENDED_MAX) {
+            let places = batch
+                .iter()
+                .map(|ending| EndedPlaceRecord {
+                    number: ending.number,
+                    rank: ending.rank,
+                })
+                .collect();
+            self.scripts
+                .run(room, &life, EndPlacesScript { places })
+                .await?;
+        }
         Ok(())
     }
 

@@ -192,6 +192,14 @@ impl RoomStore for RedisRoomStore {
         self.parts.line.leave(room, leaving).await
     }
 
+    async fn end_places(
+        &self,
+        room: &str,
+        ended: &[StoreLeaveRequest],
+    ) -> Result<(), StoreFailure> {
+        self.parts.line.end_places(room, ended).await
+    }
+
     async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure> {
         self.parts.line.freeze(room, now).await
     }

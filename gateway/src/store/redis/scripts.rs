@@ -73,6 +73,14 @@ script_record! {
 }
 
 script_record! {
+    /// A place that the promoter ended.
+    pub struct EndedPlaceRecord {
+        number: u64,
+        rank: Option<u64>,
+    }
+}
+
+script_record! {
     /// A place that the ledger has.
     pub struct FilledPlace {
         number: u64,
@@ -217,6 +225,11 @@ redis_scripts! {
     pub struct LeaveLineScript = leave_line [number_leaves, mark_absent, give_up, cohorts] {
         number: u64,
         rank: Option<u64>,
+    }
+
+    /// Takes numbers from their visitors.
+    pub struct EndPlacesScript = end_places [number_leaves, mark_absent, give_up, cohorts] {
+        [places]: EndedPlaceRecord,
     }
 
     /// Reads what the ledger must record of a visitor who is about to leave.

@@ -12,7 +12,8 @@ use std::time::Duration;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::internal::wire::{
-    self, CoverageRequest, PulseRequest, ShowChangesRequest, ShowsRequest, WaitingRequest,
+    self, CoverageRequest, PulseRequest, ShowChangesRequest, ShowsRequest, StopPassesRequest,
+    WaitingRequest,
 };
 use fairgate_base::config::SecretSetting;
 use fairgate_model::grid::picture::CellChanges;
@@ -164,6 +165,19 @@ impl BookingCore for RemoteBooking {
                 "booking will be told of the rooms when it answers"
             );
         }
+        Ok(())
+    }
+
+    async fn stop_passes(&self, room: &str, passes: Vec<(u64, i64)>) -> Result<(), BookingFailure> {
+        let ask = StopPassesRequest {
+            room: room.to_owned(),
+            passes,
+        };
+        // The process that takes the call writes it to the ledger, and the others read it there.
+        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
+        self.pool()
+            .request_any(None, Method::POST, "/stopped-passes", with)
+            .await?;
         Ok(())
     }
 

@@ -51,6 +51,12 @@ impl<'a> Promoter<'a> {
         self.send(reqwest::Method::POST, what, None).await
     }
 
+    /// Makes `POST /v1/promoter/{what}` with a document.
+    pub async fn post_json(&self, what: &str, document: &Value) -> TestAnswer {
+        self.send(reqwest::Method::POST, what, Some(document.to_string()))
+            .await
+    }
+
     /// Makes `GET /v1/promoter/{what}`.
     pub async fn get(&self, what: &str) -> TestAnswer {
         self.send(reqwest::Method::GET, what, None).await

@@ -1,0 +1,90 @@
+//! Records passes that were stopped. Their cursor is in the row with the catalogue's version, and
+//! each change locks that row. So a node that reads a cursor also finds all rows up to it.
+
+use async_trait::async_trait;
+use fairgate_databases::SqlTransaction;
+
+use super::SqlLedger;
+use super::rows::Result;
+use crate::ledger::{StoppedPassLedger, StoppedPassRow};
+
+#[async_trait]
+impl StoppedPassLedger for SqlLedger {
+    async fn stop_passes(
+        &self,
+        room: &str,
+        passes: Vec<(u64, i64)>,
+        accepted_after_s: i64,
+    ) -> Result<()> {
+        self.installation
+            .write((room.to_owned(), passes), move |tx, (room, passes)| {
+                Box::pin(stop_passes(tx, room, passes, accepted_after_s))
+            })
+            .await
+    }
+
+    async fn passes_stopped_after(&self, after: u64) -> Result<(u64, Vec<StoppedPassRow>)> {
+        self.installation
+            .read((), move |tx, ()| Box::pin(passes_stopped_after(tx, after)))
+            .await
+    }
+}
+
+async fn stop_passes(
+    tx: &SqlTransaction,
+    room: &str,
+    passes: &[(u64, i64)],
+    accepted_after_s: i64,
+) -> Result<()> {
+    if passes.is_empty() {
+        return Ok(());
+    }
+    let sql = "UPDATE catalogue_version SET stops = stops + 1 RETURNING stops";
+    let seq: u64 = tx.query_one(sql, &[]).await?.get(0)?;
+    if tx.is_postgres() {
+        insert_fused(tx, room, passes, seq).await?;
+    } else {
+        let sql = "INSERT INTO stopped_passes (room, number, expires_s, seq)
+             VALUES ($1, $2, $3, $4) ON CONFLICT (room, number) DO NOTHING";
+        for (number, expires_s) in passes {
+            tx.execute(sql, &[&room, number, expires_s, &seq]).await?;
+        }
+    }
+    let sql = "DELETE FROM stopped_passes WHERE expires_s <= $1";
+    tx.execute(sql, &[&accepted_after_s]).await?;
+    Ok(())
+}
+
+/// Inserts all passes with one statement, because a room that is closed may have thousands.
+async fn insert_fused(
+    tx: &SqlTransaction,
+    room: &str,
+    passes: &[(u64, i64)],
+    seq: u64,
+) -> Result<()> {
+    let (numbers, expiries): (Vec<u64>, Vec<i64>) = passes.iter().copied().unzip();
+    let sql = "INSERT INTO stopped_passes (room, number, expires_s, seq)
+         SELECT $1, u.number, u.expires_s, $4
+         FROM unnest($2::bigint[], $3::bigint[]) AS u(number, expires_s)
+         ON CONFLICT (room, number) DO NOTHING";
+    tx.execute(sql, &[&room, &numbers, &expiries, &seq]).await?;
+    Ok(())
+}
+
+async fn passes_stopped_after(
+    tx: &SqlTransaction,
+    after: u64,
+) -> Result<(u64, Vec<StoppedPassRow>)> {
+    let sql = "SELECT room, number, expires_s, seq FROM stopped_passes WHERE seq > $1 ORDER BY seq";
+    let mut cursor = after;
+    let mut rows = Vec::new();
+    for row in tx.query(sql, &[&after]).await? {
+        rows.push(StoppedPassRow {
+            room: row.get(0)?,
+            number: row.get(1)?,
+            expires_s: row.get(2)?,
+        });
+        cursor = row.get(3)?;
+    }
+    Ok((cursor, rows))
+}

@@ -1,0 +1,93 @@
+//! Reads which passes and places of a room ended early, and passes the news on: to booking, to the
+//! room store, and to the visitors who are connected here. What could not be passed on is read again
+//! the next time.
+
+use std::sync::Arc;
+
+use fairgate_pass::LEEWAY_S;
+
+use super::RoomFollower;
+use crate::ledger::{PassStopCause, RoomLedgerFailure, RoomVersion, StoppedPass};
+use crate::personal::PersonalEvent;
+use crate::room::Room;
+use crate::store::StoreLeaveRequest;
+
+impl RoomFollower {
+    /// Reads what ended since the last reading, and passes it on.
+    pub(super) async fn read_stops(
+        &self,
+        room: &Room,
+        seen: &RoomVersion,
+    ) -> Result<(), RoomLedgerFailure> {
+        let stops = room.stops();
+        stops.set_revoked_count(seen.revoked);
+        let after = stops.cursor();
+        if seen.stops <= after {
+            return Ok(());
+        }
+        let now = self.rooms().now_ms();
+        let accepted_after_s = now.div_euclid(1000) - LEEWAY_S;
+        let ledger = self.rooms().ledger();
+        let (cursor, stopped) = ledger
+            .stopped_passes(room.id(), after, accepted_after_s)
+            .await?;
+        stops.note(&stopped, now.div_euclid(1000));
+        if self.pass_on(room, &stopped, now).await {
+            stops.passed_on(cursor);
+        }
+        Ok(())
+    }
+
+    /// Passes the news on. Returns whether everybody took it.
+    async fn pass_on(&self, room: &Room, stopped: &[StoppedPass], now: i64) -> bool {
+        let accepted_after_s = now.div_euclid(1000) - LEEWAY_S;
+        let passes: Vec<(u64, i64)> = stopped
+            .iter()
+            .filter(|pass| pass.exp > accepted_after_s)
+            .map(|pass| (pass.number, pass.exp))
+            .collect();
+        if !passes.is_empty()
+            && let Err(error) = self.rooms().core().stop_passes(room.id(), passes).await
+        {
+            // The outage itself is logged by the calls to booking.
+            tracing::debug!(room = room.id(), %error, "booking does not know the stopped passes yet");
+            return false;
+        }
+        let revoked: Vec<&StoppedPass> = stopped
+            .iter()
+            .filter(|pass| pass.cause == PassStopCause::Revoked)
+            .collect();
+        let ended: Vec<StoreLeaveRequest> = revoked
+            .iter()
+            .map(|pass| StoreLeaveRequest {
+                number: pass.number,
+                rank: room.rank(pass.number),
+                now,
+            })
+            .collect();
+        if !ended.is_empty()
+            && let Err(error) = self.rooms().store().end_places(room.id(), &ended).await
+        {
+            tracing::debug!(room = room.id(), %error, "the store does not know the ended places yet");
+            return false;
+        }
+        for pass in revoked {
+            let event = PersonalEvent::Revoked {
+                room: room.id().into(),
+                number: pass.number,
+                note: Arc::from(pass.note.as_str()),
+            };
+            self.inner.personal.notify_holder(pass.holder, &event);
+        }
+        true
+    }
+
+    /// Tells the visitors of a room that all places below a number have ended.
+    pub(super) fn tell_cleared(&self, room: &Room, below: u64, note: &str) {
+        self.inner.personal.notify_all(&PersonalEvent::Cleared {
+            room: room.id().into(),
+            below,
+            note: Arc::from(note),
+        });
+    }
+}

@@ -1,0 +1,184 @@
+//! Stops passes before they expire. A place that has ended has a row of its own in `gw_passes`, even
+//! if it never had a pass. So a claim and the end of its place meet in one row: whichever comes
+//! second waits for the other and finds what it wrote.
+
+use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
+use fairgate_pass::Holder;
+
+use super::notes;
+use crate::ledger::{
+    NetworkKeys, PassStopCause, PlaceSelection, RoomAuditEntry, RoomLedgerFailure, StoppedPass,
+};
+
+/// Stops the passes of these places. Every node learns of a pass that could still be used. Of the
+/// other places it learns only if the promoter ended them.
+pub(super) async fn stop_passes(
+    tx: &SqlTransaction,
+    room: &str,
+    numbers: &[u64],
+    (cause, note): (PassStopCause, &str),
+    at: i64,
+) -> Result<(), RoomLedgerFailure> {
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    let sql = "INSERT INTO gw_passes AS p (room, number, rank, holder, iat, exp, jti, stopped_at,
+             stop_cause, stop_note)
+         SELECT room, number, 0, holder, $3, 0, '', $3, $4, $5 FROM gw_joins
+         WHERE room = $1 AND number = ANY ($2::bigint[])
+         ON CONFLICT (room, number) DO UPDATE SET stopped_at = excluded.stopped_at,
+             stop_cause = excluded.stop_cause, stop_note = excluded.stop_note
+         WHERE p.stopped_at IS NULL
+         RETURNING number, exp";
+    let now_s = at.div_euclid(1000);
+    let mut told: Vec<u64> = Vec::new();
+    let with: [&(dyn ToSqlValue + Sync); 5] = [&room, &numbers, &at, &cause.as_str(), &note];
+    for row in tx.query(sql, &with).await? {
+        if cause == PassStopCause::Revoked || row.get::<i64>(1)? > now_s {
+            told.push(row.get(0)?);
+        }
+    }
+    if told.is_empty() {
+        return Ok(());
+    }
+    let sql = "UPDATE gw_rooms SET stop_seq = stop_seq + 1 WHERE room = $1 RETURNING stop_seq";
+    let seq: u64 = tx.query_one(sql, &[&room]).await?.get(0)?;
+    let sql = "UPDATE gw_passes SET stop_seq = $3
+         WHERE room = $1 AND number = ANY ($2::bigint[])";
+    tx.execute(sql, &[&room, &told, &seq]).await?;
+    Ok(())
+}
+
+pub(super) async fn stop_passes_of_closed(
+    tx: &SqlTransaction,
+    room: &str,
+    now: i64,
+) -> Result<(), RoomLedgerFailure> {
+    let sql = "SELECT number FROM gw_passes
+         WHERE room = $1 AND exp > $2 AND stopped_at IS NULL ORDER BY number";
+    let rows = tx.query(sql, &[&room, &now.div_euclid(1000)]).await?;
+    let numbers = rows
+        .iter()
+        .map(|row| row.get(0))
+        .collect::<Result<Vec<u64>, _>>()?;
+    stop_passes(tx, room, &numbers, (PassStopCause::Closed, ""), now).await
+}
+
+pub(super) async fn revoke_places(
+    tx: &SqlTransaction,
+    room: &str,
+    numbers: &[u64],
+    cause: (PassStopCause, &str),
+    at: i64,
+    entry: Option<&RoomAuditEntry>,
+) -> Result<u64, RoomLedgerFailure> {
+    // The leaf does not become void, not even before the freeze. Otherwise the promoter could
+    // choose the outcome of the draw by revoking places.
+    let sql = "UPDATE gw_joins SET left_at = $3
+         WHERE room = $1 AND number = ANY ($2::bigint[]) AND left_at IS NULL RETURNING number";
+    let rows = tx.query(sql, &[&room, &numbers, &at]).await?;
+    let mut ended = rows
+        .iter()
+        .map(|row| row.get(0))
+        .collect::<Result<Vec<u64>, _>>()?;
+    ended.sort_unstable();
+    stop_passes(tx, room, &ended, cause, at).await?;
+    let count = ended.len() as u64;
+    if count > 0 {
+        let sql = "UPDATE gw_rooms SET revoked = revoked + $2 WHERE room = $1";
+        tx.execute(sql, &[&room, &count]).await?;
+    }
+    if let Some(entry) = entry {
+        notes::append_entry(tx, room, entry).await?;
+    }
+    Ok(count)
+}
+
+pub(super) async fn selected_places(
+    tx: &SqlTransaction,
+    room: &str,
+    selection: &PlaceSelection,
+) -> Result<Vec<u64>, RoomLedgerFailure> {
+    let mut numbers = Vec::new();
+    match selection {
+        PlaceSelection::Holder(holder) => {
+            let sql = "SELECT number FROM gw_joins
+                 WHERE room = $1 AND holder = $2 AND left_at IS NULL";
+            for row in tx.query(sql, &[&room, &holder.0]).await? {
+                numbers.push(row.get(0)?);
+            }
+        }
+        PlaceSelection::Code(code) => {
+            let sql = "SELECT j.number FROM gw_codes AS c
+                 JOIN gw_joins AS j ON j.room = c.room AND j.number = c.used_by
+                 WHERE c.room = $1 AND c.code = $2 AND j.left_at IS NULL";
+            for row in tx.query(sql, &[&room, &code.0]).await? {
+                numbers.push(row.get(0)?);
+            }
+        }
+        PlaceSelection::Networks(keys) => {
+            let sql = "SELECT number, networks FROM gw_joins
+                 WHERE room = $1 AND left_at IS NULL AND networks IS NOT NULL ORDER BY number";
+            let keep = |row: SqlRow| {
+                let stored: Vec<u8> = row.get(1)?;
+                let of_place = NetworkKeys::from_bytes(&stored).unwrap_or_default();
+                if of_place.as_slice().iter().any(|key| keys.contains(key)) {
+                    numbers.push(row.get(0)?);
+                }
+                Ok::<_, RoomLedgerFailure>(())
+            };
+            tx.query_each(sql, &[&room], keep).await?;
+        }
+    }
+    Ok(numbers)
+}
+
+pub(super) async fn living_places(
+    tx: &SqlTransaction,
+    room: &str,
+    from: u64,
+    below: u64,
+    max: u32,
+) -> Result<Vec<u64>, RoomLedgerFailure> {
+    let sql = "SELECT number FROM gw_joins
+         WHERE room = $1 AND number >= $2 AND number < $3 AND left_at IS NULL
+         ORDER BY number LIMIT $4";
+    let rows = tx.query(sql, &[&room, &from, &below, &max]).await?;
+    rows.iter().map(|row| Ok(row.get(0)?)).collect()
+}
+
+pub(super) async fn next_number(tx: &SqlTransaction, room: &str) -> Result<u64, RoomLedgerFailure> {
+    let sql = "SELECT number FROM gw_joins WHERE room = $1 ORDER BY number DESC LIMIT 1";
+    match tx.first(sql, &[&room]).await? {
+        Some(row) => Ok(row.get::<u64>(0)? + 1),
+        None => Ok(0),
+    }
+}
+
+pub(super) async fn stopped_passes(
+    tx: &SqlTransaction,
+    room: &str,
+    after: u64,
+    now_s: i64,
+) -> Result<(u64, Vec<StoppedPass>), RoomLedgerFailure> {
+    let sql = "SELECT number, holder, exp, stop_cause, stop_seq, stop_note FROM gw_passes
+         WHERE room = $1 AND stop_seq > $2 ORDER BY stop_seq";
+    let (mut cursor, mut stopped) = (after, Vec::new());
+    for row in tx.query(sql, &[&room, &after]).await? {
+        let word: String = row.get(3)?;
+        let cause = PassStopCause::parse(&word)
+            .ok_or_else(|| RoomLedgerFailure::Corrupt("why a pass was stopped".into()))?;
+        let exp: i64 = row.get(2)?;
+        cursor = row.get(4)?;
+        if cause == PassStopCause::Revoked || exp > now_s {
+            stopped.push(StoppedPass {
+                number: row.get(0)?,
+                holder: Holder(row.get(1)?),
+                exp,
+                cause,
+                note: row.get(5)?,
+            });
+        }
+    }
+    Ok((cursor, stopped))
+}

@@ -1,0 +1,314 @@
+//! Ends places for the promoter: the place of one visitor or one code, the places of one network, or
+//! all places of a room.
+
+use std::net::IpAddr;
+
+use fairgate_pass::{Digest, Holder};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{PromoterControls, RoomChangeRefusal};
+use crate::ledger::{PassStopCause, PlaceSelection};
+use crate::room::Room;
+
+/// The longest reason, in characters.
+const REASON_MAX: usize = 500;
+/// How often a change is tried if other changes of the room come in between.
+const TRIES_MAX: u32 = 10;
+
+/// Whose places end. Exactly one of `visitor`, `network`, `code` and `all` is given.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RevokeInput {
+    /// The visitor's holder hash, hex, as `X-Fairgate-Visitor` and the draw's leaves have it.
+    pub visitor: Option<String>,
+    /// An address, or a network as places are counted by: IPv4 /32 or /24, IPv6 /64, /56 or /48.
+    pub network: Option<String>,
+    /// A code of the room.
+    pub code: Option<String>,
+    /// True: everybody who has a place now.
+    pub all: Option<bool>,
+    /// Why. It is logged, and the visitors are told.
+    pub reason: String,
+}
+
+/// Why a field of a revocation is not valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {why}")]
+pub struct RevokeFault {
+    /// The field.
+    pub field: &'static str,
+    /// What is wrong with it, and what is right.
+    pub why: &'static str,
+}
+
+/// Whose places end, as the input names them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum RevokeTarget {
+    Visitor(Holder),
+    /// The network's bits as those of an IPv6 address, and the length of its prefix.
+    Network(u128, u8),
+    Code(Digest),
+    All,
+}
+
+impl RevokeInput {
+    /// Reads the target and the reason.
+    fn checked(&self) -> Result<(RevokeTarget, String), RevokeFault> {
+        let reason = self.reason.trim();
+        if reason.is_empty()
+            || reason.chars().count() > REASON_MAX
+            || reason.chars().any(char::is_control)
+        {
+            return Err(RevokeFault {
+                field: "reason",
+                why: "give a reason of 1 to 500 characters, without control characters; the visitors are told",
+            });
+        }
+        let given = [
+            self.visitor.is_some(),
+            self.network.is_some(),
+            self.code.is_some(),
+            self.all.is_some(),
+        ];
+        if given.iter().filter(|given| **given).count() != 1 {
+            return Err(RevokeFault {
+                field: "visitor",
+                why: "name exactly one of visitor, network, code, all",
+            });
+        }
+        Ok((self.target()?, reason.to_owned()))
+    }
+
+    fn target(&self) -> Result<RevokeTarget, RevokeFault> {
+        if let Some(visitor) = &self.visitor {
+            return visitor
+                .parse()
+                .map(RevokeTarget::Visitor)
+                .map_err(|_| RevokeFault {
+                    field: "visitor",
+                    why: "visitor is the holder hash, 64 hex digits, as X-Fairgate-Visitor has it",
+                });
+        }
+        if let Some(network) = &self.network {
+            let (bits, prefix) = parse_network(network).ok_or(RevokeFault {
+                field: "network",
+                why: "network is an address, or one of the networks that places are counted by: IPv4 /32 or /24, IPv6 /64, /56 or /48",
+            })?;
+            return Ok(RevokeTarget::Network(bits, prefix));
+        }
+        if let Some(code) = &self.code {
+            return Ok(RevokeTarget::Code(Digest::of_bytes(code.trim().as_bytes())));
+        }
+        if self.all == Some(true) {
+            return Ok(RevokeTarget::All);
+        }
+        Err(RevokeFault {
+            field: "all",
+            why: "all can only be true; leave it out otherwise",
+        })
+    }
+
+    /// Returns what the audit shows of the target. A code is shown as its hash, because it is a
+    /// credential.
+    fn audited(&self, target: &RevokeTarget) -> serde_json::Value {
+        match target {
+            RevokeTarget::Visitor(holder) => json!({"visitor": holder.to_string()}),
+            RevokeTarget::Network(..) => json!({"network": self.network}),
+            RevokeTarget::Code(digest) => json!({"code_sha256": digest.to_string()}),
+            RevokeTarget::All => json!({"all": true}),
+        }
+    }
+}
+
+/// Reads an address or a network into bits of an IPv6 address and the length of its prefix.
+/// Returns `None` for a length that places are not counted by.
+fn parse_network(text: &str) -> Option<(u128, u8)> {
+    let (address, length) = match text.trim().split_once('/') {
+        Some((address, length)) => (address, Some(length.parse::<u8>().ok()?)),
+        None => (text.trim(), None),
+    };
+    let (bits, prefix) = match address.parse::<IpAddr>().ok()?.to_canonical() {
+        IpAddr::V4(v4) => {
+            let length = length.unwrap_or(32);
+            let counted = matches!(length, 32 | 24);
+            (
+                v4.to_ipv6_mapped().to_bits(),
+                counted.then_some(length + 96)?,
+            )
+        }
+        IpAddr::V6(v6) => {
+            let length = length.unwrap_or(64);
+            let counted = matches!(length, 64 | 56 | 48);
+            (v6.to_bits(), counted.then_some(length)?)
+        }
+    };
+    Some((bits & (u128::MAX << (128 - u32::from(prefix))), prefix))
+}
+
+impl PromoterControls {
+    /// Ends places of a room. Returns how many had a visitor. Their passes open nothing new on any
+    /// node within two seconds. Their leaves stay in the draw.
+    ///
+    /// # Errors
+    /// Fails if the input is not valid, there is no such room or no such place, or ledger or store
+    /// do not answer.
+    pub async fn revoke(&self, id: &str, input: &RevokeInput) -> Result<u64, RoomChangeRefusal> {
+        let room = self.rooms.get(id)?;
+        let (target, reason) = input.checked().map_err(RoomChangeRefusal::Revocation)?;
+        // The ledger must have every place that was given before this call.
+        self.rooms.store().flush_to_ledger(id).await?;
+        let ended = match target {
+            RevokeTarget::All => self.clear(&room, &reason).await?,
+            _ => self.revoke_selected(&room, input, &target, &reason).await?,
+        };
+        // The news take effect here at once; other nodes read them within a second.
+        self.follower.catch_up().await?;
+        Ok(ended)
+    }
+
+    async fn revoke_selected(
+        &self,
+        room: &Room,
+        input: &RevokeInput,
+        target: &RevokeTarget,
+        reason: &str,
+    ) -> Result<u64, RoomChangeRefusal> {
+        let (ledger, now) = (self.rooms.ledger(), self.rooms.now_ms());
+        let selection = match target {
+            RevokeTarget::Visitor(holder) => PlaceSelection::Holder(*holder),
+            RevokeTarget::Code(code) => PlaceSelection::Code(*code),
+            RevokeTarget::Network(bits, prefix) => {
+                let document = &room.row().document;
+                let network = (*bits, *prefix);
+                PlaceSelection::Networks(self.hasher.keys_of_network(
+                    room.id(),
+                    document,
+                    network,
+                    now,
+                ))
+            }
+            RevokeTarget::All => return Ok(0),
+        };
+        let numbers = ledger.selected_places(room.id(), selection).await?;
+        if numbers.is_empty() {
+            return Err(RoomChangeRefusal::NoSuchPlace);
+        }
+        let mut detail = input.audited(target);
+        detail["reason"] = json!(reason);
+        detail["places"] = json!(numbers.len());
+        let entry = self.audit_entry("revoked", detail);
+        let cause = (PassStopCause::Revoked, reason.to_owned());
+        let revoked = ledger.revoke_places(room.id(), numbers, cause, now, Some(entry));
+        Ok(revoked.await?)
+    }
+
+    /// Ends all places that the room has now. The room's row says so at once; the places themselves
+    /// are ended by the room's loop.
+    async fn clear(&self, room: &Room, reason: &str) -> Result<u64, RoomChangeRefusal> {
+        for _ in 0..TRIES_MAX {
+            let row = room.row();
+            let below = self.rooms.ledger().next_number(room.id()).await?;
+            let now_s = self.rooms.now_ms().div_euclid(1000);
+            let counts = self.rooms.store().counts(room.id(), now_s).await?;
+            let living = counts.joined.saturating_sub(counts.left);
+            let mut facts = row.facts.clone();
+            facts.cleared_below = facts.cleared_below.max(below);
+            reason.clone_into(&mut facts.cleared_note);
+            let detail = json!({"all": true, "reason": reason, "places": living});
+            let entry = self.audit_entry("revoked", detail);
+            let to = (row.document.clone(), facts);
+            if self
+                .write_change(room, &row, to, &[], entry)
+                .await?
+                .is_some()
+            {
+                return Ok(living);
+            }
+        }
+        Err(RoomChangeRefusal::ChangedMeanwhile)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_an_address_or_a_prefix_that_places_are_counted_by() {
+        let v4 = |text: &str| parse_network(text).map(|(bits, prefix)| (bits as u32, prefix));
+        assert_eq!(v4("192.0.2.7"), Some((0xC000_0207, 128)));
+        assert_eq!(v4(" 192.0.2.7/24 "), Some((0xC000_0200, 120)));
+        assert_eq!(v4("::ffff:192.0.2.7"), Some((0xC000_0207, 128)));
+        let lengths = |text: &str| parse_network(text).map(|(_, prefix)| prefix);
+        assert_eq!(lengths("2001:db8::1"), Some(64));
+        assert_eq!(
+            parse_network("2001:db8::1"),
+            parse_network("2001:db8::2/64")
+        );
+        assert_eq!(lengths("2001:db8::/48"), Some(48));
+        for bad in [
+            "",
+            "192.0.2.7/16",
+            "2001:db8::/128",
+            "192.0.2",
+            "a/24",
+            "192.0.2.7/-1",
+        ] {
+            assert_eq!(parse_network(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_revocation_names_one_target_and_a_reason() {
+        let base = RevokeInput {
+            all: Some(true),
+            reason: "a fault at the door".into(),
+            ..RevokeInput::default()
+        };
+        assert_eq!(base.checked().expect("good").0, RevokeTarget::All);
+        let bad = |input: RevokeInput| input.checked().expect_err("bad").field;
+        assert_eq!(
+            bad(RevokeInput {
+                reason: " ".into(),
+                ..base.clone()
+            }),
+            "reason"
+        );
+        assert_eq!(
+            bad(RevokeInput {
+                reason: "a\nb".into(),
+                ..base.clone()
+            }),
+            "reason"
+        );
+        assert_eq!(
+            bad(RevokeInput {
+                all: Some(false),
+                ..base.clone()
+            }),
+            "all"
+        );
+        assert_eq!(
+            bad(RevokeInput {
+                all: None,
+                ..base.clone()
+            }),
+            "visitor"
+        );
+        let two = RevokeInput {
+            code: Some("A".into()),
+            ..base.clone()
+        };
+        assert_eq!(bad(two), "visitor");
+        let visitor = |text: &str| RevokeInput {
+            visitor: Some(text.into()),
+            all: None,
+            ..base.clone()
+        };
+        assert_eq!(bad(visitor("abc")), "visitor");
+        let holder = Holder([7; 32]);
+        let target = visitor(&holder.to_string()).checked().expect("good").0;
+        assert_eq!(target, RevokeTarget::Visitor(holder));
+    }
+}

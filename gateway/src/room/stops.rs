@@ -1,0 +1,80 @@
+//! The passes and places of a room that ended early, as this node last read them from the ledger.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use fairgate_pass::{Holder, LEEWAY_S};
+
+use crate::ledger::{PassStopCause, StoppedPass};
+
+/// What a node knows of the passes and places that ended early.
+#[derive(Default)]
+pub struct RoomStops {
+    known: RwLock<KnownStops>,
+    /// How many places the promoter has ended.
+    revoked: AtomicU64,
+}
+
+#[derive(Default)]
+struct KnownStops {
+    /// The cursor up to which the ledger was read and its news were passed on.
+    cursor: u64,
+    /// Stopped passes by join number.
+    passes: HashMap<u64, StoppedPass>,
+    /// The holders whose places the promoter ended, with what they are told.
+    revoked: HashMap<Holder, Arc<str>>,
+}
+
+impl RoomStops {
+    /// Returns the cursor up to which all news were passed on.
+    pub fn cursor(&self) -> u64 {
+        self.read().cursor
+    }
+
+    /// Returns how many places the promoter has ended.
+    pub fn revoked_count(&self) -> u64 {
+        self.revoked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_revoked_count(&self, count: u64) {
+        self.revoked.store(count, Ordering::Relaxed);
+    }
+
+    /// Notes what the ledger had. Forgets passes that were left or whose room was closed once no
+    /// pass of theirs can be accepted at `now_s`.
+    pub(crate) fn note(&self, stopped: &[StoppedPass], now_s: i64) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for pass in stopped {
+            if pass.cause == PassStopCause::Revoked {
+                known
+                    .revoked
+                    .insert(pass.holder, Arc::from(pass.note.as_str()));
+            }
+            known.passes.insert(pass.number, pass.clone());
+        }
+        known
+            .passes
+            .retain(|_, pass| pass.cause == PassStopCause::Revoked || pass.exp + LEEWAY_S > now_s);
+    }
+
+    /// Notes that everything up to this cursor was passed on.
+    pub(crate) fn passed_on(&self, cursor: u64) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.cursor = known.cursor.max(cursor);
+    }
+
+    /// Returns why the pass of a number was stopped, if it was.
+    pub fn cause(&self, number: u64) -> Option<PassStopCause> {
+        self.read().passes.get(&number).map(|pass| pass.cause)
+    }
+
+    /// Returns what a visitor whose place the promoter ended is told.
+    pub fn revocation(&self, holder: Holder) -> Option<Arc<str>> {
+        self.read().revoked.get(&holder).cloned()
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, KnownStops> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -159,6 +159,10 @@ fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
                 .routes(routes!(promoter::http::put_codes))
                 .layer(DefaultBodyLimit::max(CODES_BYTES_MAX)),
         )
+        .routes(routes!(
+            promoter::http::networks::put_networks,
+            promoter::http::networks::get_networks
+        ))
         .routes(routes!(promoter::http::open))
         .routes(routes!(promoter::http::draw))
         .routes(routes!(promoter::http::close))

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, header};
 use fairgate_base::http::{Problem, ProblemCode};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 /// The headers in which a proxy names the address of its client.
 const FORWARDING: [&str; 3] = ["x-forwarded-for", "forwarded", "x-real-ip"];
@@ -209,6 +210,16 @@ impl ClientNetwork {
     #[must_use]
     pub fn is_direct_loopback(self) -> bool {
         self.is_direct_loopback
+    }
+
+    /// Returns the network as a prefix: an IPv4 /32 or an IPv6 /64.
+    #[must_use]
+    pub fn prefix(self) -> IpNet {
+        let address = Ipv6Addr::from_bits(self.bits);
+        match address.to_ipv4_mapped() {
+            Some(v4) => Ipv4Net::from(v4).into(),
+            None => Ipv6Net::new_assert(address, 64).into(),
+        }
     }
 
     /// Returns the network and the wider networks around it, as their bits and the length of their

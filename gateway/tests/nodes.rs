@@ -439,3 +439,23 @@ async fn while_the_ledger_is_down_the_lobby_and_places_are_still_answered() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_networks_reach_the_other_node_and_other_changes_keep_them() {
+    let Some((_server, one, two)) = two_nodes("lists of networks").await else {
+        return;
+    };
+    assert_eq!(one.put("listed", "l-*").await, Ok(true));
+    two.sees("listed", |_| true).await;
+    let input = serde_json::from_value(json!({"deny": ["192.0.2.0/24"]})).expect("lists");
+    let asked = Instant::now();
+    let lists = one.promoter.put_networks("listed", &input).await;
+    let lists = lists.expect("good lists");
+    let has_them = |room: &Room| room.row().facts.networks == lists;
+    two.sees("listed", has_them).await;
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    two.patch("listed", json!({"paused": true})).await;
+    let paused = |room: &Room| room.row().facts.paused && has_them(room);
+    one.sees("listed", paused).await;
+}

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::network_lists::NetworkLists;
 use super::room_document::{LineMethod, RoomDocument};
 
 /// Where a room stands in its life.
@@ -36,6 +37,10 @@ pub struct RoomFacts {
     pub closed_at: Option<i64>,
     /// Whether the room is paused: then nobody is released.
     pub paused: bool,
+    /// The networks that may not join, and those that pay nothing. A stored room without this field
+    /// has none.
+    #[serde(default, skip_serializing_if = "NetworkLists::is_empty")]
+    pub networks: NetworkLists,
 }
 
 /// What is known of the draw and the seats when the phase is worked out.

@@ -4,6 +4,7 @@ use fairgate_pass::Holder;
 use fairgate_rules::network_limits::{
     JoinDemand, JoinProof, NetworkBounds, NetworkPlaces, NetworkPrice, WorkLevel, price,
 };
+use fairgate_rules::network_lists::NetworkStanding;
 use fairgate_rules::room_document::ChallengePolicy;
 use rand::Rng;
 
@@ -40,6 +41,9 @@ pub enum NetworkRefusal {
     /// The network has all its places, and work does not help.
     #[error("the network has all its places in this room")]
     Full,
+    /// The promoter lets nobody of this network join or claim.
+    #[error("the promoter has closed the room to the network")]
+    Denied,
 }
 
 /// Why no challenge was given.
@@ -80,7 +84,8 @@ impl WaitingLine {
     /// visitor's networks.
     ///
     /// # Errors
-    /// Fails if the solution does not count, or if the room asks everybody for one.
+    /// Fails if the promoter has closed the room to the network, if the solution does not count, or
+    /// if the room asks everybody for one.
     pub fn toll(
         &self,
         room: &Room,
@@ -89,6 +94,11 @@ impl WaitingLine {
         now: i64,
     ) -> Result<NetworkToll, NetworkRefusal> {
         let (row, demand) = (room.row(), aim.demand(room));
+        match row.facts.networks.standing(payer.network.prefix()) {
+            NetworkStanding::Denied => return Err(NetworkRefusal::Denied),
+            NetworkStanding::Exempt => return Ok(NetworkToll::NONE),
+            NetworkStanding::Ordinary => {}
+        }
         let keys = self.network_keys(room, payer.network, now);
         let verify = |solution| {
             if WaitTickets::is_ticket(solution) {
@@ -144,7 +154,8 @@ impl WaitingLine {
     /// one.
     ///
     /// # Errors
-    /// Fails if the network has all its places, or if its places could not be counted.
+    /// Fails if the promoter has closed the room to the network, if the network has all its places,
+    /// or if they could not be counted.
     pub async fn challenge(
         &self,
         room: &Room,
@@ -155,6 +166,11 @@ impl WaitingLine {
     ) -> Result<Option<WorkChallenge>, NoChallenge> {
         let row = room.row();
         let document = &row.document;
+        match row.facts.networks.standing(network.prefix()) {
+            NetworkStanding::Denied => return Err(NetworkRefusal::Denied.into()),
+            NetworkStanding::Exempt => return Ok(None),
+            NetworkStanding::Ordinary => {}
+        }
         let aim = if self.has_place(room, holder, now).await? {
             TollFor::Claim
         } else {

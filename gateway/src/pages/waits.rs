@@ -23,7 +23,7 @@ pub(super) async fn wait_instead(
     now: i64,
 ) -> Problem {
     let (ticket, ready_at) = match (refusal, ticket) {
-        (full @ NetworkRefusal::Full, _) => return full.into(),
+        (refusal @ (NetworkRefusal::Full | NetworkRefusal::Denied), _) => return refusal.into(),
         (NetworkRefusal::Challenge(ChallengeRefusal::NotYet { ready_at }), Some(ticket)) => {
             (ticket, ready_at)
         }

@@ -24,7 +24,7 @@ use crate::store::StoreFailure;
 pub(super) const CODES_MAX: usize = 1_000_000;
 pub(super) const CODE_BYTES_MAX: usize = 128;
 /// How many times a change is tried if other changes of the room come in between.
-const TRIES_MAX: u32 = 10;
+pub(super) const TRIES_MAX: u32 = 10;
 /// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any field.
 pub(super) const LIVE: [&str; 7] = [
     "paused",
@@ -391,7 +391,7 @@ impl PromoterControls {
 
     /// Writes a change that was decided from `row`. Returns `None` if the room was changed since;
     /// the room's new row has then been read, and the caller decides again.
-    async fn write_change(
+    pub(super) async fn write_change(
         &self,
         room: &Room,
         row: &RoomRow,
@@ -461,7 +461,7 @@ impl PromoterControls {
         Ok(())
     }
 
-    fn audit_entry(&self, action: &'static str, detail: Value) -> RoomAuditEntry {
+    pub(super) fn audit_entry(&self, action: &'static str, detail: Value) -> RoomAuditEntry {
         RoomAuditEntry {
             at: self.rooms.now_ms(),
             role: "promoter",
@@ -498,7 +498,7 @@ fn refuse_going_back(
 }
 
 /// Returns what changed, as `{field: [before, after]}`.
-fn differences(before: &Value, after: &Value) -> Value {
+pub(super) fn differences(before: &Value, after: &Value) -> Value {
     let empty = Map::new();
     let (before, after) = (
         before.as_object().unwrap_or(&empty),

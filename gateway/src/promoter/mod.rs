@@ -3,6 +3,7 @@
 mod audit;
 mod controls;
 pub mod http;
+mod networks;
 mod report;
 mod shown;
 

@@ -64,6 +64,7 @@ const PURE_PACKAGES: &[&str] = &[
     "fairgate-pass",
     "hex",
     "hmac",
+    "ipnet",
     "jiff",
     "rand",
     "rand_chacha",
@@ -122,6 +123,10 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     PackageHome {
         package: "governor",
         homes: &["gateway/src/guard/"],
+    },
+    PackageHome {
+        package: "ipnet",
+        homes: &["gateway/rules/", "/web"],
     },
     PackageHome {
         package: "minijinja",

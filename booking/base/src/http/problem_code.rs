@@ -76,6 +76,7 @@ problem_codes! {
         CodeInvalid "code_invalid": "The code is not valid here",
         CodeUsed "code_used": "The code was used before",
         KeyRole "key_role": "This key may not do that",
+        NetworkDenied "network_denied": "This room is closed to your network",
         NetworkFull "network_full": "Your network has its places",
         NotYours "not_yours": "This belongs to somebody else",
         OriginRefused "origin_refused": "This call comes from another site",

@@ -42,7 +42,7 @@ struct ChallengeAnswer {
 
 /// What a join or a claim must solve
 #[utoipa::path(get, path = "/v1/rooms/{room}/challenge", tag = "lobby", params(("room" = String, Path,), ("holder" = Option<String>, Query,)),
-    responses((status = 200, body = ChallengeAnswer), (status = 204, description = "Nothing"), (status = 403, description = "network_full"), (status = 404), (status = 429, description = "too_many_joins")))]
+    responses((status = 200, body = ChallengeAnswer), (status = 204, description = "Nothing"), (status = 403, description = "network_full, network_denied"), (status = 404), (status = 429, description = "too_many_joins")))]
 pub(crate) async fn challenge(
     State(lobby): State<WaitingLine>,
     Path(id): Path<String>,

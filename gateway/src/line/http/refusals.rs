@@ -110,6 +110,12 @@ impl From<NetworkRefusal> for Problem {
                     "So many people have joined from your network that this room gives it no more places. You have no place yet, and places that were given are kept. Join from another network, such as your phone's own. Operators: raise the room's per_network; if a proxy is in front, see FAIRGATE_TRUSTED_HOPS.",
                 );
             }
+            NetworkRefusal::Denied => {
+                return Self::new(
+                    ProblemCode::NetworkDenied,
+                    "The promoter has closed this room to your network, so nobody joins or claims a pass from it. Nothing was changed: a place, a basket and an order that you have are kept, and what you have begun can be paid. Use another network, such as your phone's own, or write to the promoter if you think that this is a mistake.",
+                );
+            }
             NetworkRefusal::ChallengeMissing => {
                 "This room asks for a small task, because it asks everybody or because many have joined from your network."
             }

@@ -1,5 +1,6 @@
 //! The promoter's calls.
 
+pub(crate) mod networks;
 mod refusals;
 
 use axum::Json;

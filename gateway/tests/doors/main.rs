@@ -1,0 +1,8 @@
+//! Tests what one network gets: free places, places for work, places for a wait, and no more.
+
+mod actors;
+mod lists;
+mod places;
+#[path = "../support/mod.rs"]
+mod support;
+mod waits;

@@ -24,9 +24,10 @@ use tokio::sync::watch;
 use crate::clockwork;
 use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
-use crate::guard::{JoinGuard, SearchQuotas};
+use crate::guard::SearchQuotas;
 use crate::ledger::RoomLedger;
 use crate::ledger::sql::RoomSqlLedger;
+use crate::line::WaitingLine;
 use crate::load::ProcessLoad;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::{RoomDependencies, RoomRegistry};
@@ -97,14 +98,7 @@ impl GatewayApp {
         let secret = door_secret(&installation).await?;
         let handles =
             handles::gateway_handles(config, &rooms, &follower, &hubs, &metrics, &load, secret);
-        start_upkeep(
-            [
-                handles.lobby.guard.clone(),
-                handles.lobby.challenge_guard.clone(),
-            ],
-            handles.searches.clone(),
-            metrics,
-        );
+        start_upkeep(handles.lobby.clone(), handles.searches.clone(), metrics);
         Ok(Self {
             listener,
             router: router::build(&handles),
@@ -295,7 +289,7 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     }
 }
 
-fn start_upkeep(guards: [JoinGuard; 2], searches: SearchQuotas, metrics: PrometheusHandle) {
+fn start_upkeep(lobby: WaitingLine, searches: SearchQuotas, metrics: PrometheusHandle) {
     tokio::spawn(async move {
         let mut evicted = tokio::time::Instant::now();
         loop {
@@ -303,7 +297,7 @@ fn start_upkeep(guards: [JoinGuard; 2], searches: SearchQuotas, metrics: Prometh
             metrics.run_upkeep();
             if evicted.elapsed() >= EVICT_EVERY {
                 evicted = tokio::time::Instant::now();
-                guards.iter().for_each(JoinGuard::evict);
+                lobby.evict_guards();
                 searches.evict();
             }
         }

@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use crate::guard::SearchQuotas;
 use crate::http::wrapping::{
     bare_errors_explain_themselves, one_host, problem_response, rooms_of_other_nodes_are_found,
-    searches_have_quotas, security_headers,
+    searches_have_quotas, security_headers, wrong_keys_are_slowed,
 };
 use crate::line::WaitingLine;
 use crate::line::http::{challenges, passes, places};
@@ -98,6 +98,10 @@ pub fn build(handles: &GatewayHandles) -> Router {
         .layer(from_fn_with_state(
             (handles.searches.clone(), handles.lobby.web.clone(), test),
             searches_have_quotas,
+        ))
+        .layer(from_fn_with_state(
+            (handles.lobby.clone(), test),
+            wrong_keys_are_slowed,
         ))
         .fallback(async move |uri: Uri| {
             problem_response(test, &uri, Problem::not_found("page", uri.path()))

@@ -194,7 +194,8 @@ impl WebRequestPolicy {
 }
 
 impl ClientNetwork {
-    fn from_address(address: IpAddr) -> Self {
+    /// Returns the network of an address.
+    pub(crate) fn from_address(address: IpAddr) -> Self {
         let bits = match address.to_canonical() {
             IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
             IpAddr::V6(v6) => Ipv6Addr::to_bits(v6) >> 64 << 64,

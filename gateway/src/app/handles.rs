@@ -7,7 +7,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use crate::challenge::{WaitTickets, WorkChallenger};
 use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
-use crate::guard::{JoinGuard, NetworkHasher, SearchQuotas};
+use crate::guard::{AttemptGuard, JoinGuard, NetworkHasher, SearchQuotas, WaitGuard};
 use crate::line::WaitingLine;
 use crate::line::come_back::LineComeBackTimes;
 use crate::load::ProcessLoad;
@@ -45,6 +45,8 @@ pub(super) fn gateway_handles(
             web: web.clone(),
             guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
             challenge_guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
+            wait_guard: WaitGuard::default(),
+            attempts: AttemptGuard::default(),
             challenger: WorkChallenger::new(secret),
             waits: WaitTickets::new(secret),
             hasher: NetworkHasher::new(secret),

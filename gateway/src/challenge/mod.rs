@@ -6,4 +6,4 @@ mod pow;
 mod wait;
 
 pub use pow::{ChallengeFault, ChallengeRefusal, SolvedWork, WorkChallenge, WorkChallenger};
-pub use wait::WaitTickets;
+pub use wait::{GOOD_FOR_MIN, WaitTickets};

@@ -6,7 +6,7 @@ use fairgate_rules::room_document::RoomDocument;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::ledger::{NetworkKey, NetworkKeys};
+use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
 use crate::web::ClientNetwork;
 
 /// How long (ms) a place counts in a room that has no end.
@@ -39,25 +39,36 @@ impl NetworkHasher {
         if network.is_direct_loopback() {
             return NetworkKeys::NONE;
         }
-        let day = document
+        let today = || NetworkEpoch::of_day(now.div_euclid(NETWORK_DAY_MS));
+        let epoch = document
             .closes_at
-            .map_or(now.div_euclid(NETWORK_DAY_MS), |_| -1);
+            .map_or_else(today, |_| NetworkEpoch::LASTING);
         let networks = network.with_wider().into_iter();
         networks
-            .map(|(bits, prefix)| self.key(room, day, bits, prefix))
+            .map(|(bits, prefix)| self.key(room, epoch, bits, prefix))
             .collect()
     }
 
-    fn key(&self, room: &str, day: i64, bits: u128, prefix: u8) -> NetworkKey {
+    /// Returns a name of the network for logs. Whoever reads them learns no address, and can tell
+    /// one network from another.
+    #[must_use]
+    pub fn log_name(&self, network: ClientNetwork) -> String {
+        let own = network.with_wider().into_iter().next();
+        let (bits, prefix) = own.unwrap_or_default();
+        hex::encode(self.key("", NetworkEpoch::LASTING, bits, prefix))
+    }
+
+    fn key(&self, room: &str, epoch: NetworkEpoch, bits: u128, prefix: u8) -> NetworkKey {
         let mut mac =
             <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
         mac.update(b"fairgate/network/v1\0");
         mac.update(room.as_bytes());
         mac.update(&[0, prefix]);
-        mac.update(&day.to_be_bytes());
+        let epoch = epoch.0.to_be_bytes();
+        mac.update(&epoch);
         mac.update(&bits.to_be_bytes());
         let hash = mac.finalize().into_bytes();
-        std::array::from_fn(|at| hash[at])
+        std::array::from_fn(|at| epoch.get(at).copied().unwrap_or(hash[at]))
     }
 }
 

@@ -7,10 +7,11 @@ use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_base::http::{CODE, Problem, ProblemCode};
 
 use crate::follow::RoomFollower;
 use crate::guard::SearchQuotas;
+use crate::line::WaitingLine;
 use crate::pages::policy::{PagePolicy, PayingPage};
 use crate::pages::problem_page;
 use crate::upstream::{RouteKind, route_kind};
@@ -72,6 +73,36 @@ pub async fn searches_have_quotas(
         }
     }
     next.run(request).await
+}
+
+/// Returns whether a request shows a key that somebody could guess: a role's, or a partner's.
+fn shows_key(request: &Request) -> bool {
+    let path = request.uri().path();
+    let needs_role = path.starts_with("/v1/promoter/") || path.ends_with("/scan");
+    let headers = request.headers();
+    (needs_role && headers.contains_key(header::AUTHORIZATION)) || headers.contains_key("x-api-key")
+}
+
+/// Slows networks that send wrong keys. While a network pauses, no key of it is looked at.
+pub async fn wrong_keys_are_slowed(
+    State((lobby, test)): State<(WaitingLine, bool)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !shows_key(&request) {
+        return next.run(request).await;
+    }
+    let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
+    let network = lobby.web.network(request.headers(), peer);
+    if let Err(refused) = lobby.attempts.admit(network) {
+        return problem_response(test, request.uri(), refused.into());
+    }
+    let response = next.run(request).await;
+    let code = response.headers().get(CODE).map(HeaderValue::as_bytes);
+    if matches!(code, Some(b"key_invalid" | b"api_key_invalid")) {
+        lobby.note_wrong_attempt(network, "key");
+    }
+    response
 }
 
 /// Turns an error answer that is neither JSON nor HTML into a problem. Such answers are made before

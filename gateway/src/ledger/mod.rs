@@ -19,7 +19,7 @@ use fairgate_pass::{Digest, Holder};
 use futures_util::future::BoxFuture;
 
 pub use life::{FREEZE_AFTER_MS, LedgerFreezeOutcome, LineCopyOutcome, LineFeedEntry, RoomLife};
-pub use network_keys::{NetworkKey, NetworkKeys};
+pub use network_keys::{NetworkEpoch, NetworkKey, NetworkKeys};
 pub use records::{
     AuditRow, DrawRow, DrawSecret, DrawStage, JoinRow, LedgerJoinOutcome, LineFreeze, PassRow,
     PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomRow,

@@ -120,6 +120,9 @@ impl WaitingLine {
             // nothing of its network's quota.
             self.load.admit_join()?;
             self.guard.admit(network)?;
+            if body.code.is_some() {
+                self.attempts.admit(network)?;
+            }
             let payer = TollPayer {
                 holder,
                 solution: body.challenge.as_deref(),
@@ -141,6 +144,9 @@ impl WaitingLine {
             now,
         };
         let joined = self.rooms.store().join(room.id(), entrant).await;
+        if matches!(joined, Err(StoreJoinRefusal::CodeInvalid)) && code.is_some() {
+            self.note_wrong_attempt(network, "code");
+        }
         let place = joined.map_err(|refusal| match refusal {
             StoreJoinRefusal::Toll(refusal) => refusal_of_toll(room, TollFor::Join, refusal).into(),
             other => JoinRefusal::Line(other),

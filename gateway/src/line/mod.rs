@@ -16,15 +16,15 @@ use fairgate_pass::PlaceClaims;
 
 pub use join::{JoinBody, JoinOutcome, JoinRefusal};
 pub use rejoin::{PlaceCredential, PlaceRefusal, recognise};
-pub use toll::{NetworkRefusal, NoChallenge, TollFor, TollPayer};
+pub use toll::{BegunWait, NetworkRefusal, NoChallenge, NoWait, TollFor, TollPayer};
 
 use crate::challenge::{WaitTickets, WorkChallenger};
-use crate::guard::{JoinGuard, NetworkHasher};
+use crate::guard::{AttemptGuard, JoinGuard, NetworkHasher, WaitGuard};
 use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
 use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
 use crate::store::Place;
-use crate::web::WebRequestPolicy;
+use crate::web::{ClientNetwork, WebRequestPolicy};
 
 /// The incarnation in every signed place. It never changes: the stores count the lives of their
 /// data themselves, and find a place by its number and holder.
@@ -41,6 +41,10 @@ pub struct WaitingLine {
     pub guard: JoinGuard,
     /// Limits the challenges that each network asks for.
     pub challenge_guard: JoinGuard,
+    /// Limits the waits that each network begins.
+    pub wait_guard: WaitGuard,
+    /// Slows networks that send wrong codes or keys.
+    pub attempts: AttemptGuard,
     /// Makes challenges and checks their solutions.
     pub challenger: WorkChallenger,
     /// Writes tickets for waits.
@@ -51,6 +55,30 @@ pub struct WaitingLine {
     pub load: ProcessLoad,
     /// Sends an event to a visitor's sockets when the visitor leaves.
     pub personal: PersonalEventHub,
+}
+
+impl WaitingLine {
+    /// Forgets what no longer limits anybody.
+    pub fn evict_guards(&self) {
+        self.guard.evict();
+        self.challenge_guard.evict();
+        self.wait_guard.evict();
+        self.attempts.evict();
+    }
+
+    /// Notes a wrong code or key of a network. Logs the network by its hash if it has to pause now.
+    pub fn note_wrong_attempt(&self, network: ClientNetwork, what: &'static str) {
+        metrics::counter!("fairgate_wrong_attempts_total", "what" => what).increment(1);
+        if let Some(pause) = self.attempts.note_wrong(network) {
+            let (network, pause_s) = (self.hasher.log_name(network), pause.as_secs());
+            tracing::warn!(
+                network,
+                what,
+                pause_s,
+                "a network sends wrong codes or keys and has to pause"
+            );
+        }
+    }
 }
 
 /// Builds the claims of a place. The same place always gives the same claims, and so the same text.

@@ -10,9 +10,10 @@ use rand::Rng;
 
 use super::WaitingLine;
 use crate::challenge::{ChallengeFault, ChallengeRefusal, SolvedWork, WaitTickets, WorkChallenge};
+use crate::guard::GuardRefusal;
 use crate::ledger::{NetworkKey, NetworkKeys};
 use crate::room::Room;
-use crate::store::{NetworkToll, StoreFailure, TollRefusal};
+use crate::store::{NetworkToll, StoreFailure, TollRefusal, WaitRequest, WaitReservation};
 use crate::web::ClientNetwork;
 
 /// A visitor who must show that the network's price was paid.
@@ -44,6 +45,30 @@ pub enum NetworkRefusal {
     /// The promoter lets nobody of this network join or claim.
     #[error("the promoter has closed the room to the network")]
     Denied,
+}
+
+/// The longest time (ms) that somebody waits in place of a challenge, with all who wait before.
+/// Whoever would wait longer is told so, and keeps no turn.
+const WAIT_MS_MAX: i64 = 300_000;
+
+/// A wait in place of a challenge.
+#[derive(Debug)]
+pub struct BegunWait {
+    /// The ticket that counts after the wait.
+    pub ticket: String,
+    /// When the wait ends, milliseconds since the epoch.
+    pub ready_at: i64,
+}
+
+/// Why no wait was begun.
+#[derive(Debug, thiserror::Error)]
+pub enum NoWait {
+    /// As many wait as can.
+    #[error(transparent)]
+    Guard(#[from] GuardRefusal),
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreFailure),
 }
 
 /// Why no challenge was given.
@@ -122,27 +147,40 @@ impl WaitingLine {
         })
     }
 
-    /// Begins a wait in place of a challenge. Returns the ticket that counts after it, and when it
-    /// ends (ms).
+    /// Begins a wait in place of a challenge.
     ///
     /// # Errors
-    /// Fails if the store did not answer.
+    /// Fails if the network has begun as many waits as it may, if as many people of the wider
+    /// network wait as can, or if the store did not answer.
     pub async fn begin_wait(
         &self,
         room: &Room,
         network: ClientNetwork,
         now: i64,
         rng: &mut (impl Rng + Send),
-    ) -> Result<(String, i64), StoreFailure> {
+    ) -> Result<BegunWait, NoWait> {
+        self.wait_guard.admit(network)?;
         let keys = self.network_keys(room, network, now);
         // Those who wait queue behind the widest network. Otherwise a bot with many small networks
         // would wait in all of them at once.
         let queue = keys.as_slice().last().copied().unwrap_or_default();
         let own = own_key(keys);
-        let takes_ms = i64::try_from(WorkLevel::LAST.phone_s() * 1000).unwrap_or(i64::MAX);
-        let store = self.rooms.store();
-        let ready_at = store.reserve_wait(room.id(), queue, takes_ms, now).await?;
-        Ok((self.waits.issue(room.id(), own, ready_at, rng), ready_at))
+        let wait = WaitRequest {
+            network: queue,
+            takes_ms: i64::try_from(WorkLevel::LAST.phone_s() * 1000).unwrap_or(i64::MAX),
+            longest_ms: WAIT_MS_MAX,
+            now,
+        };
+        match self.rooms.store().reserve_wait(room.id(), wait).await? {
+            WaitReservation::Until(ready_at) => Ok(BegunWait {
+                ticket: self.waits.issue(room.id(), own, ready_at, rng),
+                ready_at,
+            }),
+            WaitReservation::FullUntil(free_at) => {
+                let wait_s = u64::try_from(free_at - now).unwrap_or(0).div_ceil(1000);
+                Err(GuardRefusal::TooManyWaits { wait_s }.into())
+            }
+        }
     }
 
     fn network_keys(&self, room: &Room, network: ClientNetwork, now: i64) -> NetworkKeys {

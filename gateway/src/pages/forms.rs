@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
 use fairgate_base::http::Problem;
 
-use super::waits::{WAIT_FIELD, wait_instead};
+use super::waits::{WAIT_FIELD, keep_ticket, wait_instead};
 use super::{PageRoutes, lobby_page, render_problem};
 use crate::line::claim::{PassClaimRefusal, claim_pass};
 use crate::line::http::passes::PASS_COOKIE_S;
@@ -46,7 +46,7 @@ pub(crate) async fn join(
             Err(JoinRefusal::Network(refusal)) => {
                 return Err(wait_instead(lobby, room, network, ticket, refusal, now).await);
             }
-            joined => joined?,
+            joined => joined.map_err(|refusal| keep_ticket(refusal.into(), ticket.as_ref()))?,
         };
         place_cookie_header(lobby, room, &sign_place(&lobby.rooms, room, &joined.place))
     };
@@ -79,7 +79,7 @@ pub(crate) async fn pass(
             Err(PassClaimRefusal::Network(refusal)) => {
                 return Err(wait_instead(lobby, room, network, ticket, refusal, now).await);
             }
-            claimed => claimed?,
+            claimed => claimed.map_err(|refusal| keep_ticket(refusal.into(), ticket.as_ref()))?,
         };
         lobby
             .web

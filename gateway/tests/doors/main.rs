@@ -1,6 +1,7 @@
 //! Tests what one network gets: free places, places for work, places for a wait, and no more.
 
 mod actors;
+mod attempts;
 mod lists;
 mod places;
 #[path = "../support/mod.rs"]

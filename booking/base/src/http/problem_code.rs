@@ -163,6 +163,7 @@ problem_codes! {
     }
     // 429
     TOO_MANY_REQUESTS {
+        TooManyAttempts "too_many_attempts": "Too many wrong codes or keys",
         TooManyJoins "too_many_joins": "Too many people join from your network at once",
         TooManySearches "too_many_searches": "Too many searches",
         WaitingRoom "waiting_room": "Please wait for your turn",

@@ -42,12 +42,13 @@ use fairgate_rules::network_limits::NetworkPlaces;
 
 use self::parts::StoreParts;
 use crate::ledger::{
-    NetworkKey, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
+    NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
     RecordedPassClaim, RoomCounts, RoomStore, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal,
-    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
+    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest, WaitRequest,
+    WaitReservation,
 };
 
 /// Why a store was not opened.
@@ -157,19 +158,20 @@ impl RoomStore for RedisRoomStore {
         self.parts.networks.network_places(room, networks).await
     }
 
-    async fn forget_networks(&self, room: &str) -> Result<(), StoreFailure> {
-        self.parts.networks.forget_networks(room).await
+    async fn forget_networks(
+        &self,
+        room: &str,
+        since: Option<NetworkEpoch>,
+    ) -> Result<(), StoreFailure> {
+        self.parts.networks.forget_networks(room, since).await
     }
 
     async fn reserve_wait(
         &self,
         room: &str,
-        network: NetworkKey,
-        takes_ms: i64,
-        now: i64,
-    ) -> Result<i64, StoreFailure> {
-        let networks = &self.parts.networks;
-        networks.reserve_wait(room, network, takes_ms, now).await
+        wait: WaitRequest,
+    ) -> Result<WaitReservation, StoreFailure> {
+        self.parts.networks.reserve_wait(room, wait).await
     }
 
     async fn check_presented_place(

@@ -21,6 +21,7 @@ use rand::{Rng, RngExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::challenge::ChallengeProviders;
 use crate::clockwork;
 use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
@@ -96,8 +97,17 @@ impl GatewayApp {
         let (rooms, follower, hubs) = take_up_rooms(parts).await?;
         let metrics = recorder();
         let secret = door_secret(&installation).await?;
-        let handles =
-            handles::gateway_handles(config, &rooms, &follower, &hubs, &metrics, &load, secret);
+        let providers = ChallengeProviders::new(&config.providers, secret)
+            .context("no connections by TLS can be made")?;
+        let shared = handles::SharedParts {
+            rooms: &rooms,
+            follower: &follower,
+            hubs: &hubs,
+            metrics: &metrics,
+            load: &load,
+            providers: &providers,
+        };
+        let handles = handles::gateway_handles(config, &shared, secret);
         start_upkeep(handles.lobby.clone(), handles.searches.clone(), metrics);
         Ok(Self {
             listener,

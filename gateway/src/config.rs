@@ -10,6 +10,7 @@ use fairgate_base::config::{
     BadConfig, DrainSettings, RoleKeySettings, SettingReader, SettingSources, StoreSettings,
 };
 
+use crate::challenge::ProvidersSettings;
 use crate::guard::ApiKey;
 use crate::upstream::{PaymentSettings, UpstreamSettings};
 use crate::web;
@@ -48,6 +49,8 @@ pub struct GatewayConfig {
     /// `FAIRGATE_API_KEYS`: partners' keys with their own quotas of searches, as
     /// `name:key:per_s:burst` separated by commas. Default none.
     pub api_keys: Vec<ApiKey>,
+    /// The accounts of the services that tell people from bots.
+    pub providers: ProvidersSettings,
     /// `FAIRGATE_SOCKETS`: live sockets at once, at most three quarters of the files this process
     /// may open. Default 15000.
     pub sockets: usize,
@@ -74,6 +77,12 @@ const KNOBS: &[&str] = &[
     "searches_per_s",
     "searches_burst",
     "api_keys",
+    "turnstile_site_key",
+    "turnstile_secret",
+    "turnstile_url",
+    "hcaptcha_site_key",
+    "hcaptcha_secret",
+    "hcaptcha_url",
     "sockets",
     "payments",
     "stripe_secret_key",
@@ -138,6 +147,7 @@ impl GatewayConfig {
                 "a list of name:key:per_s:burst by commas, each key 16 to 200 of A-Z, a-z, 0-9, - and _",
                 |text| text.split(',').map(|part| ApiKey::parse(part.trim())).collect(),
             ),
+            providers: ProvidersSettings::read(&mut reader),
             sockets: reader.parsed_or_default("sockets", 15_000, "a whole number above 0", |text| {
                 text.parse().ok().filter(|sockets| *sockets > 0)
             }),

@@ -86,6 +86,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
     let policy = PagePolicy::new(
         handles.lobby.web.public_url().map(str::to_owned),
         &handles.form_origins,
+        handles.lobby.providers.clone(),
     );
     let all = Router::new()
         .merge(line)

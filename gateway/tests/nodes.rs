@@ -15,6 +15,7 @@ use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::RoomDocumentInput;
 use fairgate_servers::{PostgresServer as Server, must_skip};
+use gateway::challenge::{ChallengeProviders, ProvidersSettings};
 use gateway::clockwork;
 use gateway::follow::RoomFollower;
 use gateway::ledger::RoomLedger;
@@ -71,6 +72,8 @@ impl Node {
             follower,
             hubs,
             keys: RoleKeys::default(),
+            providers: ChallengeProviders::new(&ProvidersSettings::default(), [1; 32])
+                .expect("TLS"),
         };
         Self {
             rooms,

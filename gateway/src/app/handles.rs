@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 
-use crate::challenge::{WaitTickets, WorkChallenger};
+use crate::challenge::{ChallengeProviders, WaitTickets, WorkChallenger};
 use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
 use crate::guard::{AttemptGuard, JoinGuard, NetworkHasher, SearchQuotas, WaitGuard};
@@ -25,17 +25,31 @@ use crate::upstream::BookingCore;
 use crate::upstream::door::BookingDoor;
 use crate::web::WebRequestPolicy;
 
+/// The parts that several handles share.
+pub(super) struct SharedParts<'a> {
+    pub rooms: &'a RoomRegistry,
+    pub follower: &'a RoomFollower,
+    pub hubs: &'a RoomSocketHubs,
+    pub metrics: &'a PrometheusHandle,
+    pub load: &'a ProcessLoad,
+    pub providers: &'a ChallengeProviders,
+}
+
 /// Puts together the handles that the routes are served with. `secret` is the installation's secret
 /// for challenges and networks.
 pub(super) fn gateway_handles(
     config: &GatewayConfig,
-    rooms: &RoomRegistry,
-    follower: &RoomFollower,
-    hubs: &RoomSocketHubs,
-    metrics: &PrometheusHandle,
-    load: &ProcessLoad,
+    shared: &SharedParts<'_>,
     secret: [u8; 32],
 ) -> GatewayHandles {
+    let SharedParts {
+        rooms,
+        follower,
+        hubs,
+        metrics,
+        load,
+        providers,
+    } = *shared;
     let web = WebRequestPolicy::new(config.web_settings());
     let (per_s, burst) = (config.searches_per_s, config.searches_burst);
     let personal = start_personal_events(rooms.core());
@@ -48,6 +62,7 @@ pub(super) fn gateway_handles(
             wait_guard: WaitGuard::default(),
             attempts: AttemptGuard::default(),
             challenger: WorkChallenger::new(secret),
+            providers: providers.clone(),
             waits: WaitTickets::new(secret),
             hasher: NetworkHasher::new(secret),
             load: load.clone(),
@@ -66,12 +81,14 @@ pub(super) fn gateway_handles(
             follower: follower.clone(),
             hubs: hubs.clone(),
             keys: config.keys.roles(),
+            providers: providers.clone(),
         },
         ops: GatewayOpsRoutes {
             rooms: rooms.clone(),
             follower: follower.clone(),
             hubs: hubs.clone(),
             web: web.clone(),
+            providers: providers.clone(),
             metrics: metrics.clone(),
             warnings: config.warnings(),
         },

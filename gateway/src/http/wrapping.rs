@@ -12,7 +12,7 @@ use fairgate_base::http::{CODE, Problem, ProblemCode};
 use crate::follow::RoomFollower;
 use crate::guard::SearchQuotas;
 use crate::line::WaitingLine;
-use crate::pages::policy::{PagePolicy, PayingPage};
+use crate::pages::policy::{ForeignPart, PagePolicy};
 use crate::pages::problem_page;
 use crate::upstream::{RouteKind, route_kind};
 use crate::web::{WebRequestPolicy, peer_of};
@@ -179,9 +179,9 @@ pub async fn security_headers(
     let host = request.headers().get(header::HOST).cloned();
     let mut response = next.run(request).await;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        let is_paying = response.extensions().get::<PayingPage>().is_some();
+        let part = response.extensions().get::<ForeignPart>().copied();
         let host = host.as_ref().and_then(|host| host.to_str().ok());
-        policy.secure(response.headers_mut(), host, is_paying);
+        policy.secure(response.headers_mut(), host, part);
         secure(response.headers_mut());
     }
     response

@@ -128,7 +128,7 @@ impl WaitingLine {
                 solution: body.challenge.as_deref(),
                 network,
             };
-            self.toll(room, TollFor::Join, payer, now)?
+            self.toll(room, TollFor::Join, payer, now).await?
         };
         // The store is asked even if the visitor has a place already, because another call of this
         // visitor may still be writing that place.

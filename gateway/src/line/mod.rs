@@ -16,9 +16,11 @@ use fairgate_pass::PlaceClaims;
 
 pub use join::{JoinBody, JoinOutcome, JoinRefusal};
 pub use rejoin::{PlaceCredential, PlaceRefusal, recognise};
-pub use toll::{BegunWait, NetworkRefusal, NoChallenge, NoWait, TollFor, TollPayer};
+pub use toll::{
+    BegunWait, GivenChallenge, NetworkRefusal, NoChallenge, NoWait, TollFor, TollPayer,
+};
 
-use crate::challenge::{WaitTickets, WorkChallenger};
+use crate::challenge::{ChallengeProviders, WaitTickets, WorkChallenger};
 use crate::guard::{AttemptGuard, JoinGuard, NetworkHasher, WaitGuard};
 use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
@@ -47,6 +49,8 @@ pub struct WaitingLine {
     pub attempts: AttemptGuard,
     /// Makes challenges and checks their solutions.
     pub challenger: WorkChallenger,
+    /// Asks the providers outside about visitors.
+    pub providers: ChallengeProviders,
     /// Writes tickets for waits.
     pub waits: WaitTickets,
     /// Makes the keys under which networks are counted.

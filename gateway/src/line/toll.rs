@@ -9,11 +9,16 @@ use fairgate_rules::room_document::ChallengePolicy;
 use rand::Rng;
 
 use super::WaitingLine;
-use crate::challenge::{ChallengeFault, ChallengeRefusal, SolvedWork, WaitTickets, WorkChallenge};
+use crate::challenge::{
+    ChallengeFault, ChallengeRefusal, ProviderChallenge, ProviderRefusal, WaitTickets,
+    WorkChallenge, WorkChallenger,
+};
 use crate::guard::GuardRefusal;
 use crate::ledger::{NetworkKey, NetworkKeys};
 use crate::room::Room;
-use crate::store::{NetworkToll, StoreFailure, TollRefusal, WaitRequest, WaitReservation};
+use crate::store::{
+    NetworkToll, SolvedChallenge, StoreFailure, TollRefusal, WaitRequest, WaitReservation,
+};
 use crate::web::ClientNetwork;
 
 /// A visitor who must show that the network's price was paid.
@@ -42,6 +47,15 @@ pub enum NetworkRefusal {
     /// The network has all its places, and work does not help.
     #[error("the network has all its places in this room")]
     Full,
+    /// The network has all the places that it gets without the check of the room's provider.
+    #[error("the network has all its places without a check in this room")]
+    FullUnchecked,
+    /// The answer of the room's provider does not count.
+    #[error(transparent)]
+    Provider(#[from] ProviderRefusal),
+    /// The network asks about too many answers of the provider.
+    #[error(transparent)]
+    Guard(#[from] GuardRefusal),
     /// The promoter lets nobody of this network join or claim.
     #[error("the promoter has closed the room to the network")]
     Denied,
@@ -50,6 +64,15 @@ pub enum NetworkRefusal {
 /// The longest time (ms) that somebody waits in place of a challenge, with all who wait before.
 /// Whoever would wait longer is told so, and keeps no turn.
 const WAIT_MS_MAX: i64 = 300_000;
+
+/// What a visitor must solve.
+#[derive(Debug)]
+pub enum GivenChallenge {
+    /// A proof of work.
+    Work(WorkChallenge),
+    /// The check of a provider.
+    Check(ProviderChallenge),
+}
 
 /// A wait in place of a challenge.
 #[derive(Debug)]
@@ -98,7 +121,7 @@ impl TollFor {
     fn demand(self, room: &Room) -> JoinDemand {
         let is_claim = self == Self::Claim;
         JoinDemand {
-            challenge: !is_claim && room.row().document.challenge == ChallengePolicy::Pow,
+            challenge: !is_claim && room.row().document.challenge != ChallengePolicy::None,
             beyond_hard: is_claim || room.needs_code(),
         }
     }
@@ -111,7 +134,7 @@ impl WaitingLine {
     /// # Errors
     /// Fails if the promoter has closed the room to the network, if the solution does not count, or
     /// if the room asks everybody for one.
-    pub fn toll(
+    pub async fn toll(
         &self,
         room: &Room,
         aim: TollFor,
@@ -125,26 +148,51 @@ impl WaitingLine {
             NetworkStanding::Ordinary => {}
         }
         let keys = self.network_keys(room, payer.network, now);
-        let verify = |solution| {
-            if WaitTickets::is_ticket(solution) {
-                let solved = self.waits.verify(room.id(), own_key(keys), solution, now)?;
-                let level = WorkLevel::LAST;
-                return Ok(SolvedWork { level, solved });
-            }
-            self.challenger
-                .verify(room.id(), payer.holder, solution, now)
+        let paid = match payer.solution {
+            None if demand.challenge => return Err(NetworkRefusal::ChallengeMissing),
+            None => None,
+            Some(solution) => Some(
+                self.check_solution(room, payer, keys, solution, now)
+                    .await?,
+            ),
         };
-        let work = payer.solution.map(verify).transpose();
-        let work = work.map_err(NetworkRefusal::Challenge)?;
-        if work.is_none() && demand.challenge {
-            return Err(NetworkRefusal::ChallengeMissing);
-        }
-        let proof = work.map_or(JoinProof::None, |work| JoinProof::Work(work.level));
+        let proof = paid.map_or(JoinProof::None, |(proof, _)| proof);
         Ok(NetworkToll {
             keys,
             bounds: NetworkBounds::of_proof(row.document.per_network, proof, demand),
-            solved: work.map(|work| work.solved),
+            solved: paid.map(|(_, solved)| solved),
         })
+    }
+
+    /// Checks a solution: a ticket of a wait, a proof of work, or an answer of the room's provider.
+    /// Returns what it proves. Only an answer of a provider costs a call to another server, so only
+    /// these count against a quota of the network.
+    async fn check_solution(
+        &self,
+        room: &Room,
+        payer: TollPayer<'_>,
+        keys: NetworkKeys,
+        solution: &str,
+        now: i64,
+    ) -> Result<(JoinProof, SolvedChallenge), NetworkRefusal> {
+        if WaitTickets::is_ticket(solution) {
+            let solved = self.waits.verify(room.id(), own_key(keys), solution, now)?;
+            return Ok((JoinProof::Work(WorkLevel::LAST), solved));
+        }
+        let provider = room.row().document.challenge.provider();
+        if let Some(provider) = provider.filter(|_| !WorkChallenger::is_solution(solution)) {
+            self.challenge_guard.admit(payer.network)?;
+            let (id, holder) = (room.id(), payer.holder);
+            let checked = self.providers.verify(provider, id, holder, solution, now);
+            return Ok((JoinProof::Person, checked.await?));
+        }
+        let work = self
+            .challenger
+            .verify(room.id(), payer.holder, solution, now)?;
+        if provider.is_some() && !work.stands_in {
+            return Err(NetworkRefusal::ChallengeMissing);
+        }
+        Ok((JoinProof::Work(work.level), work.solved))
     }
 
     /// Begins a wait in place of a challenge.
@@ -201,7 +249,7 @@ impl WaitingLine {
         network: ClientNetwork,
         now: i64,
         rng: &mut (impl Rng + Send),
-    ) -> Result<Option<WorkChallenge>, NoChallenge> {
+    ) -> Result<Option<GivenChallenge>, NoChallenge> {
         let row = room.row();
         let document = &row.document;
         match row.facts.networks.standing(network.prefix()) {
@@ -220,16 +268,33 @@ impl WaitingLine {
         } else {
             self.rooms.store().network_places(room.id(), keys).await?
         };
-        match price(document.per_network, places, aim.demand(room)) {
+        let price = price(document.per_network, places, aim.demand(room));
+        let provider = document.challenge.provider();
+        if price != NetworkPrice::Free
+            && let Some(provider) = provider
+            && let Some(check) = self.providers.challenge(provider, room.id(), holder, now)
+        {
+            return Ok(Some(GivenChallenge::Check(check)));
+        }
+        match price {
             NetworkPrice::Free => Ok(None),
-            NetworkPrice::Full => Err(NetworkRefusal::Full.into()),
+            NetworkPrice::Full => Err(full(room).into()),
             NetworkPrice::Work(level) => {
-                let challenge = self
-                    .challenger
-                    .challenge(room.id(), holder, level, now, rng)?;
-                Ok(Some(challenge))
+                let stands_in = provider.is_some();
+                let challenger = &self.challenger;
+                let challenge =
+                    challenger.challenge(room.id(), holder, level, stands_in, now, rng)?;
+                Ok(Some(GivenChallenge::Work(challenge)))
             }
         }
+    }
+}
+
+/// Returns the refusal of a network that has all the places that it gets for work.
+fn full(room: &Room) -> NetworkRefusal {
+    match room.row().document.challenge.provider() {
+        Some(_) => NetworkRefusal::FullUnchecked,
+        None => NetworkRefusal::Full,
     }
 }
 
@@ -244,7 +309,7 @@ pub fn refusal_of_toll(room: &Room, aim: TollFor, refusal: TollRefusal) -> Netwo
         TollRefusal::SolutionUsed => NetworkRefusal::SolutionUsed,
         TollRefusal::TooCheap(places) => {
             match price(room.row().document.per_network, places, aim.demand(room)) {
-                NetworkPrice::Full => NetworkRefusal::Full,
+                NetworkPrice::Full => full(room),
                 // The limits may have been raised since.
                 NetworkPrice::Work(_) | NetworkPrice::Free => NetworkRefusal::ChallengeMissing,
             }

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use fairgate_rules::room_document::ChallengePolicy;
 use fairgate_rules::vitals;
 use serde::Serialize;
 
@@ -56,6 +57,10 @@ pub(crate) async fn readyz(State(ops): State<GatewayOpsRoutes>) -> Response {
     warnings.extend(core.reasons.into_iter().chain(core.warnings));
     warnings.extend(ops.rooms.warnings());
     warnings.extend(ops.web.warnings());
+    let rooms = ops.rooms.all();
+    let asked = rooms.iter().map(|room| room.row().document.challenge);
+    let asked = asked.filter_map(ChallengePolicy::provider);
+    warnings.extend(ops.providers.warnings(asked));
     if let Some(silent) = ops.follower.unheard_for() {
         reasons.push(format!(
             "what other gateways did to rooms could not be read for {} s",

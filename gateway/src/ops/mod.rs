@@ -4,6 +4,7 @@ pub mod http;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 
+use crate::challenge::ChallengeProviders;
 use crate::follow::RoomFollower;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
@@ -20,6 +21,8 @@ pub struct GatewayOpsRoutes {
     pub hubs: RoomSocketHubs,
     /// Knows whether requests come past a proxy that is not trusted.
     pub web: WebRequestPolicy,
+    /// Knows which providers of challenges do not answer.
+    pub providers: ChallengeProviders,
     /// Renders the metrics.
     pub metrics: PrometheusHandle,
     /// Warnings from the settings, which every `/readyz` shows: things that work but should be put

@@ -71,7 +71,7 @@ pub(crate) async fn pass(
             solution: ticket.as_deref(),
             network,
         };
-        let claimed = match lobby.toll(room, TollFor::Claim, payer, now) {
+        let claimed = match lobby.toll(room, TollFor::Claim, payer, now).await {
             Ok(toll) => claim_pass(&lobby.rooms, room, &place, toll, now).await,
             Err(refusal) => Err(PassClaimRefusal::Network(refusal)),
         };

@@ -27,7 +27,7 @@ use contexts::{
     CheckoutPage, HomePage, HomeRoom, HomeShow, ListedShow, LobbyPage, OrderPage, SeatsPage,
     TicketPage,
 };
-use policy::PayingPage;
+use policy::ForeignPart;
 pub use render::problem_page;
 use render::{render, render_problem, render_refused};
 
@@ -38,6 +38,7 @@ use crate::room::{Room, RoomView};
 use crate::upstream::ShowSummary;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::room_document::ChallengeProvider;
 
 /// How many shows a page lists. Nobody reads a longer list, because a visitor who wants a certain
 /// show searches for it.
@@ -186,10 +187,22 @@ async fn lobby_page(
         problem: problem.map(Problem::json_document),
     };
     let mut response = render(pages, "lobby", &context);
+    mark_check(&mut response, provider_of(Some(&context.room)));
     if let Some(problem) = problem {
         *response.status_mut() = problem.status;
     }
     response
+}
+
+fn provider_of(room: Option<&RoomView>) -> Option<ChallengeProvider> {
+    room.and_then(|room| room.trust.challenge.provider())
+}
+
+/// Marks a page that may show the check of its room's provider.
+fn mark_check(page: &mut Response, provider: Option<ChallengeProvider>) {
+    if let Some(provider) = provider {
+        page.extensions_mut().insert(ForeignPart::Check(provider));
+    }
 }
 
 /// Returns the shows that a lobby lists. Showings are left out, because they are searched on their
@@ -217,8 +230,11 @@ pub(crate) async fn seats(
         Ok(room) => Some(RoomView::fresh(rooms, &room).await),
         Err(_) => None,
     };
+    let provider = provider_of(view.as_ref());
     if document["kind"] == "rail" {
-        return train::train(&pages, document, view, &query).await;
+        let mut page = train::train(&pages, document, view, &query).await;
+        mark_check(&mut page, provider);
+        return page;
     }
     // Everybody expects the sale to end when the show begins, so that end is not shown.
     if document["sells_until"] == document["starts_at"] && document["sales_ended"] == false {
@@ -239,7 +255,9 @@ pub(crate) async fn seats(
         room: view,
         quantity,
     };
-    render(&pages, "seats", &context)
+    let mut page = render(&pages, "seats", &context);
+    mark_check(&mut page, provider);
+    page
 }
 
 pub(crate) async fn checkout(
@@ -253,7 +271,7 @@ pub(crate) async fn checkout(
 pub(crate) async fn order(State(pages): State<PageRoutes>, Path(order): Path<String>) -> Response {
     let test = pages.test;
     let mut page = render(&pages, "order", &OrderPage { test, order });
-    page.extensions_mut().insert(PayingPage);
+    page.extensions_mut().insert(ForeignPart::Payment);
     page
 }
 

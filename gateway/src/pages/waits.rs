@@ -1,6 +1,7 @@
 //! Lets a browser without scripts wait in place of a challenge.
 
 use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_rules::room_document::ChallengePolicy;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -23,7 +24,13 @@ pub(super) async fn wait_instead(
     now: i64,
 ) -> Problem {
     let (ticket, ready_at) = match (refusal, ticket) {
-        (refusal @ (NetworkRefusal::Full | NetworkRefusal::Denied), _) => return refusal.into(),
+        (
+            refusal @ (NetworkRefusal::Full
+            | NetworkRefusal::FullUnchecked
+            | NetworkRefusal::Denied
+            | NetworkRefusal::Guard(_)),
+            _,
+        ) => return refusal.into(),
         (NetworkRefusal::Challenge(ChallengeRefusal::NotYet { ready_at }), Some(ticket)) => {
             (ticket, ready_at)
         }
@@ -36,10 +43,15 @@ pub(super) async fn wait_instead(
             }
         }
     };
+    let why = if room.row().document.challenge == ChallengePolicy::None {
+        "Many people come from your network, so places are given there one after the other."
+    } else {
+        "This room asks everybody to solve a task. Your browser did not solve it, so you wait instead, one after the other with others of your network."
+    };
     let wait_s = u64::try_from(ready_at - now).unwrap_or(0).div_ceil(1000);
     Problem::new(
         ProblemCode::ChallengeFailed,
-        format!("Many people come from your network, so places are given there one after the other. Nothing was changed, and a place that you have is kept. Wait {wait_s} seconds, then press the button again; there is time for that for {GOOD_FOR_MIN} minutes after the wait."),
+        format!("{why} Nothing was changed, and a place that you have is kept. Wait {wait_s} seconds, then press the button again; there is time for that for {GOOD_FOR_MIN} minutes after the wait."),
     )
     .with_title("Please wait a moment")
     .with_member("wait_ticket", ticket)

@@ -51,7 +51,7 @@ pub struct RoomPatchInput {
     pub mode: Option<String>,
     /// A line to everybody.
     pub message: Option<String>,
-    /// `none` or `pow`.
+    /// `none`, `pow`, `turnstile` or `hcaptcha`.
     pub challenge: Option<String>,
     /// How many places one network gets.
     pub per_network: Option<NetworkLimits>,
@@ -160,7 +160,9 @@ impl PromoterControls {
         id: &str,
         input: RoomDocumentInput,
     ) -> Result<(RoomRow, bool), RoomChangeRefusal> {
-        let document = RoomDocument::from_input(id, input)?;
+        let asked = input.challenge.clone();
+        let document = RoomDocument::from_input(id, input);
+        let document = self.check_provider(asked.as_deref(), document)?;
         if id == EVERYDAY {
             return Err(RoomChangeRefusal::BuiltIn);
         }
@@ -296,7 +298,7 @@ impl PromoterControls {
             document.per_network = limits.checked(&mut faults);
         }
         facts.paused = patch.paused.unwrap_or(facts.paused);
-        faults.into_result()?;
+        self.check_provider(patch.challenge.as_deref(), faults.into_result())?;
         let mut detail = differences(
             &document_json(&row.document, id),
             &document_json(&document, id),
@@ -439,6 +441,31 @@ impl PromoterControls {
         hub.announce_room(room, self.rooms.now_ms());
         room.nudge();
         Ok(Some(new))
+    }
+
+    /// Adds a fault to a checked input if it asks for a provider that is not set up here.
+    fn check_provider<T>(
+        &self,
+        challenge: Option<&str>,
+        checked: Result<T, RoomInputRefusal>,
+    ) -> Result<T, RoomInputRefusal> {
+        let policy = ChallengePolicy::parse_setting(challenge, &mut RoomInputFaults::default());
+        let missing = policy
+            .provider()
+            .filter(|provider| !self.providers.is_set_up(*provider));
+        let Some(provider) = missing else {
+            return checked;
+        };
+        let (name, variable) = (provider.name(), provider.name().to_uppercase());
+        let fault = format!(
+            "\"{name}\" is not set up here: set FAIRGATE_{variable}_SITE_KEY and FAIRGATE_{variable}_SECRET, or say \"pow\" or \"none\""
+        );
+        let mut refusal = checked.err().unwrap_or_else(|| RoomInputRefusal {
+            bad: Vec::new(),
+            unbuilt: Vec::new(),
+        });
+        refusal.unbuilt.push(("challenge".to_owned(), fault));
+        Err(refusal)
     }
 
     fn check_coverage(&self, id: &str, document: &RoomDocument) -> Result<(), RoomChangeRefusal> {

@@ -9,6 +9,7 @@ mod shown;
 
 use fairgate_base::http::keys::RoleKeys;
 
+use crate::challenge::ChallengeProviders;
 use crate::follow::RoomFollower;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
@@ -27,4 +28,6 @@ pub struct PromoterControls {
     pub hubs: RoomSocketHubs,
     /// The keys of each role.
     pub keys: RoleKeys,
+    /// Knows which providers of challenges are set up.
+    pub providers: ChallengeProviders,
 }

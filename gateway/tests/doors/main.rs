@@ -4,6 +4,7 @@ mod actors;
 mod attempts;
 mod lists;
 mod places;
+mod providers;
 #[path = "../support/mod.rs"]
 mod support;
 mod waits;

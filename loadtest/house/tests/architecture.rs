@@ -164,6 +164,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
         package: "reqwest",
         homes: &[
             "booking/src/payments/stripe/",
+            "gateway/src/challenge/provider/",
             "loadtest/servers/",
             "/onsale",
             "/upstream",

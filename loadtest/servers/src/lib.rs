@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod actors;
+mod challenges;
 mod clock;
 mod contract;
 mod cut;
@@ -13,6 +14,7 @@ mod redis;
 mod resp;
 mod stripe;
 
+pub use challenges::{CHALLENGE_SECRET, CHALLENGE_SITE_KEY, FakeChallengeServer};
 pub use clock::MovableClock;
 pub use contract::{ContractCase, run_contract};
 pub use cut::CommitCutProxy;

@@ -19,6 +19,9 @@ const VARIABLES: &[&str] = &[
     "DRAIN_S",
     "DRAW",
     "GATEWAY_BIN",
+    "HCAPTCHA_SECRET",
+    "HCAPTCHA_SITE_KEY",
+    "HCAPTCHA_URL",
     "INTERNAL_KEY",
     "JOINS_BURST",
     "JOINS_PER_S",
@@ -43,6 +46,9 @@ const VARIABLES: &[&str] = &[
     "STRIPE_URL",
     "STRIPE_WEBHOOK_SECRET",
     "TRUSTED_HOPS",
+    "TURNSTILE_SECRET",
+    "TURNSTILE_SITE_KEY",
+    "TURNSTILE_URL",
     "VIEWER_KEY",
 ];
 

@@ -57,7 +57,7 @@ pub(crate) async fn pass(
         solution: body.challenge.as_deref(),
         network: lobby.web.network(&headers, peer_of(peer.as_deref())),
     };
-    let toll = lobby.toll(&room, TollFor::Claim, payer, now)?;
+    let toll = lobby.toll(&room, TollFor::Claim, payer, now).await?;
     let claimed = claim_pass(&lobby.rooms, &room, &place, toll, now).await?;
     let cookie = lobby
         .web

@@ -97,7 +97,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
             rooms_of_other_nodes_are_found,
         ))
         .layer(from_fn_with_state(
-            (handles.searches.clone(), handles.lobby.web.clone(), test),
+            (handles.searches.clone(), handles.lobby.clone(), test),
             searches_have_quotas,
         ))
         .layer(from_fn_with_state(

@@ -12,7 +12,7 @@ mod waits;
 pub use attempts::AttemptGuard;
 pub use joins::JoinGuard;
 pub use network_hasher::{NETWORK_DAY_MS, NetworkHasher};
-pub use searches::{ApiKey, SearchQuotas};
+pub use searches::{API_KEY, ApiKey, SearchQuotas};
 pub use waits::WaitGuard;
 
 /// Why a call is refused.

@@ -10,12 +10,12 @@ use axum::response::{IntoResponse, Response};
 use fairgate_base::http::{CODE, Problem, ProblemCode};
 
 use crate::follow::RoomFollower;
-use crate::guard::SearchQuotas;
+use crate::guard::{API_KEY, GuardRefusal, SearchQuotas};
 use crate::line::WaitingLine;
 use crate::pages::policy::{ForeignPart, PagePolicy};
 use crate::pages::problem_page;
 use crate::upstream::{RouteKind, route_kind};
-use crate::web::{WebRequestPolicy, peer_of};
+use crate::web::peer_of;
 
 /// Returns whether the request is an API call, which is answered with JSON and not with a page.
 fn is_call(uri: &Uri) -> bool {
@@ -59,37 +59,46 @@ fn is_search(method: &Method, path: &str) -> bool {
     route_kind(method, path) == RouteKind::Search || is_page()
 }
 
-/// Refuses searches beyond the quota of their network or key.
+/// Refuses searches beyond the quota of their network or key, and slows networks that send wrong
+/// keys.
 pub async fn searches_have_quotas(
-    State((searches, web, test)): State<(SearchQuotas, WebRequestPolicy, bool)>,
+    State((searches, lobby, test)): State<(SearchQuotas, WaitingLine, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
     if is_search(request.method(), request.uri().path()) {
         let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
-        let network = web.network(request.headers(), peer);
-        if let Err(refused) = searches.admit(request.headers(), network) {
+        let headers = request.headers();
+        let network = lobby.web.network(headers, peer);
+        let may_try = if headers.contains_key(API_KEY) {
+            lobby.attempts.admit(network)
+        } else {
+            Ok(())
+        };
+        if let Err(refused) = may_try.and_then(|()| searches.admit(headers, network)) {
+            if refused == GuardRefusal::ApiKeyUnknown {
+                lobby.note_wrong_attempt(network, "api_key");
+            }
             return problem_response(test, request.uri(), refused.into());
         }
     }
     next.run(request).await
 }
 
-/// Returns whether a request shows a key that somebody could guess: a role's, or a partner's.
-fn shows_key(request: &Request) -> bool {
+/// Returns whether a request shows the key of a role.
+fn shows_role_key(request: &Request) -> bool {
     let path = request.uri().path();
     let needs_role = path.starts_with("/v1/promoter/") || path.ends_with("/scan");
-    let headers = request.headers();
-    (needs_role && headers.contains_key(header::AUTHORIZATION)) || headers.contains_key("x-api-key")
+    needs_role && request.headers().contains_key(header::AUTHORIZATION)
 }
 
-/// Slows networks that send wrong keys. While a network pauses, no key of it is looked at.
+/// Slows networks that send wrong keys of roles. While a network pauses, no key of it is looked at.
 pub async fn wrong_keys_are_slowed(
     State((lobby, test)): State<(WaitingLine, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
-    if !shows_key(&request) {
+    if !shows_role_key(&request) {
         return next.run(request).await;
     }
     let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
@@ -99,7 +108,7 @@ pub async fn wrong_keys_are_slowed(
     }
     let response = next.run(request).await;
     let code = response.headers().get(CODE).map(HeaderValue::as_bytes);
-    if matches!(code, Some(b"key_invalid" | b"api_key_invalid")) {
+    if code == Some(ProblemCode::KeyInvalid.as_str().as_bytes()) {
         lobby.note_wrong_attempt(network, "key");
     }
     response

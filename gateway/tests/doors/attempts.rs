@@ -51,7 +51,7 @@ async fn a_network_that_guesses_keys_has_to_pause() {
     };
     for (address, path, name) in [
         ("192.0.2.7", "/v1/promoter/rooms/demo", "authorization"),
-        ("192.0.2.8", "/v1/shows", "x-api-key"),
+        ("192.0.2.8", "/rail", "x-api-key"),
     ] {
         let guesses = async || read(address, path, name, "Bearer a-guess").await.status;
         let mut statuses = Vec::new();

@@ -135,6 +135,12 @@ fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
         .route("/v1/verify/{room}", any(passes::verify_any))
         .route("/v1/verify/{room}/", any(passes::verify_any))
         .route("/v1/verify/{room}/{*path}", any(passes::verify_any))
+        .route("/v1/verify-200/{room}", any(passes::verify_with_200))
+        .route("/v1/verify-200/{room}/", any(passes::verify_with_200))
+        .route(
+            "/v1/verify-200/{room}/{*path}",
+            any(passes::verify_with_200),
+        )
         .routes(routes!(passes::jwks))
         .with_state(lobby)
 }

@@ -10,7 +10,7 @@ use axum::{Extension, Json};
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{JsonBody, Problem, ProblemCode, QueryParams};
-use fairgate_pass::{Jwks, VerifiedPass};
+use fairgate_pass::{Jwks, LivePass};
 use serde::{Deserialize, Serialize};
 
 use super::required;
@@ -86,8 +86,8 @@ pub(crate) struct VerifyQuery {
     room: String,
 }
 
-/// Is this request's pass good? For `auth_request` and `ext_authz`; also any method at
-/// `/v1/verify/{room}/…`
+/// Is this request's pass good? For `auth_request`; also any method at `/v1/verify/{room}/…` and,
+/// with 200 in place of 204, at `/v1/verify-200/{room}/…` for `ext_authz`
 #[utoipa::path(get, path = "/v1/verify", tag = "lobby", params(("room" = String, Query,)),
     responses((status = 204, description = "With X-Fairgate-Room, X-Fairgate-Rank and X-Fairgate-Visitor"), (status = 401)))]
 pub(crate) async fn verify(
@@ -108,22 +108,23 @@ pub(crate) async fn verify_any(
     check_pass(&lobby, room, &headers)
 }
 
+/// Checks the pass as [`verify_any`] does, for proxies that take only 200 as a yes: Envoy's, and
+/// those of Kubernetes' Gateway API that are built on it.
+pub(crate) async fn verify_with_200(
+    State(lobby): State<WaitingLine>,
+    Path(named): Path<HashMap<String, String>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let room = named.get("room").map_or("", String::as_str);
+    let mut answer = check_pass(&lobby, room, &headers)?;
+    *answer.status_mut() = StatusCode::OK;
+    Ok(answer)
+}
+
 /// Answers 204 if the request shows a live pass of the room. No origin is checked, because the call
 /// changes nothing and its sender is a proxy.
 fn check_pass(lobby: &WaitingLine, room: &str, headers: &HeaderMap) -> Result<Response, Problem> {
-    let presented = bearer(headers)
-        .or_else(|| cookie(headers, &pass_cookie(room)))
-        .ok_or_else(|| pass_problem(ProblemCode::PassInvalid, "no pass was shown"))?;
-    let presented = verified(&lobby.rooms, presented)?;
-    let live = presented
-        .require_live()
-        .map_err(|error| pass_problem(ProblemCode::PassExpired, &error.to_string()))?;
-    if live.room != room {
-        return Err(pass_problem(
-            ProblemCode::PassInvalid,
-            "the pass belongs to another room",
-        ));
-    }
+    let live = live_pass(lobby, room, headers)?;
     let value = |text: String| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""));
     let headers = [
         (
@@ -153,11 +154,46 @@ pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<J
     (headers, Json(lobby.rooms.keyring().jwks()))
 }
 
-fn verified(rooms: &RoomRegistry, pass: &str) -> Result<VerifiedPass, Problem> {
-    rooms
+/// Returns the live pass of the room that a request shows, as Bearer or in its cookie. A site
+/// behind a proxy may use the header `Authorization` for something else, so the cookie counts, too,
+/// if the Bearer is no such pass.
+///
+/// # Errors
+/// 401 `pass_invalid` without a pass, or with a pass that is not one of this room; 401
+/// `pass_expired`. If both are refused, the error is the cookie's.
+pub fn live_pass(
+    lobby: &WaitingLine,
+    room: &str,
+    headers: &HeaderMap,
+) -> Result<LivePass, Problem> {
+    let name = pass_cookie(room);
+    let shown = [bearer(headers), cookie(headers, &name)];
+    let mut refusal = pass_problem(ProblemCode::PassInvalid, "no pass was shown");
+    for pass in shown.into_iter().flatten() {
+        match check_live(&lobby.rooms, room, pass) {
+            Ok(live) => return Ok(live),
+            Err(refused) => refusal = refused,
+        }
+    }
+    Err(refusal)
+}
+
+fn check_live(rooms: &RoomRegistry, room: &str, pass: &str) -> Result<LivePass, Problem> {
+    let presented = rooms
         .keyring()
         .verify_pass(pass, rooms.now_ms().div_euclid(1000))
-        .map_err(|error| pass_problem(ProblemCode::PassInvalid, &error.to_string()))
+        .map_err(|error| pass_problem(ProblemCode::PassInvalid, &error.to_string()))?;
+    let live = presented
+        .require_live()
+        .map_err(|error| pass_problem(ProblemCode::PassExpired, &error.to_string()))?;
+    if live.room == room {
+        Ok(live.clone())
+    } else {
+        Err(pass_problem(
+            ProblemCode::PassInvalid,
+            "the pass belongs to another room",
+        ))
+    }
 }
 
 fn pass_problem(code: ProblemCode, why: &str) -> Problem {

@@ -12,7 +12,7 @@ use fairgate_base::config::{
 
 use crate::guard::ApiKey;
 use crate::upstream::{PaymentSettings, UpstreamSettings};
-use crate::web;
+use crate::web::{ForwardingHeader, WebSettings};
 
 /// The settings of one gateway. Each field names its variable, unit and default. In the file the
 /// names are in lower case and without the prefix.
@@ -32,10 +32,12 @@ pub struct GatewayConfig {
     /// `FAIRGATE_ORIGINS`: further origins whose pages may send requests with a visitor's cookies,
     /// separated by commas. Default none.
     pub origins: Vec<String>,
-    /// `FAIRGATE_TRUSTED_HOPS`: how many trusted proxies are in front of this process. The client's
-    /// address is this entry of `X-Forwarded-For`, counted from the right. Default 0: the peer's
-    /// address.
+    /// `FAIRGATE_TRUSTED_HOPS`: how many trusted proxies are in front of this process. Default 0:
+    /// the client's address is the peer's.
     pub trusted_hops: usize,
+    /// `FAIRGATE_FORWARDING_HEADER`: the one header that the client's address is read from, such as
+    /// `Forwarded` or `X-Real-IP`. Default `X-Forwarded-For`.
+    pub forwarding_header: ForwardingHeader,
     /// `FAIRGATE_JOINS_PER_S`: joins a second for one network. Default 100.
     pub joins_per_s: NonZeroU32,
     /// `FAIRGATE_JOINS_BURST`: joins at once for one network. Default 2000.
@@ -69,6 +71,7 @@ const KNOBS: &[&str] = &[
     "public_url",
     "origins",
     "trusted_hops",
+    "forwarding_header",
     "joins_per_s",
     "joins_burst",
     "searches_per_s",
@@ -128,6 +131,12 @@ impl GatewayConfig {
                 "a count of proxies between 0 and 10",
                 |text| text.parse().ok().filter(|hops| *hops <= 10),
             ),
+            forwarding_header: reader.parsed_or_default(
+                "forwarding_header",
+                ForwardingHeader::default(),
+                "the name of a header with the client's address, such as X-Forwarded-For, Forwarded or X-Real-IP",
+                ForwardingHeader::parse,
+            ),
             joins_per_s: rate_setting(&mut reader, "joins_per_s", 100),
             joins_burst: rate_setting(&mut reader, "joins_burst", 2000),
             searches_per_s: rate_setting(&mut reader, "searches_per_s", 2_000),
@@ -157,6 +166,11 @@ impl GatewayConfig {
         if names.len().min(secrets.len()) < self.api_keys.len() {
             reader.fault("two API keys have the same name or are the same; give each its own");
         }
+        if self.trusted_hops == 0 && reader.setting_source("forwarding_header").is_some() {
+            reader.fault(
+                "FAIRGATE_FORWARDING_HEADER: no header is read while FAIRGATE_TRUSTED_HOPS is 0: set it to the number of proxies in front, or take FAIRGATE_FORWARDING_HEADER out",
+            );
+        }
         if self.stores.redis_url.is_some() && self.stores.database_url.is_none() {
             reader.fault(
                 "places and seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or take FAIRGATE_REDIS_URL out",
@@ -166,11 +180,12 @@ impl GatewayConfig {
 
     /// Returns the settings by which browsers' requests are judged.
     #[must_use]
-    pub fn web_settings(&self) -> web::WebSettings {
-        web::WebSettings {
+    pub fn web_settings(&self) -> WebSettings {
+        WebSettings {
             public_url: self.public_url.clone(),
             origins: self.origins.clone(),
             trusted_hops: self.trusted_hops,
+            forwarding_header: self.forwarding_header.clone(),
         }
     }
 
@@ -239,6 +254,8 @@ mod tests {
             ("FAIRGATE_BOOKING_URL", "http://x/path"),
             ("FAIRGATE_PUBLIC_URL", "https://a/b"),
             ("FAIRGATE_DRAIN_S", "601"),
+            ("FAIRGATE_TRUSTED_HOPS", "1"),
+            ("FAIRGATE_FORWARDING_HEADER", "X-Forwarded-Host"),
         ]);
         let told = GatewayConfig::resolve(&bad).expect_err("bad").to_string();
         for name in [
@@ -251,6 +268,7 @@ mod tests {
             "BOOKING_URL",
             "PUBLIC_URL",
             "DRAIN_S",
+            "FORWARDING_HEADER",
         ] {
             assert!(told.contains(name), "{name} in {told}");
         }
@@ -272,10 +290,12 @@ mod tests {
         let far = ("FAIRGATE_BOOKING_URL", "http://10.0.0.5:8090");
         let key = ("FAIRGATE_INTERNAL_KEY", "sixteen-or-more-of-them");
         let redis = ("FAIRGATE_REDIS_URL", "redis://redis");
+        let header = ("FAIRGATE_FORWARDING_HEADER", "X-Real-IP");
         for (set, lacking) in [
             (vec![near], "set FAIRGATE_DATABASE_URL"),
             (vec![far, database], "set FAIRGATE_INTERNAL_KEY"),
             (vec![redis], "set FAIRGATE_DATABASE_URL"),
+            (vec![header], "FAIRGATE_TRUSTED_HOPS is 0"),
         ] {
             let told = GatewayConfig::resolve(&sources(&set)).expect_err("it cannot work");
             assert!(told.to_string().contains(lacking), "{told}");

@@ -18,6 +18,7 @@ const VARIABLES: &[&str] = &[
     "DOOR_KEY",
     "DRAIN_S",
     "DRAW",
+    "FORWARDING_HEADER",
     "GATEWAY_BIN",
     "INTERNAL_KEY",
     "JOINS_BURST",

@@ -14,6 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::guard::SearchQuotas;
+use crate::http::cross_origin::{CrossOriginPolicy, listed_origins_may_call};
 use crate::http::wrapping::{
     bare_errors_explain_themselves, one_host, problem_response, rooms_of_other_nodes_are_found,
     searches_have_quotas, security_headers,
@@ -87,6 +88,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
         handles.lobby.web.public_url().map(str::to_owned),
         &handles.form_origins,
     );
+    let origins = CrossOriginPolicy::new(handles.lobby.web.origins());
     let all = Router::new()
         .merge(line)
         .merge(door::layer(booking, handles.door.clone()))
@@ -108,6 +110,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
         .layer(from_fn_with_state(test, bare_errors_explain_themselves));
     wrapped(all)
         .layer(from_fn_with_state(test, one_host))
+        .layer(from_fn_with_state(origins, listed_origins_may_call))
         .layer(from_fn_with_state(policy, security_headers))
         .layer(CompressionLayer::new())
         .layer(from_fn(request_id))

@@ -62,6 +62,12 @@ impl WebRequestPolicy {
         self.inner.public_url.as_deref()
     }
 
+    /// Returns the further origins whose pages may make calls.
+    #[must_use]
+    pub fn origins(&self) -> &[String] {
+        &self.inner.origins
+    }
+
     /// Returns one sentence for each thing in the last minutes' requests that an operator should
     /// put right.
     #[must_use]

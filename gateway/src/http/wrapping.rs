@@ -17,7 +17,7 @@ use crate::upstream::{RouteKind, route_kind};
 use crate::web::{WebRequestPolicy, peer_of};
 
 /// Returns whether the request is an API call, which is answered with JSON and not with a page.
-fn is_call(uri: &Uri) -> bool {
+pub(super) fn is_call(uri: &Uri) -> bool {
     ["/v1/", "/.well-known/"]
         .iter()
         .any(|prefix| uri.path().starts_with(prefix))

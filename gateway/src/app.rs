@@ -20,6 +20,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use rand::{Rng, RngExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::clockwork;
 use crate::config::GatewayConfig;
@@ -30,7 +31,7 @@ use crate::ledger::sql::RoomSqlLedger;
 use crate::load::ProcessLoad;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::{RoomDependencies, RoomRegistry};
-use crate::router;
+use crate::router::{self, GatewayHandles};
 use crate::store::redis::RedisRoomStore;
 use crate::store::{MemoryRoomStore, RoomStore};
 use crate::upstream::health::BookingHealth;
@@ -45,6 +46,8 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 pub struct GatewayApp {
     listener: TcpListener,
     router: Router,
+    /// The port and the routes of a guarded shop.
+    guard: Option<(TcpListener, Router)>,
     rooms: RoomRegistry,
     hubs: RoomSocketHubs,
     stop: watch::Sender<bool>,
@@ -67,12 +70,7 @@ impl GatewayApp {
         F: Future<Output = anyhow::Result<Arc<dyn BookingCore>>>,
     {
         let (installation, lock) = open::installation(&config.stores, &config.data).await?;
-        let listener = TcpListener::bind(config.listen).await.with_context(|| {
-            format!(
-                "{} cannot be listened on; choose another with --listen",
-                config.listen
-            )
-        })?;
+        let listener = listen_on(config.listen, "--listen").await?;
         let ledger = RoomSqlLedger::open(installation.clone())
             .await
             .context("the ledger cannot be used")?;
@@ -108,6 +106,7 @@ impl GatewayApp {
         Ok(Self {
             listener,
             router: router::build(&handles),
+            guard: open_guard(config, &handles).await?,
             rooms,
             hubs,
             stop,
@@ -124,6 +123,13 @@ impl GatewayApp {
     /// Fails if the system does not report the address.
     pub fn address(&self) -> std::io::Result<std::net::SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// Returns the address at which this gateway guards a shop, if it guards one.
+    #[must_use]
+    pub fn guard_address(&self) -> Option<std::net::SocketAddr> {
+        let (listener, _) = self.guard.as_ref()?;
+        listener.local_addr().ok()
     }
 
     /// Returns whether this installation has a room of that name.
@@ -143,6 +149,7 @@ impl GatewayApp {
         let Self {
             listener,
             router,
+            guard,
             rooms: _,
             hubs,
             stop,
@@ -152,20 +159,51 @@ impl GatewayApp {
             _lock,
         } = self;
         let (close, closing) = watch::channel(false);
-        let serving = tokio::spawn(serve::run(listener, router, closing, calls_max));
+        let mut serving = JoinSet::new();
+        for (listener, router) in guard.into_iter().chain([(listener, router)]) {
+            serving.spawn(serve::run(listener, router, closing.clone(), calls_max));
+        }
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         drain_sockets(|| hubs.listeners(), SOCKETS_MAX.min(calls_max)).await;
         close.send_replace(true);
-        if serving.await.is_err() {
-            tracing::error!("the accept loop had failed");
+        while let Some(ended) = serving.join_next().await {
+            if ended.is_err() {
+                tracing::error!("an accept loop had failed");
+            }
         }
         if let Some(leases) = leases {
             leases.release_all().await;
         }
         open::close_installation(&installation).await;
     }
+}
+
+/// Listens on an address. `setting` is named in the error, so that a taken port can be changed.
+async fn listen_on(address: std::net::SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener
+        .with_context(|| format!("{address} cannot be listened on; choose another with {setting}"))
+}
+
+/// Opens the port of a guarded shop, if there is one that this gateway forwards to.
+async fn open_guard(
+    config: &GatewayConfig,
+    handles: &GatewayHandles,
+) -> anyhow::Result<Option<(TcpListener, Router)>> {
+    let Some((settings, proxy)) = config
+        .guard
+        .as_ref()
+        .and_then(|settings| Some((settings, settings.proxy.as_ref()?)))
+    else {
+        return Ok(None);
+    };
+    let public_url = config.public_url.as_deref().unwrap_or_default();
+    let guard = handles::shop_guard(public_url, settings, proxy, handles)?;
+    let listener = listen_on(proxy.listen, "FAIRGATE_GUARD_LISTEN").await?;
+    tracing::info!(address = %listener.local_addr()?, origin = %proxy.origin, room = guard.room, "guarding a shop");
+    Ok(Some((listener, router::build_shop_guard(guard))))
 }
 
 /// The parts that booking and the room store are opened with.

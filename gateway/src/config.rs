@@ -11,8 +11,9 @@ use fairgate_base::config::{
 };
 
 use crate::guard::ApiKey;
+use crate::reverse_proxy::GuardSettings;
 use crate::upstream::{PaymentSettings, UpstreamSettings};
-use crate::web::{ForwardingHeader, WebSettings};
+use crate::web::{ForwardingHeader, ShopLink, WebSettings};
 
 /// The settings of one gateway. Each field names its variable, unit and default. In the file the
 /// names are in lower case and without the prefix.
@@ -58,6 +59,8 @@ pub struct GatewayConfig {
     pub payments: PaymentSettings,
     /// Where booking runs: in this process, or at other addresses.
     pub upstream: UpstreamSettings,
+    /// The shop that a room guards and that is not Fairgate's.
+    pub guard: Option<GuardSettings>,
     /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo
     /// makes a promoter key.
     pub keys: RoleKeySettings,
@@ -91,6 +94,11 @@ const KNOBS: &[&str] = &[
     "database_url",
     "booking_url",
     "internal_key",
+    "guard_room",
+    "guard_url",
+    "guard_origin",
+    "guard_listen",
+    "guard_fail",
     "drain_s",
 ];
 
@@ -102,7 +110,7 @@ impl GatewayConfig {
     pub fn resolve(sources: &SettingSources) -> Result<Self, BadConfig> {
         let mut reader = sources.read(KNOBS);
         let origin = |text: &str| is_origin(text).then(|| text.to_owned());
-        let config = GatewayConfig {
+        let mut config = GatewayConfig {
             listen: reader.parsed_or_default(
                 "listen",
                 SocketAddr::from(([127, 0, 0, 1], 8080)),
@@ -153,8 +161,11 @@ impl GatewayConfig {
             payments: PaymentSettings::read(&mut reader),
             keys: RoleKeySettings::read(&mut reader),
             upstream: UpstreamSettings::read(&mut reader),
+            guard: None,
             drain: DrainSettings::read(&mut reader),
         };
+        let public_url = config.public_url.as_deref();
+        config.guard = GuardSettings::read(&mut reader, public_url, config.listen);
         config.check_together(&mut reader);
         reader.finish(config)
     }
@@ -186,6 +197,10 @@ impl GatewayConfig {
             origins: self.origins.clone(),
             trusted_hops: self.trusted_hops,
             forwarding_header: self.forwarding_header.clone(),
+            shop: self.guard.as_ref().map(|guard| ShopLink {
+                room: guard.room.clone(),
+                url: guard.url.to_string(),
+            }),
         }
     }
 

@@ -18,6 +18,7 @@ pub mod pages;
 pub mod personal;
 pub mod promoter;
 pub mod push;
+pub mod reverse_proxy;
 pub mod room;
 pub mod router;
 pub mod store;

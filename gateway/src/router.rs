@@ -26,6 +26,7 @@ use crate::pages::policy::PagePolicy;
 use crate::pages::{self, PageRoutes};
 use crate::promoter::{self, PromoterControls};
 use crate::push::{self, LiveSockets};
+use crate::reverse_proxy::{self, ShopGuard};
 use crate::room::{self, RoomRegistry};
 use crate::upstream::door::BookingDoor;
 use crate::upstream::door::http as door;
@@ -113,6 +114,16 @@ pub fn build(handles: &GatewayHandles) -> Router {
         .layer(from_fn_with_state(origins, listed_origins_may_call))
         .layer(from_fn_with_state(policy, security_headers))
         .layer(CompressionLayer::new())
+        .layer(from_fn(request_id))
+}
+
+/// Builds the router of a guarded shop's own port: every request passes the guard.
+pub fn build_shop_guard(guard: ShopGuard) -> Router {
+    let all = Router::new()
+        .fallback(reverse_proxy::http::guard)
+        .with_state(guard);
+    wrapped(all)
+        .layer(from_fn_with_state(false, one_host))
         .layer(from_fn(request_id))
 }
 

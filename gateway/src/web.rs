@@ -2,6 +2,7 @@
 
 mod address_tally;
 mod forwarding;
+mod shop_link;
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,8 @@ use fairgate_base::http::{Problem, ProblemCode};
 
 use address_tally::{AddressFigures, AddressTally};
 use forwarding::names_another_address;
-pub use forwarding::ForwardingHeader;
+pub use forwarding::{ForwardingHeader, remove_addresses};
+pub use shop_link::{ShopLink, is_path};
 
 /// Judges browsers' requests by the installation's settings; a cheap handle.
 #[derive(Clone)]
@@ -35,6 +37,8 @@ pub struct WebSettings {
     pub trusted_hops: usize,
     /// The header in which they name the client's address. Without a trusted proxy it is not read.
     pub forwarding_header: ForwardingHeader,
+    /// The shop that a room guards and that is not Fairgate's.
+    pub shop: Option<ShopLink>,
 }
 
 /// A network that limits are counted by: one IPv4 address, or an IPv6 /64.
@@ -145,6 +149,26 @@ impl WebRequestPolicy {
                         .or_else(|| origin.strip_prefix("https://"))
                         == Some(host)
                 })
+    }
+
+    /// Returns the header that the client's address is read from.
+    #[must_use]
+    pub fn forwarding_header(&self) -> &ForwardingHeader {
+        &self.inner.forwarding_header
+    }
+
+    /// Returns the shop that this room guards, if it guards one.
+    #[must_use]
+    pub fn shop_of(&self, room: &str) -> Option<&ShopLink> {
+        let shop = self.inner.shop.as_ref();
+        shop.filter(|shop| shop.room == room)
+    }
+
+    /// Returns the address of the client: the one that the trusted proxies told, or else the
+    /// peer's.
+    #[must_use]
+    pub fn client_address(&self, headers: &HeaderMap, peer: SocketAddr) -> IpAddr {
+        self.told_address(headers).unwrap_or(peer.ip())
     }
 
     /// Returns the network that a request comes from.
@@ -258,6 +282,14 @@ pub fn place_cookie(room: &str) -> String {
 #[must_use]
 pub fn pass_cookie(room: &str) -> String {
     format!("fairgate_pass_{room}")
+}
+
+/// Returns whether a cookie of this name is one of this installation's. A shop behind this gateway
+/// must not see it.
+#[must_use]
+pub fn is_own_cookie(name: &str) -> bool {
+    let plain = name.strip_prefix("__Host-").unwrap_or(name);
+    plain.starts_with("fairgate_")
 }
 
 fn origin_problem(origin: &str) -> Problem {

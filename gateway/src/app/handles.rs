@@ -19,10 +19,12 @@ use crate::push::hub::RoomSocketHubs;
 use crate::push::limit::SocketLimit;
 use crate::push::seats::WatchedShows;
 use crate::push::waitlist_offers;
+use crate::reverse_proxy::{GuardSettings, ReverseProxySettings, ShopGuard};
 use crate::room::RoomRegistry;
 use crate::router::GatewayHandles;
 use crate::upstream::BookingCore;
 use crate::upstream::door::BookingDoor;
+use crate::upstream::foreign_origin::ForeignOrigin;
 use crate::web::WebRequestPolicy;
 
 /// Puts together the handles that the routes are served with. `secret` is the installation's secret
@@ -88,6 +90,26 @@ pub(super) fn gateway_handles(
         test: config.payments.is_test(),
         form_origins: config.payments.form_origins(),
     }
+}
+
+/// Puts together the guard of a shop that is not Fairgate's.
+pub(super) fn shop_guard(
+    public_url: &str,
+    settings: &GuardSettings,
+    proxy: &ReverseProxySettings,
+    handles: &GatewayHandles,
+) -> anyhow::Result<ShopGuard> {
+    Ok(ShopGuard {
+        lobby: handles.lobby.clone(),
+        follower: handles.ops.follower.clone(),
+        waits: Arc::clone(&handles.door.waits),
+        origin: ForeignOrigin::new(&proxy.origin)?,
+        lobby_url: format!("{public_url}/r/{}", settings.room),
+        room: settings.room.clone(),
+        scheme: settings.url.scheme().to_owned(),
+        when_unverifiable: proxy.when_unverifiable,
+        outage: Arc::default(),
+    })
 }
 
 /// Starts the tasks that send visitors news of their own holds and waitlist entries.

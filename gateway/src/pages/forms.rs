@@ -12,7 +12,7 @@ use axum::{Extension, Form};
 use fairgate_base::http::Problem;
 
 use super::waits::{WAIT_FIELD, wait_instead};
-use super::{PageRoutes, lobby_page, render_problem};
+use super::{PageRoutes, WAY_BACK, lobby_page, lobby_path, render_problem};
 use crate::line::claim::{PassClaimRefusal, claim_pass};
 use crate::line::http::passes::PASS_COOKIE_S;
 use crate::line::http::places::place_cookie_header;
@@ -33,6 +33,7 @@ pub(crate) async fn join(
     let mut fields = form.map(|Form(fields)| fields).unwrap_or_default();
     let mut field = |name| fields.remove(name).filter(|text| !text.trim().is_empty());
     let (code, ticket) = (field("code"), field(WAIT_FIELD));
+    let to = field(WAY_BACK).unwrap_or_default();
     let step = async |room: &Room| -> SetCookieResult {
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
@@ -50,7 +51,7 @@ pub(crate) async fn join(
         };
         place_cookie_header(lobby, room, &sign_place(&lobby.rooms, room, &joined.place))
     };
-    answer_form(&pages, &id, &headers, step).await
+    answer_form(&pages, &id, &headers, &to, step).await
 }
 
 pub(crate) async fn pass(
@@ -62,6 +63,7 @@ pub(crate) async fn pass(
 ) -> Response {
     let mut fields = form.map(|Form(fields)| fields).unwrap_or_default();
     let ticket = fields.remove(WAIT_FIELD);
+    let to = fields.remove(WAY_BACK).unwrap_or_default();
     let step = async |room: &Room| -> SetCookieResult {
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
@@ -85,7 +87,7 @@ pub(crate) async fn pass(
             .web
             .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)
     };
-    answer_form(&pages, &id, &headers, step).await
+    answer_form(&pages, &id, &headers, &to, step).await
 }
 
 pub(crate) async fn leave(
@@ -99,15 +101,16 @@ pub(crate) async fn leave(
         lobby.leave(room, &place, now).await?;
         lobby.web.cookie(&place_cookie(room.id()), "", 0)
     };
-    answer_form(&pages, &id, &headers, step).await
+    answer_form(&pages, &id, &headers, "", step).await
 }
 
 /// Runs `step`. Then redirects to the lobby with the cookie that `step` returned, or shows the
-/// lobby with the problem.
+/// lobby with the problem. `to` is the way back to a guarded shop, which the lobby keeps.
 async fn answer_form(
     pages: &PageRoutes,
     id: &str,
     headers: &HeaderMap,
+    to: &str,
     step: impl AsyncFnOnce(&Room) -> SetCookieResult,
 ) -> Response {
     let room = match pages
@@ -122,14 +125,14 @@ async fn answer_form(
     match step(&room).await {
         Ok(cookie) => {
             // The id is that of a room, so it is a slug and is valid in a header.
-            let back =
-                HeaderValue::try_from(format!("/r/{id}")).unwrap_or(HeaderValue::from_static("/"));
+            let back = HeaderValue::try_from(lobby_path(id, to));
+            let back = back.unwrap_or(HeaderValue::from_static("/"));
             (
                 StatusCode::SEE_OTHER,
                 [(header::LOCATION, back), (header::SET_COOKIE, cookie)],
             )
                 .into_response()
         }
-        Err(problem) => lobby_page(pages, &room, headers, Some(&problem)).await,
+        Err(problem) => lobby_page(pages, &room, headers, to, Some(&problem)).await,
     }
 }

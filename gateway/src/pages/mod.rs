@@ -23,6 +23,7 @@ use axum::response::Response;
 use fairgate_base::http::Problem;
 use serde_json::Value;
 
+pub use address::with_query;
 use contexts::{
     CheckoutPage, HomePage, HomeRoom, HomeShow, ListedShow, LobbyPage, OrderPage, SeatsPage,
     TicketPage,
@@ -36,8 +37,12 @@ use crate::line::place_view::describe;
 use crate::line::{WaitingLine, recognise};
 use crate::room::{Room, RoomView};
 use crate::upstream::ShowSummary;
+use crate::web::is_path;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::phase::RoomPhase;
+
+/// The field of an address or a form that says where in a guarded shop a visitor came from.
+pub const WAY_BACK: &str = "to";
 
 /// How many shows a page lists. Nobody reads a longer list, because a visitor who wants a certain
 /// show searches for it.
@@ -158,12 +163,21 @@ fn covers(patterns: &[String], show: &str) -> bool {
 pub(crate) async fn lobby(
     State(pages): State<PageRoutes>,
     Path(id): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
     headers: HeaderMap,
 ) -> Response {
+    let to = query.get(WAY_BACK).map_or("", String::as_str);
     match pages.lobby.rooms.get(&id) {
-        Ok(room) => lobby_page(&pages, &room, &headers, None).await,
+        Ok(room) => lobby_page(&pages, &room, &headers, to, None).await,
         Err(unknown) => render_problem(&pages, &unknown.into()),
     }
+}
+
+/// Returns the path of a lobby. `to` is the path that the visitor first asked for in the shop that
+/// the room guards.
+fn lobby_path(room: &str, to: &str) -> String {
+    let to = if is_path(to) { to } else { "" };
+    with_query(&format!("/r/{room}"), &[(WAY_BACK, to)])
 }
 
 /// Shows the lobby in its current state, with the problem above it if there is one.
@@ -171,6 +185,7 @@ async fn lobby_page(
     pages: &PageRoutes,
     room: &Room,
     headers: &HeaderMap,
+    to: &str,
     problem: Option<&Problem>,
 ) -> Response {
     let (rooms, now) = (&pages.lobby.rooms, pages.lobby.rooms.now_ms());
@@ -178,8 +193,17 @@ async fn lobby_page(
         Some(shown) => recognise(rooms, room, shown.jwt(), now).await.ok(),
         None => None,
     };
+    let shop = pages.lobby.web.shop_of(room.id());
+    let to = if shop.is_some() && is_path(to) {
+        to
+    } else {
+        ""
+    };
     let context = LobbyPage {
         test: pages.test,
+        shop: shop.map(|shop| shop.address(Some(to))),
+        to: to.to_owned(),
+        here: lobby_path(room.id(), to),
         room: RoomView::fresh(rooms, room).await,
         place: place.map(|place| describe(room, &place, now)),
         shows: listed_shows(&rooms.shows_of(room).await.unwrap_or_default()),

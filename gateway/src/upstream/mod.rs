@@ -1,8 +1,10 @@
 //! The interface between the line and booking: one trait for booking in this process and for
-//! booking in other processes.
+//! booking in other processes. `foreign_origin` calls a shop that is not Fairgate's.
 
 pub mod door;
+pub mod foreign_origin;
 pub mod health;
+pub mod hops;
 pub mod http;
 pub mod local;
 pub mod remote;

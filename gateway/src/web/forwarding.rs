@@ -90,6 +90,16 @@ pub fn names_another_address(headers: &HeaderMap) -> bool {
         .any(|name| headers.contains_key(name))
 }
 
+/// Removes the usual headers with addresses of clients, and the one that is read.
+pub fn remove_addresses(headers: &mut HeaderMap, read: &ForwardingHeader) {
+    for name in [X_FORWARDED_FOR, header::FORWARDED, X_REAL_IP] {
+        headers.remove(name);
+    }
+    if let ForwardingHeader::OneAddress(name) = read {
+        headers.remove(name);
+    }
+}
+
 /// Reads an address as proxies write it: alone, or with a port.
 fn parse_address(text: &str) -> Option<IpAddr> {
     let text = text.trim();

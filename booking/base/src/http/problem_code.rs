@@ -171,6 +171,11 @@ problem_codes! {
         Internal "internal": "Something went wrong here",
         TicketTooLong "ticket_too_long": "The ticket does not fit a code",
     }
+    // 502
+    BAD_GATEWAY {
+        ShopUnanswered "shop_unanswered": "The shop did not answer",
+        ShopUnreachable "shop_unreachable": "The shop is not answering",
+    }
     // 503
     SERVICE_UNAVAILABLE {
         BookingRefused "booking_refused": "Booking is not answering",

@@ -4,6 +4,7 @@
 mod cross_origin;
 mod foreign_shop;
 mod passes;
+mod proxies;
 mod reverse_proxy;
 #[path = "../support/mod.rs"]
 mod support;

@@ -2,13 +2,12 @@
 //! operators. Only a booking that runs as its own process serves the routes for gateways and
 //! operators.
 
-use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
-use axum::{Json, Router};
-use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
+use axum::{Extension, Json, Router};
+use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -53,7 +52,7 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
     let promoter = promoter()
         .with_state(handles.promoter)
         .merge(programme().with_state(handles.cinema.clone()))
-        .layer(DefaultBodyLimit::max(PLAN_MAX));
+        .layer(Extension(BodyBytesMax(PLAN_MAX)));
     OpenApiRouter::new()
         .merge(catalogue().with_state(handles.catalogue))
         .merge(cinema().with_state(handles.cinema))
@@ -64,7 +63,7 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
         .merge(tickets().with_state(handles.tickets))
         .merge(waitlist().with_state(handles.waitlist))
         .merge(rail().with_state(handles.rail))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(Extension(BodyBytesMax(BODY_MAX)))
         .merge(promoter)
 }
 
@@ -192,7 +191,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
         .route("/shows/{show}/changes", get(internal::changes))
         .route("/signals", get(internal::signals))
         .route("/waiting", post(internal::waiting))
-        .layer(DefaultBodyLimit::max(INTERNAL_BODY_MAX))
+        .layer(Extension(BodyBytesMax(INTERNAL_BODY_MAX)))
         .layer(guard)
         .with_state(routes);
     Router::new().nest(PREFIX, inside)

@@ -11,6 +11,7 @@ use booking::door::signing;
 use booking::open;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
+use fairgate_base::process::connections::ConnectionLimits;
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::{recorder, serve, until_ended};
@@ -51,6 +52,7 @@ pub struct GatewayApp {
     leases: Option<ProcessLeases>,
     installation: Installation,
     calls_max: Duration,
+    connections: ConnectionLimits,
     _lock: Option<DataLock>,
 }
 
@@ -114,6 +116,7 @@ impl GatewayApp {
             leases,
             installation,
             calls_max: config.drain.calls,
+            connections: ConnectionLimits::of_process(config.trusted_hops == 0),
             _lock: lock,
         })
     }
@@ -149,10 +152,12 @@ impl GatewayApp {
             leases,
             installation,
             calls_max,
+            connections,
             _lock,
         } = self;
         let (close, closing) = watch::channel(false);
-        let serving = tokio::spawn(serve::run(listener, router, closing, calls_max));
+        let serving = serve::run(listener, router, closing, calls_max, connections);
+        let serving = tokio::spawn(serving);
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);

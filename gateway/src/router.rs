@@ -2,12 +2,12 @@
 //! are merged here, and every call to them passes the door. If booking runs in other processes,
 //! `upstream::remote` forwards the same routes.
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{any, get, post};
-use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
+use axum::{Extension, Router};
+use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
 use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -76,7 +76,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
     document.merge(booking_document);
     let line = line
         .route("/openapi.json", get(async move || axum::Json(document)))
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
+        .layer(Extension(BodyBytesMax(BODY_BYTES_MAX)));
     let test = handles.test;
     let pages = PageRoutes {
         lobby: handles.lobby.clone(),
@@ -157,7 +157,7 @@ fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
         .merge(
             OpenApiRouter::new()
                 .routes(routes!(promoter::http::put_codes))
-                .layer(DefaultBodyLimit::max(CODES_BYTES_MAX)),
+                .layer(Extension(BodyBytesMax(CODES_BYTES_MAX))),
         )
         .routes(routes!(promoter::http::open))
         .routes(routes!(promoter::http::draw))
@@ -191,5 +191,6 @@ fn page_routes(pages: PageRoutes) -> Router {
         .route("/o/{order}", get(pages::order))
         .route("/t/{ticket}", get(pages::ticket))
         .route("/assets/{*path}", get(pages::assets::asset))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(pages)
 }

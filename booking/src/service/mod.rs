@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fairgate_base::config::BadConfig;
+use fairgate_base::process::connections::ConnectionLimits;
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::{recorder, serve, until_ended};
@@ -153,7 +154,10 @@ impl BookingService {
         };
         let (public, _) = booking.router().split_for_parts();
         let router = process_router(public, gateways, operators);
-        let serving = tokio::spawn(serve::run(listener, router, closing, config.drain.calls));
+        // Only gateways connect to booking.
+        let connections = ConnectionLimits::of_process(false);
+        let serving = serve::run(listener, router, closing, config.drain.calls, connections);
+        let serving = tokio::spawn(serving);
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);

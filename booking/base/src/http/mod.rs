@@ -6,9 +6,13 @@ pub mod keys;
 mod problem;
 mod problem_code;
 mod request_id;
+mod slow_body;
 mod wrap;
 
-pub use body::{BodyBytes, BodyText, JsonBody, PathParams, QueryParams, parse_json};
+pub use body::{
+    BodyBytes, BodyBytesMax, BodyText, JsonBody, JsonBytes, JsonText, PathParams, QueryParams,
+    parse_json,
+};
 pub use problem::{CODE, Problem};
 pub use problem_code::ProblemCode;
 pub use request_id::{RequestId, request_id};

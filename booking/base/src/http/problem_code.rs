@@ -140,6 +140,10 @@ problem_codes! {
     PAYLOAD_TOO_LARGE {
         BodyTooLarge "body_too_large": "The body is too large",
     }
+    // 415
+    UNSUPPORTED_MEDIA_TYPE {
+        UnsupportedMediaType "unsupported_media_type": "The body is of another type",
+    }
     // 422
     UNPROCESSABLE_ENTITY {
         AmountTooFine "amount_too_fine": "The sum cannot be paid exactly",
@@ -183,6 +187,7 @@ problem_codes! {
         PaymentsNotConfigured "payments_not_configured": "Payments are not set up here",
         SeatsNotReady "seats_not_ready": "The seats are being read",
         SeatsUnreachable "seats_unreachable": "The seats cannot be reached",
+        TooManyConnections "too_many_connections": "This server takes no more connections now",
         TooManySockets "too_many_sockets": "This server holds as many live connections as it can",
     }
 }

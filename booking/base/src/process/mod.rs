@@ -1,9 +1,11 @@
 //! What every process of Fairgate needs: a log, an accept loop, a data folder of its own, leases,
 //! metrics and an orderly end.
 
+pub mod connections;
 pub mod data;
 pub mod leases;
 pub mod serve;
+pub mod stream;
 
 use leases::ProcessLeases;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};

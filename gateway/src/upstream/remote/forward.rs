@@ -25,8 +25,9 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 const READ_MAX: Duration = Duration::from_secs(5);
 /// How long one booking process may take for any other call, which may wait for the ledger.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// How long a call with a streamed body may take, such as the upload of a large seating plan.
-const UPLOAD_MAX: Duration = Duration::from_secs(55);
+/// How long a call with a streamed body may take, such as the upload of a large seating plan. A call
+/// whose body makes no progress is given up much earlier.
+const UPLOAD_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// The headers that belong to one connection and not to the call (RFC 9110, 7.6.1).
 const HOP_BY_HOP: [HeaderName; 8] = [

@@ -2,11 +2,12 @@
 //! operators. Only a booking that runs as its own process serves the routes for gateways and
 //! operators.
 
-use axum::http::Uri;
+use axum::http::{HeaderMap, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
-use axum::{Extension, Json, Router};
+use axum::{Extension, Router};
+use fairgate_base::http::tagged::{CompressedAnswers, api_document, compress_tagged_answers};
 use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -176,7 +177,12 @@ pub fn process_router(
         .merge(for_operators(operators))
         .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response())
         .method_not_allowed_fallback(async || wrong_method().into_response());
-    wrapped(all).layer(from_fn(request_id))
+    wrapped(all)
+        .layer(from_fn_with_state(
+            CompressedAnswers::default(),
+            compress_tagged_answers,
+        ))
+        .layer(from_fn(request_id))
 }
 
 /// Returns the routes for gateways.
@@ -199,11 +205,14 @@ fn for_gateways(routes: InternalRoutes) -> Router {
 
 /// Returns the routes for operators.
 fn for_operators(ops: BookingOpsRoutes) -> Router {
-    let document = openapi_document();
+    let document = api_document(&openapi_document());
     Router::new()
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::readyz))
         .route("/metrics", get(ops::metrics))
-        .route("/openapi.json", get(async move || Json(document)))
+        .route(
+            "/openapi.json",
+            get(async move |headers: HeaderMap| document.respond(&headers)),
+        )
         .with_state(ops)
 }

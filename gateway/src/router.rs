@@ -3,12 +3,16 @@
 //! `upstream::remote` forwards the same routes.
 
 use axum::extract::DefaultBodyLimit;
-use axum::http::Uri;
+use axum::http::{HeaderMap, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{any, get, post};
 use axum::{Extension, Router};
+use fairgate_base::http::tagged::{
+    CompressedAnswers, api_document, compress_tagged_answers, is_compressed_each_time,
+};
 use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate, SizeAbove};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -74,8 +78,12 @@ pub fn build(handles: &GatewayHandles) -> Router {
         .merge(operator_routes(handles.ops.clone()))
         .split_for_parts();
     document.merge(booking_document);
+    let document = api_document(&document);
     let line = line
-        .route("/openapi.json", get(async move || axum::Json(document)))
+        .route(
+            "/openapi.json",
+            get(async move |headers: HeaderMap| document.respond(&headers)),
+        )
         .layer(Extension(BodyBytesMax(BODY_BYTES_MAX)));
     let test = handles.test;
     let pages = PageRoutes {
@@ -109,7 +117,14 @@ pub fn build(handles: &GatewayHandles) -> Router {
     wrapped(all)
         .layer(from_fn_with_state(test, one_host))
         .layer(from_fn_with_state(policy, security_headers))
-        .layer(CompressionLayer::new())
+        .layer(from_fn_with_state(
+            CompressedAnswers::default(),
+            compress_tagged_answers,
+        ))
+        .layer(
+            CompressionLayer::new()
+                .compress_when(SizeAbove::default().and(is_compressed_each_time)),
+        )
         .layer(from_fn(request_id))
 }
 

@@ -140,12 +140,20 @@ const PACKAGE_HOMES: &[PackageHome] = &[
         homes: &["booking/src/rail/import/"],
     },
     PackageHome {
+        package: "flate2",
+        homes: &["booking/base/"],
+    },
+    PackageHome {
         package: "hyper_util",
         homes: &["booking/base/", "loadtest/src/"],
     },
     PackageHome {
+        package: "socket2",
+        homes: &["loadtest/src/bench/"],
+    },
+    PackageHome {
         package: "tokio_tungstenite",
-        homes: &["loadtest/src/swarm/"],
+        homes: &["gateway/src/push/", "loadtest/src/swarm/"],
     },
     PackageHome {
         package: "mimalloc",

@@ -14,8 +14,8 @@ use super::{Problem, ProblemCode};
 /// The longest body (bytes) of a call whose route sets no [`BodyBytesMax`].
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-/// The longest body (bytes) that the routes below a layer of `Extension(BodyBytesMax(…))` take. The
-/// innermost layer wins.
+/// The longest body (bytes) that the routes below a layer of `Extension(BodyBytesMax(…))` take.
+/// The innermost layer wins.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyBytesMax(pub usize);
 

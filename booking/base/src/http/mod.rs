@@ -7,6 +7,7 @@ mod problem;
 mod problem_code;
 mod request_id;
 mod slow_body;
+pub mod tagged;
 mod wrap;
 
 pub use body::{

@@ -1,6 +1,6 @@
-//! A client's TCP connection. A client that takes none of the bytes of its answer is cut off after a
-//! minute. A client that still sends a body that was refused gets the refusal before the connection
-//! ends.
+//! A client's TCP connection. A client that takes none of the bytes of its answer is cut off after
+//! a minute. A client that still sends a body that was refused gets the refusal before the
+//! connection ends.
 
 use std::io;
 use std::pin::Pin;

@@ -25,8 +25,8 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 const READ_MAX: Duration = Duration::from_secs(5);
 /// How long one booking process may take for any other call, which may wait for the ledger.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// How long a call with a streamed body may take, such as the upload of a large seating plan. A call
-/// whose body makes no progress is given up much earlier.
+/// How long a call with a streamed body may take, such as the upload of a large seating plan. A
+/// call whose body makes no progress is given up much earlier.
 const UPLOAD_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// The headers that belong to one connection and not to the call (RFC 9110, 7.6.1).
@@ -41,11 +41,11 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 /// The headers that the HTTP client or this gateway sets itself, and the headers that concern only
-/// the browser and this gateway.
-const OWN: [HeaderName; 5] = [
+/// the browser and this gateway. Booking learns which encodings the client takes, because it has
+/// the large answers compressed already.
+const OWN: [HeaderName; 4] = [
     header::HOST,
     header::CONTENT_LENGTH,
-    header::ACCEPT_ENCODING,
     header::COOKIE,
     header::EXPECT,
 ];

@@ -8,6 +8,7 @@ use std::{
 
 mod bot;
 mod draw;
+mod edge;
 mod holds;
 mod one_seat;
 mod people;
@@ -22,6 +23,9 @@ pub enum BenchCommand {
     /// One bot on one address with a whole core, and people on networks of their own: the bot's
     /// share of the places.
     Bot(bot::BotBenchOptions),
+    /// Clients that misuse the edge: long bodies without a key, clients that never read, slow
+    /// bodies, silent sockets; and what a large seat map costs.
+    Edge(edge::EdgeBenchOptions),
     /// Permutation and inverse of n numbers against a plain shuffle of as many.
     Draw(draw::DrawBenchOptions),
     /// Holds a second through booking's Redis store against its bare scripts.
@@ -55,6 +59,7 @@ impl BenchCommand {
     pub fn run(self) -> anyhow::Result<BenchVerdict> {
         match self {
             Self::Bot(options) => bot::run(&options),
+            Self::Edge(options) => edge::run(&options),
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),
             Self::Rail(options) => rail::run(&options),

@@ -10,12 +10,16 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
+use rand::RngExt;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// This many bytes of a body are progress. A client that sends single bytes makes none.
 const STEP_BYTES: usize = 4 << 10;
-/// How long a handler waits for the client until the body makes progress or ends.
+/// How long a handler waits at least for the client until the body makes progress or ends.
 const WAIT_MAX: Duration = Duration::from_secs(15);
+/// Up to this time is added, at random. So many slow bodies that began together do not all end in
+/// one moment, which would delay everybody else.
+const WAIT_SPREAD_MS: u64 = 5_000;
 
 /// A body was given up because it made no progress for too long.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +108,8 @@ pub(super) struct TimedBody {
 
 impl TimedBody {
     pub(super) fn new(body: Body, progress: BodyProgress) -> Self {
-        Self::with_wait(body, progress, WAIT_MAX)
+        let spread = Duration::from_millis(rand::rng().random_range(0..WAIT_SPREAD_MS));
+        Self::with_wait(body, progress, WAIT_MAX + spread)
     }
 
     fn with_wait(body: Body, progress: BodyProgress, wait_max: Duration) -> Self {

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use clients::{ask, ask_and_stop_reading, drip, head, open_many, upload_without_key};
 use serde::Serialize;
 use serde_json::json;
@@ -35,6 +35,10 @@ const VISITOR_MS_MAX: f64 = 100.0;
 const MAP_BYTES_MAX: usize = 30_000;
 /// The processor's time for one request for the seat map, in milliseconds.
 const MAP_CPU_MS_MAX: f64 = 0.2;
+/// How many people join at the same time.
+const JOINS_AT_ONCE: u32 = 4;
+/// The wait before a join that was refused under load is tried again.
+const JOIN_AGAIN: Duration = Duration::from_millis(500);
 /// For how long clients that do not read are watched.
 const UNREAD_FOR: Duration = Duration::from_secs(5);
 /// When every slow body and every silent socket must have ended.
@@ -184,13 +188,13 @@ async fn prepare(rig: &Rig, address: SocketAddr, joins: u32) -> anyhow::Result<(
         "draw_at": "2099-01-01T00:00:00Z", "closes_at": "2099-05-01T00:00:00Z",
     });
     put(format!("rooms/{ROOM}"), room).await?;
-    people::for_everybody(&http, joins as usize, |http, who| async move {
-        let address = format!("10.{}.{}.5", who >> 8 & 0xff, who & 0xff);
-        let join = LoadHttpCall::post(format!("/v1/rooms/{ROOM}/places"), json!({}));
-        people::granted(&http, who, &join.forwarded(&address)).await?;
-        Ok(())
-    })
-    .await?;
+    let mut joining = JoinSet::new();
+    for first in 0..JOINS_AT_ONCE {
+        joining.spawn(join_every_nth(address, first, joins));
+    }
+    while let Some(joined) = joining.join_next().await {
+        joined??;
+    }
     let draw = LoadHttpCall::post(format!("/v1/promoter/rooms/{ROOM}/draw"), json!({}));
     let drawn = http.send(&draw.bearer(rig.promoter_key()), 0).await;
     ensure!(drawn.map_err(anyhow::Error::msg)?.is_ok(), "no draw");
@@ -203,6 +207,30 @@ async fn prepare(rig: &Rig, address: SocketAddr, joins: u32) -> anyhow::Result<(
         leaves.body_bytes == joins as usize * 32,
         "leaves are missing"
     );
+    Ok(())
+}
+
+/// Joins as each n-th person, from a network of their own. Asks a gateway that has too much to do
+/// again.
+async fn join_every_nth(address: SocketAddr, first: u32, joins: u32) -> anyhow::Result<()> {
+    let mut stream = TcpStream::connect(address).await?;
+    let path = format!("/v1/rooms/{ROOM}/places");
+    for who in (first..joins).step_by(JOINS_AT_ONCE as usize) {
+        let from = format!(
+            "x-forwarded-for: 10.{}.{}.5\r\ncontent-length: 0\r\n",
+            who >> 8,
+            who & 0xff
+        );
+        let join = head("POST", &path, &from);
+        loop {
+            let status = ask(&mut stream, &join).await?.status;
+            match status {
+                201 => break,
+                429 | 503 => sleep(JOIN_AGAIN).await,
+                _ => bail!("a join got {status}"),
+            }
+        }
+    }
     Ok(())
 }
 

@@ -5,6 +5,7 @@ pub mod app;
 pub mod challenge;
 pub mod clockwork;
 pub mod config;
+pub mod cookies;
 pub mod demo;
 pub mod follow;
 pub mod guard;

@@ -13,6 +13,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::cookies::older::{self, OlderCookies};
 use crate::guard::SearchQuotas;
 use crate::http::wrapping::{
     bare_errors_explain_themselves, one_host, problem_response, rooms_of_other_nodes_are_found,
@@ -87,6 +88,11 @@ pub fn build(handles: &GatewayHandles) -> Router {
         handles.lobby.web.public_url().map(str::to_owned),
         &handles.form_origins,
     );
+    let older = OlderCookies {
+        keyring: handles.door.keyring.clone(),
+        web: handles.lobby.web.clone(),
+        clock: handles.door.clock.clone(),
+    };
     let all = Router::new()
         .merge(line)
         .merge(door::layer(booking, handles.door.clone()))
@@ -99,6 +105,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
             (handles.searches.clone(), handles.lobby.web.clone(), test),
             searches_have_quotas,
         ))
+        .layer(from_fn_with_state(older, older::replaced))
         .fallback(async move |uri: Uri| {
             problem_response(test, &uri, Problem::not_found("page", uri.path()))
         })

@@ -1,4 +1,4 @@
-//! Reads the cookies, the origin and the network of a browser's request.
+//! Reads the origin and the network of a browser's request.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -171,24 +171,11 @@ impl WebRequestPolicy {
         }
     }
 
-    /// Builds a `Set-Cookie` for all paths. A `max_age_s` of 0 removes the cookie.
-    ///
-    /// # Errors
-    /// 500 if the value is not valid in a header. The names and JWTs of this crate always are.
-    pub fn cookie(&self, name: &str, value: &str, max_age_s: i64) -> Result<HeaderValue, Problem> {
-        let secure = match &self.inner.public_url {
-            Some(url) if url.starts_with("https://") => "; Secure",
-            _ => "",
-        };
-        HeaderValue::from_str(&format!(
-            "{name}={value}; HttpOnly; SameSite=Lax; Path=/; Max-Age={max_age_s}{secure}"
-        ))
-        .map_err(|_| {
-            Problem::new(
-                ProblemCode::Internal,
-                "A cookie could not be written. Nothing was lost; try again.",
-            )
-        })
+    /// Returns whether the public reaches this installation over TLS.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        let url = self.public_url();
+        url.is_some_and(|url| url.starts_with("https://"))
     }
 }
 
@@ -229,32 +216,6 @@ impl ClientNetwork {
 #[must_use]
 pub fn peer_of(peer: Option<&ConnectInfo<SocketAddr>>) -> SocketAddr {
     peer.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |peer| peer.0)
-}
-
-/// Returns the value of one cookie.
-#[must_use]
-pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let lines = headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|line| line.to_str().ok());
-    lines
-        .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(key, _)| *key == name)
-        .map(|(_, value)| value)
-}
-
-/// Returns the name of the cookie with a room's place.
-#[must_use]
-pub fn place_cookie(room: &str) -> String {
-    format!("fairgate_place_{room}")
-}
-
-/// Returns the name of the cookie with a room's pass.
-#[must_use]
-pub fn pass_cookie(room: &str) -> String {
-    format!("fairgate_pass_{room}")
 }
 
 fn origin_problem(origin: &str) -> Problem {
@@ -383,17 +344,5 @@ mod tests {
         assert!(web.network(&HeaderMap::new(), peer).is_direct_loopback());
         let proxied = headers(&[("x-forwarded-for", "192.0.2.1")]);
         assert!(!web.network(&proxied, peer).is_direct_loopback());
-    }
-
-    #[test]
-    fn a_cookie_is_found_among_others() {
-        let headers = headers(&[("cookie", "a=1; fairgate_place_demo=x.y.z; b=2")]);
-        assert_eq!(
-            (
-                cookie(&headers, "fairgate_place_demo"),
-                cookie(&headers, "fairgate_place_dem")
-            ),
-            (Some("x.y.z"), None)
-        );
     }
 }

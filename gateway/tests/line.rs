@@ -174,13 +174,7 @@ async fn coming_back_by_place_cookie_or_secret_finds_the_same_place_and_a_holder
         .to_str()
         .expect("text")
         .to_owned();
-    for part in [
-        "fairgate_place_demo=",
-        "HttpOnly",
-        "SameSite=Lax",
-        "Path=/",
-        "Max-Age=",
-    ] {
+    for part in ["fg_demo=", "HttpOnly", "SameSite=Lax", "Path=/", "Max-Age="] {
         assert!(cookie.contains(part), "{part} in {cookie}");
     }
 

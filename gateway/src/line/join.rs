@@ -168,11 +168,11 @@ impl WaitingLine {
     ) -> Result<Option<Place>, PlaceRefusal> {
         match shown {
             None => Ok(None),
-            Some(PlaceCredential::Cookie(jwt)) => {
-                Ok(recognise(&self.rooms, room, jwt, now).await.ok())
+            Some(shown @ PlaceCredential::Cookie(_)) => {
+                Ok(recognise(&self.rooms, room, shown, now).await.ok())
             }
-            Some(PlaceCredential::Bearer(jwt)) => {
-                recognise(&self.rooms, room, jwt, now).await.map(Some)
+            Some(shown @ PlaceCredential::Bearer(_)) => {
+                recognise(&self.rooms, room, shown, now).await.map(Some)
             }
         }
     }

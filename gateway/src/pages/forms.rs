@@ -13,13 +13,14 @@ use fairgate_base::http::Problem;
 
 use super::waits::{WAIT_FIELD, wait_instead};
 use super::{PageRoutes, lobby_page, render_problem};
+use crate::cookies::CookieKind;
 use crate::line::claim::{PassClaimRefusal, claim_pass};
-use crate::line::http::passes::PASS_COOKIE_S;
+use crate::line::http::passes::pass_cookie_header;
 use crate::line::http::places::place_cookie_header;
 use crate::line::http::{place_credential, required};
-use crate::line::{JoinBody, JoinRefusal, TollFor, TollPayer, sign_place};
+use crate::line::{JoinBody, JoinRefusal, TollFor, TollPayer};
 use crate::room::Room;
-use crate::web::{pass_cookie, peer_of, place_cookie};
+use crate::web::peer_of;
 
 type SetCookieResult = Result<HeaderValue, Problem>;
 
@@ -48,7 +49,7 @@ pub(crate) async fn join(
             }
             joined => joined?,
         };
-        place_cookie_header(lobby, room, &sign_place(&lobby.rooms, room, &joined.place))
+        place_cookie_header(lobby, room, &joined.place)
     };
     answer_form(&pages, &id, &headers, step).await
 }
@@ -81,9 +82,7 @@ pub(crate) async fn pass(
             }
             claimed => claimed?,
         };
-        lobby
-            .web
-            .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)
+        pass_cookie_header(lobby, &claimed)
     };
     answer_form(&pages, &id, &headers, step).await
 }
@@ -97,7 +96,7 @@ pub(crate) async fn leave(
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let place = required(&lobby.rooms, room, &headers, now).await?;
         lobby.leave(room, &place, now).await?;
-        lobby.web.cookie(&place_cookie(room.id()), "", 0)
+        lobby.web.remove_cookie(CookieKind::Place, room.id())
     };
     answer_form(&pages, &id, &headers, step).await
 }

@@ -175,7 +175,7 @@ async fn lobby_page(
 ) -> Response {
     let (rooms, now) = (&pages.lobby.rooms, pages.lobby.rooms.now_ms());
     let place = match place_credential(room.id(), headers) {
-        Some(shown) => recognise(rooms, room, shown.jwt(), now).await.ok(),
+        Some(shown) => recognise(rooms, room, shown, now).await.ok(),
         None => None,
     };
     let context = LobbyPage {

@@ -12,7 +12,7 @@ use super::ending::SocketEnd;
 use super::limit::{SocketPermit, TooManySockets};
 use super::socket::VisitorSocket;
 use crate::line::http::required;
-use crate::line::recognise;
+use crate::line::{PlaceCredential, recognise};
 use crate::room::Room;
 use crate::store::{Place, PresentedPlace};
 
@@ -33,7 +33,10 @@ pub(crate) async fn live(
     let room = push.rooms.get(&id)?;
     let now = push.rooms.now_ms();
     let place = match subprotocol_place(&headers) {
-        Some(jwt) => recognise(&push.rooms, &room, jwt, now).await?,
+        Some(jwt) => {
+            let shown = PlaceCredential::Bearer(jwt);
+            recognise(&push.rooms, &room, shown, now).await?
+        }
         None => required(&push.rooms, &room, &headers, now).await?,
     };
     let upgrade = upgrade.map_err(|rejection| {

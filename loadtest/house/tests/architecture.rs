@@ -170,6 +170,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
             "booking/base/",
             "loadtest/servers/",
             "/app",
+            "/cookies",
             "/guard",
             "/http",
             "/onsale",

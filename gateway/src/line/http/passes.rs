@@ -14,10 +14,11 @@ use fairgate_pass::{Jwks, VerifiedPass};
 use serde::{Deserialize, Serialize};
 
 use super::required;
-use crate::line::claim::claim_pass;
+use crate::cookies::{self, CookieKind, PASS_STORED_S};
+use crate::line::claim::{ClaimedPass, claim_pass};
 use crate::line::{TollFor, TollPayer, WaitingLine};
 use crate::room::RoomRegistry;
-use crate::web::{cookie, pass_cookie, peer_of};
+use crate::web::peer_of;
 
 /// A claimed pass.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -59,11 +60,9 @@ pub(crate) async fn pass(
     };
     let toll = lobby.toll(&room, TollFor::Claim, payer, now)?;
     let claimed = claim_pass(&lobby.rooms, &room, &place, toll, now).await?;
-    let cookie = lobby
-        .web
-        .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)?;
+    let cookie = pass_cookie_header(&lobby, &claimed)?;
     let answer = PassAnswer {
-        expires_at: rfc3339(claimed.exp.saturating_mul(1000)),
+        expires_at: rfc3339(claimed.claims.exp.saturating_mul(1000)),
         pass: claimed.pass,
     };
     let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -75,9 +74,20 @@ pub(crate) async fn pass(
         .into_response())
 }
 
-/// How long (seconds) the browser stores a pass. A visitor with an expired pass can still finish an
-/// order that was begun with it, so the cookie lasts longer than the pass.
-pub const PASS_COOKIE_S: i64 = 2 * 86_400;
+/// Builds the `Set-Cookie` header of a pass.
+///
+/// # Errors
+/// The errors of [`cookies::of_pass`] and [`crate::web::WebRequestPolicy::set_cookie`].
+pub fn pass_cookie_header(
+    lobby: &WaitingLine,
+    claimed: &ClaimedPass,
+) -> Result<HeaderValue, Problem> {
+    let value = cookies::of_pass(lobby.rooms.keyring(), &claimed.claims)?;
+    let room = &claimed.claims.room;
+    lobby
+        .web
+        .set_cookie(CookieKind::Pass, room, &value, PASS_STORED_S)
+}
 
 /// The query of the check: the room that the pass is for.
 #[derive(Debug, Deserialize)]
@@ -111,10 +121,7 @@ pub(crate) async fn verify_any(
 /// Answers 204 if the request shows a live pass of the room. No origin is checked, because the call
 /// changes nothing and its sender is a proxy.
 fn check_pass(lobby: &WaitingLine, room: &str, headers: &HeaderMap) -> Result<Response, Problem> {
-    let presented = bearer(headers)
-        .or_else(|| cookie(headers, &pass_cookie(room)))
-        .ok_or_else(|| pass_problem(ProblemCode::PassInvalid, "no pass was shown"))?;
-    let presented = verified(&lobby.rooms, presented)?;
+    let presented = presented_pass(&lobby.rooms, room, headers)?;
     let live = presented
         .require_live()
         .map_err(|error| pass_problem(ProblemCode::PassExpired, &error.to_string()))?;
@@ -153,11 +160,24 @@ pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<J
     (headers, Json(lobby.rooms.keyring().jwks()))
 }
 
-fn verified(rooms: &RoomRegistry, pass: &str) -> Result<VerifiedPass, Problem> {
-    rooms
-        .keyring()
-        .verify_pass(pass, rooms.now_ms().div_euclid(1000))
-        .map_err(|error| pass_problem(ProblemCode::PassInvalid, &error.to_string()))
+/// Verifies the pass that a request shows for `room`, as a Bearer or in its cookie.
+fn presented_pass(
+    rooms: &RoomRegistry,
+    room: &str,
+    headers: &HeaderMap,
+) -> Result<VerifiedPass, Problem> {
+    let (keyring, now_s) = (rooms.keyring(), rooms.now_ms().div_euclid(1000));
+    let verified = match (
+        bearer(headers),
+        cookies::value(headers, CookieKind::Pass, room),
+    ) {
+        (Some(jwt), _) => keyring.verify_pass(jwt, now_s),
+        (None, Some(value)) => keyring.verify_pass_cookie(value, room, now_s),
+        (None, None) => {
+            return Err(pass_problem(ProblemCode::PassInvalid, "no pass was shown"));
+        }
+    };
+    verified.map_err(|error| pass_problem(ProblemCode::PassInvalid, &error.to_string()))
 }
 
 fn pass_problem(code: ProblemCode, why: &str) -> Problem {

@@ -198,13 +198,26 @@ fn for_gateways(routes: InternalRoutes) -> Router {
     Router::new().nest(PREFIX, inside)
 }
 
-/// Returns the routes for operators.
+/// Returns the operators' routes on the port that the public routes are on.
 fn for_operators(ops: BookingOpsRoutes) -> Router {
     let document = openapi_document();
-    Router::new()
+    let mut routes = Router::new()
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::readyz))
+        .route("/openapi.json", get(async move || Json(document)));
+    if !ops.has_own_port {
+        routes = routes.route("/metrics", get(ops::metrics));
+    }
+    routes.with_state(ops)
+}
+
+/// Builds the router of the operators' own port.
+pub fn operators_port(ops: BookingOpsRoutes) -> Router {
+    let all = Router::new()
+        .route("/healthz", get(ops::healthz))
+        .route("/readyz", get(ops::whole_readyz))
         .route("/metrics", get(ops::metrics))
-        .route("/openapi.json", get(async move || Json(document)))
         .with_state(ops)
+        .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response());
+    wrapped(all).layer(from_fn(request_id))
 }

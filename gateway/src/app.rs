@@ -13,6 +13,7 @@ use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
+use fairgate_base::process::warning_log::log_warnings;
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
 use fairgate_redis::Redis;
@@ -45,6 +46,7 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 pub struct GatewayApp {
     listener: TcpListener,
     router: Router,
+    operators: Option<(TcpListener, Router)>,
     rooms: RoomRegistry,
     hubs: RoomSocketHubs,
     stop: watch::Sender<bool>,
@@ -67,12 +69,11 @@ impl GatewayApp {
         F: Future<Output = anyhow::Result<Arc<dyn BookingCore>>>,
     {
         let (installation, lock) = open::installation(&config.stores, &config.data).await?;
-        let listener = TcpListener::bind(config.listen).await.with_context(|| {
-            format!(
-                "{} cannot be listened on; choose another with --listen",
-                config.listen
-            )
-        })?;
+        let listener = serve::listen(config.listen, "FAIRGATE_LISTEN").await?;
+        let operators = match config.ops.listen {
+            Some(address) => Some(serve::listen(address, "FAIRGATE_OPS_LISTEN").await?),
+            None => None,
+        };
         let ledger = RoomSqlLedger::open(installation.clone())
             .await
             .context("the ledger cannot be used")?;
@@ -97,6 +98,11 @@ impl GatewayApp {
         let secret = door_secret(&installation).await?;
         let handles =
             handles::gateway_handles(config, &rooms, &follower, &hubs, &metrics, &load, secret);
+        let ops = handles.ops.clone();
+        tokio::spawn(log_warnings(
+            async move || ops.troubles().await,
+            rooms.stopping(),
+        ));
         start_upkeep(
             [
                 handles.lobby.guard.clone(),
@@ -108,6 +114,8 @@ impl GatewayApp {
         Ok(Self {
             listener,
             router: router::build(&handles),
+            operators: operators
+                .map(|listener| (listener, router::operators_port(handles.ops.clone()))),
             rooms,
             hubs,
             stop,
@@ -143,6 +151,7 @@ impl GatewayApp {
         let Self {
             listener,
             router,
+            operators,
             rooms: _,
             hubs,
             stop,
@@ -152,14 +161,21 @@ impl GatewayApp {
             _lock,
         } = self;
         let (close, closing) = watch::channel(false);
-        let serving = tokio::spawn(serve::run(listener, router, closing, calls_max));
+        let ports = [Some((listener, router)), operators].into_iter().flatten();
+        let serving: Vec<_> = ports
+            .map(|(listener, router)| {
+                tokio::spawn(serve::run(listener, router, closing.clone(), calls_max))
+            })
+            .collect();
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         drain_sockets(|| hubs.listeners(), SOCKETS_MAX.min(calls_max)).await;
         close.send_replace(true);
-        if serving.await.is_err() {
-            tracing::error!("the accept loop had failed");
+        for port in serving {
+            if port.await.is_err() {
+                tracing::error!("an accept loop had failed");
+            }
         }
         if let Some(leases) = leases {
             leases.release_all().await;
@@ -344,7 +360,7 @@ mod tests {
             .expect("it still accepts");
         assert_eq!(answer.status().as_u16(), 503);
         let told = answer.text().await.expect("a body");
-        assert!(told.contains("draining"), "{told}");
+        assert_eq!(told, r#"{"ready":false}"#);
         drop(socket);
         running.await.expect("it ends");
         assert!(

@@ -7,7 +7,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use fairgate_base::config::{
-    BadConfig, DrainSettings, RoleKeySettings, SettingReader, SettingSources, StoreSettings,
+    BadConfig, DrainSettings, OpsSettings, RoleKeySettings, SettingReader, SettingSources,
+    StoreSettings,
 };
 
 use crate::guard::ApiKey;
@@ -59,6 +60,8 @@ pub struct GatewayConfig {
     /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo
     /// makes a promoter key.
     pub keys: RoleKeySettings,
+    /// `FAIRGATE_OPS_LISTEN`: the operators' own address. Default none.
+    pub ops: OpsSettings,
     /// The settings for shutting this process down.
     pub drain: DrainSettings,
 }
@@ -88,6 +91,7 @@ const KNOBS: &[&str] = &[
     "database_url",
     "booking_url",
     "internal_key",
+    "ops_listen",
     "drain_s",
 ];
 
@@ -99,13 +103,14 @@ impl GatewayConfig {
     pub fn resolve(sources: &SettingSources) -> Result<Self, BadConfig> {
         let mut reader = sources.read(KNOBS);
         let origin = |text: &str| is_origin(text).then(|| text.to_owned());
+        let listen = reader.parsed_or_default(
+            "listen",
+            SocketAddr::from(([127, 0, 0, 1], 8080)),
+            "an address and port such as 0.0.0.0:8080",
+            |text| text.parse().ok(),
+        );
         let config = GatewayConfig {
-            listen: reader.parsed_or_default(
-                "listen",
-                SocketAddr::from(([127, 0, 0, 1], 8080)),
-                "an address and port such as 0.0.0.0:8080",
-                |text| text.parse().ok(),
-            ),
+            listen,
             data: reader.parsed_or_default("data", PathBuf::from("fairgate-data"), "a folder", |text| {
                 Some(text.into())
             }),
@@ -144,6 +149,7 @@ impl GatewayConfig {
             payments: PaymentSettings::read(&mut reader),
             keys: RoleKeySettings::read(&mut reader),
             upstream: UpstreamSettings::read(&mut reader),
+            ops: OpsSettings::read(&mut reader, listen),
             drain: DrainSettings::read(&mut reader),
         };
         config.check_together(&mut reader);

@@ -6,6 +6,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::IntoResponse;
 use axum::routing::{any, get, post};
 use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
 use tower_http::compression::CompressionLayer;
@@ -16,8 +17,8 @@ use utoipa_axum::routes;
 use crate::cookies::older::{self, OlderCookies};
 use crate::guard::SearchQuotas;
 use crate::http::wrapping::{
-    bare_errors_explain_themselves, one_host, problem_response, rooms_of_other_nodes_are_found,
-    searches_have_quotas, security_headers,
+    bare_errors_explain_themselves, errors_follow_accept, one_host, problem_response,
+    rooms_of_other_nodes_are_found, searches_have_quotas, security_headers,
 };
 use crate::line::WaitingLine;
 use crate::line::http::{challenges, passes, places};
@@ -115,6 +116,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
         .layer(from_fn_with_state(test, bare_errors_explain_themselves));
     wrapped(all)
         .layer(from_fn_with_state(test, one_host))
+        .layer(from_fn(errors_follow_accept))
         .layer(from_fn_with_state(policy, security_headers))
         .layer(CompressionLayer::new())
         .layer(from_fn(request_id))
@@ -174,13 +176,26 @@ fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
         .with_state(promoter)
 }
 
-/// Builds the routes of health and metrics.
+/// Builds the operators' routes on the public port.
 fn operator_routes(ops: GatewayOpsRoutes) -> OpenApiRouter {
-    OpenApiRouter::new()
+    let mut routes = OpenApiRouter::new()
         .routes(routes!(ops::healthz))
-        .routes(routes!(ops::readyz))
-        .routes(routes!(ops::metrics))
+        .routes(routes!(ops::readyz));
+    if !ops.has_own_port {
+        routes = routes.routes(routes!(ops::metrics));
+    }
+    routes.with_state(ops)
+}
+
+/// Builds the routes of the operators' own port.
+pub fn operators_port(ops: GatewayOpsRoutes) -> Router {
+    let all = Router::new()
+        .route("/healthz", get(ops::healthz))
+        .route("/readyz", get(ops::whole_readyz))
+        .route("/metrics", get(ops::metrics))
         .with_state(ops)
+        .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response());
+    wrapped(all).layer(from_fn(request_id))
 }
 
 /// Builds the routes of the pages.

@@ -72,6 +72,8 @@ pub(super) fn gateway_handles(
             web: web.clone(),
             metrics: metrics.clone(),
             warnings: config.warnings(),
+            keys: config.keys.roles(),
+            has_own_port: config.ops.listen.is_some(),
         },
         door: BookingDoor {
             core: Arc::clone(rooms.core()),

@@ -12,7 +12,7 @@ use fairgate_base::http::{Problem, ProblemCode};
 use crate::follow::RoomFollower;
 use crate::guard::SearchQuotas;
 use crate::pages::policy::{PagePolicy, PayingPage};
-use crate::pages::problem_page;
+use crate::pages::{ProblemOfPage, problem_page};
 use crate::upstream::{RouteKind, route_kind};
 use crate::web::{WebRequestPolicy, peer_of};
 
@@ -120,6 +120,47 @@ pub async fn bare_errors_explain_themselves(
     told
 }
 
+/// Gives a program the problem itself where a browser gets a page about it. A browser says that it
+/// takes HTML; a program that says nothing gets JSON.
+pub async fn errors_follow_accept(request: Request, next: Next) -> Response {
+    let wants_page = accepts_html(request.headers());
+    let mut response = next.run(request).await;
+    let Some(ProblemOfPage(problem)) = response.extensions_mut().remove() else {
+        return response;
+    };
+    let headers = response.headers_mut();
+    headers.append(header::VARY, HeaderValue::from_static("accept"));
+    if wants_page {
+        return response;
+    }
+    headers.remove(header::CONTENT_LENGTH);
+    let kind = HeaderValue::from_static("application/problem+json");
+    headers.insert(header::CONTENT_TYPE, kind);
+    if let Some(seconds) = problem["retry_after_s"].as_u64() {
+        headers.insert(header::RETRY_AFTER, seconds.into());
+    }
+    let code = problem["code"].as_str().map(HeaderValue::from_str);
+    if let Some(Ok(code)) = code {
+        headers.insert(fairgate_base::http::CODE, code);
+    }
+    *response.body_mut() = problem.to_string().into();
+    response
+}
+
+/// Returns whether a request says that it takes HTML.
+fn accepts_html(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT).iter();
+    let mut kinds = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    kinds.any(|kind| {
+        let (name, quality) = kind.split_once(';').unwrap_or((kind, ""));
+        let is_html = ["text/html", "application/xhtml+xml"].contains(&name.trim());
+        let refused = quality.trim().trim_end_matches(['0', '.']) == "q=";
+        is_html && !refused
+    })
+}
+
 /// Refuses a request over a connection that names no host, or more than one: the proxies of a chain
 /// may choose different ones. HTTP/1.0 needs no host, and health checks use it.
 pub async fn one_host(State(test): State<bool>, request: Request, next: Next) -> Response {
@@ -174,6 +215,26 @@ fn secure(headers: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_who_takes_html_gets_a_page() {
+        for (accept, page) in [
+            (
+                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+                true,
+            ),
+            ("application/json, text/html;q=0.5", true),
+            ("application/json", false),
+            ("*/*", false),
+            ("text/html;q=0", false),
+            ("text/html; q=0.0, */*", false),
+        ] {
+            let value = HeaderValue::from_static(accept);
+            let headers = [(header::ACCEPT, value)].into_iter().collect();
+            assert_eq!(accepts_html(&headers), page, "{accept}");
+        }
+        assert!(!accepts_html(&HeaderMap::new()));
+    }
 
     #[test]
     fn only_searches_are_counted() {

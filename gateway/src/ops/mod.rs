@@ -1,7 +1,10 @@
-//! The operators' calls: alive, ready, metrics.
+//! The operators' calls: alive, ready, metrics. `readiness` finds out whether visitors can be
+//! served.
 
 pub mod http;
+mod readiness;
 
+use fairgate_base::http::keys::RoleKeys;
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::follow::RoomFollower;
@@ -25,4 +28,8 @@ pub struct GatewayOpsRoutes {
     /// Warnings from the settings, which every `/readyz` shows: things that work but should be put
     /// right.
     pub warnings: Vec<String>,
+    /// The keys of those who may read reasons and warnings.
+    pub keys: RoleKeys,
+    /// Whether operators have a port of their own. The public port then has no metrics.
+    pub has_own_port: bool,
 }

@@ -28,7 +28,7 @@ use contexts::{
     TicketPage,
 };
 use policy::PayingPage;
-pub use render::problem_page;
+pub use render::{ProblemOfPage, problem_page};
 use render::{render, render_problem, render_refused};
 
 use crate::line::http::place_credential;
@@ -188,6 +188,8 @@ async fn lobby_page(
     let mut response = render(pages, "lobby", &context);
     if let Some(problem) = problem {
         *response.status_mut() = problem.status;
+        let document = ProblemOfPage(problem.json_document());
+        response.extensions_mut().insert(document);
     }
     response
 }

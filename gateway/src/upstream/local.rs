@@ -131,7 +131,11 @@ impl BookingCore for EmbeddedBooking {
     }
 
     async fn condition(&self) -> BookingCondition {
-        self.booking.gateways().condition().await
+        BookingCondition {
+            // This gateway asks the same ledger itself.
+            reasons: Vec::new(),
+            ..self.booking.gateways().condition().await
+        }
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

@@ -150,6 +150,11 @@ impl Gateway {
         self.call("GET", path, None, None).await
     }
 
+    /// Returns the whole answer of `/readyz`, as operators read it.
+    pub async fn ready(&self) -> Value {
+        self.call("GET", "/readyz", Some(VIEWER), None).await.json()
+    }
+
     /// Makes a room with an open lobby. The draw happens only by hand, unless `changes` set its
     /// time.
     pub async fn open_room(&self, room: &str, changes: Value) {

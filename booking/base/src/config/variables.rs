@@ -25,6 +25,7 @@ const VARIABLES: &[&str] = &[
     "LISTEN",
     "LOG",
     "NOTHING_SKIPPED",
+    "OPS_LISTEN",
     "ORIGINS",
     "PAYMENTS",
     "PROMOTER_KEY",

@@ -5,11 +5,13 @@ mod body;
 pub mod keys;
 mod problem;
 mod problem_code;
+mod readiness;
 mod request_id;
 mod wrap;
 
 pub use body::{BodyBytes, BodyText, JsonBody, PathParams, QueryParams, parse_json};
 pub use problem::{CODE, Problem};
 pub use problem_code::ProblemCode;
+pub use readiness::Readiness;
 pub use request_id::{RequestId, request_id};
 pub use wrap::{wrapped, wrong_method};

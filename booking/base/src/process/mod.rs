@@ -4,6 +4,7 @@
 pub mod data;
 pub mod leases;
 pub mod serve;
+pub mod warning_log;
 
 use leases::ProcessLeases;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};

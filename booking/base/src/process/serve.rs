@@ -36,6 +36,34 @@ const LAST_CALLS: Duration = Duration::from_millis(300);
 /// connection.
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
+/// An address cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{variable}: {address} cannot be listened on: {error}; end the process that uses it, or choose another address"
+)]
+pub struct ListenError {
+    /// The variable that names the address.
+    variable: &'static str,
+    address: SocketAddr,
+    error: io::Error,
+}
+
+/// Begins to listen on the address that `variable` names.
+///
+/// # Errors
+/// [`ListenError`].
+pub async fn listen(
+    address: SocketAddr,
+    variable: &'static str,
+) -> Result<TcpListener, ListenError> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|error| ListenError {
+        variable,
+        address,
+        error,
+    })
+}
+
 /// Accepts connections until `closing`, then waits at most `drain` for calls in flight. A draining
 /// process goes on accepting for `LAST_CALLS`, so that `/readyz` can tell new connections to go
 /// elsewhere.

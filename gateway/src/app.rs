@@ -16,7 +16,6 @@ use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::warning_log::log_warnings;
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
-use fairgate_redis::Redis;
 use metrics_exporter_prometheus::PrometheusHandle;
 use rand::{Rng, RngExt};
 use tokio::net::TcpListener;
@@ -285,7 +284,7 @@ async fn room_store(
     Ok(match &config.stores.redis_url {
         None => Arc::new(MemoryRoomStore::new(ledger)),
         Some(url) => {
-            let redis = Redis::connect(&url.0)?;
+            let redis = open::open_redis(url).await?;
             let node = format!("{:016x}", rand::rng().random::<u64>());
             let store = RedisRoomStore::open(redis, ledger, clock.clone(), node).await?;
             store.start_rounds();

@@ -18,7 +18,7 @@ use crate::catalogue::Catalogue;
 use crate::cinema::CinemaCatalogue;
 use crate::inventory::seats::{SeatInventory, ShowSeatFigures};
 use crate::ledger::{Ledger, LedgerError};
-use crate::store::HoldSignal;
+use crate::store::{HoldSignal, SEATS_SILENT};
 use crate::waitlist::here::SeenVisitors;
 
 /// How long ledger and store may take to answer. Gateways wait a little longer.
@@ -182,9 +182,9 @@ impl GatewayDesk {
                 CONDITION_MAX.as_millis()
             )),
         }
-        condition.warnings.extend(seats.unwrap_or_else(|_| {
-            vec!["The store of the seats does not answer; none can be held.".to_owned()]
-        }));
+        condition
+            .warnings
+            .extend(seats.unwrap_or_else(|_| vec![SEATS_SILENT.to_owned()]));
         condition
     }
 

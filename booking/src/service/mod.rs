@@ -44,7 +44,7 @@ pub enum BookingStartError {
     #[error("the runtime cannot be started: {0}")]
     Runtime(io::Error),
     /// Ledger, store or keys cannot be opened.
-    #[error("booking cannot be opened: {0}")]
+    #[error(transparent)]
     Parts(#[from] BookingOpenError),
 }
 

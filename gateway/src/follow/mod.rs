@@ -20,6 +20,7 @@ use crate::ledger::{RoomAuditEntry, RoomLedgerFailure};
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
 use crate::upstream::BookingFailure;
+use fairgate_base::log_failed_try;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::RoomDocument;
 
@@ -49,7 +50,10 @@ impl LastLedgerRead {
     /// Logs a failed reading, but only the first one after a successful reading.
     fn mark_unread(&mut self, error: &RoomLedgerFailure) {
         if !self.is_logged {
-            tracing::warn!(%error, "the changes of other nodes could not be read; the next reading tries again");
+            log_failed_try!(
+                error,
+                "the changes of other nodes could not be read; the next reading tries again"
+            );
         }
         self.is_logged = true;
     }

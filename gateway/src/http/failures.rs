@@ -20,7 +20,8 @@ impl From<StoreFailure> for Problem {
         match failure {
             StoreFailure::Ledger(error) => error.into(),
             StoreFailure::Unreachable(_) | StoreFailure::NotReady(_) => {
-                tracing::warn!(error = %failure, "the room store gave no answer");
+                // The log of warnings says once that the store is away.
+                tracing::debug!(error = %failure, "the room store gave no answer");
                 Self::new(
                     ProblemCode::LineUnavailable,
                     "Your request could not be recorded for the moment. Places, passes and orders that were given are kept. Try again in a second: what was done already is found again and not done twice.",

@@ -14,6 +14,7 @@ mod records;
 pub mod sql;
 
 use async_trait::async_trait;
+use fairgate_base::process::retry::BackgroundError;
 use fairgate_databases::LedgerError;
 use fairgate_pass::{Digest, Holder};
 use futures_util::future::BoxFuture;
@@ -45,8 +46,19 @@ pub enum RoomLedgerFailure {
     Corrupt(String),
 }
 
+impl BackgroundError for RoomLedgerFailure {
+    fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Unknown(_))
+    }
+}
+
 impl From<LedgerError> for RoomLedgerFailure {
     fn from(error: LedgerError) -> Self {
+        if let LedgerError::Sql(why) = &error {
+            // The failure below does not say that it is a fault of a statement, and background work
+            // logs no failure that looks like an outage.
+            tracing::error!(why, "a statement of the ledger failed");
+        }
         match error {
             LedgerError::Corrupt(what) => Self::Corrupt(what),
             LedgerError::Unknown(why) => Self::Unknown(why),

@@ -11,6 +11,7 @@ pub mod redis;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use fairgate_base::process::retry::BackgroundError;
 use fairgate_pass::{Digest, Holder};
 
 pub use figures::{
@@ -47,6 +48,15 @@ pub enum StoreFailure {
     /// at the moment, or codes are being replaced. The caller may repeat the call.
     #[error("the room store is not ready: {0}")]
     NotReady(String),
+}
+
+impl BackgroundError for StoreFailure {
+    fn is_outage(&self) -> bool {
+        match self {
+            Self::Ledger(failure) => failure.is_outage(),
+            Self::Unreachable(_) | Self::NotReady(_) => true,
+        }
+    }
 }
 
 /// A snapshot of a set of numbers, one bit for each number.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::app::{Booking, BookingSetup};
+use booking::store::SEATS_SILENT;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
@@ -131,11 +132,12 @@ impl BookingCore for EmbeddedBooking {
     }
 
     async fn condition(&self) -> BookingCondition {
-        BookingCondition {
-            // This gateway asks the same ledger itself.
-            reasons: Vec::new(),
-            ..self.booking.gateways().condition().await
-        }
+        let mut condition = self.booking.gateways().condition().await;
+        // This gateway asks the same ledger itself, and keeps its rooms in the same Redis. So it
+        // reports itself that they are silent.
+        condition.reasons.clear();
+        condition.warnings.retain(|warning| warning != SEATS_SILENT);
+        condition
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

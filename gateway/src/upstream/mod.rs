@@ -20,6 +20,7 @@ use bytes::Bytes;
 use fairgate_base::clock::Clock;
 use fairgate_base::config::SecretSetting;
 use fairgate_base::http::keys::RoleKeys;
+use fairgate_base::process::retry::BackgroundError;
 use fairgate_databases::{Installation, LedgerError};
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::{Holder, Keyring};
@@ -82,6 +83,16 @@ pub enum BookingFailure {
         /// The status that booking answered with.
         status: StatusCode,
     },
+}
+
+impl BackgroundError for BookingFailure {
+    fn is_outage(&self) -> bool {
+        match self {
+            Self::Ledger(error) => error.is_outage(),
+            Self::Unreachable | Self::Unanswered => true,
+            Self::Refused { .. } => false,
+        }
+    }
 }
 
 /// Opens booking at the addresses in the settings or, without addresses, in this process.

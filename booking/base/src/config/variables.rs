@@ -24,6 +24,7 @@ const VARIABLES: &[&str] = &[
     "JOINS_PER_S",
     "LISTEN",
     "LOG",
+    "LOG_FORMAT",
     "NOTHING_SKIPPED",
     "OPS_LISTEN",
     "ORIGINS",

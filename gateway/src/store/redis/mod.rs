@@ -36,6 +36,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use fairgate_pass::{Digest, Holder};
 use fairgate_redis::Redis;
 use fairgate_rules::network_limits::NetworkPlaces;
@@ -123,10 +124,10 @@ impl RoomStore for RedisRoomStore {
         }
         // The room is read and filled in now, so that its creator need not wait for the next round.
         if let Err(error) = self.parts.lives.read().await {
-            tracing::warn!(room, %error, "the room's life could not be read yet");
+            log_failed_try!(error, room, "the room's life could not be read yet");
         }
         if let Err(error) = self.parts.keeper.maintain_room(room).await {
-            tracing::warn!(room, %error, "the room is not in Redis yet");
+            log_failed_try!(error, room, "the room is not in Redis yet");
         }
         Ok(())
     }

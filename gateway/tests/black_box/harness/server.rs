@@ -256,7 +256,8 @@ impl Server {
             .expect("a log file")
     }
 
-    fn read_log(&self) -> String {
+    /// Returns the log of the process so far.
+    pub fn read_log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 }

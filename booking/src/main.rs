@@ -172,8 +172,10 @@ fn main() -> ExitCode {
             listen,
             data,
         } => {
-            process::start_logging();
-            serve(config.as_deref(), listen, data).map_err(|error| format!("booking: {error}"))
+            let started = process::start_logging().map_err(BookingStartError::from);
+            started
+                .and_then(|()| serve(config.as_deref(), listen, data))
+                .map_err(|error| format!("booking: {}", process::error_text(&error)))
         }
         BookingCommand::Reconcile {
             once: _,

@@ -1,7 +1,7 @@
 //! Opens booking over the stores that the settings name. Only this module knows which ledger and
 //! which store are behind the traits. A gateway with booking inside uses this module, too.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use fairgate_base::clock::{Clock, follow_clock};
 use fairgate_base::config::{SecretSetting, StoreSettings};
 use fairgate_base::process::data::{self, DataLock, DataLockError};
 use fairgate_base::process::leases::{ProcessLeases, ProcessRefusal, ProcessStoreKind};
-use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
-use fairgate_redis::Redis;
+use fairgate_databases::{DatabaseOpenError, Installation, PostgresDatabase, SqliteDatabase};
+use fairgate_redis::{Redis, RedisStartError};
 
 use crate::app::{Booking, BookingSetup};
 use crate::door::signing::SigningKeyError;
@@ -33,6 +33,19 @@ pub enum BookingOpenError {
     /// The data folder cannot be locked.
     #[error(transparent)]
     Data(#[from] DataLockError),
+    /// The database cannot be used.
+    #[error("FAIRGATE_DATABASE_URL: {0}")]
+    Database(#[from] DatabaseOpenError),
+    /// The ledger's file cannot be used.
+    #[error(
+        "FAIRGATE_DATA (--data): the ledger {} cannot be used: {error}; restore it from a backup, or name another folder", .file.display()
+    )]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The database's error.
+        error: LedgerError,
+    },
     /// The ledger cannot be opened.
     #[error("the ledger cannot be used: {0}")]
     Ledger(#[from] LedgerError),
@@ -43,10 +56,13 @@ pub enum BookingOpenError {
     #[error(transparent)]
     Company(#[from] ProcessRefusal),
     /// The address of Redis cannot be used.
-    #[error("FAIRGATE_REDIS_URL cannot be used: {0}")]
+    #[error("FAIRGATE_REDIS_URL: {0}; write it as redis://user:password@host:port")]
     Redis(#[from] fairgate_redis::RedisCallError),
+    /// Redis cannot be used.
+    #[error("FAIRGATE_REDIS_URL: {0}")]
+    RedisStart(#[from] RedisStartError),
     /// The store in Redis cannot be opened.
-    #[error(transparent)]
+    #[error("FAIRGATE_REDIS_URL: {0}")]
     Store(#[from] RedisStoreOpenError),
 }
 
@@ -60,11 +76,13 @@ pub async fn installation(
     data: &Path,
 ) -> Result<(Installation, Option<DataLock>), BookingOpenError> {
     if let Some(url) = &stores.database_url {
-        let database = PostgresDatabase::connect(&url.0).await?;
+        let database = PostgresDatabase::open(&url.0).await?;
         return Ok((Installation::Server(database), None));
     }
     let lock = data::lock_data_folder(data)?;
-    let writer = SqliteDatabase::open(&data.join(FILE))?;
+    let file = data.join(FILE);
+    let opened = SqliteDatabase::open(&file);
+    let writer = opened.map_err(|error| BookingOpenError::File { file, error })?;
     Ok((Installation::File(writer), Some(lock)))
 }
 
@@ -92,11 +110,21 @@ pub async fn booking(
         Some(url) => {
             let id = hex::encode(ledger.id().await?);
             let options = RedisStoreOptions::new(setup.clock.clone());
-            let redis = Redis::connect(&url.0)?;
+            let redis = open_redis(url).await?;
             Arc::new(RedisStore::open(redis, &id, options).await?)
         }
     };
     Ok(Booking::with_store(store, ledger, setup).await?)
+}
+
+/// Opens the Redis at this address, and checks that it can be used.
+///
+/// # Errors
+/// [`BookingOpenError`].
+pub async fn open_redis(url: &SecretSetting) -> Result<Redis, BookingOpenError> {
+    let redis = Redis::connect(&url.0)?;
+    redis.check_at_start().await?;
+    Ok(redis)
 }
 
 /// Returns the clock of an installation. Where many processes share a database, it follows the

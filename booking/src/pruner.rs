@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use rand::RngExt;
 
 use crate::ledger::{Ledger, LedgerError};
@@ -87,7 +88,7 @@ impl Pruner {
                 Ok(0) => {}
                 Ok(rows) => tracing::info!(rows, "old rows were deleted"),
                 Err(error) => {
-                    tracing::warn!(%error, "old rows could not be deleted; trying again");
+                    log_failed_try!(error, "old rows could not be deleted; trying again");
                 }
             }
             tokio::time::sleep(LOOK_EVERY).await;

@@ -2,13 +2,13 @@
 //! operators. Only a booking that runs as its own process serves the routes for gateways and
 //! operators.
 
-use axum::extract::DefaultBodyLimit;
-use axum::http::Uri;
+use axum::http::{HeaderMap, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
-use axum::{Json, Router};
-use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
+use axum::{Extension, Router};
+use fairgate_base::http::tagged::{CompressedAnswers, api_document, compress_tagged_answers};
+use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -53,7 +53,7 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
     let promoter = promoter()
         .with_state(handles.promoter)
         .merge(programme().with_state(handles.cinema.clone()))
-        .layer(DefaultBodyLimit::max(PLAN_MAX));
+        .layer(Extension(BodyBytesMax(PLAN_MAX)));
     OpenApiRouter::new()
         .merge(catalogue().with_state(handles.catalogue))
         .merge(cinema().with_state(handles.cinema))
@@ -64,7 +64,7 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
         .merge(tickets().with_state(handles.tickets))
         .merge(waitlist().with_state(handles.waitlist))
         .merge(rail().with_state(handles.rail))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(Extension(BodyBytesMax(BODY_MAX)))
         .merge(promoter)
 }
 
@@ -177,7 +177,12 @@ pub fn process_router(
         .merge(for_operators(operators))
         .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response())
         .method_not_allowed_fallback(async || wrong_method().into_response());
-    wrapped(all).layer(from_fn(request_id))
+    wrapped(all)
+        .layer(from_fn_with_state(
+            CompressedAnswers::default(),
+            compress_tagged_answers,
+        ))
+        .layer(from_fn(request_id))
 }
 
 /// Returns the routes for gateways.
@@ -193,19 +198,35 @@ fn for_gateways(routes: InternalRoutes) -> Router {
         .route("/shows/{show}/changes", get(internal::changes))
         .route("/signals", get(internal::signals))
         .route("/waiting", post(internal::waiting))
-        .layer(DefaultBodyLimit::max(INTERNAL_BODY_MAX))
+        .layer(Extension(BodyBytesMax(INTERNAL_BODY_MAX)))
         .layer(guard)
         .with_state(routes);
     Router::new().nest(PREFIX, inside)
 }
 
-/// Returns the routes for operators.
+/// Returns the operators' routes on the port that the public routes are on.
 fn for_operators(ops: BookingOpsRoutes) -> Router {
-    let document = openapi_document();
-    Router::new()
+    let document = api_document(&openapi_document());
+    let mut routes = Router::new()
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::readyz))
+        .route(
+            "/openapi.json",
+            get(async move |headers: HeaderMap| document.respond(&headers)),
+        );
+    if !ops.has_own_port {
+        routes = routes.route("/metrics", get(ops::metrics));
+    }
+    routes.with_state(ops)
+}
+
+/// Builds the router of the operators' own port.
+pub fn operators_port(ops: BookingOpsRoutes) -> Router {
+    let all = Router::new()
+        .route("/healthz", get(ops::healthz))
+        .route("/readyz", get(ops::whole_readyz))
         .route("/metrics", get(ops::metrics))
-        .route("/openapi.json", get(async move || Json(document)))
         .with_state(ops)
+        .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response());
+    wrapped(all).layer(from_fn(request_id))
 }

@@ -11,27 +11,31 @@ use booking::door::signing;
 use booking::open;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
+use fairgate_base::process::connections::ConnectionLimits;
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
+use fairgate_base::process::warning_log::log_warnings;
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
-use fairgate_redis::Redis;
 use metrics_exporter_prometheus::PrometheusHandle;
 use rand::{Rng, RngExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
+use crate::challenge::ChallengeProviders;
 use crate::clockwork;
 use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
-use crate::guard::{JoinGuard, SearchQuotas};
+use crate::guard::SearchQuotas;
 use crate::ledger::RoomLedger;
 use crate::ledger::sql::RoomSqlLedger;
+use crate::line::WaitingLine;
 use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::{RoomDependencies, RoomRegistry};
-use crate::router;
+use crate::router::{self, GatewayHandles};
 use crate::store::redis::RedisRoomStore;
 use crate::store::{MemoryRoomStore, RoomStore};
 use crate::upstream::health::BookingHealth;
@@ -46,12 +50,16 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 pub struct GatewayApp {
     listener: TcpListener,
     router: Router,
+    /// The port and the routes of a guarded shop.
+    guard: Option<(TcpListener, Router)>,
+    operators: Option<(TcpListener, Router)>,
     rooms: RoomRegistry,
     hubs: RoomSocketHubs,
     stop: watch::Sender<bool>,
     leases: Option<ProcessLeases>,
     installation: Installation,
     calls_max: Duration,
+    connections: ConnectionLimits,
     _lock: Option<DataLock>,
 }
 
@@ -68,12 +76,11 @@ impl GatewayApp {
         F: Future<Output = anyhow::Result<Arc<dyn BookingCore>>>,
     {
         let (installation, lock) = open::installation(&config.stores, &config.data).await?;
-        let listener = TcpListener::bind(config.listen).await.with_context(|| {
-            format!(
-                "{} cannot be listened on; choose another with --listen",
-                config.listen
-            )
-        })?;
+        let listener = serve::listen(config.listen, "FAIRGATE_LISTEN").await?;
+        let operators = match config.ops.listen {
+            Some(address) => Some(serve::listen(address, "FAIRGATE_OPS_LISTEN").await?),
+            None => None,
+        };
         let ledger = RoomSqlLedger::open(installation.clone())
             .await
             .context("the ledger cannot be used")?;
@@ -96,24 +103,34 @@ impl GatewayApp {
         let opened = take_up_rooms(parts).await?;
         let metrics = recorder();
         let secret = door_secret(&installation).await?;
-        let handles = handles::gateway_handles(config, &opened, &metrics, &load, secret);
-        start_upkeep(
-            [
-                handles.lobby.guard.clone(),
-                handles.lobby.challenge_guard.clone(),
-            ],
-            handles.searches.clone(),
-            metrics,
-        );
+        let providers = ChallengeProviders::new(&config.providers, secret)
+            .context("no connections by TLS can be made")?;
+        let shared = handles::SharedParts {
+            opened: &opened,
+            metrics: &metrics,
+            load: &load,
+            providers: &providers,
+        };
+        let handles = handles::gateway_handles(config, &shared, secret);
+        let ops = handles.ops.clone();
+        tokio::spawn(log_warnings(
+            async move || ops.troubles().await,
+            opened.rooms.stopping(),
+        ));
+        start_upkeep(handles.lobby.clone(), handles.searches.clone(), metrics);
         Ok(Self {
             listener,
             router: router::build(&handles),
+            operators: operators
+                .map(|listener| (listener, router::operators_port(handles.ops.clone()))),
+            guard: open_guard(config, &handles).await?,
             rooms: opened.rooms,
             hubs: opened.hubs,
             stop,
             leases,
             installation,
             calls_max: config.drain.calls,
+            connections: ConnectionLimits::of_process(config.trusted_hops == 0),
             _lock: lock,
         })
     }
@@ -124,6 +141,13 @@ impl GatewayApp {
     /// Fails if the system does not report the address.
     pub fn address(&self) -> std::io::Result<std::net::SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// Returns the address at which this gateway guards a shop, if it guards one.
+    #[must_use]
+    pub fn guard_address(&self) -> Option<std::net::SocketAddr> {
+        let (listener, _) = self.guard.as_ref()?;
+        listener.local_addr().ok()
     }
 
     /// Returns whether this installation has a room of that name.
@@ -143,29 +167,68 @@ impl GatewayApp {
         let Self {
             listener,
             router,
+            guard,
+            operators,
             rooms: _,
             hubs,
             stop,
             leases,
             installation,
             calls_max,
+            connections,
             _lock,
         } = self;
         let (close, closing) = watch::channel(false);
-        let serving = tokio::spawn(serve::run(listener, router, closing, calls_max));
+        let mut serving = JoinSet::new();
+        let (public_max, guard_max) = if guard.is_some() {
+            connections.of_two_ports()
+        } else {
+            (connections.without_operators(), connections)
+        };
+        let operators_max = ConnectionLimits::of_operators();
+        let ports = [
+            Some((listener, router, public_max)),
+            guard.map(|(listener, router)| (listener, router, guard_max)),
+            operators.map(|(listener, router)| (listener, router, operators_max)),
+        ];
+        for (listener, router, limits) in ports.into_iter().flatten() {
+            let closing = closing.clone();
+            serving.spawn(serve::run(listener, router, closing, calls_max, limits));
+        }
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         drain_sockets(|| hubs.listeners(), SOCKETS_MAX.min(calls_max)).await;
         close.send_replace(true);
-        if serving.await.is_err() {
-            tracing::error!("the accept loop had failed");
+        while let Some(ended) = serving.join_next().await {
+            if ended.is_err() {
+                tracing::error!("an accept loop had failed");
+            }
         }
         if let Some(leases) = leases {
             leases.release_all().await;
         }
         open::close_installation(&installation).await;
     }
+}
+
+/// Opens the port of a guarded shop, if there is one that this gateway forwards to.
+async fn open_guard(
+    config: &GatewayConfig,
+    handles: &GatewayHandles,
+) -> anyhow::Result<Option<(TcpListener, Router)>> {
+    let Some((settings, proxy)) = config
+        .guard
+        .as_ref()
+        .and_then(|settings| Some((settings, settings.proxy.as_ref()?)))
+    else {
+        return Ok(None);
+    };
+    let public_url = config.public_url.as_deref().unwrap_or_default();
+    let guard = handles::shop_guard(public_url, settings, proxy, handles)?;
+    let listener = serve::listen(proxy.listen, "FAIRGATE_GUARD_LISTEN").await?;
+    tracing::info!(address = %listener.local_addr()?, origin = %proxy.origin, room = guard.room, "guarding a shop");
+    Ok(Some((listener, router::build_shop_guard(guard))))
 }
 
 /// The parts that booking and the room store are opened with.
@@ -273,7 +336,7 @@ async fn room_store(
     Ok(match &config.stores.redis_url {
         None => Arc::new(MemoryRoomStore::new(ledger)),
         Some(url) => {
-            let redis = Redis::connect(&url.0)?;
+            let redis = open::open_redis(url).await?;
             let node = format!("{:016x}", rand::rng().random::<u64>());
             let store = RedisRoomStore::open(redis, ledger, clock.clone(), node).await?;
             store.start_rounds();
@@ -299,7 +362,7 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     }
 }
 
-fn start_upkeep(guards: [JoinGuard; 2], searches: SearchQuotas, metrics: PrometheusHandle) {
+fn start_upkeep(lobby: WaitingLine, searches: SearchQuotas, metrics: PrometheusHandle) {
     tokio::spawn(async move {
         let mut evicted = tokio::time::Instant::now();
         loop {
@@ -307,7 +370,7 @@ fn start_upkeep(guards: [JoinGuard; 2], searches: SearchQuotas, metrics: Prometh
             metrics.run_upkeep();
             if evicted.elapsed() >= EVICT_EVERY {
                 evicted = tokio::time::Instant::now();
-                guards.iter().for_each(JoinGuard::evict);
+                lobby.evict_guards();
                 searches.evict();
             }
         }
@@ -348,7 +411,7 @@ mod tests {
             .expect("it still accepts");
         assert_eq!(answer.status().as_u16(), 503);
         let told = answer.text().await.expect("a body");
-        assert!(told.contains("draining"), "{told}");
+        assert_eq!(told, r#"{"ready":false}"#);
         drop(socket);
         running.await.expect("it ends");
         assert!(

@@ -7,12 +7,15 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use fairgate_base::config::{
-    BadConfig, DrainSettings, RoleKeySettings, SettingReader, SettingSources, StoreSettings,
+    BadConfig, DrainSettings, OpsSettings, RoleKeySettings, SettingReader, SettingSources,
+    StoreSettings,
 };
 
+use crate::challenge::ProvidersSettings;
 use crate::guard::ApiKey;
+use crate::reverse_proxy::GuardSettings;
 use crate::upstream::{PaymentSettings, UpstreamSettings};
-use crate::web;
+use crate::web::{ForwardingHeader, ShopLink, WebSettings};
 
 /// The settings of one gateway. Each field names its variable, unit and default. In the file the
 /// names are in lower case and without the prefix.
@@ -32,10 +35,12 @@ pub struct GatewayConfig {
     /// `FAIRGATE_ORIGINS`: further origins whose pages may send requests with a visitor's cookies,
     /// separated by commas. Default none.
     pub origins: Vec<String>,
-    /// `FAIRGATE_TRUSTED_HOPS`: how many trusted proxies are in front of this process. The client's
-    /// address is this entry of `X-Forwarded-For`, counted from the right. Default 0: the peer's
-    /// address.
+    /// `FAIRGATE_TRUSTED_HOPS`: how many trusted proxies are in front of this process. Default 0:
+    /// the client's address is the peer's.
     pub trusted_hops: usize,
+    /// `FAIRGATE_FORWARDING_HEADER`: the one header that the client's address is read from, such as
+    /// `Forwarded` or `X-Real-IP`. Default `X-Forwarded-For`.
+    pub forwarding_header: ForwardingHeader,
     /// `FAIRGATE_JOINS_PER_S`: joins a second for one network. Default 100.
     pub joins_per_s: NonZeroU32,
     /// `FAIRGATE_JOINS_BURST`: joins at once for one network. Default 2000.
@@ -48,6 +53,8 @@ pub struct GatewayConfig {
     /// `FAIRGATE_API_KEYS`: partners' keys with their own quotas of searches, as
     /// `name:key:per_s:burst` separated by commas. Default none.
     pub api_keys: Vec<ApiKey>,
+    /// The accounts of the services that tell people from bots.
+    pub providers: ProvidersSettings,
     /// `FAIRGATE_SOCKETS`: live sockets at once, at most three quarters of the files this process
     /// may open. Default 15000.
     pub sockets: usize,
@@ -56,9 +63,13 @@ pub struct GatewayConfig {
     pub payments: PaymentSettings,
     /// Where booking runs: in this process, or at other addresses.
     pub upstream: UpstreamSettings,
+    /// The shop that a room guards and that is not Fairgate's.
+    pub guard: Option<GuardSettings>,
     /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo
     /// makes a promoter key.
     pub keys: RoleKeySettings,
+    /// `FAIRGATE_OPS_LISTEN`: the operators' own address. Default none.
+    pub ops: OpsSettings,
     /// The settings for shutting this process down.
     pub drain: DrainSettings,
 }
@@ -69,11 +80,18 @@ const KNOBS: &[&str] = &[
     "public_url",
     "origins",
     "trusted_hops",
+    "forwarding_header",
     "joins_per_s",
     "joins_burst",
     "searches_per_s",
     "searches_burst",
     "api_keys",
+    "turnstile_site_key",
+    "turnstile_secret",
+    "turnstile_url",
+    "hcaptcha_site_key",
+    "hcaptcha_secret",
+    "hcaptcha_url",
     "sockets",
     "payments",
     "stripe_secret_key",
@@ -88,6 +106,12 @@ const KNOBS: &[&str] = &[
     "database_url",
     "booking_url",
     "internal_key",
+    "guard_room",
+    "guard_url",
+    "guard_origin",
+    "guard_listen",
+    "guard_fail",
+    "ops_listen",
     "drain_s",
 ];
 
@@ -99,13 +123,14 @@ impl GatewayConfig {
     pub fn resolve(sources: &SettingSources) -> Result<Self, BadConfig> {
         let mut reader = sources.read(KNOBS);
         let origin = |text: &str| is_origin(text).then(|| text.to_owned());
-        let config = GatewayConfig {
-            listen: reader.parsed_or_default(
-                "listen",
-                SocketAddr::from(([127, 0, 0, 1], 8080)),
-                "an address and port such as 0.0.0.0:8080",
-                |text| text.parse().ok(),
-            ),
+        let listen = reader.parsed_or_default(
+            "listen",
+            SocketAddr::from(([127, 0, 0, 1], 8080)),
+            "an address and port such as 0.0.0.0:8080",
+            |text| text.parse().ok(),
+        );
+        let mut config = GatewayConfig {
+            listen,
             data: reader.parsed_or_default("data", PathBuf::from("fairgate-data"), "a folder", |text| {
                 Some(text.into())
             }),
@@ -128,6 +153,12 @@ impl GatewayConfig {
                 "a count of proxies between 0 and 10",
                 |text| text.parse().ok().filter(|hops| *hops <= 10),
             ),
+            forwarding_header: reader.parsed_or_default(
+                "forwarding_header",
+                ForwardingHeader::default(),
+                "the name of a header with the client's address, such as X-Forwarded-For, Forwarded or X-Real-IP",
+                ForwardingHeader::parse,
+            ),
             joins_per_s: rate_setting(&mut reader, "joins_per_s", 100),
             joins_burst: rate_setting(&mut reader, "joins_burst", 2000),
             searches_per_s: rate_setting(&mut reader, "searches_per_s", 2_000),
@@ -138,14 +169,19 @@ impl GatewayConfig {
                 "a list of name:key:per_s:burst by commas, each key 16 to 200 of A-Z, a-z, 0-9, - and _",
                 |text| text.split(',').map(|part| ApiKey::parse(part.trim())).collect(),
             ),
+            providers: ProvidersSettings::read(&mut reader),
             sockets: reader.parsed_or_default("sockets", 15_000, "a whole number above 0", |text| {
                 text.parse().ok().filter(|sockets| *sockets > 0)
             }),
             payments: PaymentSettings::read(&mut reader),
             keys: RoleKeySettings::read(&mut reader),
             upstream: UpstreamSettings::read(&mut reader),
+            guard: None,
+            ops: OpsSettings::read(&mut reader, listen),
             drain: DrainSettings::read(&mut reader),
         };
+        let public_url = config.public_url.as_deref();
+        config.guard = GuardSettings::read(&mut reader, public_url, config.listen);
         config.check_together(&mut reader);
         reader.finish(config)
     }
@@ -157,6 +193,11 @@ impl GatewayConfig {
         if names.len().min(secrets.len()) < self.api_keys.len() {
             reader.fault("two API keys have the same name or are the same; give each its own");
         }
+        if self.trusted_hops == 0 && reader.setting_source("forwarding_header").is_some() {
+            reader.fault(
+                "FAIRGATE_FORWARDING_HEADER: no header is read while FAIRGATE_TRUSTED_HOPS is 0: set it to the number of proxies in front, or take FAIRGATE_FORWARDING_HEADER out",
+            );
+        }
         if self.stores.redis_url.is_some() && self.stores.database_url.is_none() {
             reader.fault(
                 "places and seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or take FAIRGATE_REDIS_URL out",
@@ -166,11 +207,16 @@ impl GatewayConfig {
 
     /// Returns the settings by which browsers' requests are judged.
     #[must_use]
-    pub fn web_settings(&self) -> web::WebSettings {
-        web::WebSettings {
+    pub fn web_settings(&self) -> WebSettings {
+        WebSettings {
             public_url: self.public_url.clone(),
             origins: self.origins.clone(),
             trusted_hops: self.trusted_hops,
+            forwarding_header: self.forwarding_header.clone(),
+            shop: self.guard.as_ref().map(|guard| ShopLink {
+                room: guard.room.clone(),
+                url: guard.url.to_string(),
+            }),
         }
     }
 
@@ -239,6 +285,8 @@ mod tests {
             ("FAIRGATE_BOOKING_URL", "http://x/path"),
             ("FAIRGATE_PUBLIC_URL", "https://a/b"),
             ("FAIRGATE_DRAIN_S", "601"),
+            ("FAIRGATE_TRUSTED_HOPS", "1"),
+            ("FAIRGATE_FORWARDING_HEADER", "X-Forwarded-Host"),
         ]);
         let told = GatewayConfig::resolve(&bad).expect_err("bad").to_string();
         for name in [
@@ -251,6 +299,7 @@ mod tests {
             "BOOKING_URL",
             "PUBLIC_URL",
             "DRAIN_S",
+            "FORWARDING_HEADER",
         ] {
             assert!(told.contains(name), "{name} in {told}");
         }
@@ -272,10 +321,12 @@ mod tests {
         let far = ("FAIRGATE_BOOKING_URL", "http://10.0.0.5:8090");
         let key = ("FAIRGATE_INTERNAL_KEY", "sixteen-or-more-of-them");
         let redis = ("FAIRGATE_REDIS_URL", "redis://redis");
+        let header = ("FAIRGATE_FORWARDING_HEADER", "X-Real-IP");
         for (set, lacking) in [
             (vec![near], "set FAIRGATE_DATABASE_URL"),
             (vec![far, database], "set FAIRGATE_INTERNAL_KEY"),
             (vec![redis], "set FAIRGATE_DATABASE_URL"),
+            (vec![header], "FAIRGATE_TRUSTED_HOPS is 0"),
         ] {
             let told = GatewayConfig::resolve(&sources(&set)).expect_err("it cannot work");
             assert!(told.to_string().contains(lacking), "{told}");

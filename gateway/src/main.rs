@@ -84,12 +84,12 @@ fn main() -> ExitCode {
     {
         return verify_draw::run(record, leaves.as_deref(), jwks.as_deref(), *json);
     }
-    process::start_logging();
     process::keep_files_private();
-    match start(cli) {
+    let started = process::start_logging().map_err(anyhow::Error::from);
+    match started.and_then(|()| start(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("gateway: {error:#}");
+            eprintln!("gateway: {}", process::error_text(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -14,6 +14,10 @@ use crate::upstream::HoldSignal;
 /// state of its hold itself.
 const UNREAD_MAX: usize = 8;
 
+/// How many sockets one place may have, such as the tabs of a visitor. A newer one replaces the
+/// oldest.
+const SOCKETS_PER_PLACE_MAX: usize = 8;
+
 /// An event that only one visitor gets.
 #[derive(Debug, Clone)]
 pub enum PersonalEvent {
@@ -51,7 +55,15 @@ type PersonalSender = mpsc::Sender<PersonalEvent>;
 #[derive(Default)]
 struct PersonalListeners {
     next: u64,
-    by_holder: HashMap<Holder, Vec<(u64, PersonalSender)>>,
+    by_holder: HashMap<Holder, Vec<PersonalListener>>,
+}
+
+/// One listening socket.
+struct PersonalListener {
+    id: u64,
+    room: Arc<str>,
+    number: u64,
+    sender: PersonalSender,
 }
 
 /// The listening sockets by holder; a cheap handle.
@@ -69,18 +81,27 @@ pub struct PersonalReceiver {
 }
 
 impl PersonalEventHub {
-    /// Subscribes a socket to the events of a holder.
+    /// Subscribes a socket of a place to the events of its holder. If the place has as many sockets
+    /// as are allowed, the subscription of the oldest one ends.
     #[must_use]
-    pub fn listen(&self, holder: Holder) -> PersonalReceiver {
+    pub fn listen(&self, holder: Holder, room: &str, number: u64) -> PersonalReceiver {
         let (sender, words) = mpsc::channel(UNREAD_MAX);
         let mut listeners = self.lock();
         listeners.next += 1;
         let id = listeners.next;
-        listeners
-            .by_holder
-            .entry(holder)
-            .or_default()
-            .push((id, sender));
+        let ears = listeners.by_holder.entry(holder).or_default();
+        let is_same = |ear: &&PersonalListener| *ear.room == *room && ear.number == number;
+        let same = ears.iter().filter(is_same).map(|ear| ear.id);
+        let same: Vec<u64> = same.collect();
+        if same.len() >= SOCKETS_PER_PLACE_MAX {
+            ears.retain(|ear| ear.id != same[0]);
+        }
+        ears.push(PersonalListener {
+            id,
+            room: room.into(),
+            number,
+            sender,
+        });
         drop(listeners);
         PersonalReceiver {
             personal: self.clone(),
@@ -112,10 +133,10 @@ impl PersonalEventHub {
     pub fn notify_holder(&self, holder: Holder, event: &PersonalEvent) {
         let listeners = self.lock();
         if let Some(ears) = listeners.by_holder.get(&holder) {
-            for (_, ear) in ears {
+            for ear in ears {
                 // The queue is full if the socket is slow. Its page reads the state of its hold
                 // itself.
-                let _ = ear.try_send(event.clone());
+                let _ = ear.sender.try_send(event.clone());
             }
         }
     }
@@ -123,9 +144,9 @@ impl PersonalEventHub {
     /// Sends an event to every socket.
     pub fn notify_all(&self, event: &PersonalEvent) {
         let listeners = self.lock();
-        for (_, ear) in listeners.by_holder.values().flatten() {
+        for ear in listeners.by_holder.values().flatten() {
             // A socket with a full queue is told when it next connects.
-            let _ = ear.try_send(event.clone());
+            let _ = ear.sender.try_send(event.clone());
         }
     }
 
@@ -145,7 +166,7 @@ impl PersonalEventHub {
 }
 
 impl PersonalReceiver {
-    /// Waits for the next event.
+    /// Waits for the next event. Returns `None` once newer sockets have replaced this one.
     pub async fn next(&mut self) -> Option<PersonalEvent> {
         self.words.recv().await
     }
@@ -155,10 +176,37 @@ impl Drop for PersonalReceiver {
     fn drop(&mut self) {
         let mut listeners = self.personal.lock();
         if let Some(ears) = listeners.by_holder.get_mut(&self.holder) {
-            ears.retain(|(id, _)| *id != self.id);
+            ears.retain(|ear| ear.id != self.id);
             if ears.is_empty() {
                 listeners.by_holder.remove(&self.holder);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_oldest_of_too_many_sockets_of_a_place_ends_and_no_other() {
+        let hub = PersonalEventHub::default();
+        let holder = Holder::of_secret(&[7; 32]);
+        let mut other = hub.listen(holder, "elsewhere", 1);
+        let mut oldest = hub.listen(holder, "demo", 1);
+        let mut newer: Vec<_> = (0..SOCKETS_PER_PLACE_MAX)
+            .map(|_| hub.listen(holder, "demo", 1))
+            .collect();
+        assert!(oldest.next().await.is_none());
+        let left = PersonalEvent::Left {
+            room: "demo".into(),
+            number: 1,
+        };
+        hub.notify_holder(holder, &left);
+        for ear in newer.iter_mut().chain([&mut other]) {
+            assert!(ear.next().await.is_some());
+        }
+        drop(oldest);
+        assert_eq!(hub.connected_holders(&[holder]), [holder]);
     }
 }

@@ -2,21 +2,28 @@
 //! are merged here, and every call to them passes the door. If booking runs in other processes,
 //! `upstream::remote` forwards the same routes.
 
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::Uri;
+use axum::http::{HeaderMap, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::IntoResponse;
 use axum::routing::{any, get, post};
-use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
+use axum::{Extension, Router};
+use fairgate_base::http::tagged::{
+    CompressedAnswers, api_document, compress_tagged_answers, is_compressed_each_time,
+};
+use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate, SizeAbove};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::cookies::older::{self, OlderCookies};
 use crate::guard::SearchQuotas;
+use crate::http::cross_origin::{CrossOriginPolicy, listed_origins_may_call};
 use crate::http::wrapping::{
-    bare_errors_explain_themselves, one_host, problem_response, rooms_of_other_nodes_are_found,
-    searches_have_quotas, security_headers,
+    bare_errors_explain_themselves, errors_follow_accept, one_host, problem_response,
+    rooms_of_other_nodes_are_found, searches_have_quotas, security_headers, wrong_keys_are_slowed,
 };
 use crate::line::WaitingLine;
 use crate::line::http::{challenges, passes, places};
@@ -25,6 +32,7 @@ use crate::pages::policy::PagePolicy;
 use crate::pages::{self, PageRoutes};
 use crate::promoter::{self, PromoterControls};
 use crate::push::{self, LiveSockets};
+use crate::reverse_proxy::{self, ShopGuard};
 use crate::room::{self, RoomRegistry};
 use crate::upstream::door::BookingDoor;
 use crate::upstream::door::http as door;
@@ -74,9 +82,13 @@ pub fn build(handles: &GatewayHandles) -> Router {
         .merge(operator_routes(handles.ops.clone()))
         .split_for_parts();
     document.merge(booking_document);
+    let document = api_document(&document);
     let line = line
-        .route("/openapi.json", get(async move || axum::Json(document)))
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
+        .route(
+            "/openapi.json",
+            get(async move |headers: HeaderMap| document.respond(&headers)),
+        )
+        .layer(Extension(BodyBytesMax(BODY_BYTES_MAX)));
     let test = handles.test;
     let pages = PageRoutes {
         lobby: handles.lobby.clone(),
@@ -86,7 +98,14 @@ pub fn build(handles: &GatewayHandles) -> Router {
     let policy = PagePolicy::new(
         handles.lobby.web.public_url().map(str::to_owned),
         &handles.form_origins,
+        handles.lobby.providers.clone(),
     );
+    let origins = CrossOriginPolicy::new(handles.lobby.web.origins());
+    let older = OlderCookies {
+        keyring: handles.door.keyring.clone(),
+        web: handles.lobby.web.clone(),
+        clock: handles.door.clock.clone(),
+    };
     let all = Router::new()
         .merge(line)
         .merge(door::layer(booking, handles.door.clone()))
@@ -96,9 +115,14 @@ pub fn build(handles: &GatewayHandles) -> Router {
             rooms_of_other_nodes_are_found,
         ))
         .layer(from_fn_with_state(
-            (handles.searches.clone(), handles.lobby.web.clone(), test),
+            (handles.searches.clone(), handles.lobby.clone(), test),
             searches_have_quotas,
         ))
+        .layer(from_fn_with_state(
+            (handles.lobby.clone(), test),
+            wrong_keys_are_slowed,
+        ))
+        .layer(from_fn_with_state(older, older::replaced))
         .fallback(async move |uri: Uri| {
             problem_response(test, &uri, Problem::not_found("page", uri.path()))
         })
@@ -108,8 +132,27 @@ pub fn build(handles: &GatewayHandles) -> Router {
         .layer(from_fn_with_state(test, bare_errors_explain_themselves));
     wrapped(all)
         .layer(from_fn_with_state(test, one_host))
+        .layer(from_fn_with_state(origins, listed_origins_may_call))
+        .layer(from_fn(errors_follow_accept))
         .layer(from_fn_with_state(policy, security_headers))
-        .layer(CompressionLayer::new())
+        .layer(from_fn_with_state(
+            CompressedAnswers::default(),
+            compress_tagged_answers,
+        ))
+        .layer(
+            CompressionLayer::new()
+                .compress_when(SizeAbove::default().and(is_compressed_each_time)),
+        )
+        .layer(from_fn(request_id))
+}
+
+/// Builds the router of a guarded shop's own port: every request passes the guard.
+pub fn build_shop_guard(guard: ShopGuard) -> Router {
+    let all = Router::new()
+        .fallback(reverse_proxy::http::guard)
+        .with_state(guard);
+    wrapped(all)
+        .layer(from_fn_with_state(false, one_host))
         .layer(from_fn(request_id))
 }
 
@@ -135,6 +178,12 @@ fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
         .route("/v1/verify/{room}", any(passes::verify_any))
         .route("/v1/verify/{room}/", any(passes::verify_any))
         .route("/v1/verify/{room}/{*path}", any(passes::verify_any))
+        .route("/v1/verify-200/{room}", any(passes::verify_with_200))
+        .route("/v1/verify-200/{room}/", any(passes::verify_with_200))
+        .route(
+            "/v1/verify-200/{room}/{*path}",
+            any(passes::verify_with_200),
+        )
         .routes(routes!(passes::jwks))
         .with_state(lobby)
 }
@@ -157,8 +206,12 @@ fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
         .merge(
             OpenApiRouter::new()
                 .routes(routes!(promoter::http::put_codes))
-                .layer(DefaultBodyLimit::max(CODES_BYTES_MAX)),
+                .layer(Extension(BodyBytesMax(CODES_BYTES_MAX))),
         )
+        .routes(routes!(
+            promoter::http::networks::put_networks,
+            promoter::http::networks::get_networks
+        ))
         .routes(routes!(promoter::http::revoke))
         .routes(routes!(promoter::http::open))
         .routes(routes!(promoter::http::draw))
@@ -168,13 +221,26 @@ fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
         .with_state(promoter)
 }
 
-/// Builds the routes of health and metrics.
+/// Builds the operators' routes on the public port.
 fn operator_routes(ops: GatewayOpsRoutes) -> OpenApiRouter {
-    OpenApiRouter::new()
+    let mut routes = OpenApiRouter::new()
         .routes(routes!(ops::healthz))
-        .routes(routes!(ops::readyz))
-        .routes(routes!(ops::metrics))
+        .routes(routes!(ops::readyz));
+    if !ops.has_own_port {
+        routes = routes.routes(routes!(ops::metrics));
+    }
+    routes.with_state(ops)
+}
+
+/// Builds the routes of the operators' own port.
+pub fn operators_port(ops: GatewayOpsRoutes) -> Router {
+    let all = Router::new()
+        .route("/healthz", get(ops::healthz))
+        .route("/readyz", get(ops::whole_readyz))
+        .route("/metrics", get(ops::metrics))
         .with_state(ops)
+        .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response());
+    wrapped(all).layer(from_fn(request_id))
 }
 
 /// Builds the routes of the pages.
@@ -192,5 +258,6 @@ fn page_routes(pages: PageRoutes) -> Router {
         .route("/o/{order}", get(pages::order))
         .route("/t/{ticket}", get(pages::ticket))
         .route("/assets/{*path}", get(pages::assets::asset))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(pages)
 }

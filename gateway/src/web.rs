@@ -1,40 +1,30 @@
-//! Reads the cookies, the origin and the network of a browser's request.
+//! Reads the origin and the network of a browser's request.
+
+mod address_tally;
+mod forwarding;
+mod shop_link;
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, header};
 use fairgate_base::http::{Problem, ProblemCode};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// The headers in which a proxy names the address of its client.
-const FORWARDING: [&str; 3] = ["x-forwarded-for", "forwarded", "x-real-ip"];
-
-/// What an operator reads if requests come past a proxy that is not trusted.
-const UNREAD_ADDRESS: &str = "requests name their client's address in a header that is not read, because FAIRGATE_TRUSTED_HOPS is 0: if a proxy is in front, all its visitors count as one network, which gets few places. Set FAIRGATE_TRUSTED_HOPS to the number of proxies in front";
-
-/// What an operator reads if a trusted proxy does not tell the address of its client.
-const UNREADABLE_ADDRESS: &str = "requests come without a readable address in X-Forwarded-For, although FAIRGATE_TRUSTED_HOPS is set: they all count as the network of their proxy, which gets few places. Let every proxy add the address of its client, and set FAIRGATE_TRUSTED_HOPS to their number";
-
-fn names_another_address(headers: &HeaderMap) -> bool {
-    FORWARDING.iter().any(|name| headers.contains_key(*name))
-}
-
-/// Reads an address as proxies write it: alone, or with a port.
-fn parse_address(text: &str) -> Option<IpAddr> {
-    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
-    let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
-    text.parse().ok().or_else(with_port).or_else(in_brackets)
-}
+use address_tally::{AddressFigures, AddressTally};
+use forwarding::names_another_address;
+pub use forwarding::{ForwardingHeader, remove_addresses};
+pub use shop_link::{ShopLink, is_path};
 
 /// Judges browsers' requests by the installation's settings; a cheap handle.
 #[derive(Clone)]
 pub struct WebRequestPolicy {
     inner: Arc<WebSettings>,
-    /// Whether the address of a client was not read: a request named one although no proxy is
-    /// trusted, or it named none although one is.
-    unread_address: Arc<AtomicBool>,
+    /// Counts the requests whose client's address was not read: they named one although no proxy is
+    /// trusted, or they named none although one is.
+    addresses: Arc<Mutex<AddressTally>>,
 }
 
 /// The settings of [`WebRequestPolicy`].
@@ -44,9 +34,12 @@ pub struct WebSettings {
     pub public_url: Option<String>,
     /// Further origins whose pages may send requests with a visitor's cookies.
     pub origins: Vec<String>,
-    /// How many trusted proxies are in front of this process. The client's address is this entry of
-    /// `X-Forwarded-For`, counted from the right.
+    /// How many trusted proxies are in front of this process.
     pub trusted_hops: usize,
+    /// The header in which they name the client's address. Without a trusted proxy it is not read.
+    pub forwarding_header: ForwardingHeader,
+    /// The shop that a room guards and that is not Fairgate's.
+    pub shop: Option<ShopLink>,
 }
 
 /// A network that limits are counted by: one IPv4 address, or an IPv6 /64.
@@ -64,7 +57,7 @@ impl WebRequestPolicy {
     pub fn new(settings: WebSettings) -> Self {
         Self {
             inner: Arc::new(settings),
-            unread_address: Arc::default(),
+            addresses: Arc::new(Mutex::new(AddressTally::new(Instant::now()))),
         }
     }
 
@@ -74,24 +67,38 @@ impl WebRequestPolicy {
         self.inner.public_url.as_deref()
     }
 
-    /// Returns one sentence for each thing in the requests so far that an operator should put
-    /// right.
+    /// Returns the further origins whose pages may make calls.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
-        let seen = self.unread_address.load(Ordering::Relaxed);
-        let warning = if self.inner.trusted_hops == 0 {
-            UNREAD_ADDRESS
-        } else {
-            UNREADABLE_ADDRESS
-        };
-        seen.then(|| warning.to_owned()).into_iter().collect()
+    pub fn origins(&self) -> &[String] {
+        &self.inner.origins
     }
 
-    /// Warns once if a request came past a proxy that is not trusted.
-    fn note_unread_address(&self, headers: &HeaderMap) {
-        if names_another_address(headers) && !self.unread_address.swap(true, Ordering::Relaxed) {
-            tracing::warn!("{UNREAD_ADDRESS}");
+    /// Returns one sentence for each thing in the last minutes' requests that an operator should
+    /// put right.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let figures = self.tally().warned(Instant::now());
+        let warning = figures.map(|figures| self.address_warning(figures));
+        warning.into_iter().collect()
+    }
+
+    fn address_warning(&self, AddressFigures { requests, unread }: AddressFigures) -> String {
+        let header = &self.inner.forwarding_header;
+        if self.inner.trusted_hops == 0 {
+            format!(
+                "Requests name their client's address in a header that is not read, because FAIRGATE_TRUSTED_HOPS is 0: {unread} of the last {requests} did. If a proxy is in front, all its visitors count as one network, which gets few places: set FAIRGATE_TRUSTED_HOPS to the number of proxies. If there is none, clients made up the header, and nothing is wrong"
+            )
+        } else {
+            format!(
+                "Requests come without a readable address in {header}, although FAIRGATE_TRUSTED_HOPS is set: {unread} of the last {requests} did. They all count as the network of their proxy, which gets few places. Let the proxies name their client there, or name the header that they write in FAIRGATE_FORWARDING_HEADER, and set FAIRGATE_TRUSTED_HOPS to the number of proxies"
+            )
         }
+    }
+
+    fn tally(&self) -> MutexGuard<'_, AddressTally> {
+        self.addresses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses a call that a browser makes for a foreign page. A call with neither `Origin` nor
@@ -137,63 +144,64 @@ impl WebRequestPolicy {
                 })
     }
 
+    /// Returns the header that the client's address is read from.
+    #[must_use]
+    pub fn forwarding_header(&self) -> &ForwardingHeader {
+        &self.inner.forwarding_header
+    }
+
+    /// Returns the shop that this room guards, if it guards one.
+    #[must_use]
+    pub fn shop_of(&self, room: &str) -> Option<&ShopLink> {
+        let shop = self.inner.shop.as_ref();
+        shop.filter(|shop| shop.room == room)
+    }
+
+    /// Returns the address of the client: the one that the trusted proxies told, or else the
+    /// peer's.
+    #[must_use]
+    pub fn client_address(&self, headers: &HeaderMap, peer: SocketAddr) -> IpAddr {
+        self.told_address(headers).unwrap_or(peer.ip())
+    }
+
     /// Returns the network that a request comes from.
     #[must_use]
     pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> ClientNetwork {
-        let hops = self.inner.trusted_hops;
-        if hops == 0 {
-            self.note_unread_address(headers);
-        }
-        let forwarded = hops.checked_sub(1).and_then(|skip| {
-            let all = headers.get_all("x-forwarded-for").iter();
-            let listed: Vec<&str> = all
-                .filter_map(|value| value.to_str().ok())
-                .flat_map(|value| value.split(','))
-                .collect();
-            listed
-                .iter()
-                .rev()
-                .nth(skip)
-                .and_then(|address| parse_address(address.trim()))
-        });
-        match forwarded {
-            Some(address) => ClientNetwork::from_address(address),
-            None => {
-                if hops > 0 && !self.unread_address.swap(true, Ordering::Relaxed) {
-                    tracing::warn!("{UNREADABLE_ADDRESS}");
-                }
-                let is_direct = hops == 0 && !names_another_address(headers);
-                ClientNetwork {
-                    is_direct_loopback: is_direct && peer.ip().to_canonical().is_loopback(),
-                    ..ClientNetwork::from_address(peer.ip())
-                }
-            }
+        let is_proxied = self.inner.trusted_hops > 0;
+        let told = self.told_address(headers);
+        // A proxy on this machine that is not trusted must not exempt its clients.
+        let is_odd = if is_proxied {
+            told.is_none()
+        } else {
+            names_another_address(headers)
+        };
+        self.tally().count(is_odd, Instant::now());
+        let is_direct = !is_proxied && !is_odd;
+        ClientNetwork {
+            is_direct_loopback: is_direct && peer.ip().to_canonical().is_loopback(),
+            ..ClientNetwork::from_address(told.unwrap_or(peer.ip()))
         }
     }
 
-    /// Builds a `Set-Cookie` for all paths. A `max_age_s` of 0 removes the cookie.
-    ///
-    /// # Errors
-    /// 500 if the value is not valid in a header. The names and JWTs of this crate always are.
-    pub fn cookie(&self, name: &str, value: &str, max_age_s: i64) -> Result<HeaderValue, Problem> {
-        let secure = match &self.inner.public_url {
-            Some(url) if url.starts_with("https://") => "; Secure",
-            _ => "",
-        };
-        HeaderValue::from_str(&format!(
-            "{name}={value}; HttpOnly; SameSite=Lax; Path=/; Max-Age={max_age_s}{secure}"
-        ))
-        .map_err(|_| {
-            Problem::new(
-                ProblemCode::Internal,
-                "A cookie could not be written. Nothing was lost; try again.",
-            )
-        })
+    /// Returns the client's address that the trusted proxies told.
+    fn told_address(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        let settings = &self.inner;
+        settings
+            .forwarding_header
+            .client_address(headers, settings.trusted_hops)
+    }
+
+    /// Returns whether the public reaches this installation over TLS.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        let url = self.public_url();
+        url.is_some_and(|url| url.starts_with("https://"))
     }
 }
 
 impl ClientNetwork {
-    fn from_address(address: IpAddr) -> Self {
+    /// Returns the network of an address.
+    pub(crate) fn from_address(address: IpAddr) -> Self {
         let bits = match address.to_canonical() {
             IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
             IpAddr::V6(v6) => Ipv6Addr::to_bits(v6) >> 64 << 64,
@@ -209,6 +217,16 @@ impl ClientNetwork {
     #[must_use]
     pub fn is_direct_loopback(self) -> bool {
         self.is_direct_loopback
+    }
+
+    /// Returns the network as a prefix: an IPv4 /32 or an IPv6 /64.
+    #[must_use]
+    pub fn prefix(self) -> IpNet {
+        let address = Ipv6Addr::from_bits(self.bits);
+        match address.to_ipv4_mapped() {
+            Some(v4) => Ipv4Net::from(v4).into(),
+            None => Ipv6Net::new_assert(address, 64).into(),
+        }
     }
 
     /// Returns the network and the wider networks around it, as their bits and the length of their
@@ -229,32 +247,6 @@ impl ClientNetwork {
 #[must_use]
 pub fn peer_of(peer: Option<&ConnectInfo<SocketAddr>>) -> SocketAddr {
     peer.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |peer| peer.0)
-}
-
-/// Returns the value of one cookie.
-#[must_use]
-pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let lines = headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|line| line.to_str().ok());
-    lines
-        .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(key, _)| *key == name)
-        .map(|(_, value)| value)
-}
-
-/// Returns the name of the cookie with a room's place.
-#[must_use]
-pub fn place_cookie(room: &str) -> String {
-    format!("fairgate_place_{room}")
-}
-
-/// Returns the name of the cookie with a room's pass.
-#[must_use]
-pub fn pass_cookie(room: &str) -> String {
-    format!("fairgate_pass_{room}")
 }
 
 fn origin_problem(origin: &str) -> Problem {
@@ -287,7 +279,7 @@ mod tests {
         let fixed = WebRequestPolicy::new(WebSettings {
             public_url: Some("https://sale.example".into()),
             origins: vec!["https://app.example".into()],
-            trusted_hops: 0,
+            ..WebSettings::default()
         });
         let check = |web: &WebRequestPolicy, pairs: &[_], expected: bool| {
             assert_eq!(
@@ -340,40 +332,70 @@ mod tests {
         );
     }
 
+    fn behind_proxies(hops: usize, header: &str) -> WebRequestPolicy {
+        WebRequestPolicy::new(WebSettings {
+            trusted_hops: hops,
+            forwarding_header: ForwardingHeader::parse(header).expect("a header"),
+            ..WebSettings::default()
+        })
+    }
+
     #[test]
-    fn a_proxy_that_is_not_trusted_gives_a_warning() {
+    fn an_address_that_is_not_read_gives_a_warning() {
         let peer = "10.0.0.1:5".parse().expect("an address");
-        for (hops, header, warned) in [
-            (0, "x-forwarded-for", true),
-            (0, "forwarded", true),
-            (0, "x-real-ip", true),
-            (0, "accept", false),
-            (1, "x-forwarded-for", false),
+        for (hops, read, sent, warning) in [
+            (
+                0,
+                "x-forwarded-for",
+                "x-forwarded-for",
+                Some("TRUSTED_HOPS is 0"),
+            ),
+            (0, "x-forwarded-for", "forwarded", Some("TRUSTED_HOPS is 0")),
+            (0, "x-forwarded-for", "x-real-ip", Some("TRUSTED_HOPS is 0")),
+            (0, "x-forwarded-for", "accept", None),
+            (1, "x-forwarded-for", "x-forwarded-for", None),
+            (
+                1,
+                "x-forwarded-for",
+                "x-real-ip",
+                Some("address in X-Forwarded-For"),
+            ),
+            (1, "x-real-ip", "x-real-ip", None),
+            (
+                1,
+                "x-real-ip",
+                "x-forwarded-for",
+                Some("address in x-real-ip"),
+            ),
         ] {
-            let web = WebRequestPolicy::new(WebSettings {
-                trusted_hops: hops,
-                ..WebSettings::default()
-            });
-            let _ = web.network(&headers(&[(header, "192.0.2.1")]), peer);
-            assert_eq!(!web.warnings().is_empty(), warned, "{hops} {header}");
+            let web = behind_proxies(hops, read);
+            let _ = web.network(&headers(&[(sent, "192.0.2.1")]), peer);
+            let told = web.warnings();
+            assert_eq!(told.len(), usize::from(warning.is_some()), "{told:?}");
+            let told = told.into_iter().next().unwrap_or_default();
+            assert!(told.contains(warning.unwrap_or_default()), "{told}");
         }
     }
 
     #[test]
-    fn a_forwarded_address_may_have_a_port_and_one_that_cannot_be_read_gives_a_warning() {
+    fn only_the_chosen_header_is_read() {
         let peer = "10.0.0.1:5".parse().expect("an address");
-        let web = WebRequestPolicy::new(WebSettings {
-            trusted_hops: 1,
-            ..WebSettings::default()
-        });
-        let network = |told| web.network(&headers(&[("x-forwarded-for", told)]), peer);
-        let plain = network("192.0.2.1");
-        assert_eq!(plain, network("192.0.2.1:443"));
-        assert_eq!(network("2001:db8::1"), network("[2001:db8::1]:443"));
-        assert_eq!(network("2001:db8::1"), network("[2001:db8::1]"));
-        assert!(web.warnings().is_empty());
-        assert_ne!(plain, network("unknown"));
-        assert_eq!(web.warnings(), [UNREADABLE_ADDRESS]);
+        let all = headers(&[
+            ("x-forwarded-for", "192.0.2.1"),
+            ("forwarded", "for=192.0.2.2"),
+            ("x-real-ip", "192.0.2.3"),
+            ("cf-connecting-ip", "192.0.2.4"),
+        ]);
+        for (header, address) in [
+            ("X-Forwarded-For", "192.0.2.1"),
+            ("Forwarded", "192.0.2.2"),
+            ("X-Real-IP", "192.0.2.3"),
+            ("CF-Connecting-IP", "192.0.2.4"),
+        ] {
+            let network = behind_proxies(1, header).network(&all, peer);
+            let address = address.parse().expect("an address");
+            assert_eq!(network, ClientNetwork::from_address(address), "{header}");
+        }
     }
 
     #[test]
@@ -383,17 +405,5 @@ mod tests {
         assert!(web.network(&HeaderMap::new(), peer).is_direct_loopback());
         let proxied = headers(&[("x-forwarded-for", "192.0.2.1")]);
         assert!(!web.network(&proxied, peer).is_direct_loopback());
-    }
-
-    #[test]
-    fn a_cookie_is_found_among_others() {
-        let headers = headers(&[("cookie", "a=1; fairgate_place_demo=x.y.z; b=2")]);
-        assert_eq!(
-            (
-                cookie(&headers, "fairgate_place_demo"),
-                cookie(&headers, "fairgate_place_dem")
-            ),
-            (Some("x.y.z"), None)
-        );
     }
 }

@@ -247,7 +247,7 @@ async fn while_booking_is_down_visitors_can_join_and_calls_for_seats_are_refused
     let refused = apart.try_hold(&pass, "night-1", &wish).await;
     assert_eq!(refused.refusal().0, 503);
     let ready = apart
-        .until(&get("/readyz"), |answer| {
+        .until(&get("/readyz").by(PROMOTER), |answer| {
             answer.text().contains("no booking answers")
         })
         .await;

@@ -15,6 +15,7 @@ use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::RoomDocumentInput;
 use fairgate_servers::{PostgresServer as Server, must_skip};
+use gateway::challenge::{ChallengeProviders, ProvidersSettings};
 use gateway::clockwork;
 use gateway::follow::RoomFollower;
 use gateway::guard::NetworkHasher;
@@ -74,6 +75,8 @@ impl Node {
             hubs,
             hasher: NetworkHasher::new([7; 32]),
             keys: RoleKeys::default(),
+            providers: ChallengeProviders::new(&ProvidersSettings::default(), [1; 32])
+                .expect("TLS"),
         };
         Self {
             rooms,
@@ -407,26 +410,23 @@ async fn while_the_ledger_is_down_the_lobby_and_places_are_still_answered() {
         (200, Some(0))
     );
     let asked = Instant::now();
-    let ready = loop {
-        let ready = gateway.get("/readyz").await;
-        if ready.status == 503 {
-            break ready;
+    loop {
+        let ready = gateway.ready().await;
+        assert_eq!(ready["ready"], true, "the lobby is still served: {ready}");
+        if ready.to_string().contains("the ledger did not answer") {
+            break;
         }
         assert!(
             asked.elapsed() < Duration::from_secs(2),
             "/readyz does not report the silent ledger"
         );
-    };
-    assert!(
-        ready.text().contains("the ledger did not answer"),
-        "{}",
-        ready.text()
-    );
+    }
+    assert_eq!(gateway.get("/readyz").await.json(), json!({"ready": true}));
 
     server.resume();
     let asked = Instant::now();
-    while gateway.get("/readyz").await.status != 200 {
-        assert!(asked.elapsed() < SEEN_WITHIN, "it is still not ready");
+    while gateway.ready().await.to_string().contains("ledger") {
+        assert!(asked.elapsed() < SEEN_WITHIN, "it still warns");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // Joins that were refused during the silence are accepted again soon after it.
@@ -441,4 +441,24 @@ async fn while_the_ledger_is_down_the_lobby_and_places_are_still_answered() {
         assert!(asked.elapsed() < SEEN_WITHIN, "joins are still refused");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_networks_reach_the_other_node_and_other_changes_keep_them() {
+    let Some((_server, one, two)) = two_nodes("lists of networks").await else {
+        return;
+    };
+    assert_eq!(one.put("listed", "l-*").await, Ok(true));
+    two.sees("listed", |_| true).await;
+    let input = serde_json::from_value(json!({"deny": ["192.0.2.0/24"]})).expect("lists");
+    let asked = Instant::now();
+    let lists = one.promoter.put_networks("listed", &input).await;
+    let lists = lists.expect("good lists");
+    let has_them = |room: &Room| room.row().facts.networks == lists;
+    two.sees("listed", has_them).await;
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    two.patch("listed", json!({"paused": true})).await;
+    let paused = |room: &Room| room.row().facts.paused && has_them(room);
+    one.sees("listed", paused).await;
 }

@@ -13,6 +13,9 @@ use tokio::net::TcpStream;
 
 use support::Gateway;
 
+/// What a browser says that it takes when it opens a page.
+const BROWSERS_ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
 #[tokio::test]
 async fn the_lobby_works_without_scripts() {
     let data = tempfile::tempdir().expect("a folder");
@@ -48,7 +51,8 @@ async fn the_lobby_works_without_scripts() {
         "{}",
         lobby.text()
     );
-    let not_yet = Gateway::read(client.post(gateway.url("/r/demo/pass"))).await;
+    let early = client.post(gateway.url("/r/demo/pass"));
+    let not_yet = Gateway::read(early.header("accept", BROWSERS_ACCEPT)).await;
     assert_eq!(not_yet.status, 409);
     assert!(
         not_yet.headers["content-type"]
@@ -70,7 +74,8 @@ async fn the_lobby_works_without_scripts() {
 async fn unknown_paths_get_a_404_page_and_assets_can_be_revalidated() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
-    let page = gateway.get("/no/such/page").await;
+    let page = gateway.client.get(gateway.url("/no/such/page"));
+    let page = Gateway::read(page.header("accept", BROWSERS_ACCEPT)).await;
     assert_eq!(page.status, 404);
     assert!(
         page.headers["content-type"]
@@ -94,6 +99,30 @@ async fn unknown_paths_get_a_404_page_and_assets_can_be_revalidated() {
         .header("if-none-match", style.headers["etag"].clone());
     assert_eq!(Gateway::read(known).await.status, 304);
     assert_eq!(gateway.get("/assets/../Cargo.toml").await.status, 404);
+}
+
+#[tokio::test]
+async fn programs_get_problems_where_browsers_get_pages_about_them() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    for (method, path, status, code) in [
+        ("GET", "/no/such/page", 404, "not_found"),
+        ("GET", "/r/nowhere", 404, "not_found"),
+        ("GET", "/s/nowhere", 404, "not_found"),
+        ("POST", "/r/demo/pass", 401, "place_required"),
+        ("DELETE", "/r/demo", 405, "method_not_allowed"),
+    ] {
+        for accept in ["application/json", "*/*"] {
+            let request = gateway
+                .client
+                .request(method.parse().expect("a method"), gateway.url(path));
+            let told = Gateway::read(request.header("accept", accept)).await;
+            told.problem(status, code);
+            assert_eq!(told.header("vary"), "accept", "{path}");
+            assert_eq!(told.header("x-fairgate-problem"), code, "{path}");
+        }
+    }
 }
 
 /// The words for which the pages have texts although they are not problem codes. They are kinds of

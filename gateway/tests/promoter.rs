@@ -275,8 +275,11 @@ async fn operators_get_health_metrics_keys_a_report_and_the_api_description() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start_with(data.path(), &[("payments", "sandbox")]).await;
     assert_eq!(gateway.get("/healthz").await.text(), "alive\n");
-    let ready = gateway.get("/readyz").await.json();
+    let ready = gateway.ready().await;
     assert_eq!(ready["ready"], true);
+    assert_eq!(gateway.get("/readyz").await.json(), json!({"ready": true}));
+    let guessed = gateway.call("GET", "/readyz", Some("guess"), None).await;
+    assert_eq!(guessed.refusal(), (401, "key_invalid".into()));
     assert!(ready["warnings"].to_string().contains("sandbox"), "{ready}");
     assert_eq!(gateway.get("/metrics").await.status, 200);
     assert_eq!(

@@ -6,6 +6,9 @@ use fairgate_model::holds::HoldSignalState;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 use support::bare::CELLS;
 use support::{Gateway, PROMOTER, Socket};
@@ -189,6 +192,64 @@ async fn an_unknown_or_oversized_message_or_a_flood_closes_the_socket_with_1008(
         flood.say(r#"{"type":"unwatch"}"#).await;
     }
     assert_eq!(u16::from(flood.closed().await.code), 1008);
+}
+
+fn raw_frame(kind: Data, payload: &'static [u8], is_last: bool) -> Frame {
+    Frame::message(payload, OpCode::Data(kind), is_last)
+}
+
+#[tokio::test]
+async fn a_broken_frame_bad_utf8_and_endless_fragments_close_with_their_own_codes() {
+    let (_data, gateway, place, _) = with_socket().await;
+    let mut reserved = raw_frame(Data::Text, b"x", true);
+    reserved.header_mut().rsv1 = true;
+    let bad_text = raw_frame(Data::Text, b"\xff", true);
+    let mut endless = vec![raw_frame(Data::Text, b"", false)];
+    endless.extend((0..3_000).map(|_| raw_frame(Data::Continue, b"", false)));
+    for (frames, code) in [
+        (vec![reserved], 1002),
+        (vec![bad_text], 1007),
+        (endless, 1008),
+    ] {
+        let mut socket = gateway.socket("demo", &place).await.expect("a socket");
+        for frame in frames {
+            socket.send(Message::Frame(frame)).await;
+        }
+        assert_eq!(u16::from(socket.closed().await.code), code);
+    }
+}
+
+#[tokio::test]
+async fn a_clients_close_is_answered_with_its_code() {
+    let (_data, gateway, place, mut socket) = with_socket().await;
+    socket.frame("line").await;
+    let mut other = gateway.socket("demo", &place).await.expect("a socket");
+    for (socket, code) in [(&mut socket, 1000), (&mut other, 4001)] {
+        let close = CloseFrame {
+            code: code.into(),
+            reason: "bye".into(),
+        };
+        socket.send(Message::Close(Some(close.clone()))).await;
+        assert_eq!(socket.closed().await, close);
+    }
+}
+
+#[tokio::test]
+async fn a_ninth_socket_of_a_place_closes_the_oldest() {
+    let (_data, gateway, place, mut oldest) = with_socket().await;
+    oldest.frame("line").await;
+    let mut newer = Vec::new();
+    for _ in 0..8 {
+        let mut socket = gateway.socket("demo", &place).await.expect("a socket");
+        socket.frame("line").await;
+        newer.push(socket);
+    }
+    let close = oldest.closed().await;
+    assert_eq!(u16::from(close.code), 1008);
+    assert!(close.reason.contains("too many live connections"));
+    for mut socket in newer {
+        socket.frame("line").await;
+    }
 }
 
 #[tokio::test]

@@ -198,6 +198,11 @@ impl LoadHttpClient {
         }
     }
 
+    /// Returns how many gateways there are.
+    pub fn gateways(&self) -> usize {
+        self.bases.len()
+    }
+
     /// Returns the index of the gateway for the calls of `who`: always the same gateway while it
     /// answers, and otherwise the next one in the list that is not avoided. Any gateway can serve
     /// any visitor.

@@ -1,12 +1,13 @@
 // Solves the task that a room asks for before it gives a place or a pass, if it asks for one.
 
+import { passCheck } from "./check.js";
 import { call } from "./core.js";
 import { fromHex, holderOf, toHex } from "./draw.js";
 
 /** A phone has this many fast cores. More threads than that do not help. */
 const THREADS_MAX = 4;
 /** How often a task is solved anew if the room does not accept the solution. */
-const TRIES = 2;
+const TRIES = 3;
 
 /** Returns whether this browser can solve tasks. It can do so only on a page that came by TLS. */
 const canSolve = () => Boolean(globalThis.crypto?.subtle) && typeof Worker === "function";
@@ -34,7 +35,8 @@ async function solve(challenge) {
  * Sends a call by `send(solution)`, first without a solution. If the room asks for a task, solves
  * it and sends the call again. `secret` is the visitor's own, or undefined if the browser has a
  * place already. `begin(seconds)` is called before a task is solved, with the longest time that an
- * average phone needs for it. Returns the answer of the last call.
+ * average phone needs for it, or with undefined if the visitor has to do something. Returns the
+ * answer of the last call.
  */
 export async function withChallenge(base, secret, send, begin) {
   let answer = await send();
@@ -42,8 +44,14 @@ export async function withChallenge(base, secret, send, begin) {
     const query = secret ? `?holder=${toHex(await holderOf(fromHex(secret)))}` : "";
     const task = await call("GET", `${base}/challenge${query}`);
     if (!task.ok) return task;
-    if (task.body) begin(task.body.phone_s);
-    answer = await send(task.body ? await solve(task.body.altcha) : undefined);
+    if (!task.body) {
+      answer = await send();
+      continue;
+    }
+    begin(task.body.phone_s);
+    const solution = task.body.altcha ? await solve(task.body.altcha) : await passCheck(task.body);
+    if (!solution) return answer;
+    answer = await send(solution);
   }
   return answer;
 }

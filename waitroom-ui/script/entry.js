@@ -35,7 +35,7 @@ async function enter(room) {
   const own = kept.get(`room.${room.room}`) ?? {};
   const secret = own.secret ?? randomHex(32);
   kept.set(`room.${room.room}`, { ...own, secret, commitment: own.commitment ?? room.commitment, joined: true });
-  const begin = (seconds) => showProblem({ code: "solving", status: 403 }, { about: span(seconds) });
+  const begin = (seconds) => showProblem(seconds ? { code: "solving", status: 403 } : null, { about: span(seconds) });
   const join = (challenge) => sendPatiently(() => call("POST", `${base}/places`, { body: { secret, ...(challenge ? { challenge } : {}) } }));
   const claim = (challenge) => sendPatiently(() => call("POST", `${base}/pass`, challenge ? { body: { challenge } } : {}));
   const joined = await withChallenge(base, secret, join, begin);

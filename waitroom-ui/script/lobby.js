@@ -234,7 +234,7 @@ async function leave(event) {
 }
 
 /** Returns what shows on a button that a task is being solved. */
-const solving = (button) => (seconds) => busy(button, t("lobby.solving", { about: span(seconds) }));
+const solving = (button) => (seconds) => busy(button, seconds ? t("lobby.solving", { about: span(seconds) }) : t("lobby.checking"));
 
 /** Disables a button while its call runs and shows `words` on it. `idle` restores the button. */
 function busy(button, words) {

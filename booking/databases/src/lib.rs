@@ -11,7 +11,7 @@ mod write_check;
 
 pub use error::LedgerError;
 pub use installation::Installation;
-pub use postgres::{PostgresDatabase, PostgresTransaction};
+pub use postgres::{DatabaseOpenError, PostgresDatabase, PostgresTransaction};
 pub use rusqlite;
 pub use sql::{
     ColumnValue, FromColumn, Migration, SqlDialect, SqlFuture, SqlRow, SqlValue, SqlValues,

@@ -46,6 +46,21 @@ impl RedisAddress {
     }
 }
 
+impl RedisAddress {
+    /// Returns the hosts and ports, without user and password.
+    pub(crate) fn shown(&self) -> String {
+        let nodes = |nodes: &[ConnectionInfo]| {
+            let nodes: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
+            nodes.join(",")
+        };
+        match self {
+            Self::Single(node) => node.addr().to_string(),
+            Self::Cluster(all) => nodes(all),
+            Self::Sentinel { sentinels, primary } => format!("{}/{primary}", nodes(sentinels)),
+        }
+    }
+}
+
 /// Parses `[user:pass@]h1:p1,h2:p2`. Every host gets the same credentials.
 fn parse_nodes(text: &str) -> Result<Vec<ConnectionInfo>, RedisCallError> {
     let (credentials, hosts) = match text.rsplit_once('@') {

@@ -87,13 +87,13 @@ fn time_ms(time: &crate::RedisReply) -> Result<i64, RedisCallError> {
     Ok(time.item_at(0)?.as_integer()? * 1_000 + time.item_at(1)?.as_integer()? / 1_000)
 }
 
-fn info_field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn info_field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
         .map(str::trim)
 }
 
-fn is_old(version: &str) -> bool {
+pub(crate) fn is_old(version: &str) -> bool {
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) < OLDEST
 }

@@ -9,6 +9,7 @@ mod registry;
 mod reply;
 mod script;
 mod slot;
+mod start_check;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +22,8 @@ pub use health::{CLOCK_OFF_MS_MAX, ServerFinding};
 pub use registry::ScriptCall;
 pub use reply::RedisReply;
 pub use script::{RedisScript, ScriptArgumentNames, ScriptFamily, ScriptInvocation, ScriptRecord};
+
+pub use start_check::RedisStartError;
 
 use address::RedisAddress;
 use redis::{Cmd, Value};

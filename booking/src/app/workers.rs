@@ -16,6 +16,7 @@ use crate::ledger::Ledger;
 use crate::orders::expire::expire_forever;
 use crate::rail::timetables::Timetables;
 use crate::wake::WorkerNotifier;
+use fairgate_base::log_failed_try;
 
 /// How long the outbox worker sleeps when nothing wakes it.
 const OUTBOX_EVERY: Duration = Duration::from_millis(500);
@@ -85,7 +86,10 @@ async fn carry_forever(seats: SeatInventory, bell: WorkerNotifier) {
                 metrics::counter!("fairgate_seat_rows_delivered_total").increment(carried as u64)
             }
             Err(error) => {
-                tracing::warn!(%error, "sold and freed seats could not be read; trying again")
+                log_failed_try!(
+                    error,
+                    "sold and freed seats could not be read; trying again"
+                )
             }
         }
         bell.wait(OUTBOX_EVERY).await;
@@ -106,7 +110,10 @@ async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
             followed => followed.map(drop),
         };
         if let Err(error) = followed {
-            tracing::warn!(%error, "the catalogue's changes could not be read; trying again");
+            log_failed_try!(
+                error,
+                "the catalogue's changes could not be read; trying again"
+            );
         }
     }
 }
@@ -122,7 +129,10 @@ async fn follow_timetables_forever(timetables: Timetables) {
             Ok(true) => tracing::info!("a new timetable is in use"),
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(%error, "the newest timetable could not be read; trying again")
+                log_failed_try!(
+                    error,
+                    "the newest timetable could not be read; trying again"
+                )
             }
         }
     }
@@ -140,7 +150,10 @@ async fn count_forever(ledger: Arc<dyn Ledger>) {
                 metrics::gauge!("fairgate_effects_waiting").set(effects as f64);
             }
             Err(error) => {
-                tracing::warn!(%error, "waiting events and effects could not be counted; trying again")
+                log_failed_try!(
+                    error,
+                    "waiting events and effects could not be counted; trying again"
+                )
             }
         }
     }

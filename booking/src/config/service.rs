@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use fairgate_base::config::{
-    BadConfig, DrainSettings, InternalSettings, RoleKeySettings, SettingSources, StoreSettings,
+    BadConfig, DrainSettings, InternalSettings, OpsSettings, RoleKeySettings, SettingSources,
+    StoreSettings,
 };
 
 use super::PaymentSettings;
@@ -26,6 +27,8 @@ pub struct BookingConfig {
     pub keys: RoleKeySettings,
     /// The key by which gateways prove who they are.
     pub internal: InternalSettings,
+    /// The operators' own address.
+    pub ops: OpsSettings,
     /// How long this process may take to end.
     pub drain: DrainSettings,
 }
@@ -42,16 +45,18 @@ impl BookingConfig {
             .chain(PaymentSettings::KNOBS)
             .chain(RoleKeySettings::KNOBS)
             .chain(InternalSettings::KNOBS)
+            .chain(OpsSettings::KNOBS)
             .chain(DrainSettings::KNOBS)
             .collect();
         let mut reader = sources.read(&knobs);
+        let listen = reader.parsed_or_default(
+            "listen",
+            SocketAddr::from(([127, 0, 0, 1], 8090)),
+            "an address and port such as 0.0.0.0:8090",
+            |text| text.parse().ok(),
+        );
         let config = Self {
-            listen: reader.parsed_or_default(
-                "listen",
-                SocketAddr::from(([127, 0, 0, 1], 8090)),
-                "an address and port such as 0.0.0.0:8090",
-                |text| text.parse().ok(),
-            ),
+            listen,
             data: reader.parsed_or_default(
                 "data",
                 PathBuf::from("fairgate-data"),
@@ -62,6 +67,7 @@ impl BookingConfig {
             payments: PaymentSettings::read(&mut reader),
             keys: RoleKeySettings::read(&mut reader),
             internal: InternalSettings::read(&mut reader),
+            ops: OpsSettings::read(&mut reader, listen),
             drain: DrainSettings::read(&mut reader),
         };
         if !config.listen.ip().is_loopback() && config.internal.key.is_none() {

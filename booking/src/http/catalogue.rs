@@ -1,13 +1,15 @@
 //! Shows, seat maps and seat states over HTTP. Reads need no pass.
 
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::clock::Clock;
+use fairgate_base::http::tagged::TaggedAnswer;
 use fairgate_base::http::{PathParams, Problem, QueryParams};
 use fairgate_model::grid::CellState;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
+use fairgate_model::plans::seatmap::PACKED_MEDIA_TYPE;
 use fairgate_model::runs::StationCall;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::rules::RefundRule;
@@ -22,9 +24,6 @@ use crate::store::VersionedCells;
 
 /// The number of shows on a page of `GET /v1/shows`.
 const PAGE: usize = 50;
-
-/// The media type of a seat map in its compact form.
-const PACKED: &str = "application/vnd.fairgate.seatmap";
 
 /// What the handlers of the catalogue need.
 #[derive(Clone)]
@@ -271,35 +270,22 @@ pub async fn seatmap(
 ) -> Result<Response, Problem> {
     let show = routes.find_show(&show)?;
     let geometry = &show.plan.geometry;
-    let packed = accepts(&headers, PACKED);
-    let etag = format!("\"{}{}\"", geometry.digest, if packed { "-p" } else { "" });
-    let tag = HeaderValue::from_str(&etag).unwrap_or(HeaderValue::from_static("\"\""));
-    let cached = headers
-        .get(header::IF_NONE_MATCH)
-        .and_then(|value| value.to_str().ok());
-    // The address does not name the plan's version, so clients may reuse the answer for a short
-    // time only; after that they compare the tag.
-    let common = [
-        (header::ETAG, tag),
-        (header::VARY, HeaderValue::from_static("accept")),
-        (
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("public, max-age=60, immutable"),
-        ),
-    ];
-    if cached.is_some_and(|cached| {
-        cached
-            .split(',')
-            .any(|one| one.trim().trim_start_matches("W/") == etag)
-    }) {
-        return Ok((StatusCode::NOT_MODIFIED, common).into_response());
-    }
-    let (media, body) = if packed {
-        (PACKED, geometry.packed.clone())
+    let packed = accepts(&headers, PACKED_MEDIA_TYPE);
+    let (media_type, mark, body) = if packed {
+        (PACKED_MEDIA_TYPE, "-p", &geometry.packed)
     } else {
-        ("application/json", geometry.json.clone())
+        ("application/json", "", &geometry.json)
     };
-    Ok((common, [(header::CONTENT_TYPE, media)], body).into_response())
+    let answer = TaggedAnswer {
+        media_type,
+        etag: format!("\"{}{mark}\"", geometry.digest),
+        // The address does not name the plan's version, so clients may reuse the answer for a short
+        // time only; after that they compare the tag.
+        cache_control: "public, max-age=60, immutable",
+        body: body.clone(),
+    };
+    let vary = [(header::VARY, "accept")];
+    Ok((vary, answer.respond(&headers)).into_response())
 }
 
 /// The states of a show's seats: the snapshot frame, or JSON by `Accept`.

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use fairgate_base::clock::Clock;
-use fairgate_base::http::keys::{Role, RoleKeys};
-use fairgate_base::http::{BodyText, PathParams, Problem, ProblemCode, QueryParams};
+use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, RoleKeys};
+use fairgate_base::http::{JsonText, PathParams, Problem, ProblemCode, QueryParams};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
 use fairgate_model::shows::Show;
@@ -250,16 +249,21 @@ pub async fn showings(
     responses((status = 200, body = ProgrammeSummary), (status = 409), (status = 422)))]
 pub async fn put(
     State(routes): State<CinemaRoutes>,
-    headers: HeaderMap,
-    BodyText(body): BodyText,
+    _: PromoterCaller,
+    JsonText(body): JsonText,
 ) -> Result<JsonAnswer, Problem> {
-    routes.keys.require_role(&headers, Role::Promoter)?;
     let now_ms = routes.clock.now_ms();
     let seats = Some(&routes.seats);
     let put = routes
         .cinemas
         .put_programme(&body, &ChartSource::Nowhere, seats, now_ms);
     JsonAnswer::json(200, &put.await.map_err(programme_problem)?)
+}
+
+impl KeyedRoutes for CinemaRoutes {
+    fn role_keys(&self) -> &RoleKeys {
+        &self.keys
+    }
 }
 
 impl CinemaRoutes {

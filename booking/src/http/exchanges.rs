@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use fairgate_base::http::keys::bearer;
-use fairgate_base::http::{BodyBytes, PathParams, Problem, parse_json};
+use fairgate_base::http::{JsonBytes, PathParams, Problem, parse_json};
 use fairgate_model::choosing::BestSeatsRequest;
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::{Order, OrderRecord, Traveller};
@@ -53,7 +53,7 @@ pub async fn exchange(
     State(routes): State<OrderRoutes>,
     PathParams(order): PathParams<String>,
     headers: HeaderMap,
-    BodyBytes(body): BodyBytes,
+    JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let (record, guest) = routes.open_to_exchange(&order, &headers).await?;
     let key = key_of(&headers)?;

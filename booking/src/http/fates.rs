@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::keys::{Role, RoleKeys};
+use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, Role, RoleKeys};
 use fairgate_base::http::{JsonBody, PathParams, Problem, ProblemCode};
 use fairgate_model::ids::ShowId;
 use fairgate_model::money::Currency;
@@ -114,6 +114,12 @@ pub async fn cancel(
     routes.report(&show.id).await
 }
 
+impl KeyedRoutes for ShowFateRoutes {
+    fn role_keys(&self) -> &RoleKeys {
+        &self.keys
+    }
+}
+
 /// Postpones a show: its tickets are good at the new time, and may be given back without a fee
 /// until a date.
 #[utoipa::path(post, path = "/v1/promoter/shows/{show}/postpone", tag = "promoter", params(("show" = String, Path)),
@@ -121,10 +127,9 @@ pub async fn cancel(
 pub async fn postpone(
     State(routes): State<ShowFateRoutes>,
     PathParams(show): PathParams<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
     JsonBody(ask): JsonBody<PostponeRequest>,
 ) -> Result<JsonAnswer, Problem> {
-    routes.keys.require_role(&headers, Role::Promoter)?;
     let show = routes.find_current_show(&show).await?;
     if show.run.is_some() {
         return Err(Problem::not_available(

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::{BodyBytes, JsonBody, PathParams, Problem, parse_json};
+use fairgate_base::http::{JsonBody, JsonBytes, PathParams, Problem, parse_json};
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_model::money::Money;
@@ -120,7 +120,7 @@ pub async fn take(
     State(routes): State<HoldRoutes>,
     PathParams(show): PathParams<String>,
     headers: HeaderMap,
-    BodyBytes(body): BodyBytes,
+    JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let show = routes.find_show_for_hold(&show)?;
     let pass = routes
@@ -236,7 +236,7 @@ pub async fn extend(
     State(routes): State<HoldRoutes>,
     PathParams(hold): PathParams<String>,
     headers: HeaderMap,
-    BodyBytes(body): BodyBytes,
+    JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let (show, id) = routes.show_of_hold(&hold).await?;
     let pass = routes

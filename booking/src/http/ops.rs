@@ -1,18 +1,15 @@
 //! The operators' calls to a booking process of its own: whether it is alive, whether it is ready,
 //! and its metrics.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use fairgate_base::http::keys::RoleKeys;
+use fairgate_base::http::{Problem, Readiness};
 use metrics_exporter_prometheus::PrometheusHandle;
-use serde_json::json;
 use tokio::sync::watch;
 
 use crate::internal::gateway_desk::GatewayDesk;
-
-/// After how many seconds a caller should ask again whether this process is ready.
-const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 
 /// What the operators' handlers need.
 #[derive(Clone)]
@@ -25,32 +22,47 @@ pub struct BookingOpsRoutes {
     pub warnings: Vec<String>,
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,
+    /// The keys of those who may read reasons and warnings.
+    pub keys: RoleKeys,
+    /// Whether operators have a port of their own. The public port then has no metrics.
+    pub has_own_port: bool,
+}
+
+impl BookingOpsRoutes {
+    /// Finds out whether this process can sell.
+    pub async fn readiness(&self) -> Readiness {
+        let mut condition = self.desk.condition().await;
+        if *self.stopping.borrow() {
+            let draining = "this process is draining".to_owned();
+            condition.reasons.push(draining);
+        }
+        condition.warnings.extend(self.warnings.iter().cloned());
+        Readiness {
+            reasons: condition.reasons,
+            warnings: condition.warnings,
+        }
+    }
+
+    /// Returns everything that an operator should know, for the log.
+    pub async fn troubles(&self) -> Vec<String> {
+        let Readiness { reasons, warnings } = self.readiness().await;
+        reasons.into_iter().chain(warnings).collect()
+    }
 }
 
 pub(crate) async fn healthz() -> &'static str {
     "alive\n"
 }
 
-pub(crate) async fn readyz(State(ops): State<BookingOpsRoutes>) -> Response {
-    let mut condition = ops.desk.condition().await;
-    if *ops.stopping.borrow() {
-        condition
-            .reasons
-            .push("this process is draining".to_owned());
-    }
-    condition.warnings.extend(ops.warnings);
-    let ready = condition.reasons.is_empty();
-    let told = Json(json!({
-        "ready": ready,
-        "reasons": condition.reasons,
-        "warnings": condition.warnings,
-    }));
-    if ready {
-        told.into_response()
-    } else {
-        let again = [(header::RETRY_AFTER, READY_AGAIN_S)];
-        (StatusCode::SERVICE_UNAVAILABLE, again, told).into_response()
-    }
+pub(crate) async fn readyz(
+    State(ops): State<BookingOpsRoutes>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    ops.readiness().await.public_answer(&ops.keys, &headers)
+}
+
+pub(crate) async fn whole_readyz(State(ops): State<BookingOpsRoutes>) -> Response {
+    ops.readiness().await.whole_answer()
 }
 
 pub(crate) async fn metrics(State(ops): State<BookingOpsRoutes>) -> impl IntoResponse {

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{BodyBytes, PathParams, Problem, ProblemCode, parse_json};
+use fairgate_base::http::{JsonBytes, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Buyer, OrderState, Traveller};
@@ -59,7 +59,7 @@ pub async fn make(
     State(routes): State<OrderRoutes>,
     PathParams(hold): PathParams<String>,
     headers: HeaderMap,
-    BodyBytes(body): BodyBytes,
+    JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let id: HoldId = hold
         .parse()
@@ -126,7 +126,7 @@ pub async fn cancel(
     State(routes): State<OrderRoutes>,
     PathParams(order): PathParams<String>,
     headers: HeaderMap,
-    BodyBytes(body): BodyBytes,
+    JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let record = routes.open_order(&order, &headers).await?;
     let key = key_of(&headers)?;
@@ -166,7 +166,7 @@ pub async fn consent(
     State(routes): State<OrderRoutes>,
     PathParams(order): PathParams<String>,
     headers: HeaderMap,
-    BodyBytes(body): BodyBytes,
+    JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let record = routes.open_order(&order, &headers).await?;
     let key = key_of(&headers)?;

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use fairgate_base::http::{BodyBytes, PathParams, Problem, ProblemCode, parse_json};
+use fairgate_base::http::{BodyBytes, JsonBytes, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::ids::PaymentId;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ pub async fn sandbox(
     State(routes): State<PaymentRoutes>,
     PathParams(payment): PathParams<String>,
     headers: HeaderMap,
-    BodyBytes(body): BodyBytes,
+    JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let (Some(inbox), Some(sandbox)) = (&routes.inbox, &routes.sandbox) else {
         return Err(Problem::not_found("sandbox", "payments"));

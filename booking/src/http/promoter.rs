@@ -2,11 +2,10 @@
 //! the document can be read but has faults, the refusal lists every fault.
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use fairgate_base::clock::Clock;
-use fairgate_base::http::keys::{Role, RoleKeys};
+use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, RoleKeys};
 use fairgate_base::http::{
-    BodyText, JsonBody, PathParams, Problem, ProblemCode, QueryParams, parse_json,
+    JsonBody, JsonText, PathParams, Problem, ProblemCode, QueryParams, parse_json,
 };
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::plans::seatmap::SeatMap;
@@ -30,6 +29,12 @@ pub struct PromoterRoutes {
     pub keys: RoleKeys,
     /// The clock.
     pub clock: Clock,
+}
+
+impl KeyedRoutes for PromoterRoutes {
+    fn role_keys(&self) -> &RoleKeys {
+        &self.keys
+    }
 }
 
 /// `PUT /v1/promoter/venues/{venue}?format=`
@@ -80,15 +85,14 @@ pub struct StoredShowView {
 
 /// Imports a seating plan as the venue's next version.
 #[utoipa::path(put, path = "/v1/promoter/venues/{venue}", tag = "promoter", params(("venue" = String, Path), VenueQuery),
-    responses((status = 200, body = StoredVenueView), (status = 422)))]
+    request_body = VenueDocument, responses((status = 200, body = StoredVenueView), (status = 422)))]
 pub async fn put_venue(
     State(routes): State<PromoterRoutes>,
     PathParams(venue): PathParams<String>,
     QueryParams(query): QueryParams<VenueQuery>,
-    headers: HeaderMap,
-    BodyText(body): BodyText,
+    _: PromoterCaller,
+    JsonText(body): JsonText,
 ) -> Result<JsonAnswer, Problem> {
-    routes.keys.require_role(&headers, Role::Promoter)?;
     let venue: VenueId = venue.parse().map_err(|error| {
         Problem::invalid_field("venue", format!("venue: {error}. Nothing was stored."))
     })?;
@@ -137,10 +141,9 @@ pub async fn put_venue(
 pub async fn put_show(
     State(routes): State<PromoterRoutes>,
     PathParams(show): PathParams<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
     JsonBody(document): JsonBody<ShowDocument>,
 ) -> Result<JsonAnswer, Problem> {
-    routes.keys.require_role(&headers, Role::Promoter)?;
     let id: ShowId = show.parse().map_err(|error| {
         Problem::invalid_field("show", format!("show: {error}. Nothing was stored."))
     })?;

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{BodyBytes, PathParams, Problem, ProblemCode, parse_json};
+use fairgate_base::http::{JsonBytes, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::ids::TicketId;
 use fairgate_model::orders::refund::TicketSelection;
 use fairgate_model::orders::refund::rules::RefundRuleError;
@@ -37,7 +37,7 @@ pub async fn refund(
     State(routes): State<OrderRoutes>,
     PathParams(order): PathParams<String>,
     headers: HeaderMap,
-    BodyBytes(body): BodyBytes,
+    JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let record = routes.open_order(&order, &headers).await?;
     let key = key_of(&headers)?;

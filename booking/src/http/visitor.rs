@@ -94,6 +94,13 @@ impl CallerVerifier {
         Ok(live.clone())
     }
 
+    /// Returns whether a pass was stopped before it expired.
+    #[must_use]
+    pub fn is_stopped(&self, pass: &VerifiedPass) -> bool {
+        pass.require_live()
+            .is_ok_and(|live| self.stopped.contains(live))
+    }
+
     /// Returns the caller that wants to open an order: a visitor, or somebody who has the order's
     /// key. [`OrderCaller::may_open`] then checks that the order belongs to the visitor.
     ///

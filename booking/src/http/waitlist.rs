@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{BodyBytes, PathParams, Problem, ProblemCode, parse_json};
+use fairgate_base::http::{JsonBytes, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::{HoldId, ShowId, WaiterId};
 use fairgate_model::shows::Show;
@@ -101,7 +101,7 @@ pub async fn join(
     State(routes): State<WaitlistRoutes>,
     PathParams(show): PathParams<String>,
     headers: HeaderMap,
-    BodyBytes(body): BodyBytes,
+    JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let show = routes.find_show_for_waiter(&show).await?;
     let now_ms = routes.waitlist.clock.now_ms();
@@ -162,7 +162,7 @@ pub async fn read(
         .door
         .require_pass(&headers, &show.id, now_ms / 1_000)?;
     let (waiter, ahead) = routes.find_waiter(&show, &pass.holder()).await?;
-    if waiter.ended.is_none() {
+    if waiter.ended.is_none() && !routes.door.is_stopped(&pass) {
         routes.waitlist.here.record_seen([pass.holder()]);
     }
     JsonAnswer::json(200, &routes.waiter_view(&show, waiter, ahead, now_ms).await)

@@ -2,6 +2,7 @@
 //! booking can sell. The answers are the same whether booking runs in the gateway's process or
 //! behind `/internal/v1`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,15 +12,17 @@ use fairgate_model::holds::{HeldSeat, HoldSignalState};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::coverage::matches;
+use fairgate_model::waiters::WaitEndReason;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
 use crate::cinema::CinemaCatalogue;
+use crate::internal::wire::StoppedPassNotice;
 use crate::inventory::seats::{SeatInventory, ShowSeatFigures};
 use crate::ledger::{Ledger, LedgerError};
 use crate::stopped_passes::StoppedPasses;
-use crate::store::HoldSignal;
+use crate::store::{HoldSignal, SEATS_SILENT};
 use crate::waitlist::here::SeenVisitors;
 
 /// How long ledger and store may take to answer. Gateways wait a little longer.
@@ -185,9 +188,9 @@ impl GatewayDesk {
                 CONDITION_MAX.as_millis()
             )),
         }
-        condition.warnings.extend(seats.unwrap_or_else(|_| {
-            vec!["The store of the seats does not answer; none can be held.".to_owned()]
-        }));
+        condition
+            .warnings
+            .extend(seats.unwrap_or_else(|_| vec![SEATS_SILENT.to_owned()]));
         condition
     }
 
@@ -202,17 +205,32 @@ impl GatewayDesk {
         self.catalogue.replace_coverage(coverage).await
     }
 
-    /// Stops passes of a room, each given as its join number and its expiry (unix seconds). They
-    /// then open nothing new. What was begun with them can still be paid, read and cancelled.
+    /// Stops passes of a room. They then open nothing new, and their holders wait for seats no
+    /// more. What was begun with them can still be paid, read and cancelled.
     ///
     /// # Errors
     /// Returns an error where the ledger did not take them.
     pub async fn stop_passes(
         &self,
         room: &str,
-        passes: Vec<(u64, i64)>,
+        passes: Vec<StoppedPassNotice>,
     ) -> Result<(), LedgerError> {
-        self.stopped.stop(room, passes).await
+        let holders: HashSet<Holder> = passes.iter().map(|pass| pass.holder).collect();
+        let passes = passes.iter().map(|pass| (pass.number, pass.expires_s));
+        self.stopped.stop(room, passes.collect()).await?;
+        for (show, _) in self.ledger.waited_shows().await? {
+            if self.room_of(&show) != room {
+                continue;
+            }
+            for waiter in self.ledger.waiters(&show).await? {
+                if holders.contains(&waiter.visitor) {
+                    let now_ms = self.clock.now_ms();
+                    let end = WaitEndReason::Left;
+                    self.ledger.end_waiter(&waiter.id, end, now_ms).await?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the counts of the shows in `shows` and of all trains that `room` covers, and the

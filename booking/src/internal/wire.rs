@@ -39,13 +39,24 @@ pub struct CoverageRequest {
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
+/// A pass that opens nothing new any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoppedPassNotice {
+    /// The join number of the pass.
+    pub number: u64,
+    /// When the pass expires, unix seconds.
+    pub expires_s: i64,
+    /// The visitor who holds the pass.
+    pub holder: Holder,
+}
+
 /// `POST /internal/v1/stopped-passes`: passes of a room that open nothing new any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopPassesRequest {
     /// The slug of the room.
     pub room: String,
-    /// The join number and the expiry (unix seconds) of each pass.
-    pub passes: Vec<(u64, i64)>,
+    /// The passes.
+    pub passes: Vec<StoppedPassNotice>,
 }
 
 /// `POST /internal/v1/pulse`: the room and the shows to count, and the cursor of finished visitors.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 
 use crate::ledger::{Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
@@ -50,7 +51,7 @@ pub async fn expire_forever(ledger: Arc<dyn Ledger>, seats: WorkerNotifier, cloc
                 metrics::counter!("fairgate_orders_expired_total").increment(expired as u64)
             }
             Err(error) => {
-                tracing::warn!(%error, "overdue orders could not be expired; trying again")
+                log_failed_try!(error, "overdue orders could not be expired; trying again")
             }
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use fairgate_model::orders::transition::EffectKind;
 use fairgate_model::payments::{PaymentState, ProviderError};
 
@@ -226,7 +227,7 @@ impl PaymentEffectWorker {
     pub async fn carry_out_forever(self) {
         loop {
             if let Err(error) = self.carry_out_due().await {
-                tracing::warn!(%error, "effects could not be carried out; trying again");
+                log_failed_try!(error, "effects could not be carried out; trying again");
             }
             self.bell.wait(LOOK_EVERY).await;
         }

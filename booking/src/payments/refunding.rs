@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::ProviderError;
 
@@ -101,7 +102,7 @@ impl RefundWorker {
     pub async fn ask_forever(self) {
         loop {
             if let Err(error) = self.ask_due().await {
-                tracing::warn!(%error, "refunds could not be asked for; trying again");
+                log_failed_try!(error, "refunds could not be asked for; trying again");
             }
             self.bell.wait(LOOK_EVERY).await;
         }

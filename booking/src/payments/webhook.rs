@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use fairgate_model::payments::{
     ParsedProviderEvent, ProviderError, ProviderEvent, ProviderEventKind, ProviderPayment,
 };
@@ -246,7 +247,10 @@ impl PaymentEventInbox {
     pub async fn settle_forever(self) {
         loop {
             if let Err(error) = self.settle_all().await {
-                tracing::warn!(%error, "stored payment events could not be settled; trying again");
+                log_failed_try!(
+                    error,
+                    "stored payment events could not be settled; trying again"
+                );
             }
             self.bell.wait(LOOK_EVERY).await;
         }

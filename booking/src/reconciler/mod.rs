@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::{Clock, rfc3339};
+use fairgate_base::log_failed_try;
 use fairgate_model::findings::{DriftFinding, DriftKind, ReconcilerSnapshot, findings};
 use fairgate_model::ids::ShowId;
 use serde::Serialize;
@@ -166,7 +167,7 @@ impl Reconciler {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(error) => {
-                    tracing::warn!(%error, "nothing could be compared; trying again");
+                    log_failed_try!(error, "nothing could be compared; trying again");
                     continue;
                 }
             }
@@ -176,7 +177,7 @@ impl Reconciler {
                 Err(error) => Err(error),
             };
             if let Err(error) = passed {
-                tracing::warn!(%error, "nothing could be compared; trying again");
+                log_failed_try!(error, "nothing could be compared; trying again");
             }
         }
     }

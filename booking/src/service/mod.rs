@@ -6,8 +6,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fairgate_base::config::BadConfig;
+use fairgate_base::process::connections::ConnectionLimits;
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
+use fairgate_base::process::serve::ListenError;
+use fairgate_base::process::warning_log::log_warnings;
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -22,7 +25,7 @@ use crate::http::internal::InternalRoutes;
 use crate::http::internal_key::InternalKey;
 use crate::http::ops::BookingOpsRoutes;
 use crate::open::{self, BookingOpenError};
-use crate::router::process_router;
+use crate::router::{operators_port, process_router};
 
 /// How long the process still answers after it began to drain. Gateways ask each booking process
 /// twice a second whether it can sell. So after this time each gateway uses another process.
@@ -35,25 +38,21 @@ pub enum BookingStartError {
     /// A setting is wrong.
     #[error(transparent)]
     Config(#[from] BadConfig),
-    /// The address cannot be listened on.
-    #[error("{address} cannot be listened on: {error}; choose another with --listen")]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// The system's error.
-        error: io::Error,
-    },
+    /// An address cannot be listened on.
+    #[error(transparent)]
+    Address(#[from] ListenError),
     /// The runtime's threads or timers cannot be started.
     #[error("the runtime cannot be started: {0}")]
     Runtime(io::Error),
     /// Ledger, store or keys cannot be opened.
-    #[error("booking cannot be opened: {0}")]
+    #[error(transparent)]
     Parts(#[from] BookingOpenError),
 }
 
 /// A booking that is built but does not serve yet.
 pub struct BookingService {
     listener: TcpListener,
+    operators: Option<TcpListener>,
     booking: Booking,
     config: BookingConfig,
     leases: Option<ProcessLeases>,
@@ -101,12 +100,14 @@ impl BookingService {
         booking: Booking,
         config: BookingConfig,
     ) -> Result<Self, BookingStartError> {
-        let address = config.listen;
-        let listener = TcpListener::bind(address)
-            .await
-            .map_err(|error| BookingStartError::Address { address, error })?;
+        let listener = serve::listen(config.listen, "FAIRGATE_LISTEN").await?;
+        let operators = match config.ops.listen {
+            Some(address) => Some(serve::listen(address, "FAIRGATE_OPS_LISTEN").await?),
+            None => None,
+        };
         Ok(Self {
             listener,
+            operators,
             booking,
             config,
             leases: None,
@@ -129,6 +130,7 @@ impl BookingService {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
+            operators,
             booking,
             config,
             leases,
@@ -145,22 +147,41 @@ impl BookingService {
             key: InternalKey::new(config.internal.key.as_ref()),
             stopping: stopping.clone(),
         };
-        let operators = BookingOpsRoutes {
+        let ops = BookingOpsRoutes {
             desk: booking.gateways().clone(),
             metrics,
             warnings: config.warnings(),
-            stopping,
+            stopping: stopping.clone(),
+            keys: config.keys.roles(),
+            has_own_port: operators.is_some(),
         };
+        let watched = ops.clone();
+        workers.spawn(log_warnings(
+            async move || watched.troubles().await,
+            stopping,
+        ));
         let (public, _) = booking.router().split_for_parts();
-        let router = process_router(public, gateways, operators);
-        let serving = tokio::spawn(serve::run(listener, router, closing, config.drain.calls));
+        let operators = operators.map(|listener| (listener, operators_port(ops.clone())));
+        let public = (listener, process_router(public, gateways, ops));
+        let ports = [Some(public), operators].into_iter().flatten();
+        // Only gateways and operators connect to booking.
+        let connections = ConnectionLimits::of_process(false);
+        let serving: Vec<_> = ports
+            .map(|(listener, router)| {
+                let (closing, calls_max) = (closing.clone(), config.drain.calls);
+                let serving = serve::run(listener, router, closing, calls_max, connections);
+                tokio::spawn(serving)
+            })
+            .collect();
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         tokio::time::sleep(NOTICE).await;
         close.send_replace(true);
-        if serving.await.is_err() {
-            tracing::error!("the accept loop had failed");
+        for port in serving {
+            if port.await.is_err() {
+                tracing::error!("an accept loop had failed");
+            }
         }
         stop_workers(workers).await;
         if let Some(leases) = leases {

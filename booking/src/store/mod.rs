@@ -24,6 +24,9 @@ use tokio::sync::broadcast;
 /// the call often, and every prolonged lock is reported to every process.
 pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
 
+/// What operators read while the store does not answer.
+pub const SEATS_SILENT: &str = "The store of the seats does not answer; none can be held.";
+
 /// Why a transition failed. It changed nothing, except that after `Unreachable` it may have been
 /// made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use fairgate_model::grid::picture::life_of_version;
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
@@ -61,7 +62,7 @@ impl Waitlist {
         let mut served = HashSet::new();
         loop {
             if let Err(error) = self.serve_shows(&owner, &mut served).await {
-                tracing::warn!(%error, "the waitlist could not be served; trying again");
+                log_failed_try!(error, "the waitlist could not be served; trying again");
             }
             self.bell.wait(LOOK_EVERY).await;
         }
@@ -122,7 +123,7 @@ impl Waitlist {
                 continue;
             }
             if let Err(error) = self.serve_show(&show).await {
-                tracing::warn!(%id, %error, "a show's waitlist could not be served; trying again");
+                log_failed_try!(error, %id, "a show's waitlist could not be served; trying again");
             }
         }
         Ok(())

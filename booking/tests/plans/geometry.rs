@@ -138,3 +138,22 @@ fn the_packed_geometry_unpacks_to_the_same_seats_within_half_a_step() {
         }
     }
 }
+
+/// The golden forms of [`small`] with an accessible seat. The page `waitroom-ui/wire/seatmap.md`
+/// describes them.
+const GOLDEN_PACKED: &[u8] = include_bytes!("../../../waitroom-ui/wire/seatmap.bin");
+const GOLDEN_JSON: &str = include_str!("../../../waitroom-ui/wire/seatmap.json");
+
+#[test]
+fn a_map_has_the_bytes_of_the_golden_files() {
+    let mut chart = small();
+    chart["subChart"]["rows"][0]["seats"][2]["accessible"] = json!(true);
+    let map = parsed(&chart.to_string());
+    let shown = serde_json::to_string_pretty(&map.geometry_json()).expect("JSON");
+    assert_eq!(format!("{shown}\n"), GOLDEN_JSON);
+    let packed = map.geometry_packed();
+    assert_eq!(hex::encode(&packed), hex::encode(GOLDEN_PACKED));
+    let labels = unpack(GOLDEN_PACKED).into_iter().map(|seat| seat.0);
+    let expected = map.seats.iter().map(|seat| seat.label.clone());
+    assert!(labels.eq(expected));
+}

@@ -61,8 +61,16 @@ impl Process {
     }
 
     async fn get(&self, path: &str) -> (u16, String) {
-        let answer = reqwest::get(format!("{}{path}", self.url)).await;
-        let answer = answer.expect("an answer");
+        self.get_with(path, "").await
+    }
+
+    /// Makes a GET with a key, unless the key is empty.
+    async fn get_with(&self, path: &str, key: &str) -> (u16, String) {
+        let mut request = reqwest::Client::new().get(format!("{}{path}", self.url));
+        if !key.is_empty() {
+            request = request.bearer_auth(key);
+        }
+        let answer = request.send().await.expect("an answer");
         (
             answer.status().as_u16(),
             answer.text().await.expect("a body"),
@@ -98,7 +106,9 @@ async fn booking_alone_serves_its_routes_and_warns_about_missing_settings() {
     ];
     let process = Process::start(folder.path(), &settings);
     assert_eq!(process.get("/healthz").await, (200, "alive\n".to_owned()));
-    let (status, ready) = process.get("/readyz").await;
+    let (status, public) = process.get("/readyz").await;
+    assert_eq!((status, &*public), (200, r#"{"ready":true}"#));
+    let (status, ready) = process.get_with("/readyz", PROMOTER).await;
     let ready: Value = serde_json::from_str(&ready).expect("JSON");
     assert_eq!((status, &ready["ready"]), (200, &json!(true)));
     let warned = ready["warnings"].to_string();

@@ -2,6 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
+use aws_lc_rs::hmac;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde::Serialize;
 
@@ -20,6 +21,8 @@ struct KeyringShared {
     signing: EncodingKey,
     jwks: Jwks,
     verifier: Verifier,
+    /// The keys of cookies, in the order of the JWKS. The first one writes.
+    cookie_keys: Vec<hmac::Key>,
 }
 
 /// The ticket would be longer than a door reads, so it was not issued. Its title or name is too
@@ -68,6 +71,7 @@ impl Keyring {
             kid: current.kid.clone(),
             signing: EncodingKey::from_ed_der(&current.pkcs8),
             verifier: Verifier::new(&jwks)?,
+            cookie_keys: keys.iter().map(StoredKey::cookie_key).collect(),
             jwks,
         })))
     }
@@ -85,6 +89,16 @@ impl Keyring {
     /// Returns a handle that can verify but not sign, to be passed to other code.
     pub fn verifier(&self) -> Verifier {
         self.0.verifier.clone()
+    }
+
+    /// Returns the key that writes cookies.
+    pub(crate) fn cookie_key(&self) -> &hmac::Key {
+        &self.0.cookie_keys[0]
+    }
+
+    /// Returns all keys whose cookies are accepted.
+    pub(crate) fn cookie_keys(&self) -> &[hmac::Key] {
+        &self.0.cookie_keys
     }
 
     /// Signs a place. The same claims give the same text.

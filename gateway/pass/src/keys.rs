@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use aws_lc_rs::hmac;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::{
     Engine,
@@ -10,6 +11,9 @@ use base64::{
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+/// What the keys of cookies are derived with. A change of the cookies' layout gets another number.
+const COOKIE_KEY_CONTEXT: &[u8] = b"fairgate cookies 1";
 
 /// A signing key as the ledger stores it. It is secret, so its `Debug` output shows only the name.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +105,13 @@ impl StoredKey {
             created_at: now,
             retired_at: None,
         })
+    }
+
+    /// Derives the key of the cookies' MACs.
+    pub(crate) fn cookie_key(&self) -> hmac::Key {
+        let signing = hmac::Key::new(hmac::HMAC_SHA256, &self.pkcs8);
+        let derived = hmac::sign(&signing, COOKIE_KEY_CONTEXT);
+        hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
     }
 
     /// Returns the public half, after checking that the key is readable and that its name is its

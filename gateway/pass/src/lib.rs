@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod claims;
+mod cookie;
 mod holder;
 mod keyring;
 mod keys;
@@ -10,6 +11,7 @@ mod verify;
 pub use claims::{
     FreezeClaims, LivePass, PassClaims, PassExpiredError, PlaceClaims, TicketClaims, VerifiedPass,
 };
+pub use cookie::PlaceCookie;
 pub use holder::{Digest, Holder, NotHex32, VOID};
 pub use keyring::{Keyring, TicketTooLong};
 pub use keys::{Jwk, Jwks, StoredKey, TokenKeyError};

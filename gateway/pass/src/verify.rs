@@ -171,14 +171,7 @@ impl Verifier {
     /// # Errors
     /// Fails if the token is not a pass, or is not valid yet.
     pub fn verify_pass(&self, token: &str, now: i64) -> Result<VerifiedPass, PassError> {
-        let claims: PassClaims = self.read_claims(TokenKind::Pass, token)?;
-        if now < claims.nbf.saturating_sub(LEEWAY_S) {
-            return Err(PassError::NotYet);
-        }
-        Ok(match has_expired(claims.exp, now) {
-            true => VerifiedPass::Expired(claims),
-            false => VerifiedPass::Live(LivePass(claims)),
-        })
+        judge_pass(self.read_claims(TokenKind::Pass, token)?, now)
     }
 
     /// Checks a freeze.
@@ -250,6 +243,17 @@ fn check_header(kind: TokenKind, token: &str) -> Result<Option<String>, TokenErr
         Some(_) => Err(TokenError::Malformed),
         None => Ok(header.kid),
     }
+}
+
+/// Compares the times of a pass, whose signature is valid, with `now` (unix seconds).
+pub(crate) fn judge_pass(claims: PassClaims, now: i64) -> Result<VerifiedPass, PassError> {
+    if now < claims.nbf.saturating_sub(LEEWAY_S) {
+        return Err(PassError::NotYet);
+    }
+    Ok(match has_expired(claims.exp, now) {
+        true => VerifiedPass::Expired(claims),
+        false => VerifiedPass::Live(LivePass(claims)),
+    })
 }
 
 fn has_expired(exp: i64, now: i64) -> bool {

@@ -11,6 +11,7 @@ pub mod lanes;
 pub mod limits;
 pub mod naming;
 pub mod network_limits;
+pub mod network_lists;
 pub mod odds;
 pub mod pace;
 pub mod pace_settings;

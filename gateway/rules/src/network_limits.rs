@@ -26,7 +26,7 @@ const LIMIT_MAX: u64 = 10_000_000;
 pub struct NetworkLimits {
     /// From this many places on, joining and claiming cost work.
     pub soft: u64,
-    /// From this many places on, work alone gives no place. A code does.
+    /// From this many places on, work alone gives no place. A code or a provider's check does.
     pub hard: u64,
 }
 
@@ -89,6 +89,8 @@ pub enum JoinProof {
     None,
     /// The solution of a challenge with this level.
     Work(WorkLevel),
+    /// A provider's word that the visitor is a person.
+    Person,
 }
 
 /// What a room asks of everybody, whatever the network.
@@ -128,12 +130,12 @@ impl NetworkBounds {
         let covered = |soft: u64| match proof {
             JoinProof::None if demand.challenge => 0,
             JoinProof::None => soft,
-            JoinProof::Work(WorkLevel::LAST) => u64::MAX,
+            JoinProof::Work(WorkLevel::LAST) | JoinProof::Person => u64::MAX,
             JoinProof::Work(WorkLevel(level)) => {
                 soft.saturating_add(step(soft).saturating_mul(u64::from(level) + 1))
             }
         };
-        let most = if demand.beyond_hard {
+        let most = if demand.beyond_hard || proof == JoinProof::Person {
             u64::MAX
         } else {
             limits.hard
@@ -268,6 +270,7 @@ mod tests {
         assert_eq!(own(JoinProof::Work(WorkLevel::FIRST)), 36);
         assert_eq!(own(JoinProof::Work(WorkLevel(4))), 45);
         assert_eq!(own(JoinProof::Work(WorkLevel::LAST)), 2000);
+        assert_eq!(own(JoinProof::Person), u64::MAX, "beyond hard, too");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::network_lists::NetworkLists;
 use super::room_document::{LineMethod, RoomDocument};
 
 /// Where a room stands in its life.
@@ -42,6 +43,10 @@ pub struct RoomFacts {
     /// What the promoter tells the visitors of those places.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cleared_note: String,
+    /// The networks that may not join, and those that pay nothing. A stored room without this field
+    /// has none.
+    #[serde(default, skip_serializing_if = "NetworkLists::is_empty")]
+    pub networks: NetworkLists,
 }
 
 #[expect(

@@ -74,20 +74,47 @@ pub enum ChallengePolicy {
     None,
     /// Proof of work, by everybody.
     Pow,
+    /// The check of Turnstile, by everybody.
+    Turnstile,
+    /// The check of hCaptcha, by everybody.
+    Hcaptcha,
+}
+
+/// A service outside that tells people from bots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChallengeProvider {
+    /// Cloudflare's.
+    Turnstile,
+    /// Intuition Machines'.
+    Hcaptcha,
+}
+
+impl ChallengeProvider {
+    /// Returns the provider's name, as documents write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Turnstile => "turnstile",
+            Self::Hcaptcha => "hcaptcha",
+        }
+    }
 }
 
 impl ChallengePolicy {
-    /// Reads the challenge. Notes a fault and returns the default if there is no such challenge, or
-    /// if it is not built yet.
+    /// Reads the challenge. Notes a fault and returns the default if there is no such challenge.
     pub fn parse_setting(challenge: Option<&str>, faults: &mut RoomInputFaults) -> Self {
-        if let Some(unbuilt @ ("turnstile" | "hcaptcha")) = challenge {
-            faults.note_unbuilt_value(
-                "challenge",
-                format!("\"{unbuilt}\" is not built yet; say \"pow\" or \"none\""),
-            );
-            return Self::None;
-        }
         checked_word("challenge", challenge, CHALLENGES, faults)
+    }
+
+    /// Returns the provider that is asked about everybody, if one is.
+    #[must_use]
+    pub fn provider(self) -> Option<ChallengeProvider> {
+        match self {
+            Self::None | Self::Pow => None,
+            Self::Turnstile => Some(ChallengeProvider::Turnstile),
+            Self::Hcaptcha => Some(ChallengeProvider::Hcaptcha),
+        }
     }
 }
 
@@ -105,9 +132,11 @@ const CODES: [(&str, JoinCodePolicy); 2] = [
 ];
 
 /// The words for the challenges. The first challenge is the default.
-const CHALLENGES: [(&str, ChallengePolicy); 2] = [
+const CHALLENGES: [(&str, ChallengePolicy); 4] = [
     ("none", ChallengePolicy::None),
     ("pow", ChallengePolicy::Pow),
+    ("turnstile", ChallengePolicy::Turnstile),
+    ("hcaptcha", ChallengePolicy::Hcaptcha),
 ];
 
 /// A checked room document. Times are milliseconds since the epoch.
@@ -188,7 +217,7 @@ pub struct RoomDocumentInput {
     pub claim_s: Option<i64>,
     /// `cookie`; `device` is not available yet.
     pub binding: Option<String>,
-    /// `none` or `pow`; others are not available yet.
+    /// `none`, `pow`, or `turnstile` or `hcaptcha` where the settings name an account.
     pub challenge: Option<String>,
     /// Places of one IPv4 address or IPv6 /64: from `soft` on they cost work, from `hard` on work
     /// alone gives none.
@@ -402,7 +431,6 @@ mod tests {
     fn a_setting_that_is_not_built_is_refused_by_name() {
         for (field, setting) in [
             ("binding", r#""device""#),
-            ("challenge", r#""turnstile""#),
             ("beacon", r#""drand""#),
             ("lane", r#"[{"id":"m"}]"#),
         ] {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 
-use crate::challenge::{WaitTickets, WorkChallenger};
+use crate::challenge::{ChallengeProviders, WaitTickets, WorkChallenger};
 use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
-use crate::guard::{JoinGuard, NetworkHasher, SearchQuotas};
+use crate::guard::{AttemptGuards, JoinGuard, NetworkHasher, SearchQuotas, WaitGuard};
 use crate::line::WaitingLine;
 use crate::line::come_back::LineComeBackTimes;
 use crate::load::ProcessLoad;
@@ -19,10 +19,12 @@ use crate::push::hub::RoomSocketHubs;
 use crate::push::limit::SocketLimit;
 use crate::push::seats::WatchedShows;
 use crate::push::waitlist_offers;
+use crate::reverse_proxy::{GuardSettings, ReverseProxySettings, ShopGuard};
 use crate::room::RoomRegistry;
 use crate::router::GatewayHandles;
 use crate::upstream::BookingCore;
 use crate::upstream::door::BookingDoor;
+use crate::upstream::foreign_origin::ForeignOrigin;
 use crate::web::WebRequestPolicy;
 
 /// The rooms of this node, and the parts that bring news to them and their sockets.
@@ -33,15 +35,27 @@ pub(super) struct OpenedRooms {
     pub(super) personal: PersonalEventHub,
 }
 
+/// The parts that several handles share.
+pub(super) struct SharedParts<'a> {
+    pub opened: &'a OpenedRooms,
+    pub metrics: &'a PrometheusHandle,
+    pub load: &'a ProcessLoad,
+    pub providers: &'a ChallengeProviders,
+}
+
 /// Puts together the handles that the routes are served with. `secret` is the installation's secret
 /// for challenges and networks.
 pub(super) fn gateway_handles(
     config: &GatewayConfig,
-    opened: &OpenedRooms,
-    metrics: &PrometheusHandle,
-    load: &ProcessLoad,
+    shared: &SharedParts<'_>,
     secret: [u8; 32],
 ) -> GatewayHandles {
+    let SharedParts {
+        opened,
+        metrics,
+        load,
+        providers,
+    } = *shared;
     let web = WebRequestPolicy::new(config.web_settings());
     let (per_s, burst) = (config.searches_per_s, config.searches_burst);
     let OpenedRooms {
@@ -57,7 +71,10 @@ pub(super) fn gateway_handles(
             web: web.clone(),
             guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
             challenge_guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
+            wait_guard: WaitGuard::default(),
+            attempts: AttemptGuards::default(),
             challenger: WorkChallenger::new(secret),
+            providers: providers.clone(),
             waits: WaitTickets::new(secret),
             hasher: NetworkHasher::new(secret),
             load: load.clone(),
@@ -69,7 +86,7 @@ pub(super) fn gateway_handles(
             web: web.clone(),
             seats: WatchedShows::new(Arc::clone(rooms.core()), load.clone()),
             personal: personal.clone(),
-            limit: SocketLimit::new(config.sockets),
+            limit: SocketLimit::new(config.sockets, config.guard.is_some()),
         },
         promoter: PromoterControls {
             rooms: rooms.clone(),
@@ -77,14 +94,18 @@ pub(super) fn gateway_handles(
             hubs: hubs.clone(),
             hasher: NetworkHasher::new(secret),
             keys: config.keys.roles(),
+            providers: providers.clone(),
         },
         ops: GatewayOpsRoutes {
             rooms: rooms.clone(),
             follower: follower.clone(),
             hubs: hubs.clone(),
             web: web.clone(),
+            providers: providers.clone(),
             metrics: metrics.clone(),
             warnings: config.warnings(),
+            keys: config.keys.roles(),
+            has_own_port: config.ops.listen.is_some(),
         },
         door: BookingDoor {
             core: Arc::clone(rooms.core()),
@@ -101,6 +122,26 @@ pub(super) fn gateway_handles(
         test: config.payments.is_test(),
         form_origins: config.payments.form_origins(),
     }
+}
+
+/// Puts together the guard of a shop that is not Fairgate's.
+pub(super) fn shop_guard(
+    public_url: &str,
+    settings: &GuardSettings,
+    proxy: &ReverseProxySettings,
+    handles: &GatewayHandles,
+) -> anyhow::Result<ShopGuard> {
+    Ok(ShopGuard {
+        lobby: handles.lobby.clone(),
+        follower: handles.ops.follower.clone(),
+        waits: Arc::clone(&handles.door.waits),
+        origin: ForeignOrigin::new(&proxy.origin)?,
+        lobby_url: format!("{public_url}/r/{}", settings.room),
+        room: settings.room.clone(),
+        scheme: settings.url.scheme().to_owned(),
+        when_unverifiable: proxy.when_unverifiable,
+        outage: Arc::default(),
+    })
 }
 
 /// Starts the tasks that send visitors news of their own holds and waitlist entries.

@@ -1,9 +1,13 @@
 //! Challenges that a visitor solves before joining or claiming: proof of work by the ALTCHA
-//! protocol, or a wait for browsers without scripts. A challenge costs a visitor time, and proves
-//! nothing else.
+//! protocol, the check of a provider outside, or a wait for browsers without scripts. Work and
+//! waits cost a visitor time, and prove nothing else.
 
 mod pow;
+mod provider;
 mod wait;
 
 pub use pow::{ChallengeFault, ChallengeRefusal, SolvedWork, WorkChallenge, WorkChallenger};
-pub use wait::WaitTickets;
+pub use provider::{
+    ChallengeProviders, ProviderChallenge, ProviderRefusal, ProviderSettings, ProvidersSettings,
+};
+pub use wait::{GOOD_FOR_MIN, WaitTickets};

@@ -55,6 +55,8 @@ pub struct SolvedWork {
     pub level: WorkLevel,
     /// The challenge, which counts once.
     pub solved: SolvedChallenge,
+    /// Whether it was given in place of a check by a provider that did not answer.
+    pub stands_in: bool,
 }
 
 /// Why a solution does not count.
@@ -87,6 +89,9 @@ struct ChallengeBinding {
     holder: Holder,
     level: WorkLevel,
     expires_at: i64,
+    /// Whether the work stands in for a provider's check.
+    #[serde(default)]
+    stands_in: bool,
 }
 
 /// Makes challenges and checks their solutions.
@@ -107,7 +112,14 @@ impl WorkChallenger {
         }
     }
 
-    /// Makes a challenge for a holder of a room.
+    /// Returns whether a text has the form of a solution.
+    #[must_use]
+    pub fn is_solution(text: &str) -> bool {
+        parse_payload(text).is_some()
+    }
+
+    /// Makes a challenge for a holder of a room. `stands_in` says that it is given in place of a
+    /// provider's check.
     ///
     /// # Errors
     /// Fails only if altcha cannot write its own challenge.
@@ -116,6 +128,7 @@ impl WorkChallenger {
         room: &str,
         holder: Holder,
         level: WorkLevel,
+        stands_in: bool,
         now: i64,
         rng: &mut impl Rng,
     ) -> Result<WorkChallenge, ChallengeFault> {
@@ -125,6 +138,7 @@ impl WorkChallenger {
             holder,
             level,
             expires_at: now.saturating_add(LIVES_MS),
+            stands_in,
         };
         let counters = level.phone_s().saturating_mul(COUNTERS_PER_PHONE_S);
         let last = u32::try_from(counters).unwrap_or(u32::MAX).max(1);
@@ -188,6 +202,7 @@ impl WorkChallenger {
                 id,
                 expires_at: binding.expires_at,
             },
+            stands_in: binding.stands_in,
         })
     }
 }
@@ -220,7 +235,7 @@ mod tests {
     fn given(now: i64) -> Challenge {
         let mut rng = StdRng::seed_from_u64(1);
         let given = challenger()
-            .challenge("r", Holder([1; 32]), WorkLevel::FIRST, now, &mut rng)
+            .challenge("r", Holder([1; 32]), WorkLevel::FIRST, false, now, &mut rng)
             .expect("a challenge");
         serde_json::from_value(given.altcha).expect("a challenge of altcha")
     }

@@ -17,8 +17,10 @@ use crate::store::SolvedChallenge;
 
 /// What every ticket begins with, to tell it from the solution of a challenge.
 const PREFIX: &str = "wait.";
-/// How long (ms) a ticket is good after its wait.
-const GOOD_FOR_MS: i64 = 300_000;
+/// How long (minutes) a ticket is good after its wait. Longer would let a bot wait in advance.
+pub const GOOD_FOR_MIN: i64 = 30;
+/// [`GOOD_FOR_MIN`] in milliseconds.
+const GOOD_FOR_MS: i64 = GOOD_FOR_MIN * 60_000;
 /// The longest ticket (bytes) that is read.
 const TICKET_BYTES_MAX: usize = 1_024;
 

@@ -1,5 +1,5 @@
 //! Forgets the networks of places when they no longer count: all of them after the end of a room,
-//! and in a room without an end those of earlier days, in the ledger.
+//! and in a room without an end those of earlier days.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use fairgate_rules::phase::RoomPhase;
 use tokio::time::Instant;
 
 use crate::guard::NETWORK_DAY_MS;
+use crate::ledger::NetworkEpoch;
 use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
 
@@ -44,10 +45,15 @@ impl NetworkForgetter {
         match rest.await? {
             Some(next) => self.next = next,
             None if before == i64::MAX => {
-                rooms.store().forget_networks(room.id()).await?;
+                rooms.store().forget_networks(room.id(), None).await?;
                 self.is_done = true;
             }
-            None => self.looked = Some(Instant::now()),
+            None => {
+                let today = NetworkEpoch::of_day(now.div_euclid(NETWORK_DAY_MS));
+                let store = rooms.store();
+                store.forget_networks(room.id(), Some(today)).await?;
+                self.looked = Some(Instant::now());
+            }
         }
         Ok(())
     }

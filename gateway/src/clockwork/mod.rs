@@ -10,6 +10,7 @@ mod stopping;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairgate_base::log_failed_try;
 use fairgate_rules::phase::{RoomPhase, draw_due};
 use fairgate_rules::room_document::LineMethod;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -95,7 +96,11 @@ async fn run(
         if let Err(error) = one_beat(&rooms, &hub, &room, &mut beats, nudged).await {
             metrics::counter!("fairgate_room_beats_failed_total", "room" => room.id().to_owned())
                 .increment(1);
-            tracing::warn!(room = room.id(), %error, "a beat of the room failed; the next one tries again");
+            log_failed_try!(
+                error,
+                room = room.id(),
+                "a beat of the room failed; the next one tries again"
+            );
         }
         if nudged {
             // This limits nudged beats to ten a second, even if many visitors join at once.
@@ -198,7 +203,7 @@ async fn fetch_pulse(
                 beats.shows = shows.into_iter().map(|show| show.id.to_string()).collect();
                 beats.resolved = Some(Instant::now());
             }
-            Err(error) => tracing::warn!(room = room.id(), %error, "booking named no shows"),
+            Err(error) => log_failed_try!(error, room = room.id(), "booking named no shows"),
         }
     }
     let shows = &beats.shows;
@@ -206,7 +211,7 @@ async fn fetch_pulse(
     let pulse = match rooms.core().pulse(room.id(), shows, after).await {
         Ok(pulse) => pulse,
         Err(error) => {
-            tracing::warn!(room = room.id(), %error, "booking gave no figures");
+            log_failed_try!(error, room = room.id(), "booking gave no figures");
             return Ok(None);
         }
     };

@@ -1,5 +1,5 @@
-//! Stops what a closed room or a cleared line left over: the passes of a closed room, and the places
-//! that ended because the promoter ended all places of the room.
+//! Stops what a closed room or a cleared line left over: the passes of a closed room, and the
+//! places that ended because the promoter ended all places of the room.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const STEPS_MAX: u32 = 10;
 /// How far the endings of one room have come.
 #[derive(Default)]
 pub(super) struct RoomStopper {
-    /// When this node first saw that the room is closed.
+    /// When this node first stopped the passes of the closed room.
     closed: Option<Instant>,
     /// All places below this have ended.
     cleared_below: u64,
@@ -38,18 +38,29 @@ impl RoomStopper {
         now: i64,
     ) -> Result<(), StoreFailure> {
         if room.phase(now) == RoomPhase::Closed {
-            let closed = *self.closed.get_or_insert_with(Instant::now);
-            if closed.elapsed() <= CLOSING_FOR {
-                rooms.ledger().stop_passes_of_closed(room.id(), now).await?;
+            let is_done = self.closed.is_some_and(|at| at.elapsed() > CLOSING_FOR);
+            if !is_done {
+                let ledger = rooms.ledger();
+                let cause = (PassStopCause::Closed, String::new());
+                ledger
+                    .stop_open_passes(room.id(), u64::MAX, cause, now)
+                    .await?;
+                self.closed.get_or_insert_with(Instant::now);
             }
             return Ok(());
         }
-        let below = room.row().facts.cleared_below;
+        let row = room.row();
+        let below = row.facts.cleared_below;
         if below <= self.cleared_below {
             return Ok(());
         }
         if self.next == 0 {
             rooms.store().flush_to_ledger(room.id()).await?;
+            let cause = (PassStopCause::Cleared, row.facts.cleared_note.clone());
+            let ledger = rooms.ledger();
+            ledger
+                .stop_open_passes(room.id(), below, cause, now)
+                .await?;
         }
         for _ in 0..STEPS_MAX {
             if !self.clear_some(rooms, room, below, now).await? {
@@ -86,8 +97,9 @@ impl RoomStopper {
             PassStopCause::Cleared,
             room.row().facts.cleared_note.clone(),
         );
-        ledger.revoke_places(id, living, cause, now, None).await?;
+        // If the ledger fails after the store, the next step finds the same places again.
         rooms.store().end_places(id, &ended).await?;
+        ledger.revoke_places(id, living, cause, now, None).await?;
         self.next = last + 1;
         Ok(true)
     }

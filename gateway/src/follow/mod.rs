@@ -22,6 +22,7 @@ use crate::personal::PersonalEventHub;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
 use crate::upstream::BookingFailure;
+use fairgate_base::log_failed_try;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::RoomDocument;
 
@@ -51,7 +52,10 @@ impl LastLedgerRead {
     /// Logs a failed reading, but only the first one after a successful reading.
     fn mark_unread(&mut self, error: &RoomLedgerFailure) {
         if !self.is_logged {
-            tracing::warn!(%error, "the changes of other nodes could not be read; the next reading tries again");
+            log_failed_try!(
+                error,
+                "the changes of other nodes could not be read; the next reading tries again"
+            );
         }
         self.is_logged = true;
     }
@@ -94,8 +98,8 @@ struct RoomFollowerState {
 }
 
 impl RoomFollower {
-    /// Makes the follower of these rooms. It sends changes to their sockets through `hubs`, and news
-    /// for one visitor through `personal`.
+    /// Makes the follower of these rooms. It sends changes to their sockets through `hubs`, and
+    /// news for one visitor through `personal`.
     #[must_use]
     pub fn new(rooms: RoomRegistry, hubs: RoomSocketHubs, personal: PersonalEventHub) -> Self {
         Self {

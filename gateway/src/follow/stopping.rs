@@ -1,6 +1,6 @@
 //! Reads which passes and places of a room ended early, and passes the news on: to booking, to the
-//! room store, and to the visitors who are connected here. What could not be passed on is read again
-//! the next time.
+//! room store, and to the visitors who are connected here. What could not be passed on is read
+//! again the next time.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use crate::ledger::{PassStopCause, RoomLedgerFailure, RoomVersion, StoppedPass};
 use crate::personal::PersonalEvent;
 use crate::room::Room;
 use crate::store::StoreLeaveRequest;
+use crate::upstream::StoppedPassNotice;
 
 impl RoomFollower {
     /// Reads what ended since the last reading, and passes it on.
@@ -41,10 +42,15 @@ impl RoomFollower {
     /// Passes the news on. Returns whether everybody took it.
     async fn pass_on(&self, room: &Room, stopped: &[StoppedPass], now: i64) -> bool {
         let accepted_after_s = now.div_euclid(1000) - LEEWAY_S;
-        let passes: Vec<(u64, i64)> = stopped
+        // A revoked visitor without a living pass may still wait for seats.
+        let passes: Vec<StoppedPassNotice> = stopped
             .iter()
-            .filter(|pass| pass.exp > accepted_after_s)
-            .map(|pass| (pass.number, pass.exp))
+            .filter(|pass| pass.exp > accepted_after_s || pass.cause == PassStopCause::Revoked)
+            .map(|pass| StoppedPassNotice {
+                number: pass.number,
+                expires_s: pass.exp,
+                holder: pass.holder,
+            })
             .collect();
         if !passes.is_empty()
             && let Err(error) = self.rooms().core().stop_passes(room.id(), passes).await

@@ -12,6 +12,17 @@ impl From<GuardRefusal> for Problem {
                 format!("You have no place yet, and nobody has lost one. Try again in {wait_s} s; before the draw the order of joining does not matter."),
             )
             .retry_after(wait_s),
+            GuardRefusal::TooManyWaits { wait_s } => Self::new(
+                ProblemCode::TooManyJoins,
+                format!("Browsers without scripts wait one after the other, and as many wait in your network as can. Nothing was changed, and a place that you have is kept. Try again in {wait_s} s. A browser with scripts, or another network such as your phone's own, needs no such wait."),
+            )
+            .with_title("As many people wait in your network as can")
+            .retry_after(wait_s),
+            GuardRefusal::TooManyAttempts { wait_s } => Self::new(
+                ProblemCode::TooManyAttempts,
+                format!("So many wrong codes or keys came from your network that none is looked at for the moment, not even a right one. Nothing was changed, and no code was used. Check yours letter by letter, and send it again in {wait_s} s, or from another network."),
+            )
+            .retry_after(wait_s),
             GuardRefusal::ApiKeyUnknown => Self::new(
                 ProblemCode::ApiKeyInvalid,
                 "No such key is set here, so nothing was searched. Take the key that the organiser gave you, or leave the X-Api-Key header out: then the quota of your network counts.",
@@ -46,6 +57,16 @@ mod tests {
                 GuardRefusal::TooManyJoins { wait_s: 3 },
                 429,
                 ProblemCode::TooManyJoins,
+            ),
+            (
+                GuardRefusal::TooManyWaits { wait_s: 3 },
+                429,
+                ProblemCode::TooManyJoins,
+            ),
+            (
+                GuardRefusal::TooManyAttempts { wait_s: 3 },
+                429,
+                ProblemCode::TooManyAttempts,
             ),
             (GuardRefusal::ApiKeyUnknown, 401, ProblemCode::ApiKeyInvalid),
             (

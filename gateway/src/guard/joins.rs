@@ -9,7 +9,7 @@ use governor::Quota;
 use governor::clock::{Clock, DefaultClock, Reference};
 
 use super::GuardRefusal;
-use super::networks::{NetworkQuotas, QuotaExceeded};
+use super::networks::{NetworkQuotas, QuotaExceeded, QuotaSlot};
 use crate::load::ReturnSchedule;
 use crate::web::ClientNetwork;
 
@@ -20,10 +20,9 @@ pub struct JoinGuard<C: Clock = DefaultClock> {
 
 struct JoinGuardState<C: Clock> {
     networks: NetworkQuotas<C>,
-    /// When refused visitors are expected back, by network. `None` stands for the networks that
-    /// share one quota.
-    away: Mutex<HashMap<Option<ClientNetwork>, ReturnSchedule>>,
-    /// How many returning visitors of one network can be admitted in one second.
+    /// When refused visitors are expected back, by quota.
+    away: Mutex<HashMap<QuotaSlot, ReturnSchedule>>,
+    /// How many returning visitors of one quota can be admitted in one second.
     back_per_s: u64,
     begun: C::Instant,
     clock: C,
@@ -66,23 +65,21 @@ impl<C: Clock + Clone> JoinGuard<C> {
     /// refused visitors should come back are spread, so that all who obey them are admitted.
     pub fn admit(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
-        let Err(QuotaExceeded { network, wait }) = inner.networks.check(network) else {
+        let Err(QuotaExceeded { slot, wait }) = inner.networks.check(network) else {
             return Ok(());
         };
         let now = inner.since_begun(inner.clock.now());
-        let wait = self
-            .lock_returns()
-            .entry(network)
-            .or_default()
-            .reserve_return(now, wait, inner.back_per_s);
+        let wait = self.lock_returns().entry(slot).or_default().reserve_return(
+            now,
+            wait,
+            inner.back_per_s,
+        );
         let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
         metrics::counter!("fairgate_joins_limited_total").increment(1);
         Err(GuardRefusal::TooManyJoins { wait_s })
     }
 
-    fn lock_returns(
-        &self,
-    ) -> std::sync::MutexGuard<'_, HashMap<Option<ClientNetwork>, ReturnSchedule>> {
+    fn lock_returns(&self) -> std::sync::MutexGuard<'_, HashMap<QuotaSlot, ReturnSchedule>> {
         self.inner
             .away
             .lock()

@@ -1,15 +1,19 @@
-//! Limits how often a client may call: joins by network, searches by network or by a partner's key.
-//! Only this folder uses the governor crate.
+//! Limits how often a client may call: joins, waits, and wrong codes and keys by network, searches
+//! by network or by a partner's key. Only this folder uses the governor crate.
 
+mod attempts;
 mod http;
 mod joins;
 mod network_hasher;
 mod networks;
 mod searches;
+mod waits;
 
+pub use attempts::{AttemptGuards, AttemptKind};
 pub use joins::JoinGuard;
 pub use network_hasher::{NETWORK_DAY_MS, NetworkHasher};
-pub use searches::{ApiKey, SearchQuotas};
+pub use searches::{API_KEY, ApiKey, SearchQuotas};
+pub use waits::WaitGuard;
 
 /// Why a call is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +22,18 @@ pub enum GuardRefusal {
     #[error("too many people join from one network; this one may come back in {wait_s} s")]
     TooManyJoins {
         /// Whole seconds until the visitor should come back.
+        wait_s: u64,
+    },
+    /// The network has begun as many waits as it may.
+    #[error("too many waits were begun from one network; the next one begins in {wait_s} s")]
+    TooManyWaits {
+        /// Whole seconds until the network may begin another wait.
+        wait_s: u64,
+    },
+    /// The network sent so many wrong codes or keys that none is looked at for a while.
+    #[error("too many wrong codes or keys came from one network; it pauses for {wait_s} s")]
+    TooManyAttempts {
+        /// Whole seconds until a code or key is looked at again.
         wait_s: u64,
     },
     /// The partner's key is not one of those in the settings.

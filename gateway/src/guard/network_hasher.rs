@@ -6,7 +6,7 @@ use fairgate_rules::room_document::RoomDocument;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::ledger::{NetworkKey, NetworkKeys};
+use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
 use crate::web::ClientNetwork;
 
 /// How long (ms) a place counts in a room that has no end.
@@ -39,10 +39,10 @@ impl NetworkHasher {
         if network.is_direct_loopback() {
             return NetworkKeys::NONE;
         }
-        let day = day_of(document, now);
+        let epoch = epoch_of(document, now);
         let networks = network.with_wider().into_iter();
         networks
-            .map(|(bits, prefix)| self.key(room, day, bits, prefix))
+            .map(|(bits, prefix)| self.key(room, epoch, bits, prefix))
             .collect()
     }
 
@@ -56,34 +56,46 @@ impl NetworkHasher {
         (bits, prefix): (u128, u8),
         now: i64,
     ) -> Vec<NetworkKey> {
-        let mut days = vec![
-            day_of(document, now),
-            day_of(document, now - NETWORK_DAY_MS),
+        let mut epochs = vec![
+            epoch_of(document, now),
+            epoch_of(document, now - NETWORK_DAY_MS),
         ];
-        days.dedup();
-        days.into_iter()
-            .map(|day| self.key(room, day, bits, prefix))
+        epochs.dedup();
+        epochs
+            .into_iter()
+            .map(|epoch| self.key(room, epoch, bits, prefix))
             .collect()
     }
 
-    fn key(&self, room: &str, day: i64, bits: u128, prefix: u8) -> NetworkKey {
+    /// Returns a name of the network for logs. Whoever reads them learns no address, and can tell
+    /// one network from another.
+    #[must_use]
+    pub fn log_name(&self, network: ClientNetwork) -> String {
+        let own = network.with_wider().into_iter().next();
+        let (bits, prefix) = own.unwrap_or_default();
+        hex::encode(self.key("", NetworkEpoch::LASTING, bits, prefix))
+    }
+
+    fn key(&self, room: &str, epoch: NetworkEpoch, bits: u128, prefix: u8) -> NetworkKey {
         let mut mac =
             <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
         mac.update(b"fairgate/network/v1\0");
         mac.update(room.as_bytes());
         mac.update(&[0, prefix]);
-        mac.update(&day.to_be_bytes());
+        let epoch = epoch.0.to_be_bytes();
+        mac.update(&epoch);
         mac.update(&bits.to_be_bytes());
         let hash = mac.finalize().into_bytes();
-        std::array::from_fn(|at| hash[at])
+        std::array::from_fn(|at| epoch.get(at).copied().unwrap_or(hash[at]))
     }
 }
 
-/// Returns the day that is part of the keys, or -1 in a room that has an end.
-fn day_of(document: &RoomDocument, now: i64) -> i64 {
+/// Returns the epoch that is part of the keys: a day, or none in a room that has an end.
+fn epoch_of(document: &RoomDocument, now: i64) -> NetworkEpoch {
+    let today = || NetworkEpoch::of_day(now.div_euclid(NETWORK_DAY_MS));
     document
         .closes_at
-        .map_or(now.div_euclid(NETWORK_DAY_MS), |_| -1)
+        .map_or_else(today, |_| NetworkEpoch::LASTING)
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use super::GuardRefusal;
 use super::networks::NetworkQuotas;
 use crate::web::ClientNetwork;
 
-/// The header that carries a key.
-const HEADER: &str = "x-api-key";
+/// The header that carries a partner's key.
+pub const API_KEY: &str = "x-api-key";
 
 /// A key for a partner's programs, with its own quota.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl SearchQuotas {
     /// up.
     pub fn admit(&self, headers: &HeaderMap, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
-        let Some(key) = headers.get(HEADER) else {
+        let Some(key) = headers.get(API_KEY) else {
             return self.by_network(network);
         };
         let Some(partner) = inner.partners.get(&Digest::of_bytes(key.as_bytes())) else {
@@ -155,7 +155,7 @@ mod tests {
 
     fn with(key: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        headers.insert(HEADER, key.parse().expect("a header"));
+        headers.insert(API_KEY, key.parse().expect("a header"));
         headers
     }
 

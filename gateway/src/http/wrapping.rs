@@ -7,17 +7,18 @@ use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_base::http::{CODE, Problem, ProblemCode};
 
 use crate::follow::RoomFollower;
-use crate::guard::SearchQuotas;
-use crate::pages::policy::{PagePolicy, PayingPage};
-use crate::pages::problem_page;
+use crate::guard::{API_KEY, AttemptKind, GuardRefusal, SearchQuotas};
+use crate::line::WaitingLine;
+use crate::pages::policy::{ForeignPart, PagePolicy};
+use crate::pages::{ProblemOfPage, problem_page};
 use crate::upstream::{RouteKind, route_kind};
-use crate::web::{WebRequestPolicy, peer_of};
+use crate::web::peer_of;
 
 /// Returns whether the request is an API call, which is answered with JSON and not with a page.
-fn is_call(uri: &Uri) -> bool {
+pub(super) fn is_call(uri: &Uri) -> bool {
     ["/v1/", "/.well-known/"]
         .iter()
         .any(|prefix| uri.path().starts_with(prefix))
@@ -58,20 +59,64 @@ fn is_search(method: &Method, path: &str) -> bool {
     route_kind(method, path) == RouteKind::Search || is_page()
 }
 
-/// Refuses searches beyond the quota of their network or key.
+/// Refuses searches beyond the quota of their network or key, and slows networks that send wrong
+/// keys.
 pub async fn searches_have_quotas(
-    State((searches, web, test)): State<(SearchQuotas, WebRequestPolicy, bool)>,
+    State((searches, lobby, test)): State<(SearchQuotas, WaitingLine, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
     if is_search(request.method(), request.uri().path()) {
         let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
-        let network = web.network(request.headers(), peer);
-        if let Err(refused) = searches.admit(request.headers(), network) {
+        let headers = request.headers();
+        let network = lobby.web.network(headers, peer);
+        let may_try = if headers.contains_key(API_KEY) {
+            lobby.attempts.of(AttemptKind::PartnerKey).admit(network)
+        } else {
+            Ok(())
+        };
+        if let Err(refused) = may_try.and_then(|()| searches.admit(headers, network)) {
+            if refused == GuardRefusal::ApiKeyUnknown {
+                lobby.note_wrong_attempt(network, AttemptKind::PartnerKey);
+            }
             return problem_response(test, request.uri(), refused.into());
         }
     }
     next.run(request).await
+}
+
+/// Returns whether a request shows the key of a role.
+fn shows_role_key(request: &Request) -> bool {
+    let path = request.uri().path();
+    let is_scan = path.starts_with("/v1/tickets/") && path.ends_with("/scan");
+    let needs_role = path.starts_with("/v1/promoter/") || is_scan || path == "/readyz";
+    needs_role && request.headers().contains_key(header::AUTHORIZATION)
+}
+
+/// Slows networks that send wrong keys of roles. While a network pauses, no key of it is looked at,
+/// unless it showed a right one in the last hours.
+pub async fn wrong_keys_are_slowed(
+    State((lobby, test)): State<(WaitingLine, bool)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !shows_role_key(&request) {
+        return next.run(request).await;
+    }
+    let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
+    let network = lobby.web.network(request.headers(), peer);
+    let attempts = lobby.attempts.of(AttemptKind::RoleKey);
+    if let Err(refused) = attempts.admit(network) {
+        return problem_response(test, request.uri(), refused.into());
+    }
+    let response = next.run(request).await;
+    let code = response.headers().get(CODE).map(HeaderValue::as_bytes);
+    if code == Some(ProblemCode::KeyInvalid.as_str().as_bytes()) {
+        lobby.note_wrong_attempt(network, AttemptKind::RoleKey);
+    } else if response.status().is_success() {
+        attempts.note_right(network);
+    }
+    response
 }
 
 /// Turns an error answer that is neither JSON nor HTML into a problem. Such answers are made before
@@ -120,6 +165,47 @@ pub async fn bare_errors_explain_themselves(
     told
 }
 
+/// Gives a program the problem itself where a browser gets a page about it. A browser says that it
+/// takes HTML; a program that says nothing gets JSON.
+pub async fn errors_follow_accept(request: Request, next: Next) -> Response {
+    let wants_page = accepts_html(request.headers());
+    let mut response = next.run(request).await;
+    let Some(ProblemOfPage(problem)) = response.extensions_mut().remove() else {
+        return response;
+    };
+    let headers = response.headers_mut();
+    headers.append(header::VARY, HeaderValue::from_static("accept"));
+    if wants_page {
+        return response;
+    }
+    headers.remove(header::CONTENT_LENGTH);
+    let kind = HeaderValue::from_static("application/problem+json");
+    headers.insert(header::CONTENT_TYPE, kind);
+    if let Some(seconds) = problem["retry_after_s"].as_u64() {
+        headers.insert(header::RETRY_AFTER, seconds.into());
+    }
+    let code = problem["code"].as_str().map(HeaderValue::from_str);
+    if let Some(Ok(code)) = code {
+        headers.insert(fairgate_base::http::CODE, code);
+    }
+    *response.body_mut() = problem.to_string().into();
+    response
+}
+
+/// Returns whether a request says that it takes HTML.
+fn accepts_html(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT).iter();
+    let mut kinds = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    kinds.any(|kind| {
+        let (name, quality) = kind.split_once(';').unwrap_or((kind, ""));
+        let is_html = ["text/html", "application/xhtml+xml"].contains(&name.trim());
+        let refused = quality.trim().trim_end_matches(['0', '.']) == "q=";
+        is_html && !refused
+    })
+}
+
 /// Refuses a request over a connection that names no host, or more than one: the proxies of a chain
 /// may choose different ones. HTTP/1.0 needs no host, and health checks use it.
 pub async fn one_host(State(test): State<bool>, request: Request, next: Next) -> Response {
@@ -148,9 +234,9 @@ pub async fn security_headers(
     let host = request.headers().get(header::HOST).cloned();
     let mut response = next.run(request).await;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        let is_paying = response.extensions().get::<PayingPage>().is_some();
+        let part = response.extensions().get::<ForeignPart>().copied();
         let host = host.as_ref().and_then(|host| host.to_str().ok());
-        policy.secure(response.headers_mut(), host, is_paying);
+        policy.secure(response.headers_mut(), host, part);
         secure(response.headers_mut());
     }
     response
@@ -174,6 +260,26 @@ fn secure(headers: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_who_takes_html_gets_a_page() {
+        for (accept, page) in [
+            (
+                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+                true,
+            ),
+            ("application/json, text/html;q=0.5", true),
+            ("application/json", false),
+            ("*/*", false),
+            ("text/html;q=0", false),
+            ("text/html; q=0.0, */*", false),
+        ] {
+            let value = HeaderValue::from_static(accept);
+            let headers = [(header::ACCEPT, value)].into_iter().collect();
+            assert_eq!(accepts_html(&headers), page, "{accept}");
+        }
+        assert!(!accepts_html(&HeaderMap::new()));
+    }
 
     #[test]
     fn only_searches_are_counted() {

@@ -14,12 +14,13 @@ mod records;
 pub mod sql;
 
 use async_trait::async_trait;
+use fairgate_base::process::retry::BackgroundError;
 use fairgate_databases::LedgerError;
 use fairgate_pass::{Digest, Holder};
 use futures_util::future::BoxFuture;
 
 pub use life::{FREEZE_AFTER_MS, LedgerFreezeOutcome, LineCopyOutcome, LineFeedEntry, RoomLife};
-pub use network_keys::{NetworkKey, NetworkKeys};
+pub use network_keys::{NetworkEpoch, NetworkKey, NetworkKeys};
 pub use records::{
     AuditRow, DrawRow, DrawSecret, DrawStage, JoinRow, LedgerClaimOutcome, LedgerJoinOutcome,
     LineFreeze, PassRow, PassStopCause, PlaceSelection, PublishedDraw, PublishedFreeze, ReleaseRow,
@@ -46,8 +47,19 @@ pub enum RoomLedgerFailure {
     Corrupt(String),
 }
 
+impl BackgroundError for RoomLedgerFailure {
+    fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Unknown(_))
+    }
+}
+
 impl From<LedgerError> for RoomLedgerFailure {
     fn from(error: LedgerError) -> Self {
+        if let LedgerError::Sql(why) = &error {
+            // The failure below does not say that it is a fault of a statement, and background work
+            // logs no failure that looks like an outage.
+            tracing::error!(why, "a statement of the ledger failed");
+        }
         match error {
             LedgerError::Corrupt(what) => Self::Corrupt(what),
             LedgerError::Unknown(why) => Self::Unknown(why),
@@ -98,8 +110,8 @@ pub trait RoomLedger: Send + Sync + 'static {
 
     /// Queues one join. The caller chooses the number, and queues a room's numbers in rising order.
     fn record_join(&self, room: &str, join: JoinRow) -> DurableWrite<LedgerJoinOutcome>;
-    /// Queues one leaving, which also stops the pass of the place. `void` also makes the leaf void, which is allowed only for places that
-    /// are left before the freeze.
+    /// Queues one leaving, which also stops the pass of the place. `void` also makes the leaf void,
+    /// which is allowed only for places that are left before the freeze.
     fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()>;
     /// Removes the networks of at most `max` places, from the number `from` on, that were given
     /// before `before`. Returns the number to go on from, or `None` if no such place is left.
@@ -236,8 +248,9 @@ pub trait RoomLedger: Send + Sync + 'static {
     /// Returns the number above all recorded numbers.
     async fn next_number(&self, room: &str) -> Result<u64, RoomLedgerFailure>;
     /// Ends these places and stops their passes, for the promoter. Their leaves stay in the draw.
-    /// `cause` has the reason, and what the visitors are told. Writes `entry` in the same transaction. Returns how many places were living. A place that
-    /// has ended already stays as it is.
+    /// `cause` has the reason, and what the visitors are told. Writes `entry` in the same
+    /// transaction. Returns how many places were living. A place that has ended already stays as it
+    /// is.
     async fn revoke_places(
         &self,
         room: &str,
@@ -246,8 +259,15 @@ pub trait RoomLedger: Send + Sync + 'static {
         at: i64,
         entry: Option<RoomAuditEntry>,
     ) -> Result<u64, RoomLedgerFailure>;
-    /// Stops every pass of a closed room that has not expired at `now` (ms).
-    async fn stop_passes_of_closed(&self, room: &str, now: i64) -> Result<(), RoomLedgerFailure>;
+    /// Stops the passes of all numbers below a limit that have not expired at `now` (ms). `cause`
+    /// has the reason, and what the visitors are told.
+    async fn stop_open_passes(
+        &self,
+        room: &str,
+        below: u64,
+        cause: (PassStopCause, String),
+        now: i64,
+    ) -> Result<(), RoomLedgerFailure>;
     /// Returns the passes that were stopped after the cursor `after` and have not expired at
     /// `now_s`, and all places that the promoter ended after it; also returns the new cursor.
     async fn stopped_passes(

@@ -6,8 +6,36 @@ use std::fmt;
 /// The most networks that one visitor is counted in: an IPv6 /64, /56 and /48.
 const KEYS_MAX: usize = 3;
 
-/// The keyed hash of one network of one room.
+/// One network of one room: two bytes for its [`NetworkEpoch`], and six of its keyed hash.
 pub type NetworkKey = [u8; 8];
+
+/// The days in which places of a network count together. In a room with an end that is its whole
+/// life, in a room without one a single day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NetworkEpoch(pub u16);
+
+impl NetworkEpoch {
+    /// The epoch of a room with an end.
+    pub const LASTING: Self = Self(u16::MAX);
+
+    /// Returns the epoch of a day, counted from 1970 on.
+    #[must_use]
+    pub fn of_day(day: i64) -> Self {
+        Self(u16::try_from(day).map_or(Self::LASTING.0 - 1, |day| day.min(Self::LASTING.0 - 1)))
+    }
+
+    /// Returns the epoch of a key.
+    #[must_use]
+    pub fn of(key: &NetworkKey) -> Self {
+        Self(u16::from_be_bytes([key[0], key[1]]))
+    }
+
+    /// Returns whether this epoch is a day, and `day` or a later one.
+    #[must_use]
+    pub fn is_since(self, day: Self) -> bool {
+        self != Self::LASTING && self >= day
+    }
+}
 
 /// The keyed hashes of a visitor's networks: the visitor's own network first, then the wider ones
 /// around it. Empty for a visitor who is not counted.

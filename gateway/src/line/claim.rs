@@ -28,8 +28,8 @@ const RETRY_CLAIM_AFTER: Duration = Duration::from_millis(500);
 pub struct ClaimedPass {
     /// The pass as a JWT.
     pub pass: String,
-    /// When the pass expires, unix seconds.
-    pub exp: i64,
+    /// The contents of the pass.
+    pub claims: PassClaims,
 }
 
 /// Why a visitor gets no pass.
@@ -146,7 +146,7 @@ pub async fn claim_pass(
     };
     Ok(ClaimedPass {
         pass: rooms.keyring().sign_pass(&claims),
-        exp: claims.exp,
+        claims,
     })
 }
 

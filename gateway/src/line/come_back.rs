@@ -7,7 +7,7 @@ use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::LineMethod;
 
 use super::place_view::{PlaceState, PlaceView, describe};
-use super::rejoin::recognise;
+use super::rejoin::{PlaceCredential, recognise};
 use crate::room::{Room, RoomRegistry};
 use crate::upstream::door::ComeBackTimes;
 
@@ -31,7 +31,10 @@ impl ComeBackTimes for LineComeBackTimes {
         };
         let now = self.rooms.now_ms();
         let place = match place {
-            Some(jwt) => recognise(&self.rooms, &room, jwt, now).await.ok(),
+            Some(value) => {
+                let shown = PlaceCredential::Cookie(value);
+                recognise(&self.rooms, &room, shown, now).await.ok()
+            }
             None => None,
         };
         let back_s = match place {

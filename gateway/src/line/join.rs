@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::WaitingLine;
 use super::rejoin::{PlaceCredential, PlaceRefusal, recognise, refuse_cleared, refuse_revoked};
 use super::toll::{NetworkRefusal, TollFor, TollPayer, refusal_of_toll};
-use crate::guard::GuardRefusal;
+use crate::guard::{AttemptKind, GuardRefusal};
 use crate::load::LoadRefusal;
 use crate::room::{EVERYDAY_PLACE_S, Room};
 use crate::store::{NetworkToll, Place, StoreFailure, StoreJoinRefusal, StoreJoinRequest};
@@ -121,12 +121,15 @@ impl WaitingLine {
             // nothing of its network's quota.
             self.load.admit_join()?;
             self.guard.admit(network)?;
+            if body.code.is_some() {
+                self.attempts.of(AttemptKind::Code).admit(network)?;
+            }
             let payer = TollPayer {
                 holder,
                 solution: body.challenge.as_deref(),
                 network,
             };
-            self.toll(room, TollFor::Join, payer, now)?
+            self.toll(room, TollFor::Join, payer, now).await?
         };
         // The store is asked even if the visitor has a place already, because another call of this
         // visitor may still be writing that place.
@@ -142,6 +145,9 @@ impl WaitingLine {
             now,
         };
         let joined = self.rooms.store().join(room.id(), entrant).await;
+        if matches!(joined, Err(StoreJoinRefusal::CodeInvalid)) && code.is_some() {
+            self.note_wrong_attempt(network, AttemptKind::Code);
+        }
         let place = joined.map_err(|refusal| match refusal {
             StoreJoinRefusal::Toll(refusal) => refusal_of_toll(room, TollFor::Join, refusal).into(),
             other => JoinRefusal::Line(other),
@@ -172,15 +178,15 @@ impl WaitingLine {
     ) -> Result<Option<Place>, PlaceRefusal> {
         match shown {
             None => Ok(None),
-            Some(PlaceCredential::Cookie(jwt)) => {
-                match recognise(&self.rooms, room, jwt, now).await {
+            Some(shown @ PlaceCredential::Cookie(_)) => {
+                match recognise(&self.rooms, room, shown, now).await {
                     Ok(place) => Ok(Some(place)),
                     Err(refusal @ PlaceRefusal::Revoked { .. }) => Err(refusal),
                     Err(_) => Ok(None),
                 }
             }
-            Some(PlaceCredential::Bearer(jwt)) => {
-                recognise(&self.rooms, room, jwt, now).await.map(Some)
+            Some(shown @ PlaceCredential::Bearer(_)) => {
+                recognise(&self.rooms, room, shown, now).await.map(Some)
             }
         }
     }

@@ -16,15 +16,17 @@ use fairgate_pass::PlaceClaims;
 
 pub use join::{JoinBody, JoinOutcome, JoinRefusal};
 pub use rejoin::{PlaceCredential, PlaceRefusal, recognise};
-pub use toll::{NetworkRefusal, NoChallenge, TollFor, TollPayer};
+pub use toll::{
+    BegunWait, GivenChallenge, NetworkRefusal, NoChallenge, NoWait, TollFor, TollPayer,
+};
 
-use crate::challenge::{WaitTickets, WorkChallenger};
-use crate::guard::{JoinGuard, NetworkHasher};
+use crate::challenge::{ChallengeProviders, WaitTickets, WorkChallenger};
+use crate::guard::{AttemptGuards, AttemptKind, JoinGuard, NetworkHasher, WaitGuard};
 use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
 use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
 use crate::store::Place;
-use crate::web::WebRequestPolicy;
+use crate::web::{ClientNetwork, WebRequestPolicy};
 
 /// The incarnation in every signed place. It never changes: the stores count the lives of their
 /// data themselves, and find a place by its number and holder.
@@ -41,8 +43,14 @@ pub struct WaitingLine {
     pub guard: JoinGuard,
     /// Limits the challenges that each network asks for.
     pub challenge_guard: JoinGuard,
+    /// Limits the waits that each network begins.
+    pub wait_guard: WaitGuard,
+    /// Slows networks that send wrong codes or keys.
+    pub attempts: AttemptGuards,
     /// Makes challenges and checks their solutions.
     pub challenger: WorkChallenger,
+    /// Asks the providers outside about visitors.
+    pub providers: ChallengeProviders,
     /// Writes tickets for waits.
     pub waits: WaitTickets,
     /// Makes the keys under which networks are counted.
@@ -51,6 +59,31 @@ pub struct WaitingLine {
     pub load: ProcessLoad,
     /// Sends an event to a visitor's sockets when the visitor leaves.
     pub personal: PersonalEventHub,
+}
+
+impl WaitingLine {
+    /// Forgets what no longer limits anybody.
+    pub fn evict_guards(&self) {
+        self.guard.evict();
+        self.challenge_guard.evict();
+        self.wait_guard.evict();
+        self.attempts.evict();
+    }
+
+    /// Notes a wrong code or key of a network. Logs the network by its hash if it has to pause now.
+    pub fn note_wrong_attempt(&self, network: ClientNetwork, kind: AttemptKind) {
+        let what = kind.as_str();
+        metrics::counter!("fairgate_wrong_attempts_total", "what" => what).increment(1);
+        if let Some(pause) = self.attempts.of(kind).note_wrong(network) {
+            let (network, pause_s) = (self.hasher.log_name(network), pause.as_secs());
+            tracing::warn!(
+                network,
+                what,
+                pause_s,
+                "a network sends wrong codes or keys and has to pause"
+            );
+        }
+    }
 }
 
 /// Builds the claims of a place. The same place always gives the same claims, and so the same text.

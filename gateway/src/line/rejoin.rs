@@ -1,28 +1,18 @@
 //! Recognises a visitor who comes back with a place in the header, the cookie or the socket's
 //! subprotocol.
 
-use fairgate_pass::{Holder, PlaceError};
+use fairgate_pass::{Holder, LEEWAY_S, PlaceError};
 
-use crate::room::{Room, RoomRegistry};
-use crate::store::{self, Place, PresentedPlaceStatus, StoreFailure};
+use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
+use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, StoreFailure};
 
-/// A place's JWT, by where the request showed it.
+/// A signed place, by where the request showed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceCredential<'h> {
-    /// In a header or subprotocol, which the client sets on purpose.
+    /// A JWT in a header or subprotocol, which the client sets on purpose.
     Bearer(&'h str),
-    /// In a cookie, which the browser sends unasked.
+    /// The value of a cookie, which the browser sends unasked.
     Cookie(&'h str),
-}
-
-impl<'h> PlaceCredential<'h> {
-    /// Returns the JWT.
-    #[must_use]
-    pub fn jwt(self) -> &'h str {
-        match self {
-            Self::Bearer(jwt) | Self::Cookie(jwt) => jwt,
-        }
-    }
 }
 
 /// Why a place is not recognised.
@@ -60,28 +50,19 @@ pub enum PlaceRefusal {
     Store(#[from] StoreFailure),
 }
 
-/// Verifies a JWT and returns its place, as the store knows it now.
+/// Verifies a signed place and returns it as the store knows it now.
 ///
 /// # Errors
-/// Fails if the JWT is no place of this room, the place was left, or the store cannot answer.
+/// Fails if it is no place of this room, the place was left, or the store cannot answer.
 pub async fn recognise(
     rooms: &RoomRegistry,
     room: &Room,
-    jwt: &str,
+    credential: PlaceCredential<'_>,
     now: i64,
 ) -> Result<Place, PlaceRefusal> {
-    let claims = rooms
-        .keyring()
-        .verify_place(jwt, room.id(), now.div_euclid(1000))
-        .map_err(PlaceRefusal::Invalid)?;
-    refuse_revoked(room, claims.sub)?;
-    refuse_cleared(room, claims.number)?;
-    let shown = store::PresentedPlace {
-        number: claims.number,
-        holder: claims.sub,
-        code: claims.code,
-        at: claims.iat.saturating_mul(1000),
-    };
+    let shown = verify(rooms, room, credential, now).map_err(PlaceRefusal::Invalid)?;
+    refuse_revoked(room, shown.holder)?;
+    refuse_cleared(room, shown.number)?;
     let status = rooms.store().check_presented_place(room.id(), shown).await;
     match status? {
         PresentedPlaceStatus::Here(place) => {
@@ -90,6 +71,39 @@ pub async fn recognise(
         }
         PresentedPlaceStatus::Left => Err(PlaceRefusal::Left),
         PresentedPlaceStatus::Unknown => Err(PlaceRefusal::Unknown),
+    }
+}
+
+fn verify(
+    rooms: &RoomRegistry,
+    room: &Room,
+    credential: PlaceCredential<'_>,
+    now: i64,
+) -> Result<PresentedPlace, PlaceError> {
+    let now_s = now.div_euclid(1000);
+    match credential {
+        PlaceCredential::Bearer(jwt) => {
+            let claims = rooms.keyring().verify_place(jwt, room.id(), now_s)?;
+            Ok(PresentedPlace {
+                number: claims.number,
+                holder: claims.sub,
+                code: claims.code,
+                at: claims.iat.saturating_mul(1000),
+            })
+        }
+        PlaceCredential::Cookie(value) => {
+            let place = rooms.keyring().read_place_cookie(value, room.id())?;
+            let age_s = now_s.saturating_sub(place.iat);
+            if room.is_everyday() && age_s >= EVERYDAY_PLACE_S + LEEWAY_S {
+                return Err(PlaceError::Expired);
+            }
+            Ok(PresentedPlace {
+                number: place.number,
+                holder: place.holder,
+                code: place.code,
+                at: place.iat.saturating_mul(1000),
+            })
+        }
     }
 }
 

@@ -4,14 +4,21 @@ use fairgate_pass::Holder;
 use fairgate_rules::network_limits::{
     JoinDemand, JoinProof, NetworkBounds, NetworkPlaces, NetworkPrice, WorkLevel, price,
 };
+use fairgate_rules::network_lists::NetworkStanding;
 use fairgate_rules::room_document::ChallengePolicy;
 use rand::Rng;
 
 use super::WaitingLine;
-use crate::challenge::{ChallengeFault, ChallengeRefusal, SolvedWork, WaitTickets, WorkChallenge};
+use crate::challenge::{
+    ChallengeFault, ChallengeRefusal, ProviderChallenge, ProviderRefusal, WaitTickets,
+    WorkChallenge, WorkChallenger,
+};
+use crate::guard::GuardRefusal;
 use crate::ledger::{NetworkKey, NetworkKeys};
 use crate::room::Room;
-use crate::store::{NetworkToll, StoreFailure, TollRefusal};
+use crate::store::{
+    NetworkToll, SolvedChallenge, StoreFailure, TollRefusal, WaitRequest, WaitReservation,
+};
 use crate::web::ClientNetwork;
 
 /// A visitor who must show that the network's price was paid.
@@ -40,6 +47,51 @@ pub enum NetworkRefusal {
     /// The network has all its places, and work does not help.
     #[error("the network has all its places in this room")]
     Full,
+    /// The network has all the places that it gets without the check of the room's provider.
+    #[error("the network has all its places without a check in this room")]
+    FullUnchecked,
+    /// The answer of the room's provider does not count.
+    #[error(transparent)]
+    Provider(#[from] ProviderRefusal),
+    /// The network asks about too many answers of the provider.
+    #[error(transparent)]
+    Guard(#[from] GuardRefusal),
+    /// The promoter lets nobody of this network join or claim.
+    #[error("the promoter has closed the room to the network")]
+    Denied,
+}
+
+/// The longest time (ms) that somebody waits in place of a challenge, with all who wait before.
+/// Whoever would wait longer is told so, and keeps no turn.
+const WAIT_MS_MAX: i64 = 300_000;
+
+/// What a visitor must solve.
+#[derive(Debug)]
+pub enum GivenChallenge {
+    /// A proof of work.
+    Work(WorkChallenge),
+    /// The check of a provider.
+    Check(ProviderChallenge),
+}
+
+/// A wait in place of a challenge.
+#[derive(Debug)]
+pub struct BegunWait {
+    /// The ticket that counts after the wait.
+    pub ticket: String,
+    /// When the wait ends, milliseconds since the epoch.
+    pub ready_at: i64,
+}
+
+/// Why no wait was begun.
+#[derive(Debug, thiserror::Error)]
+pub enum NoWait {
+    /// As many wait as can.
+    #[error(transparent)]
+    Guard(#[from] GuardRefusal),
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreFailure),
 }
 
 /// Why no challenge was given.
@@ -69,7 +121,7 @@ impl TollFor {
     fn demand(self, room: &Room) -> JoinDemand {
         let is_claim = self == Self::Claim;
         JoinDemand {
-            challenge: !is_claim && room.row().document.challenge == ChallengePolicy::Pow,
+            challenge: !is_claim && room.row().document.challenge != ChallengePolicy::None,
             beyond_hard: is_claim || room.needs_code(),
         }
     }
@@ -80,8 +132,9 @@ impl WaitingLine {
     /// visitor's networks.
     ///
     /// # Errors
-    /// Fails if the solution does not count, or if the room asks everybody for one.
-    pub fn toll(
+    /// Fails if the promoter has closed the room to the network, if the solution does not count, or
+    /// if the room asks everybody for one.
+    pub async fn toll(
         &self,
         room: &Room,
         aim: TollFor,
@@ -89,50 +142,93 @@ impl WaitingLine {
         now: i64,
     ) -> Result<NetworkToll, NetworkRefusal> {
         let (row, demand) = (room.row(), aim.demand(room));
-        let keys = self.network_keys(room, payer.network, now);
-        let verify = |solution| {
-            if WaitTickets::is_ticket(solution) {
-                let solved = self.waits.verify(room.id(), own_key(keys), solution, now)?;
-                let level = WorkLevel::LAST;
-                return Ok(SolvedWork { level, solved });
-            }
-            self.challenger
-                .verify(room.id(), payer.holder, solution, now)
-        };
-        let work = payer.solution.map(verify).transpose();
-        let work = work.map_err(NetworkRefusal::Challenge)?;
-        if work.is_none() && demand.challenge {
-            return Err(NetworkRefusal::ChallengeMissing);
+        match row.facts.networks.standing(payer.network.prefix()) {
+            NetworkStanding::Denied => return Err(NetworkRefusal::Denied),
+            NetworkStanding::Exempt => return Ok(NetworkToll::NONE),
+            NetworkStanding::Ordinary => {}
         }
-        let proof = work.map_or(JoinProof::None, |work| JoinProof::Work(work.level));
+        let keys = self.network_keys(room, payer.network, now);
+        let paid = match payer.solution {
+            None if demand.challenge => return Err(NetworkRefusal::ChallengeMissing),
+            None => None,
+            Some(solution) => Some(
+                self.check_solution(room, payer, keys, solution, now)
+                    .await?,
+            ),
+        };
+        let proof = paid.map_or(JoinProof::None, |(proof, _)| proof);
         Ok(NetworkToll {
             keys,
             bounds: NetworkBounds::of_proof(row.document.per_network, proof, demand),
-            solved: work.map(|work| work.solved),
+            solved: paid.map(|(_, solved)| solved),
         })
     }
 
-    /// Begins a wait in place of a challenge. Returns the ticket that counts after it, and when it
-    /// ends (ms).
+    /// Checks a solution: a ticket of a wait, a proof of work, or an answer of the room's provider.
+    /// Returns what it proves. Only an answer of a provider costs a call to another server, so only
+    /// these count against a quota of the network.
+    async fn check_solution(
+        &self,
+        room: &Room,
+        payer: TollPayer<'_>,
+        keys: NetworkKeys,
+        solution: &str,
+        now: i64,
+    ) -> Result<(JoinProof, SolvedChallenge), NetworkRefusal> {
+        if WaitTickets::is_ticket(solution) {
+            let solved = self.waits.verify(room.id(), own_key(keys), solution, now)?;
+            return Ok((JoinProof::Work(WorkLevel::LAST), solved));
+        }
+        let provider = room.row().document.challenge.provider();
+        if let Some(provider) = provider.filter(|_| !WorkChallenger::is_solution(solution)) {
+            self.challenge_guard.admit(payer.network)?;
+            let (id, holder) = (room.id(), payer.holder);
+            let checked = self.providers.verify(provider, id, holder, solution, now);
+            return Ok((JoinProof::Person, checked.await?));
+        }
+        let work = self
+            .challenger
+            .verify(room.id(), payer.holder, solution, now)?;
+        if provider.is_some() && !work.stands_in {
+            return Err(NetworkRefusal::ChallengeMissing);
+        }
+        Ok((JoinProof::Work(work.level), work.solved))
+    }
+
+    /// Begins a wait in place of a challenge.
     ///
     /// # Errors
-    /// Fails if the store did not answer.
+    /// Fails if the network has begun as many waits as it may, if as many people of the wider
+    /// network wait as can, or if the store did not answer.
     pub async fn begin_wait(
         &self,
         room: &Room,
         network: ClientNetwork,
         now: i64,
         rng: &mut (impl Rng + Send),
-    ) -> Result<(String, i64), StoreFailure> {
+    ) -> Result<BegunWait, NoWait> {
+        self.wait_guard.admit(network)?;
         let keys = self.network_keys(room, network, now);
         // Those who wait queue behind the widest network. Otherwise a bot with many small networks
         // would wait in all of them at once.
         let queue = keys.as_slice().last().copied().unwrap_or_default();
         let own = own_key(keys);
-        let takes_ms = i64::try_from(WorkLevel::LAST.phone_s() * 1000).unwrap_or(i64::MAX);
-        let store = self.rooms.store();
-        let ready_at = store.reserve_wait(room.id(), queue, takes_ms, now).await?;
-        Ok((self.waits.issue(room.id(), own, ready_at, rng), ready_at))
+        let wait = WaitRequest {
+            network: queue,
+            takes_ms: i64::try_from(WorkLevel::LAST.phone_s() * 1000).unwrap_or(i64::MAX),
+            longest_ms: WAIT_MS_MAX,
+            now,
+        };
+        match self.rooms.store().reserve_wait(room.id(), wait).await? {
+            WaitReservation::Until(ready_at) => Ok(BegunWait {
+                ticket: self.waits.issue(room.id(), own, ready_at, rng),
+                ready_at,
+            }),
+            WaitReservation::FullUntil(free_at) => {
+                let wait_s = u64::try_from(free_at - now).unwrap_or(0).div_ceil(1000);
+                Err(GuardRefusal::TooManyWaits { wait_s }.into())
+            }
+        }
     }
 
     fn network_keys(&self, room: &Room, network: ClientNetwork, now: i64) -> NetworkKeys {
@@ -144,7 +240,8 @@ impl WaitingLine {
     /// one.
     ///
     /// # Errors
-    /// Fails if the network has all its places, or if its places could not be counted.
+    /// Fails if the promoter has closed the room to the network, if the network has all its places,
+    /// or if they could not be counted.
     pub async fn challenge(
         &self,
         room: &Room,
@@ -152,9 +249,14 @@ impl WaitingLine {
         network: ClientNetwork,
         now: i64,
         rng: &mut (impl Rng + Send),
-    ) -> Result<Option<WorkChallenge>, NoChallenge> {
+    ) -> Result<Option<GivenChallenge>, NoChallenge> {
         let row = room.row();
         let document = &row.document;
+        match row.facts.networks.standing(network.prefix()) {
+            NetworkStanding::Denied => return Err(NetworkRefusal::Denied.into()),
+            NetworkStanding::Exempt => return Ok(None),
+            NetworkStanding::Ordinary => {}
+        }
         let aim = if self.has_place(room, holder, now).await? {
             TollFor::Claim
         } else {
@@ -166,16 +268,33 @@ impl WaitingLine {
         } else {
             self.rooms.store().network_places(room.id(), keys).await?
         };
-        match price(document.per_network, places, aim.demand(room)) {
+        let price = price(document.per_network, places, aim.demand(room));
+        let provider = document.challenge.provider();
+        if price != NetworkPrice::Free
+            && let Some(provider) = provider
+            && let Some(check) = self.providers.challenge(provider, room.id(), holder, now)
+        {
+            return Ok(Some(GivenChallenge::Check(check)));
+        }
+        match price {
             NetworkPrice::Free => Ok(None),
-            NetworkPrice::Full => Err(NetworkRefusal::Full.into()),
+            NetworkPrice::Full => Err(full(room).into()),
             NetworkPrice::Work(level) => {
-                let challenge = self
-                    .challenger
-                    .challenge(room.id(), holder, level, now, rng)?;
-                Ok(Some(challenge))
+                let stands_in = provider.is_some();
+                let challenger = &self.challenger;
+                let challenge =
+                    challenger.challenge(room.id(), holder, level, stands_in, now, rng)?;
+                Ok(Some(GivenChallenge::Work(challenge)))
             }
         }
+    }
+}
+
+/// Returns the refusal of a network that has all the places that it gets for work.
+fn full(room: &Room) -> NetworkRefusal {
+    match room.row().document.challenge.provider() {
+        Some(_) => NetworkRefusal::FullUnchecked,
+        None => NetworkRefusal::Full,
     }
 }
 
@@ -190,7 +309,7 @@ pub fn refusal_of_toll(room: &Room, aim: TollFor, refusal: TollRefusal) -> Netwo
         TollRefusal::SolutionUsed => NetworkRefusal::SolutionUsed,
         TollRefusal::TooCheap(places) => {
             match price(room.row().document.per_network, places, aim.demand(room)) {
-                NetworkPrice::Full => NetworkRefusal::Full,
+                NetworkPrice::Full => full(room),
                 // The limits may have been raised since.
                 NetworkPrice::Work(_) | NetworkPrice::Free => NetworkRefusal::ChallengeMissing,
             }

@@ -1,21 +1,13 @@
 //! The operators' calls: alive, ready, metrics.
 
-use std::time::Duration;
-
-use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use fairgate_base::http::Problem;
 use fairgate_rules::vitals;
 use serde::Serialize;
 
 use super::GatewayOpsRoutes;
-
-/// How long the ledger may take to answer `/readyz`, so that a failure shows within two seconds.
-const LEDGER_MAX: Duration = Duration::from_millis(1_500);
-
-/// The `Retry-After` (seconds) of a `/readyz` answer that says not ready.
-const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 
 /// Alive
 #[utoipa::path(get, path = "/healthz", tag = "operators", responses((status = 200)))]
@@ -23,61 +15,31 @@ pub(crate) async fn healthz() -> &'static str {
     "alive\n"
 }
 
-/// Whether requests should come here.
+/// Whether visitors can be served. [`fairgate_base::http::Readiness`] writes it.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Ready)]
 struct GatewayReadiness {
     ready: bool,
-    /// Why not.
-    reasons: Vec<String>,
-    /// What works, and should not be left so.
-    warnings: Vec<String>,
+    /// Why not. Only with a viewer's key, or on the operators' own port.
+    reasons: Option<Vec<String>>,
+    /// What works, and should not be left so. Only with a viewer's key, or on the operators' own
+    /// port.
+    warnings: Option<Vec<String>>,
 }
 
-/// Ready, with reasons and warnings
-#[utoipa::path(get, path = "/readyz", tag = "operators", responses((status = 200, body = GatewayReadiness), (status = 503, body = GatewayReadiness)))]
-pub(crate) async fn readyz(State(ops): State<GatewayOpsRoutes>) -> Response {
-    let mut reasons = Vec::new();
-    if *ops.rooms.stopping().borrow() {
-        reasons.push("this process is draining".to_owned());
-    }
-    match tokio::time::timeout(LEDGER_MAX, ops.rooms.ledger().check()).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => reasons.push(error.to_string()),
-        Err(_) => reasons.push(format!(
-            "the ledger did not answer within {} ms",
-            LEDGER_MAX.as_millis()
-        )),
-    }
-    let core = ops.rooms.core().condition().await;
-    let mut warnings = ops.warnings;
-    // Without booking the lobby and the places still work. So booking's reasons are only warnings
-    // here, and load balancers still send requests to this gateway.
-    warnings.extend(core.reasons.into_iter().chain(core.warnings));
-    warnings.extend(ops.rooms.warnings());
-    warnings.extend(ops.web.warnings());
-    if let Some(silent) = ops.follower.unheard_for() {
-        reasons.push(format!(
-            "what other gateways did to rooms could not be read for {} s",
-            silent.as_secs()
-        ));
-    }
-    let ready = reasons.is_empty();
-    let status = if ready {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
-    let told = Json(GatewayReadiness {
-        ready,
-        reasons,
-        warnings,
-    });
-    if ready {
-        (status, told).into_response()
-    } else {
-        (status, [(header::RETRY_AFTER, READY_AGAIN_S)], told).into_response()
-    }
+/// Whether visitors can be served; with a viewer's key also reasons and warnings
+#[utoipa::path(get, path = "/readyz", tag = "operators",
+    responses((status = 200, body = GatewayReadiness), (status = 401, description = "key_invalid"), (status = 503, body = GatewayReadiness)))]
+pub(crate) async fn readyz(
+    State(ops): State<GatewayOpsRoutes>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    ops.readiness().await.public_answer(&ops.keys, &headers)
+}
+
+/// Answers on the operators' own port, which needs no key.
+pub(crate) async fn whole_readyz(State(ops): State<GatewayOpsRoutes>) -> Response {
+    ops.readiness().await.whole_answer()
 }
 
 /// Figures for Prometheus

@@ -1,9 +1,13 @@
-//! The operators' calls: alive, ready, metrics.
+//! The operators' calls: alive, ready, metrics. `readiness` finds out whether visitors can be
+//! served.
 
 pub mod http;
+mod readiness;
 
+use fairgate_base::http::keys::RoleKeys;
 use metrics_exporter_prometheus::PrometheusHandle;
 
+use crate::challenge::ChallengeProviders;
 use crate::follow::RoomFollower;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
@@ -20,9 +24,15 @@ pub struct GatewayOpsRoutes {
     pub hubs: RoomSocketHubs,
     /// Knows whether requests come past a proxy that is not trusted.
     pub web: WebRequestPolicy,
+    /// Knows which providers of challenges do not answer.
+    pub providers: ChallengeProviders,
     /// Renders the metrics.
     pub metrics: PrometheusHandle,
     /// Warnings from the settings, which every `/readyz` shows: things that work but should be put
     /// right.
     pub warnings: Vec<String>,
+    /// The keys of those who may read reasons and warnings.
+    pub keys: RoleKeys,
+    /// Whether operators have a port of their own. The public port then has no metrics.
+    pub has_own_port: bool,
 }

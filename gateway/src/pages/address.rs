@@ -14,7 +14,7 @@ pub(super) fn path(parts: &[&str]) -> String {
 }
 
 /// Builds a path with a query, without the empty values.
-pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
+pub fn with_query(path: &str, query: &[(&str, &str)]) -> String {
     let mut address = path.to_owned();
     let given = query.iter().filter(|(_, value)| !value.is_empty());
     for (at, (name, value)) in given.enumerate() {

@@ -1,12 +1,15 @@
 //! Serves styles, scripts and icons. They are immutable under an address with their version, and
 //! revalidated under any other address.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use bytes::Bytes;
 use fairgate_base::http::Problem;
+use fairgate_base::http::tagged::TaggedAnswer;
 
 use super::{PageRoutes, render_problem};
 
@@ -25,24 +28,14 @@ pub(crate) async fn asset(
     } else {
         "no-cache"
     };
-    let known = headers
-        .get(header::IF_NONE_MATCH)
-        .and_then(|tags| tags.to_str().ok())
-        .is_some_and(|tags| {
-            tags.split(',')
-                .any(|tag| tag.trim().trim_start_matches("W/") == asset.etag)
-        });
-    let etag = HeaderValue::from_str(&asset.etag).unwrap_or(HeaderValue::from_static("\"\""));
-    let headers = [
-        (header::CACHE_CONTROL, HeaderValue::from_static(cache)),
-        (header::ETAG, etag),
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static(asset.content_type),
-        ),
-    ];
-    if known {
-        return (StatusCode::NOT_MODIFIED, headers).into_response();
-    }
-    (headers, asset.bytes.into_owned()).into_response()
+    let answer = TaggedAnswer {
+        media_type: asset.content_type,
+        etag: asset.etag,
+        cache_control: cache,
+        body: match asset.bytes {
+            Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+            Cow::Owned(bytes) => bytes.into(),
+        },
+    };
+    answer.respond(&headers)
 }

@@ -84,6 +84,12 @@ pub(super) struct LobbyPage {
     pub room: RoomView,
     pub place: Option<PlaceView>,
     pub shows: Vec<ListedShow>,
+    /// The address of the shop that the room guards, if it is not Fairgate's.
+    pub shop: Option<String>,
+    /// The path in that shop that the visitor first asked for, or an empty text.
+    pub to: String,
+    /// The path of this page, with the way back to the shop.
+    pub here: String,
     /// The problem of a form that was refused.
     pub problem: Option<Value>,
 }

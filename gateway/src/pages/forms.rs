@@ -11,15 +11,16 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
 use fairgate_base::http::Problem;
 
-use super::waits::{WAIT_FIELD, wait_instead};
-use super::{PageRoutes, lobby_page, render_problem};
+use super::waits::{WAIT_FIELD, keep_ticket, wait_instead};
+use super::{PageRoutes, WAY_BACK, lobby_page, lobby_path, render_problem};
+use crate::cookies::CookieKind;
 use crate::line::claim::{PassClaimRefusal, claim_pass};
-use crate::line::http::passes::PASS_COOKIE_S;
+use crate::line::http::passes::pass_cookie_header;
 use crate::line::http::places::place_cookie_header;
 use crate::line::http::{place_credential, required};
-use crate::line::{JoinBody, JoinRefusal, TollFor, TollPayer, sign_place};
+use crate::line::{JoinBody, JoinRefusal, TollFor, TollPayer};
 use crate::room::Room;
-use crate::web::{pass_cookie, peer_of, place_cookie};
+use crate::web::peer_of;
 
 type SetCookieResult = Result<HeaderValue, Problem>;
 
@@ -33,6 +34,7 @@ pub(crate) async fn join(
     let mut fields = form.map(|Form(fields)| fields).unwrap_or_default();
     let mut field = |name| fields.remove(name).filter(|text| !text.trim().is_empty());
     let (code, ticket) = (field("code"), field(WAIT_FIELD));
+    let to = field(WAY_BACK).unwrap_or_default();
     let step = async |room: &Room| -> SetCookieResult {
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
@@ -46,11 +48,11 @@ pub(crate) async fn join(
             Err(JoinRefusal::Network(refusal)) => {
                 return Err(wait_instead(lobby, room, network, ticket, refusal, now).await);
             }
-            joined => joined?,
+            joined => joined.map_err(|refusal| keep_ticket(refusal.into(), ticket.as_ref()))?,
         };
-        place_cookie_header(lobby, room, &sign_place(&lobby.rooms, room, &joined.place))
+        place_cookie_header(lobby, room, &joined.place)
     };
-    answer_form(&pages, &id, &headers, step).await
+    answer_form(&pages, &id, &headers, &to, step).await
 }
 
 pub(crate) async fn pass(
@@ -62,6 +64,7 @@ pub(crate) async fn pass(
 ) -> Response {
     let mut fields = form.map(|Form(fields)| fields).unwrap_or_default();
     let ticket = fields.remove(WAIT_FIELD);
+    let to = fields.remove(WAY_BACK).unwrap_or_default();
     let step = async |room: &Room| -> SetCookieResult {
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
@@ -71,7 +74,7 @@ pub(crate) async fn pass(
             solution: ticket.as_deref(),
             network,
         };
-        let claimed = match lobby.toll(room, TollFor::Claim, payer, now) {
+        let claimed = match lobby.toll(room, TollFor::Claim, payer, now).await {
             Ok(toll) => claim_pass(&lobby.rooms, room, &place, toll, now).await,
             Err(refusal) => Err(PassClaimRefusal::Network(refusal)),
         };
@@ -79,13 +82,11 @@ pub(crate) async fn pass(
             Err(PassClaimRefusal::Network(refusal)) => {
                 return Err(wait_instead(lobby, room, network, ticket, refusal, now).await);
             }
-            claimed => claimed?,
+            claimed => claimed.map_err(|refusal| keep_ticket(refusal.into(), ticket.as_ref()))?,
         };
-        lobby
-            .web
-            .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)
+        pass_cookie_header(lobby, &claimed)
     };
-    answer_form(&pages, &id, &headers, step).await
+    answer_form(&pages, &id, &headers, &to, step).await
 }
 
 pub(crate) async fn leave(
@@ -97,17 +98,18 @@ pub(crate) async fn leave(
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         let place = required(&lobby.rooms, room, &headers, now).await?;
         lobby.leave(room, &place, now).await?;
-        lobby.web.cookie(&place_cookie(room.id()), "", 0)
+        Ok(lobby.web.remove_cookie(CookieKind::Place, room.id())?)
     };
-    answer_form(&pages, &id, &headers, step).await
+    answer_form(&pages, &id, &headers, "", step).await
 }
 
 /// Runs `step`. Then redirects to the lobby with the cookie that `step` returned, or shows the
-/// lobby with the problem.
+/// lobby with the problem. `to` is the way back to a guarded shop, which the lobby keeps.
 async fn answer_form(
     pages: &PageRoutes,
     id: &str,
     headers: &HeaderMap,
+    to: &str,
     step: impl AsyncFnOnce(&Room) -> SetCookieResult,
 ) -> Response {
     let room = match pages
@@ -122,14 +124,14 @@ async fn answer_form(
     match step(&room).await {
         Ok(cookie) => {
             // The id is that of a room, so it is a slug and is valid in a header.
-            let back =
-                HeaderValue::try_from(format!("/r/{id}")).unwrap_or(HeaderValue::from_static("/"));
+            let back = HeaderValue::try_from(lobby_path(id, to));
+            let back = back.unwrap_or(HeaderValue::from_static("/"));
             (
                 StatusCode::SEE_OTHER,
                 [(header::LOCATION, back), (header::SET_COOKIE, cookie)],
             )
                 .into_response()
         }
-        Err(problem) => lobby_page(pages, &room, headers, Some(&problem)).await,
+        Err(problem) => lobby_page(pages, &room, headers, to, Some(&problem)).await,
     }
 }

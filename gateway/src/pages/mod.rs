@@ -23,12 +23,13 @@ use axum::response::Response;
 use fairgate_base::http::Problem;
 use serde_json::Value;
 
+pub use address::with_query;
 use contexts::{
     CheckoutPage, HomePage, HomeRoom, HomeShow, ListedShow, LobbyPage, OrderPage, SeatsPage,
     TicketPage,
 };
-use policy::PayingPage;
-pub use render::problem_page;
+use policy::ForeignPart;
+pub use render::{ProblemOfPage, problem_page};
 use render::{render, render_problem, render_refused};
 
 use crate::line::http::place_credential;
@@ -36,8 +37,13 @@ use crate::line::place_view::describe;
 use crate::line::{WaitingLine, recognise};
 use crate::room::{Room, RoomView};
 use crate::upstream::ShowSummary;
+use crate::web::is_path;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::room_document::ChallengeProvider;
+
+/// The field of an address or a form that says where in a guarded shop a visitor came from.
+pub const WAY_BACK: &str = "to";
 
 /// How many shows a page lists. Nobody reads a longer list, because a visitor who wants a certain
 /// show searches for it.
@@ -158,12 +164,21 @@ fn covers(patterns: &[String], show: &str) -> bool {
 pub(crate) async fn lobby(
     State(pages): State<PageRoutes>,
     Path(id): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
     headers: HeaderMap,
 ) -> Response {
+    let to = query.get(WAY_BACK).map_or("", String::as_str);
     match pages.lobby.rooms.get(&id) {
-        Ok(room) => lobby_page(&pages, &room, &headers, None).await,
+        Ok(room) => lobby_page(&pages, &room, &headers, to, None).await,
         Err(unknown) => render_problem(&pages, &unknown.into()),
     }
+}
+
+/// Returns the path of a lobby. `to` is the path that the visitor first asked for in the shop that
+/// the room guards.
+fn lobby_path(room: &str, to: &str) -> String {
+    let to = if is_path(to) { to } else { "" };
+    with_query(&format!("/r/{room}"), &[(WAY_BACK, to)])
 }
 
 /// Shows the lobby in its current state, with the problem above it if there is one.
@@ -171,25 +186,49 @@ async fn lobby_page(
     pages: &PageRoutes,
     room: &Room,
     headers: &HeaderMap,
+    to: &str,
     problem: Option<&Problem>,
 ) -> Response {
     let (rooms, now) = (&pages.lobby.rooms, pages.lobby.rooms.now_ms());
     let place = match place_credential(room.id(), headers) {
-        Some(shown) => recognise(rooms, room, shown.jwt(), now).await.ok(),
+        Some(shown) => recognise(rooms, room, shown, now).await.ok(),
         None => None,
+    };
+    let shop = pages.lobby.web.shop_of(room.id());
+    let to = if shop.is_some() && is_path(to) {
+        to
+    } else {
+        ""
     };
     let context = LobbyPage {
         test: pages.test,
+        shop: shop.map(|shop| shop.address(Some(to))),
+        to: to.to_owned(),
+        here: lobby_path(room.id(), to),
         room: RoomView::fresh(rooms, room).await,
         place: place.map(|place| describe(room, &place, now)),
         shows: listed_shows(&rooms.shows_of(room).await.unwrap_or_default()),
         problem: problem.map(Problem::json_document),
     };
     let mut response = render(pages, "lobby", &context);
+    mark_check(&mut response, provider_of(Some(&context.room)));
     if let Some(problem) = problem {
         *response.status_mut() = problem.status;
+        let document = ProblemOfPage(problem.json_document());
+        response.extensions_mut().insert(document);
     }
     response
+}
+
+fn provider_of(room: Option<&RoomView>) -> Option<ChallengeProvider> {
+    room.and_then(|room| room.trust.challenge.provider())
+}
+
+/// Marks a page that may show the check of its room's provider.
+fn mark_check(page: &mut Response, provider: Option<ChallengeProvider>) {
+    if let Some(provider) = provider {
+        page.extensions_mut().insert(ForeignPart::Check(provider));
+    }
 }
 
 /// Returns the shows that a lobby lists. Showings are left out, because they are searched on their
@@ -217,8 +256,11 @@ pub(crate) async fn seats(
         Ok(room) => Some(RoomView::fresh(rooms, &room).await),
         Err(_) => None,
     };
+    let provider = provider_of(view.as_ref());
     if document["kind"] == "rail" {
-        return train::train(&pages, document, view, &query).await;
+        let mut page = train::train(&pages, document, view, &query).await;
+        mark_check(&mut page, provider);
+        return page;
     }
     // Everybody expects the sale to end when the show begins, so that end is not shown.
     if document["sells_until"] == document["starts_at"] && document["sales_ended"] == false {
@@ -239,7 +281,9 @@ pub(crate) async fn seats(
         room: view,
         quantity,
     };
-    render(&pages, "seats", &context)
+    let mut page = render(&pages, "seats", &context);
+    mark_check(&mut page, provider);
+    page
 }
 
 pub(crate) async fn checkout(
@@ -253,7 +297,7 @@ pub(crate) async fn checkout(
 pub(crate) async fn order(State(pages): State<PageRoutes>, Path(order): Path<String>) -> Response {
     let test = pages.test;
     let mut page = render(&pages, "order", &OrderPage { test, order });
-    page.extensions_mut().insert(PayingPage);
+    page.extensions_mut().insert(ForeignPart::Payment);
     page
 }
 

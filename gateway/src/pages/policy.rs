@@ -1,46 +1,60 @@
 //! The content policy of pages: what they may load and call. Everything comes from this
-//! installation, except a payment form, which comes from its provider.
+//! installation, except a payment form and the check of a challenge, which come from their
+//! providers.
 
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, header};
+use fairgate_rules::room_document::ChallengeProvider;
+
+use crate::challenge::ChallengeProviders;
 
 /// Browsers remember for a year that this site is reached only by TLS.
 const ONLY_TLS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Marks the answer with the page that has the payment form.
+/// Marks the answer with a page that has a part from outside.
 #[derive(Debug, Clone, Copy)]
-pub struct PayingPage;
+pub enum ForeignPart {
+    /// The payment form.
+    Payment,
+    /// The check of a challenge's provider.
+    Check(ChallengeProvider),
+}
 
 /// Writes the policies of one installation; a cheap handle.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PagePolicy {
     inner: Arc<PolicySettings>,
 }
 
-#[derive(Debug)]
 struct PolicySettings {
     public_url: Option<String>,
     form_origins: String,
+    providers: ChallengeProviders,
 }
 
 impl PagePolicy {
     /// Makes a handle from the public address, if it is set, and the origins that the payment form
-    /// comes from.
+    /// and the providers' checks come from.
     #[must_use]
-    pub fn new(public_url: Option<String>, form_origins: &[String]) -> Self {
+    pub fn new(
+        public_url: Option<String>,
+        form_origins: &[String],
+        providers: ChallengeProviders,
+    ) -> Self {
         Self {
             inner: Arc::new(PolicySettings {
                 public_url,
                 form_origins: form_origins.join(" "),
+                providers,
             }),
         }
     }
 
-    /// Sets the headers of an answer to a request that named this host. Only the page with the
-    /// payment form may load from the provider.
-    pub fn secure(&self, headers: &mut HeaderMap, host: Option<&str>, is_paying: bool) {
-        let policy = self.content_policy(host, is_paying);
+    /// Sets the headers of an answer to a request that named this host. Only the page with a part
+    /// from outside may load from there.
+    pub fn secure(&self, headers: &mut HeaderMap, host: Option<&str>, part: Option<ForeignPart>) {
+        let policy = self.content_policy(host, part);
         // The hosts are checked, so the policy is always valid in a header.
         if let Ok(policy) = HeaderValue::try_from(policy) {
             headers.insert(header::CONTENT_SECURITY_POLICY, policy);
@@ -51,16 +65,19 @@ impl PagePolicy {
         }
     }
 
-    fn content_policy(&self, host: Option<&str>, is_paying: bool) -> String {
+    fn content_policy(&self, host: Option<&str>, part: Option<ForeignPart>) -> String {
         let sockets = self.socket_origins(host);
-        let from = if is_paying {
-            &*self.inner.form_origins
-        } else {
-            ""
+        let (from, styles) = match part {
+            None => ("", ""),
+            Some(ForeignPart::Payment) => (&*self.inner.form_origins, ""),
+            Some(ForeignPart::Check(provider)) => {
+                let from = self.inner.providers.page_origins(provider);
+                (from, from)
+            }
         };
         let frames = if from.is_empty() { "'none'" } else { from };
         format!(
-            "default-src 'self'; base-uri 'none'; form-action 'self'; img-src 'self' data: blob: {from}; style-src 'self'; script-src 'self' {from}; connect-src 'self' {sockets} {from}; frame-src {frames}; frame-ancestors 'none'"
+            "default-src 'self'; base-uri 'none'; form-action 'self'; img-src 'self' data: blob: {from}; style-src 'self' {styles}; script-src 'self' {from}; connect-src 'self' {sockets} {from}; frame-src {frames}; frame-ancestors 'none'"
         )
     }
 
@@ -80,11 +97,28 @@ impl PagePolicy {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use fairgate_base::config::SecretSetting;
 
-    fn headers(policy: &PagePolicy, host: &str, is_paying: bool) -> (String, bool) {
+    use super::*;
+    use crate::challenge::{ProviderSettings, ProvidersSettings};
+
+    fn policy(public_url: Option<&str>, form_origins: &[String]) -> PagePolicy {
+        let account = ProviderSettings {
+            site_key: "a".to_owned(),
+            secret: SecretSetting("b".to_owned()),
+            url: None,
+        };
+        let settings = ProvidersSettings {
+            turnstile: None,
+            hcaptcha: Some(account),
+        };
+        let providers = ChallengeProviders::new(&settings, [1; 32]).expect("TLS");
+        PagePolicy::new(public_url.map(str::to_owned), form_origins, providers)
+    }
+
+    fn headers(policy: &PagePolicy, host: &str, part: Option<ForeignPart>) -> (String, bool) {
         let mut headers = HeaderMap::new();
-        policy.secure(&mut headers, Some(host), is_paying);
+        policy.secure(&mut headers, Some(host), part);
         let text = headers[header::CONTENT_SECURITY_POLICY].to_str();
         (
             text.expect("text").to_owned(),
@@ -94,10 +128,10 @@ mod tests {
 
     #[test]
     fn only_the_payment_page_may_load_from_the_origins_of_the_provider() {
-        let policy = PagePolicy::new(None, &["https://js.example".to_owned()]);
-        let (plain, _) = headers(&policy, "sale.example", false);
+        let policy = self::policy(None, &["https://js.example".to_owned()]);
+        let (plain, _) = headers(&policy, "sale.example", None);
         assert!(!plain.contains("js.example"), "{plain}");
-        let (paying, _) = headers(&policy, "sale.example", true);
+        let (paying, _) = headers(&policy, "sale.example", Some(ForeignPart::Payment));
         assert!(
             paying.contains("script-src 'self' https://js.example;")
                 && paying.contains("frame-src https://js.example;")
@@ -108,18 +142,33 @@ mod tests {
     }
 
     #[test]
+    fn only_a_page_with_a_check_may_load_from_its_provider() {
+        let policy = self::policy(None, &[]);
+        let check = |provider| headers(&policy, "a.example", Some(ForeignPart::Check(provider))).0;
+        let hcaptcha = check(ChallengeProvider::Hcaptcha);
+        for part in ["script-src", "style-src", "frame-src"] {
+            let own = if part == "frame-src" { "" } else { " 'self'" };
+            let expected = format!("{part}{own} https://hcaptcha.com https://*.hcaptcha.com;");
+            assert!(hcaptcha.contains(&expected), "{hcaptcha}");
+        }
+        // One that is not set up adds nothing.
+        let turnstile = check(ChallengeProvider::Turnstile);
+        assert_eq!(turnstile, headers(&policy, "a.example", None).0);
+    }
+
+    #[test]
     fn a_page_may_open_sockets_only_to_its_own_site() {
-        let open = PagePolicy::new(None, &[]);
-        let (policy, only_tls) = headers(&open, "127.0.0.1:8080", false);
+        let open = policy(None, &[]);
+        let (policy, only_tls) = headers(&open, "127.0.0.1:8080", None);
         assert!(
             policy.contains("connect-src 'self' ws://127.0.0.1:8080 wss://127.0.0.1:8080 ;"),
             "{policy}"
         );
         assert!(!only_tls);
-        let (policy, _) = headers(&open, "a; script-src *", false);
+        let (policy, _) = headers(&open, "a; script-src *", None);
         assert!(policy.contains("connect-src 'self'  ;"), "{policy}");
-        let public = PagePolicy::new(Some("https://sale.example".into()), &[]);
-        let (policy, only_tls) = headers(&public, "other.example", false);
+        let public = self::policy(Some("https://sale.example"), &[]);
+        let (policy, only_tls) = headers(&public, "other.example", None);
         assert!(
             policy.contains("connect-src 'self' wss://sale.example ;"),
             "{policy}"

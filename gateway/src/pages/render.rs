@@ -11,6 +11,11 @@ use super::PageRoutes;
 use super::asking::DocumentRefusal;
 use super::contexts::ProblemPage;
 
+/// The problem that a page tells. The layer `errors_follow_accept` gives it to programs instead of
+/// the page.
+#[derive(Debug, Clone)]
+pub struct ProblemOfPage(pub Value);
+
 /// Renders a page.
 pub(super) fn render(pages: &PageRoutes, name: &str, context: &impl Serialize) -> Response {
     try_render(name, context).unwrap_or_else(|| {
@@ -66,5 +71,7 @@ fn document_page(test: bool, status: StatusCode, document: &Value) -> Option<Res
     };
     let mut response = try_render("problem", &context)?;
     *response.status_mut() = status;
+    let document = ProblemOfPage(document.clone());
+    response.extensions_mut().insert(document);
     Some(response)
 }

@@ -1,11 +1,12 @@
 //! Lets a browser without scripts wait in place of a challenge.
 
 use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_rules::room_document::ChallengePolicy;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::challenge::ChallengeRefusal;
-use crate::line::{NetworkRefusal, WaitingLine};
+use crate::challenge::{ChallengeRefusal, GOOD_FOR_MIN};
+use crate::line::{NetworkRefusal, NoWait, WaitingLine};
 use crate::room::Room;
 use crate::web::ClientNetwork;
 
@@ -23,25 +24,46 @@ pub(super) async fn wait_instead(
     now: i64,
 ) -> Problem {
     let (ticket, ready_at) = match (refusal, ticket) {
-        (full @ NetworkRefusal::Full, _) => return full.into(),
+        (
+            refusal @ (NetworkRefusal::Full
+            | NetworkRefusal::FullUnchecked
+            | NetworkRefusal::Denied
+            | NetworkRefusal::Guard(_)),
+            _,
+        ) => return refusal.into(),
         (NetworkRefusal::Challenge(ChallengeRefusal::NotYet { ready_at }), Some(ticket)) => {
             (ticket, ready_at)
         }
         _ => {
             let mut rng = StdRng::from_rng(&mut rand::rng());
             match lobby.begin_wait(room, network, now, &mut rng).await {
-                Ok(begun) => begun,
-                Err(failure) => return failure.into(),
+                Ok(begun) => (begun.ticket, begun.ready_at),
+                Err(NoWait::Guard(refusal)) => return refusal.into(),
+                Err(NoWait::Store(failure)) => return failure.into(),
             }
         }
+    };
+    let why = if room.row().document.challenge == ChallengePolicy::None {
+        "Many people come from your network, so places are given there one after the other."
+    } else {
+        "This room asks everybody to solve a task. Your browser did not solve it, so you wait instead, one after the other with others of your network."
     };
     let wait_s = u64::try_from(ready_at - now).unwrap_or(0).div_ceil(1000);
     Problem::new(
         ProblemCode::ChallengeFailed,
-        format!("Many people come from your network, so places are given there one after the other. Nothing was changed, and a place that you have is kept. Wait {wait_s} seconds, then press the button again."),
+        format!("{why} Nothing was changed, and a place that you have is kept. Wait {wait_s} seconds, then press the button again; there is time for that for {GOOD_FOR_MIN} minutes after the wait."),
     )
     .with_title("Please wait a moment")
     .with_member("wait_ticket", ticket)
     .with_member("wait_s", wait_s)
     .retry_after(wait_s)
+}
+
+/// Keeps the ticket of a visitor whose form was refused for something else than its network, so
+/// that the visitor does not wait again.
+pub(super) fn keep_ticket(problem: Problem, ticket: Option<&String>) -> Problem {
+    match ticket {
+        Some(ticket) => problem.with_member("wait_ticket", ticket),
+        None => problem,
+    }
 }

@@ -25,7 +25,7 @@ use crate::store::StoreFailure;
 pub(super) const CODES_MAX: usize = 1_000_000;
 pub(super) const CODE_BYTES_MAX: usize = 128;
 /// How many times a change is tried if other changes of the room come in between.
-const TRIES_MAX: u32 = 10;
+pub(super) const TRIES_MAX: u32 = 10;
 /// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any field.
 pub(super) const LIVE: [&str; 7] = [
     "paused",
@@ -52,7 +52,7 @@ pub struct RoomPatchInput {
     pub mode: Option<String>,
     /// A line to everybody.
     pub message: Option<String>,
-    /// `none` or `pow`.
+    /// `none`, `pow`, `turnstile` or `hcaptcha`.
     pub challenge: Option<String>,
     /// How many places one network gets.
     pub per_network: Option<NetworkLimits>,
@@ -167,7 +167,9 @@ impl PromoterControls {
         id: &str,
         input: RoomDocumentInput,
     ) -> Result<(RoomRow, bool), RoomChangeRefusal> {
-        let document = RoomDocument::from_input(id, input)?;
+        let asked = input.challenge.clone();
+        let document = RoomDocument::from_input(id, input);
+        let document = self.check_provider(asked.as_deref(), document)?;
         if id == EVERYDAY {
             return Err(RoomChangeRefusal::BuiltIn);
         }
@@ -303,7 +305,7 @@ impl PromoterControls {
             document.per_network = limits.checked(&mut faults);
         }
         facts.paused = patch.paused.unwrap_or(facts.paused);
-        faults.into_result()?;
+        self.check_provider(patch.challenge.as_deref(), faults.into_result())?;
         let mut detail = differences(
             &document_json(&row.document, id),
             &document_json(&document, id),
@@ -448,6 +450,31 @@ impl PromoterControls {
         Ok(Some(new))
     }
 
+    /// Adds a fault to a checked input if it asks for a provider that is not set up here.
+    fn check_provider<T>(
+        &self,
+        challenge: Option<&str>,
+        checked: Result<T, RoomInputRefusal>,
+    ) -> Result<T, RoomInputRefusal> {
+        let policy = ChallengePolicy::parse_setting(challenge, &mut RoomInputFaults::default());
+        let missing = policy
+            .provider()
+            .filter(|provider| !self.providers.is_set_up(*provider));
+        let Some(provider) = missing else {
+            return checked;
+        };
+        let (name, variable) = (provider.name(), provider.name().to_uppercase());
+        let fault = format!(
+            "\"{name}\" is not set up here: set FAIRGATE_{variable}_SITE_KEY and FAIRGATE_{variable}_SECRET, or say \"pow\" or \"none\""
+        );
+        let mut refusal = checked.err().unwrap_or_else(|| RoomInputRefusal {
+            bad: Vec::new(),
+            unbuilt: Vec::new(),
+        });
+        refusal.unbuilt.push(("challenge".to_owned(), fault));
+        Err(refusal)
+    }
+
     fn check_coverage(&self, id: &str, document: &RoomDocument) -> Result<(), RoomChangeRefusal> {
         for (other, patterns) in self
             .rooms
@@ -505,7 +532,7 @@ fn refuse_going_back(
 }
 
 /// Returns what changed, as `{field: [before, after]}`.
-fn differences(before: &Value, after: &Value) -> Value {
+pub(super) fn differences(before: &Value, after: &Value) -> Value {
     let empty = Map::new();
     let (before, after) = (
         before.as_object().unwrap_or(&empty),

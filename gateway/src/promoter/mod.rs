@@ -3,12 +3,14 @@
 mod audit;
 mod controls;
 pub mod http;
+mod networks;
 mod report;
 mod revoke;
 mod shown;
 
 use fairgate_base::http::keys::RoleKeys;
 
+use crate::challenge::ChallengeProviders;
 use crate::follow::RoomFollower;
 use crate::guard::NetworkHasher;
 use crate::push::hub::RoomSocketHubs;
@@ -31,4 +33,6 @@ pub struct PromoterControls {
     pub hasher: NetworkHasher,
     /// The keys of each role.
     pub keys: RoleKeys,
+    /// Knows which providers of challenges are set up.
+    pub providers: ChallengeProviders,
 }

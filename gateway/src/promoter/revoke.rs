@@ -1,5 +1,5 @@
-//! Ends places for the promoter: the place of one visitor or one code, the places of one network, or
-//! all places of a room.
+//! Ends places for the promoter: the place of one visitor or one code, the places of one network,
+//! or all places of a room.
 
 use std::net::IpAddr;
 
@@ -223,6 +223,12 @@ impl PromoterControls {
                 .await?
                 .is_some()
             {
+                // Booking knows passes and not the limit, so each living pass is stopped now.
+                let cause = (PassStopCause::Cleared, reason.to_owned());
+                let (ledger, now) = (self.rooms.ledger(), self.rooms.now_ms());
+                ledger
+                    .stop_open_passes(room.id(), below, cause, now)
+                    .await?;
                 return Ok(living);
             }
         }

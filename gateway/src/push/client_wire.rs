@@ -4,16 +4,18 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use axum::extract::ws::{CloseFrame, Message as Ws, WebSocket};
-use futures_util::{Sink, SinkExt, Stream};
+use axum::extract::ws::{CloseFrame, Message as Ws, WebSocket, WebSocketUpgrade};
+use fairgate_base::process::stream::ReadMeter;
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
 
 use super::drain::ClientReadTracker;
+use super::ending::SocketEnd;
 
-/// The longest time to try to send the close frame.
-const BYE_MAX: Duration = Duration::from_secs(5);
+/// The longest time to send the close frame and to wait for the client's.
+const BYE_MAX: Duration = Duration::from_secs(2);
 
 /// A socket, and the count of the bytes that its client has not read.
 pub struct ClientWire {
@@ -21,6 +23,7 @@ pub struct ClientWire {
     drain: ClientReadTracker,
     /// Whether the socket's buffer has bytes that the system did not take yet.
     stuck: bool,
+    unfinished: UnfinishedMessage,
 }
 
 /// An event on the connection.
@@ -29,22 +32,57 @@ pub enum WireEvent {
     Flushed,
     /// The client answered a ping.
     Answered,
-    /// The client sent a message; `None` if the client has gone.
-    Heard(Option<Result<Ws, axum::Error>>),
+    /// The client sent a message.
+    Heard(Ws),
 }
 
-/// The failure that the client has gone or the socket is broken.
-#[derive(Debug)]
-pub struct ClientGone;
+/// Sets the limits of a socket whose clients send messages of at most so many bytes.
+pub fn with_limits(upgrade: WebSocketUpgrade, message_bytes_max: usize) -> WebSocketUpgrade {
+    upgrade
+        .read_buffer_size(512)
+        .write_buffer_size(0)
+        .max_message_size(message_bytes_max)
+        .max_frame_size(message_bytes_max)
+}
+
+/// The bytes that came since the last whole message. A client could send empty fragments for ever,
+/// which never make a message and never exceed its length.
+struct UnfinishedMessage {
+    meter: Option<ReadMeter>,
+    /// What the meter said after the last whole message.
+    whole: u64,
+    bytes_max: u64,
+}
+
+impl UnfinishedMessage {
+    fn new(meter: Option<ReadMeter>, message_bytes_max: usize) -> Self {
+        Self {
+            whole: meter.as_ref().map_or(0, ReadMeter::bytes_read),
+            meter,
+            bytes_max: 2 * message_bytes_max as u64 + 4_096,
+        }
+    }
+
+    fn note_whole(&mut self) {
+        self.whole = self.meter.as_ref().map_or(0, ReadMeter::bytes_read);
+    }
+
+    fn is_flood(&self) -> bool {
+        let read = self.meter.as_ref().map_or(0, ReadMeter::bytes_read);
+        read - self.whole > self.bytes_max
+    }
+}
 
 impl ClientWire {
-    /// Makes the connection from a socket that has just opened.
+    /// Makes the connection from a socket that has just opened. The `meter` counts what is read
+    /// from its connection.
     #[must_use]
-    pub fn new(socket: WebSocket) -> Self {
+    pub fn new(socket: WebSocket, message_bytes_max: usize, meter: Option<ReadMeter>) -> Self {
         Self {
             socket,
             drain: ClientReadTracker::new(Instant::now()),
             stuck: false,
+            unfinished: UnfinishedMessage::new(meter, message_bytes_max),
         }
     }
 
@@ -66,7 +104,7 @@ impl ClientWire {
     ///
     /// # Errors
     /// Fails if the client has gone.
-    pub async fn send_frame(&mut self, frame: Ws) -> Result<(), ClientGone> {
+    pub async fn send_frame(&mut self, frame: Ws) -> Result<(), SocketEnd> {
         self.drain.count_sent(match &frame {
             Ws::Text(text) => text.len(),
             Ws::Binary(bytes) | Ws::Ping(bytes) | Ws::Pong(bytes) => bytes.len(),
@@ -74,7 +112,7 @@ impl ClientWire {
         });
         self.socket
             .start_send_unpin(frame)
-            .map_err(|_| ClientGone)?;
+            .map_err(|_| SocketEnd::Gone)?;
         self.put_ping()?;
         self.flush().await
     }
@@ -83,29 +121,31 @@ impl ClientWire {
     ///
     /// # Errors
     /// Fails if the client has gone.
-    pub async fn ping_if_due(&mut self) -> Result<(), ClientGone> {
+    pub async fn ping_if_due(&mut self) -> Result<(), SocketEnd> {
         if self.put_ping()? {
             self.flush().await?;
         }
         Ok(())
     }
 
-    fn put_ping(&mut self) -> Result<bool, ClientGone> {
+    fn put_ping(&mut self) -> Result<bool, SocketEnd> {
         let Some(number) = self.drain.next_ping(Instant::now()) else {
             return Ok(false);
         };
         let ping = Ws::Ping(bytes::Bytes::copy_from_slice(&number.to_be_bytes()));
-        self.socket.start_send_unpin(ping).map_err(|_| ClientGone)?;
+        self.socket
+            .start_send_unpin(ping)
+            .map_err(|_| SocketEnd::Gone)?;
         Ok(true)
     }
 
     /// Tries once to flush. [`ClientWire::next`] sends later what the system does not take now.
-    async fn flush(&mut self) -> Result<(), ClientGone> {
+    async fn flush(&mut self) -> Result<(), SocketEnd> {
         let socket = &mut self.socket;
         let flushed = poll_fn(|cx| Poll::Ready(Pin::new(&mut *socket).poll_flush(cx))).await;
         self.stuck = flushed.is_pending();
         match flushed {
-            Poll::Ready(Err(_)) => Err(ClientGone),
+            Poll::Ready(Err(_)) => Err(SocketEnd::Gone),
             Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
         }
     }
@@ -113,35 +153,64 @@ impl ClientWire {
     /// Waits for the next event.
     ///
     /// # Errors
-    /// Fails if the client has gone.
-    pub async fn next(&mut self) -> Result<WireEvent, ClientGone> {
+    /// Fails with the end of the socket if the client closed it, has gone, or broke a rule of the
+    /// protocol.
+    pub async fn next(&mut self) -> Result<WireEvent, SocketEnd> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WireEvent, ClientGone>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WireEvent, SocketEnd>> {
         if self.stuck {
             match Pin::new(&mut self.socket).poll_flush(cx) {
                 Poll::Ready(Ok(())) => {
                     self.stuck = false;
                     return Poll::Ready(Ok(WireEvent::Flushed));
                 }
-                Poll::Ready(Err(_)) => return Poll::Ready(Err(ClientGone)),
+                Poll::Ready(Err(_)) => return Poll::Ready(Err(SocketEnd::Gone)),
                 Poll::Pending => {}
             }
         }
-        let heard = std::task::ready!(Pin::new(&mut self.socket).poll_next(cx));
-        if let Some(Ok(Ws::Pong(answer))) = &heard
-            && let Ok(number) = answer.as_ref().try_into()
-            && self.drain.take_pong(u32::from_be_bytes(number))
-        {
-            return Poll::Ready(Ok(WireEvent::Answered));
+        let heard = Pin::new(&mut self.socket).poll_next(cx);
+        if heard.is_pending() && self.unfinished.is_flood() {
+            let flood = SocketEnd::policy("a message came in too many small fragments");
+            return Poll::Ready(Err(flood));
         }
-        Poll::Ready(Ok(WireEvent::Heard(heard)))
+        let heard = ready!(heard);
+        self.unfinished.note_whole();
+        Poll::Ready(match heard {
+            None => Err(SocketEnd::Gone),
+            Some(Err(error)) => Err(SocketEnd::of_error(error)),
+            Some(Ok(Ws::Close(_))) => Err(SocketEnd::ByClient),
+            Some(Ok(Ws::Pong(answer))) if self.takes_pong(&answer) => Ok(WireEvent::Answered),
+            Some(Ok(message)) => Ok(WireEvent::Heard(message)),
+        })
     }
 
-    /// Sends the close frame, if the client still takes it.
-    pub async fn close(mut self, frame: CloseFrame) {
+    /// Returns whether a pong answers the last ping.
+    fn takes_pong(&mut self, answer: &[u8]) -> bool {
+        let number = answer.try_into().map(u32::from_be_bytes);
+        number.is_ok_and(|number| self.drain.take_pong(number))
+    }
+
+    /// Ends the socket: sends the close frame, or the answer to the client's, and lets the client
+    /// end the connection.
+    pub async fn end(mut self, end: SocketEnd) {
+        let goodbye = async {
+            match end {
+                SocketEnd::Gone => return,
+                SocketEnd::ByClient => {}
+                SocketEnd::Close(code, reason) => {
+                    let frame = Ws::Close(Some(CloseFrame { code, reason }));
+                    if self.socket.send(frame).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            // Reading sends the answer to the client's close frame. If bytes of the client stayed
+            // unread, the system would cut the connection, and the client might not see why.
+            while let Some(Ok(_)) = self.socket.next().await {}
+        };
         // The client may have gone or may read nothing. Then the frame is lost, which does no harm.
-        let _ = tokio::time::timeout(BYE_MAX, self.socket.send(Ws::Close(Some(frame)))).await;
+        let _ = tokio::time::timeout(BYE_MAX, goodbye).await;
     }
 }

@@ -1,26 +1,39 @@
 //! Why a live socket ends, and the close code and reason that its client gets.
 
+use std::error::Error;
+
 use axum::extract::ws::{Utf8Bytes, close_code};
 use rand::RngExt;
-
-use super::client_wire::ClientGone;
+use tokio_tungstenite::tungstenite::Error as FrameError;
 
 /// Why a socket ends.
 #[derive(Debug)]
 pub enum SocketEnd {
     /// The client has gone, or is to be dropped without a close frame.
     Gone,
+    /// The client closed the socket, and gets its close frame back.
+    ByClient,
     /// The server closes with this code and reason.
     Close(u16, Utf8Bytes),
 }
 
-impl From<ClientGone> for SocketEnd {
-    fn from(_: ClientGone) -> Self {
-        Self::Gone
-    }
-}
-
 impl SocketEnd {
+    /// Reads why a message of the client could not be read.
+    pub(super) fn of_error(error: axum::Error) -> Self {
+        let error: Box<dyn Error + Send + Sync> = error.into_inner();
+        match error.downcast_ref::<FrameError>() {
+            Some(FrameError::Capacity(_)) => Self::policy("a message was too long"),
+            Some(FrameError::Utf8(_)) => {
+                Self::Close(close_code::INVALID, "the text is not UTF-8".into())
+            }
+            Some(FrameError::Protocol(_)) => Self::Close(
+                close_code::PROTOCOL,
+                "a frame breaks the WebSocket protocol".into(),
+            ),
+            _ => Self::Gone,
+        }
+    }
+
     /// Closes with 1008: the client broke a rule.
     pub(super) fn policy(reason: &'static str) -> Self {
         Self::Close(close_code::POLICY, reason.into())
@@ -29,6 +42,11 @@ impl SocketEnd {
     /// Closes with 1013: the client should try again later.
     pub(super) fn later(reason: &'static str) -> Self {
         Self::Close(close_code::AGAIN, reason.into())
+    }
+
+    /// Closes with 1008: the place has newer sockets, as many as are allowed.
+    pub(super) fn replaced() -> Self {
+        Self::policy("this place has too many live connections; the newest ones stay open")
     }
 
     /// Closes normally, because a visitor who gave up the place gets no more messages.

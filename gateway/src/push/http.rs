@@ -1,18 +1,20 @@
 //! The call that opens a live socket: checks who may open one, and serves it to its end.
 
+use axum::Extension;
+use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{CloseFrame, WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_base::process::stream::ReadMeter;
 
 use super::LiveSockets;
-use super::ending::SocketEnd;
+use super::client_wire::{ClientWire, with_limits};
 use super::limit::{SocketPermit, TooManySockets};
 use super::socket::VisitorSocket;
 use crate::line::http::required;
-use crate::line::recognise;
+use crate::line::{PlaceCredential, recognise};
 use crate::room::Room;
 use crate::store::{Place, PresentedPlace};
 
@@ -27,13 +29,17 @@ pub(crate) async fn live(
     State(push): State<LiveSockets>,
     Path(id): Path<String>,
     headers: HeaderMap,
+    meter: Option<Extension<ReadMeter>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     push.web.check_origin(&headers)?;
     let room = push.rooms.get(&id)?;
     let now = push.rooms.now_ms();
     let place = match subprotocol_place(&headers) {
-        Some(jwt) => recognise(&push.rooms, &room, jwt, now).await?,
+        Some(jwt) => {
+            let shown = PlaceCredential::Bearer(jwt);
+            recognise(&push.rooms, &room, shown, now).await?
+        }
         None => required(&push.rooms, &room, &headers, now).await?,
     };
     let upgrade = upgrade.map_err(|rejection| {
@@ -43,13 +49,12 @@ pub(crate) async fn live(
         )
     })?;
     let permit = push.limit.acquire()?;
-    let upgrade = upgrade
-        .protocols(["fairgate.v1"])
-        .read_buffer_size(512)
-        .write_buffer_size(0)
-        .max_message_size(MESSAGE_BYTES_MAX)
-        .max_frame_size(MESSAGE_BYTES_MAX);
-    Ok(upgrade.on_upgrade(move |socket| serve_socket(socket, push, room, place, permit)))
+    let upgrade = with_limits(upgrade.protocols(["fairgate.v1"]), MESSAGE_BYTES_MAX);
+    Ok(upgrade.on_upgrade(move |socket| {
+        let meter = meter.map(|Extension(meter)| meter);
+        let wire = ClientWire::new(socket, MESSAGE_BYTES_MAX, meter);
+        serve_socket(wire, push, room, place, permit)
+    }))
 }
 
 impl From<TooManySockets> for Problem {
@@ -72,20 +77,19 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
 }
 
 async fn serve_socket(
-    socket: WebSocket,
+    wire: ClientWire,
     push: LiveSockets,
     room: Room,
     place: Place,
     permit: SocketPermit,
 ) {
     metrics::gauge!("fairgate_sockets").increment(1);
-    let ear = push.personal.listen(place.holder);
+    let ear = push.personal.listen(place.holder, room.id(), place.number);
     let _here = room.presence().socket_opened(PresentedPlace::from(&place));
     let stopping = push.rooms.stopping();
-    let mut conn = Box::new(VisitorSocket::new(socket, push, room, place));
-    if let SocketEnd::Close(code, reason) = conn.run(ear, stopping).await {
-        conn.close(CloseFrame { code, reason }).await;
-    }
+    let mut conn = Box::new(VisitorSocket::new(wire, push, room, place));
+    let end = conn.run(ear, stopping).await;
+    conn.end(end).await;
     metrics::gauge!("fairgate_sockets").decrement(1);
     drop(permit);
 }

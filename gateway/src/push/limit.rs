@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fairgate_base::process::connections::open_files_max;
 use rand::RngExt;
 
 /// The count of open sockets; a cheap handle.
@@ -34,12 +35,12 @@ pub struct SocketPermit {
 }
 
 impl SocketLimit {
-    /// Allows at most `wanted` sockets, and at most three quarters of the files that this process
-    /// may open.
+    /// Allows at most `wanted` sockets, and at most three quarters of the files that the public port
+    /// of this process may use: half of all files if it also guards a shop, and else all.
     #[must_use]
-    pub fn new(wanted: usize) -> Self {
-        let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-        let max = files_max(&limits).map_or(wanted, |files| wanted.min(files / 4 * 3));
+    pub fn new(wanted: usize, guards_shop: bool) -> Self {
+        let share = if guards_shop { 2 } else { 1 };
+        let max = open_files_max().map_or(wanted, |files| wanted.min(files / share / 4 * 3));
         if max < wanted {
             tracing::warn!(
                 wanted,
@@ -83,30 +84,13 @@ impl Drop for SocketPermit {
     }
 }
 
-/// Returns the soft limit of open files, read from the text of `/proc/self/limits`.
-fn files_max(limits: &str) -> Option<usize> {
-    let line = limits
-        .lines()
-        .find_map(|line| line.strip_prefix("Max open files"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_soft_limit_of_open_files_is_read_from_the_process_limits() {
-        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
-                      Max open files            1024                 20000                files     \n";
-        assert_eq!(files_max(limits), Some(1024));
-        assert_eq!(files_max(""), None);
-        assert_eq!(files_max("Max open files  unlimited unlimited files"), None);
-    }
-
-    #[test]
     fn a_socket_over_the_limit_is_refused_until_another_one_closes() {
-        let limit = SocketLimit::new(2);
+        let limit = SocketLimit::new(2, false);
         let (one, _other) = (
             limit.acquire().expect("free"),
             limit.acquire().expect("free"),

@@ -207,6 +207,12 @@ mod tests {
             let ours: serde_json::Value = serde_json::from_str(ours).expect("JSON");
             assert_eq!(ours, golden(name));
         }
+        let revoked = LiveMessage::Closed {
+            reason: "revoked",
+            note: "resold on another site",
+        };
+        let ours: serde_json::Value = serde_json::from_str(&encode(&revoked)).expect("JSON");
+        assert_eq!(ours, golden("closed-revoked"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 pub mod cadence;
 pub mod client_wire;
 pub mod drain;
-mod ending;
+pub mod ending;
 mod history;
 pub mod http;
 pub mod hub;

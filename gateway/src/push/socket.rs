@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
+use axum::extract::ws::{Message as Ws, Utf8Bytes};
 use fairgate_base::clock::rfc3339;
 use fairgate_model::holds::HoldSignalState;
 use fairgate_model::ids::HoldId;
@@ -51,10 +51,10 @@ pub struct VisitorSocket {
 
 impl VisitorSocket {
     /// Makes the handler of a visitor's socket that has just opened.
-    pub fn new(socket: WebSocket, push: LiveSockets, room: Room, place: Place) -> Self {
+    pub fn new(wire: ClientWire, push: LiveSockets, room: Room, place: Place) -> Self {
         let hub = push.hubs.of_room(room.id());
         Self {
-            wire: ClientWire::new(socket),
+            wire,
             rank: room.rank(place.number),
             rooms: push.rooms,
             listener: hub.listen(),
@@ -83,9 +83,9 @@ impl VisitorSocket {
         }
     }
 
-    /// Sends the close frame.
-    pub async fn close(self, frame: CloseFrame) {
-        self.wire.close(frame).await;
+    /// Ends the socket.
+    pub async fn end(self, end: SocketEnd) {
+        self.wire.end(end).await;
     }
 
     async fn serve(
@@ -119,7 +119,7 @@ impl VisitorSocket {
                     Some(PersonalEvent::Cleared { room, below, note }) if self.room.id() == &*room && self.place.number < below => return Err(self.tell_revoked(&note).await?),
                     // The event is about a place in another room, or an earlier place.
                     Some(PersonalEvent::Left { .. } | PersonalEvent::Revoked { .. } | PersonalEvent::Cleared { .. }) => {}
-                    None => return Err(SocketEnd::Gone),
+                    None => return Err(SocketEnd::replaced()),
                 },
                 () = fairgate_base::process::stopped(stopping) => return Err(SocketEnd::restart()),
             }
@@ -338,25 +338,17 @@ impl VisitorSocket {
         .await
     }
 
-    async fn handle_frame(
-        &mut self,
-        heard: Option<Result<Ws, axum::Error>>,
-    ) -> Result<(), SocketEnd> {
+    async fn handle_frame(&mut self, heard: Ws) -> Result<(), SocketEnd> {
         if self.floods() {
             return Err(SocketEnd::policy(
                 "too many messages; slow down and come back",
             ));
         }
         match heard {
-            None | Some(Ok(Ws::Close(_))) => Err(SocketEnd::Gone),
-            // A message over the length limit also leads here. If the client has gone, sending a
-            // reason does no harm.
-            Some(Err(_)) => Err(SocketEnd::policy(
-                "a message was too long, or not a WebSocket message",
-            )),
-            Some(Ok(Ws::Ping(_) | Ws::Pong(_))) => Ok(()),
-            Some(Ok(Ws::Binary(_))) => Err(SocketEnd::policy("clients send text only")),
-            Some(Ok(Ws::Text(text))) => match serde_json::from_str(&text) {
+            Ws::Close(_) => Err(SocketEnd::ByClient),
+            Ws::Ping(_) | Ws::Pong(_) => Ok(()),
+            Ws::Binary(_) => Err(SocketEnd::policy("clients send text only")),
+            Ws::Text(text) => match serde_json::from_str(&text) {
                 Ok(request) => self.handle_request(request).await,
                 Err(_) => Err(SocketEnd::policy(
                     "not a message of this socket: watch, unwatch or resync",
@@ -400,7 +392,7 @@ impl VisitorSocket {
     }
 
     async fn send_frame(&mut self, frame: Ws) -> Result<(), SocketEnd> {
-        Ok(self.wire.send_frame(frame).await?)
+        self.wire.send_frame(frame).await
     }
 }
 

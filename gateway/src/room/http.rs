@@ -1,9 +1,13 @@
 //! The public calls of a room: the room itself, and its draw.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use fairgate_base::http::tagged::TaggedAnswer;
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_pass::Digest;
 use fairgate_rules::room_document::LineMethod;
@@ -18,7 +22,7 @@ impl From<UnknownRoom> for Problem {
 }
 
 const SHORTLY: HeaderValue = HeaderValue::from_static("public, max-age=1");
-const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// The public rooms.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -105,20 +109,30 @@ pub(crate) async fn proof(
 
 /// All n holders, 32 bytes each
 #[utoipa::path(get, path = "/v1/rooms/{room}/draw/leaves", tag = "draw", params(("room" = String, Path,)),
-    responses((status = 200, content_type = "application/octet-stream"), (status = 404), (status = 409, description = "not_frozen")))]
+    responses((status = 200, content_type = "application/octet-stream"), (status = 304), (status = 404), (status = 409, description = "not_frozen")))]
 pub(crate) async fn leaves(
     State(rooms): State<RoomRegistry>,
     Path(id): Path<String>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let frozen = frozen(&with_draw(&rooms, &id)?)?;
-    let headers = [
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/octet-stream"),
-        ),
-        (header::CACHE_CONTROL, FOREVER),
-    ];
-    Ok((headers, frozen.leaves.concat()).into_response())
+    let answer = TaggedAnswer {
+        media_type: "application/octet-stream",
+        etag: format!("\"{}\"", hex::encode(frozen.tree.root())),
+        cache_control: FOREVER,
+        // All clients share the leaves themselves: a copy for each would fill the memory.
+        body: Bytes::from_owner(SharedLeaves(frozen)),
+    };
+    Ok(answer.respond(&headers))
+}
+
+/// The frozen leaves as the bytes of an answer.
+struct SharedLeaves(Arc<FrozenLeaves>);
+
+impl AsRef<[u8]> for SharedLeaves {
+    fn as_ref(&self) -> &[u8] {
+        self.0.leaves.as_flattened()
+    }
 }
 
 fn with_draw(rooms: &RoomRegistry, id: &str) -> Result<Room, Problem> {
@@ -132,7 +146,7 @@ fn with_draw(rooms: &RoomRegistry, id: &str) -> Result<Room, Problem> {
     ))
 }
 
-fn frozen(room: &Room) -> Result<std::sync::Arc<FrozenLeaves>, Problem> {
+fn frozen(room: &Room) -> Result<Arc<FrozenLeaves>, Problem> {
     room.draw_state().frozen.ok_or_else(|| {
         Problem::new(
             ProblemCode::NotFrozen,

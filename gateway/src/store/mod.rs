@@ -11,6 +11,7 @@ pub mod redis;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use fairgate_base::process::retry::BackgroundError;
 use fairgate_pass::{Digest, Holder};
 
 pub use figures::{
@@ -20,13 +21,13 @@ pub use figures::{
 pub use memory::MemoryRoomStore;
 pub use place::{
     NetworkToll, Place, PresentedPlace, PresentedPlaceStatus, SolvedChallenge, StoreJoinRefusal,
-    StoreJoinRequest, StoreLeaveRequest, TollRefusal,
+    StoreJoinRequest, StoreLeaveRequest, TollRefusal, WaitRequest, WaitReservation,
 };
 
 use fairgate_rules::network_limits::NetworkPlaces;
 
 use crate::ledger::{
-    LineFreeze, NetworkKey, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure,
+    LineFreeze, NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure,
 };
 
 /// A visitor counts as away after not being seen for this many seconds. A store that has just
@@ -47,6 +48,15 @@ pub enum StoreFailure {
     /// at the moment, or codes are being replaced. The caller may repeat the call.
     #[error("the room store is not ready: {0}")]
     NotReady(String),
+}
+
+impl BackgroundError for StoreFailure {
+    fn is_outage(&self) -> bool {
+        match self {
+            Self::Ledger(failure) => failure.is_outage(),
+            Self::Unreachable(_) | Self::NotReady(_) => true,
+        }
+    }
 }
 
 /// A snapshot of a set of numbers, one bit for each number.
@@ -110,17 +120,19 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         networks: NetworkKeys,
     ) -> Result<NetworkPlaces, StoreFailure>;
-    /// Forgets the networks of all places of a room that is over.
-    async fn forget_networks(&self, room: &str) -> Result<(), StoreFailure>;
-    /// Puts a wait of `takes_ms` behind the last wait of a network, and returns when it ends
-    /// (ms). People of one network wait one after the other.
+    /// Forgets the networks of places: with `since` those of earlier epochs, otherwise all.
+    async fn forget_networks(
+        &self,
+        room: &str,
+        since: Option<NetworkEpoch>,
+    ) -> Result<(), StoreFailure>;
+    /// Puts a wait behind the last wait of a network, unless it would last too long. People of one
+    /// network wait one after the other.
     async fn reserve_wait(
         &self,
         room: &str,
-        network: NetworkKey,
-        takes_ms: i64,
-        now: i64,
-    ) -> Result<i64, StoreFailure>;
+        wait: WaitRequest,
+    ) -> Result<WaitReservation, StoreFailure>;
     /// Returns the status of a signed place that a visitor shows. A store that has lost the place
     /// restores it.
     async fn check_presented_place(

@@ -16,6 +16,41 @@ pub struct SolvedChallenge {
     pub expires_at: i64,
 }
 
+/// A wait in place of work that a visitor begins.
+#[derive(Debug, Clone, Copy)]
+pub struct WaitRequest {
+    /// The network whose people wait one after the other.
+    pub network: NetworkKey,
+    /// How long the wait takes (ms) after the one before it.
+    pub takes_ms: i64,
+    /// The longest time (ms) that anybody may wait, with all waits before.
+    pub longest_ms: i64,
+    /// The current time, milliseconds since the epoch.
+    pub now: i64,
+}
+
+/// When a wait ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitReservation {
+    /// It ends at this time, milliseconds since the epoch.
+    Until(i64),
+    /// It would last too long, so none was begun. From this time on (ms) one may begin.
+    FullUntil(i64),
+}
+
+impl WaitRequest {
+    /// Decides about the wait, given when the last wait of the network ends.
+    #[must_use]
+    pub fn after(&self, last_ends: i64) -> WaitReservation {
+        let ends = last_ends.max(self.now).saturating_add(self.takes_ms);
+        let latest = self.now.saturating_add(self.longest_ms);
+        if ends > latest {
+            return WaitReservation::FullUntil(self.now.saturating_add(ends - latest));
+        }
+        WaitReservation::Until(ends)
+    }
+}
+
 /// The networks of a visitor, and what the visitor has paid for them.
 #[derive(Debug, Clone, Copy)]
 pub struct NetworkToll {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::app::{Booking, BookingSetup};
+use booking::store::SEATS_SILENT;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
@@ -13,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingDependencies, BookingFailure, BookingPulse,
-    BookingSeatSnapshot, HoldSignal, ShowSummary,
+    BookingSeatSnapshot, HoldSignal, ShowSummary, StoppedPassNotice,
 };
 
 /// How many signals wait for a slow reader before the oldest are dropped.
@@ -100,7 +101,11 @@ impl BookingCore for EmbeddedBooking {
         Ok(self.booking.gateways().replace_coverage(coverage).await?)
     }
 
-    async fn stop_passes(&self, room: &str, passes: Vec<(u64, i64)>) -> Result<(), BookingFailure> {
+    async fn stop_passes(
+        &self,
+        room: &str,
+        passes: Vec<StoppedPassNotice>,
+    ) -> Result<(), BookingFailure> {
         Ok(self.booking.gateways().stop_passes(room, passes).await?)
     }
 
@@ -135,7 +140,12 @@ impl BookingCore for EmbeddedBooking {
     }
 
     async fn condition(&self) -> BookingCondition {
-        self.booking.gateways().condition().await
+        let mut condition = self.booking.gateways().condition().await;
+        // This gateway asks the same ledger itself, and keeps its rooms in the same Redis. So it
+        // reports itself that they are silent.
+        condition.reasons.clear();
+        condition.warnings.retain(|warning| warning != SEATS_SILENT);
+        condition
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

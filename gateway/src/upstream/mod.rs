@@ -1,8 +1,10 @@
 //! The interface between the line and booking: one trait for booking in this process and for
-//! booking in other processes.
+//! booking in other processes. `foreign_origin` calls a shop that is not Fairgate's.
 
 pub mod door;
+pub mod foreign_origin;
 pub mod health;
+pub mod hops;
 pub mod http;
 pub mod local;
 pub mod remote;
@@ -15,11 +17,12 @@ use axum::http::StatusCode;
 pub use booking::config::PaymentSettings;
 pub use booking::http::route_kinds::{RouteKind, route_kind};
 pub use booking::internal::gateway_desk::{BookingCondition, BookingPulse, ShowSummary};
-pub use booking::internal::wire::InternalHoldSignal as HoldSignal;
+pub use booking::internal::wire::{InternalHoldSignal as HoldSignal, StoppedPassNotice};
 use bytes::Bytes;
 use fairgate_base::clock::Clock;
 use fairgate_base::config::SecretSetting;
 use fairgate_base::http::keys::RoleKeys;
+use fairgate_base::process::retry::BackgroundError;
 use fairgate_databases::{Installation, LedgerError};
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::{Holder, Keyring};
@@ -84,6 +87,16 @@ pub enum BookingFailure {
     },
 }
 
+impl BackgroundError for BookingFailure {
+    fn is_outage(&self) -> bool {
+        match self {
+            Self::Ledger(error) => error.is_outage(),
+            Self::Unreachable | Self::Unanswered => true,
+            Self::Refused { .. } => false,
+        }
+    }
+}
+
 /// Opens booking at the addresses in the settings or, without addresses, in this process.
 ///
 /// # Errors
@@ -113,9 +126,13 @@ pub trait BookingCore: Send + Sync + 'static {
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure>;
-    /// Tells booking that these passes of a room open nothing new any more. Each is given as its
-    /// join number and its expiry (unix seconds). Telling it again is harmless.
-    async fn stop_passes(&self, room: &str, passes: Vec<(u64, i64)>) -> Result<(), BookingFailure>;
+    /// Tells booking that these passes of a room open nothing new any more. Telling it again
+    /// is harmless.
+    async fn stop_passes(
+        &self,
+        room: &str,
+        passes: Vec<StoppedPassNotice>,
+    ) -> Result<(), BookingFailure>;
     /// Reads the measurements of these shows and of the trains that the room covers, and the
     /// visitors who finished after the cursor `finished_after`.
     async fn pulse(

@@ -44,7 +44,7 @@ impl UpstreamSettings {
 
 /// Reads a base address: a scheme, a host and a port. A path is refused, because booking's own
 /// paths begin at the root.
-fn parse_base_url(text: &str) -> Option<Url> {
+pub(super) fn parse_base_url(text: &str) -> Option<Url> {
     let url: Url = text.parse().ok()?;
     let good = matches!(url.scheme(), "http" | "https")
         && url.has_host()

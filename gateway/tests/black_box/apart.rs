@@ -146,7 +146,7 @@ async fn after_booking_is_killed_visitors_can_still_join_and_no_hold_is_lost() {
         .await;
     refused.problem(503, "booking_unreachable");
     let ready = until("readiness reports that booking is away", async || {
-        let answer = server.get("/readyz").await;
+        let answer = server.ready_as_operator().await;
         answer
             .text()
             .contains("no booking answers")

@@ -338,7 +338,9 @@ async fn searches_have_one_quota_for_each_network_and_one_for_each_api_key() {
     }
     assert!(refused >= 1, "{refused} of 6 searches were refused");
     // The refused search page is HTML. The calls with the partner's key have a quota of their own.
-    let page = ask("/cinema", None).await;
+    let page = server.http.get(server.at("/cinema"));
+    let page = TestAnswer::of(page.header("accept", "text/html")).await;
+    let page = page.expect("an answer");
     assert!(
         page.status == 429 && page.text().contains("<html"),
         "{page:?}"

@@ -108,7 +108,7 @@ async fn a_published_holder_hash_gives_no_access_to_its_place() {
         ask(&server, method.clone(), &path, &published)
             .await
             .problem(401, "place_invalid");
-        let cookie = format!("fairgate_place_sale={published}");
+        let cookie = format!("fg_sale={published}");
         let request = server
             .http
             .request(method, server.at(&path))

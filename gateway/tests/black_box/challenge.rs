@@ -1,5 +1,7 @@
-//! Tests a browser in a room that asks everybody for a small task before it gives a place.
+//! Tests a browser in a room that asks everybody for a small task, or for the check of a provider,
+//! before it gives a place.
 
+use fairgate_servers::{CHALLENGE_SECRET, CHALLENGE_SITE_KEY, FakeChallengeServer};
 use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server};
@@ -23,4 +25,34 @@ async fn a_browser_solves_the_task_of_a_room_and_joins() {
         .shows("#go-seats:not([hidden]) a", |text| !text.is_empty())
         .await;
     browser.close("a task").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_passes_the_check_of_a_room_and_joins() {
+    let Some(browser) = Browser::open().await else {
+        return;
+    };
+    let provider = FakeChallengeServer::start().await.expect("a port");
+    let server = Server::with(&[
+        ("FAIRGATE_TURNSTILE_SITE_KEY", CHALLENGE_SITE_KEY),
+        ("FAIRGATE_TURNSTILE_SECRET", CHALLENGE_SECRET),
+        ("FAIRGATE_TURNSTILE_URL", provider.url()),
+    ])
+    .await;
+    let promoter = Promoter::of(&server);
+    let room = json!({"challenge": "turnstile"});
+    promoter.on_sale("4x10", json!({}), room).await;
+    browser.go(&server.at("/r/sale")).await;
+    browser.press("#join").await;
+    browser
+        .shows("#check-title", |text| text.contains("One check"))
+        .await;
+    browser.picture("1-lobby-check").await;
+    browser.press("#scripted-check").await;
+    browser.shows("#number", |text| text == "0").await;
+    let left: bool = browser
+        .until("document.querySelector('#check') === null")
+        .await;
+    assert!(left, "the check is gone");
+    browser.close("a check").await;
 }

@@ -164,7 +164,7 @@ async fn a_server_that_stops_closes_its_sockets_with_1012() {
 async fn health_readiness_metrics_and_the_api_description_are_served() {
     let server = Server::start().await;
     assert_eq!(server.get("/healthz").await.status, 200);
-    let ready = server.get("/readyz").await.is(200);
+    let ready = server.ready_as_operator().await.is(200);
     assert!(ready["warnings"].to_string().contains("sandbox"), "{ready}");
     assert!(server.get("/metrics").await.text().contains("fairgate_"));
     let api = server.get("/openapi.json").await.is(200);

@@ -23,6 +23,8 @@ mod exchanges;
 mod free;
 mod harness;
 mod line;
+mod log;
+mod misconfigured;
 mod overload;
 mod pages;
 mod rail;

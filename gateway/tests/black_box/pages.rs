@@ -20,7 +20,11 @@ async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
         ("/s/nowhere", 404),
         ("/nowhere", 404),
     ] {
-        let page = server.get(path).await;
+        let page = server
+            .http
+            .get(server.at(path))
+            .header("accept", "text/html");
+        let page = TestAnswer::of(page).await.expect("an answer");
         assert_eq!(page.status, status, "{path}");
         assert!(
             page.header("content-type").starts_with("text/html"),
@@ -115,6 +119,7 @@ async fn the_lobbys_forms_answer_with_the_lobby_and_say_what_went_wrong() {
                 .header("origin", &server.url);
             let request = request
                 .header("content-type", "application/x-www-form-urlencoded")
+                .header("accept", "text/html")
                 .header("cookie", cookie);
             let answer = TestAnswer::of(request.body(body.to_owned()))
                 .await

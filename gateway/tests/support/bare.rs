@@ -8,7 +8,7 @@ use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::Holder;
 use gateway::upstream::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    ShowSummary,
+    ShowSummary, StoppedPassNotice,
 };
 use tokio::sync::broadcast;
 use utoipa_axum::router::OpenApiRouter;
@@ -121,7 +121,7 @@ impl BookingCore for Bare {
     async fn stop_passes(
         &self,
         _room: &str,
-        _passes: Vec<(u64, i64)>,
+        _passes: Vec<StoppedPassNotice>,
     ) -> Result<(), BookingFailure> {
         Ok(())
     }

@@ -31,6 +31,8 @@ pub const VIEWER: &str = "viewer-key-of-the-tests-ok";
 
 pub struct Gateway {
     pub address: SocketAddr,
+    /// Where it guards a shop that is not Fairgate's.
+    pub guard: Option<SocketAddr>,
     pub core: Bare,
     stop: Option<oneshot::Sender<()>>,
     running: Option<tokio::task::JoinHandle<()>>,
@@ -90,12 +92,14 @@ impl Gateway {
         .expect("good settings");
         let app = GatewayApp::build(&config, open).await.expect("it builds");
         let address = app.address().expect("an address");
+        let guard = app.guard_address();
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(app.run(async {
             let _ = stopped.await;
         }));
         Self {
             address,
+            guard,
             core,
             stop: Some(stop),
             running: Some(running),
@@ -148,6 +152,11 @@ impl Gateway {
 
     pub async fn get(&self, path: &str) -> TestAnswer {
         self.call("GET", path, None, None).await
+    }
+
+    /// Returns the whole answer of `/readyz`, as operators read it.
+    pub async fn ready(&self) -> Value {
+        self.call("GET", "/readyz", Some(VIEWER), None).await.json()
     }
 
     /// Makes a room with an open lobby. The draw happens only by hand, unless `changes` set its

@@ -64,6 +64,7 @@ const PURE_PACKAGES: &[&str] = &[
     "fairgate-pass",
     "hex",
     "hmac",
+    "ipnet",
     "jiff",
     "rand",
     "rand_chacha",
@@ -124,6 +125,10 @@ const PACKAGE_HOMES: &[PackageHome] = &[
         homes: &["gateway/src/guard/"],
     },
     PackageHome {
+        package: "ipnet",
+        homes: &["gateway/rules/", "/web"],
+    },
+    PackageHome {
         package: "minijinja",
         homes: &["waitroom-ui/"],
     },
@@ -140,12 +145,20 @@ const PACKAGE_HOMES: &[PackageHome] = &[
         homes: &["booking/src/rail/import/"],
     },
     PackageHome {
+        package: "flate2",
+        homes: &["booking/base/"],
+    },
+    PackageHome {
         package: "hyper_util",
         homes: &["booking/base/", "loadtest/src/"],
     },
     PackageHome {
+        package: "socket2",
+        homes: &["loadtest/src/bench/"],
+    },
+    PackageHome {
         package: "tokio_tungstenite",
-        homes: &["loadtest/src/swarm/"],
+        homes: &["gateway/src/push/", "loadtest/src/swarm/"],
     },
     PackageHome {
         package: "mimalloc",
@@ -159,6 +172,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
         package: "reqwest",
         homes: &[
             "booking/src/payments/stripe/",
+            "gateway/src/challenge/provider/",
             "loadtest/servers/",
             "/onsale",
             "/upstream",
@@ -170,6 +184,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
             "booking/base/",
             "loadtest/servers/",
             "/app",
+            "/cookies",
             "/guard",
             "/http",
             "/onsale",

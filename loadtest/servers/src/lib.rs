@@ -1,11 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 pub mod actors;
+mod challenges;
 mod clock;
 mod contract;
 mod cut;
+mod front_proxy;
 mod lua;
 mod needs;
+mod nginx;
 mod port;
 mod postgres;
 mod process;
@@ -13,11 +16,14 @@ mod redis;
 mod resp;
 mod stripe;
 
+pub use challenges::{CHALLENGE_SECRET, CHALLENGE_SITE_KEY, FakeChallengeServer};
 pub use clock::MovableClock;
 pub use contract::{ContractCase, run_contract};
 pub use cut::CommitCutProxy;
+pub use front_proxy::{FrontProxy, FrontProxyKind, FrontProxyTargets};
 pub use lua::{check_lua, check_script_rights};
 pub use needs::{clock_missing, missing_programs, must_skip, must_skip_clock};
+pub use nginx::{NginxServer, must_skip_nginx};
 pub use port::free_port;
 pub use postgres::{PostgresOptions, PostgresServer};
 pub use redis::{RedisOptions, RedisServers};

@@ -4,16 +4,11 @@
 
 use std::time::{Duration, Instant};
 
-use altcha::{Challenge, Payload, SolveChallengeOptions, solve_challenge};
-use anyhow::{Context, bail};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use rand::RngExt;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use super::{BenchVerdict, people, report};
+use super::{BenchVerdict, challenges, people, report};
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigFeatures, RigSpecification};
 
@@ -117,15 +112,7 @@ async fn measure(options: &BotBenchOptions) -> anyhow::Result<BotBenchFigures> {
     };
     let rig = Rig::start_with(options.rig, features).await?;
     let http = LoadHttpClient::new(&rig.urls());
-    let room = json!({
-        "title": "A sale", "shows": ["night"], "opens_at": "2026-01-01T00:00:00Z",
-        "draw_at": "2099-01-01T00:00:00Z", "closes_at": "2099-05-01T00:00:00Z",
-    });
-    people::put(&http, rig.promoter_key(), &format!("rooms/{ROOM}"), room).await?;
-    for who in 0..rig.urls().len() {
-        let known = LoadHttpCall::get(format!("/v1/rooms/{ROOM}"));
-        people::granted(&http, who, &known).await?;
-    }
+    people::open_doors(&http, rig.promoter_key(), ROOM, json!({})).await?;
     let until = Instant::now() + Duration::from_secs(options.seconds);
     let bot = tokio::spawn(run_bot(http.clone(), until));
     let people = people::for_everybody(&http, options.people as usize, join_person).await?;
@@ -205,38 +192,19 @@ async fn pay(
     until: Instant,
     loot: &mut BotLoot,
 ) -> anyhow::Result<Option<LoadHttpAnswer>> {
-    let holder = hex::encode(Sha256::digest(secret));
-    let task = LoadHttpCall::get(format!("/v1/rooms/{ROOM}/challenge?holder={holder}"));
-    let task = http.send(&task.forwarded(BOT_ADDRESS), turn).await;
-    let task = task.map_err(anyhow::Error::msg)?;
+    let task = challenges::ask(http, ROOM, &secret, BOT_ADDRESS, turn).await?;
     if !task.is_ok() {
         return Ok(Some(task));
     }
-    let challenge: Challenge = serde_json::from_value(task.json()["altcha"].clone())
-        .context("the challenge could not be read")?;
+    let altcha = task.json()["altcha"].clone();
     let begun = Instant::now();
     let left = until.saturating_duration_since(begun);
-    let Some(payload) = tokio::task::spawn_blocking(move || solve(challenge, left)).await?? else {
+    let solving = tokio::task::spawn_blocking(move || challenges::solve(altcha, left));
+    let Some(solved) = solving.await?? else {
         return Ok(None);
     };
     loot.solved += 1;
     loot.solving += begun.elapsed();
-    let body = json!({"secret": hex::encode(secret), "challenge": payload});
+    let body = json!({"secret": hex::encode(secret), "challenge": solved.payload});
     send_join(http, turn, BOT_ADDRESS, body).await.map(Some)
-}
-
-fn solve(challenge: Challenge, left: Duration) -> anyhow::Result<Option<String>> {
-    let timeout_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1);
-    let mut options = SolveChallengeOptions::new(&challenge);
-    options.timeout_ms = timeout_ms;
-    let solution = match solve_challenge(options) {
-        Ok(Some(solution)) => solution,
-        Ok(None) => return Ok(None),
-        Err(error) => bail!("the challenge could not be solved: {error}"),
-    };
-    let payload = serde_json::to_vec(&Payload {
-        challenge,
-        solution,
-    })?;
-    Ok(Some(BASE64_STANDARD.encode(payload)))
 }

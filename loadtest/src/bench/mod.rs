@@ -7,7 +7,12 @@ use std::{
 };
 
 mod bot;
+mod botnet;
+mod carrier;
+mod challenges;
 mod draw;
+mod edge;
+mod foreign;
 mod holds;
 mod one_seat;
 mod people;
@@ -22,6 +27,16 @@ pub enum BenchCommand {
     /// One bot on one address with a whole core, and people on networks of their own: the bot's
     /// share of the places.
     Bot(bot::BotBenchOptions),
+    /// Bots on a hundred networks, with and without limits: their share of the front, and what it
+    /// costs.
+    Botnet(botnet::BotnetBenchOptions),
+    /// Many people on one carrier's address: each gets a place, and how long it takes.
+    Carrier(carrier::CarrierBenchOptions),
+    /// A hundred thousand foreign networks: fresh visitors join all the same.
+    Foreign(foreign::ForeignBenchOptions),
+    /// Clients that misuse the edge: long bodies without a key, clients that never read, slow
+    /// bodies, silent sockets; and what a large seat map costs.
+    Edge(edge::EdgeBenchOptions),
     /// Permutation and inverse of n numbers against a plain shuffle of as many.
     Draw(draw::DrawBenchOptions),
     /// Holds a second through booking's Redis store against its bare scripts.
@@ -55,6 +70,10 @@ impl BenchCommand {
     pub fn run(self) -> anyhow::Result<BenchVerdict> {
         match self {
             Self::Bot(options) => bot::run(&options),
+            Self::Botnet(options) => botnet::run(&options),
+            Self::Carrier(options) => carrier::run(&options),
+            Self::Foreign(options) => foreign::run(&options),
+            Self::Edge(options) => edge::run(&options),
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),
             Self::Rail(options) => rail::run(&options),

@@ -61,6 +61,53 @@ pub async fn open_room(
     put(http, key, &format!("rooms/{ROOM}"), room).await
 }
 
+/// Opens the lobby of a room whose draw comes only by hand, and waits until every gateway knows it.
+/// `changes` are further fields of its document.
+///
+/// # Errors
+/// As [`put`], or where a gateway does not learn of the room in time.
+pub async fn open_doors(
+    http: &LoadHttpClient,
+    key: &str,
+    room: &str,
+    changes: Value,
+) -> anyhow::Result<()> {
+    let mut document = json!({
+        "title": "A sale", "shows": ["night"], "opens_at": "2026-01-01T00:00:00Z",
+        "draw_at": "2099-01-01T00:00:00Z", "closes_at": "2099-05-01T00:00:00Z",
+    });
+    for (field, value) in changes.as_object().into_iter().flatten() {
+        document[field] = value.clone();
+    }
+    put(http, key, &format!("rooms/{room}"), document).await?;
+    let known = LoadHttpCall::get(format!("/v1/rooms/{room}"));
+    for who in 0..http.gateways() {
+        granted(http, who, &known).await?;
+    }
+    Ok(())
+}
+
+/// Draws a room by hand, and waits until it is drawn. Does nothing if it is drawn already.
+///
+/// # Errors
+/// Where the call is refused, or the draw does not come in time.
+pub async fn draw(http: &LoadHttpClient, key: &str, room: &str) -> anyhow::Result<()> {
+    let by_hand = LoadHttpCall::new(Method::POST, format!("/v1/promoter/rooms/{room}/draw"));
+    granted(http, 0, &by_hand.bearer(key)).await?;
+    let record = LoadHttpCall::get(format!("/v1/rooms/{room}/draw"));
+    let begun = Instant::now();
+    loop {
+        let answer = http.send(&record, 0).await.map_err(anyhow::Error::msg)?;
+        if answer.is_ok() && !answer.json()["seed"].is_null() {
+            return Ok(());
+        }
+        if begun.elapsed() > GRANTED_WITHIN {
+            bail!("the room was not drawn: {}", answer_text(&answer));
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
 /// Gets a pass for every visitor, in the order of the visitors.
 ///
 /// # Errors

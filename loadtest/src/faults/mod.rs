@@ -222,6 +222,7 @@ fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
         disk: any(|what| matches!(what, FaultAction::FullDisk)),
         train: true,
         proxied: false,
+        checks: false,
     }
 }
 

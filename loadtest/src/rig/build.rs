@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use fairgate_servers::{
-    FakeStripeServer, PostgresServer, RedisServers, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY,
-    STRIPE_WEBHOOK_SECRET,
+    CHALLENGE_SECRET, CHALLENGE_SITE_KEY, FakeChallengeServer, FakeStripeServer, PostgresServer,
+    RedisServers, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,
 };
 use futures_util::future::try_join_all;
 use rand::RngExt;
@@ -42,6 +42,9 @@ pub struct RigFeatures {
     pub train: bool,
     /// Whether the gateways take the callers' addresses from `X-Forwarded-For`, as behind a proxy.
     pub proxied: bool,
+    /// Whether a server that imitates Turnstile checks people, and networks have the default rates
+    /// of joins.
+    pub checks: bool,
 }
 
 impl Rig {
@@ -105,6 +108,16 @@ impl Rig {
                 gateway.set(&[("FAIRGATE_TRUSTED_HOPS", "1".to_owned())]);
             }
         }
+        let checks = match breakable.checks {
+            true => Some(FakeChallengeServer::start().await?),
+            false => None,
+        };
+        if let Some(checks) = &checks {
+            let settings = check_settings(checks);
+            gateways
+                .iter_mut()
+                .for_each(|gateway| gateway.set(&settings));
+        }
         let in_file = breakable.train && postgres.is_none();
         let trains = in_file.then(|| (booking.as_path(), folder.path()));
         let disk = start_gateways(&mut gateways, &breakable, trains).await?;
@@ -124,6 +137,7 @@ impl Rig {
             redis,
             postgres,
             stripe,
+            checks,
             cut,
             disk,
             key,
@@ -153,6 +167,17 @@ fn first_settings(
     ]);
     settings.extend(redis.map(|redis| ("FAIRGATE_REDIS_URL", redis.url())));
     settings
+}
+
+/// Returns the settings of the gateways whose people are checked.
+fn check_settings(checks: &FakeChallengeServer) -> [ProcessSetting; 5] {
+    [
+        ("FAIRGATE_TURNSTILE_SITE_KEY", CHALLENGE_SITE_KEY.to_owned()),
+        ("FAIRGATE_TURNSTILE_SECRET", CHALLENGE_SECRET.to_owned()),
+        ("FAIRGATE_TURNSTILE_URL", checks.url().to_owned()),
+        ("FAIRGATE_JOINS_PER_S", "100".to_owned()),
+        ("FAIRGATE_JOINS_BURST", "2000".to_owned()),
+    ]
 }
 
 /// Starts the gateways. Before that, prepares their clocks and the disk of the first gateway if

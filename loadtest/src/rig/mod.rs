@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use fairgate_servers::{
-    CommitCutProxy, FakeStripeServer, MovableClock, PostgresServer, RedisServers,
+    CommitCutProxy, FakeChallengeServer, FakeStripeServer, MovableClock, PostgresServer,
+    RedisServers,
 };
 use futures_util::future::try_join_all;
 
@@ -57,6 +58,8 @@ pub struct Rig {
     redis: Option<RedisServers>,
     postgres: Option<PostgresServer>,
     stripe: Option<FakeStripeServer>,
+    /// The server that imitates Turnstile.
+    checks: Option<FakeChallengeServer>,
     /// The proxy to PostgreSQL that can cut connections at their COMMIT.
     cut: Option<CommitCutProxy>,
     /// The disk of the ledger file, if it can be filled.
@@ -286,6 +289,21 @@ impl Rig {
         self.disk
             .as_ref()
             .context("this rig has no disk that can be filled")
+    }
+
+    /// Returns the server that imitates Turnstile, if people are checked.
+    pub fn checks(&self) -> Option<&FakeChallengeServer> {
+        self.checks.as_ref()
+    }
+
+    /// Returns the seconds that all gateways have spent on processors.
+    pub fn gateway_cpu_s(&self) -> f64 {
+        let pid = |gateway: &RigProcess| {
+            let cell = gateway.pid_cell();
+            *cell.lock().unwrap_or_else(PoisonError::into_inner)
+        };
+        let pids = self.gateways.iter().filter_map(pid);
+        pids.filter_map(memory::processor_s).sum()
     }
 
     /// Returns the payment provider, if it is the server that imitates Stripe.

@@ -122,6 +122,14 @@ impl Rig {
         memory::resident_mb(pid?)
     }
 
+    /// Returns the processor's time of a gateway or booking process so far in milliseconds, or
+    /// `None` while it does not run.
+    pub fn cpu_ms(&self, part: RigComponent) -> Option<f64> {
+        let pid = self.process(part).ok()?.pid_cell();
+        let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
+        memory::processor_s(pid?).map(|seconds| seconds * 1e3)
+    }
+
     /// Returns the value of a metric of a gateway or booking process, summed over all labels.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ impl RoleKeySettings {
             .map(|(_, _, key)| key.0.as_str())
             .collect();
         if set.iter().collect::<BTreeSet<_>>().len() < set.len() {
-            reader.fault("two roles have the same key; give each its own");
+            reader.fault("two of FAIRGATE_PROMOTER_KEY, FAIRGATE_VIEWER_KEY and FAIRGATE_DOOR_KEY are the same; give each role its own key");
         }
         keys
     }

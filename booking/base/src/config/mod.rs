@@ -4,6 +4,7 @@
 mod drain;
 mod internal;
 mod keys;
+mod ops;
 mod sources;
 mod stores;
 mod variables;
@@ -11,6 +12,7 @@ mod variables;
 pub use drain::DrainSettings;
 pub use internal::InternalSettings;
 pub use keys::RoleKeySettings;
+pub use ops::OpsSettings;
 pub use sources::{BadConfig, SecretSetting, SettingReader, SettingSources};
 pub use stores::StoreSettings;
 

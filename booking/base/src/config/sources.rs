@@ -56,7 +56,10 @@ impl SettingSources {
             None => None,
             Some(path) => {
                 let text = std::fs::read_to_string(path).map_err(|error| {
-                    BadConfig(vec![format!("{} cannot be read: {error}", path.display())])
+                    BadConfig(vec![format!(
+                        "--config: {} cannot be read: {error}; correct the path, or let this user read the file",
+                        path.display()
+                    )])
                 })?;
                 Some((text, path.display().to_string()))
             }
@@ -115,7 +118,7 @@ impl SettingReader {
         };
         let table: toml::Table = match text.parse() {
             Ok(table) => table,
-            Err(error) => return self.faults.push(format!("{name}: {error}")),
+            Err(error) => return self.faults.push(file_fault(name, text, &error)),
         };
         for (knob, value) in table {
             let text = match value {
@@ -195,6 +198,15 @@ impl SettingReader {
             Err(BadConfig(self.faults))
         }
     }
+}
+
+/// Says where a file is no TOML. The package's own message also shows the line, which may have a
+/// key in it.
+fn file_fault(name: &str, text: &str, error: &toml::de::Error) -> String {
+    let at = error.span().map_or(0, |span| span.start);
+    let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+    let why = error.message().lines().next().unwrap_or_default();
+    format!("{name}, line {line}: this is not TOML ({why}); write a setting as name = \"value\"")
 }
 
 fn is_secret(knob: &str) -> bool {

@@ -1,20 +1,38 @@
 //! Reads bodies, paths and queries. A wrong field refuses the whole request, and the refusal names
-//! the field.
+//! the field. The type and the declared length of a body are checked before any of it is read.
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
+use super::slow_body::is_slow_body;
 use super::{Problem, ProblemCode};
+
+/// The longest body (bytes) of a call whose route sets no [`BodyBytesMax`].
+const BODY_BYTES_MAX: usize = 64 << 10;
+
+/// The longest body (bytes) that the routes below a layer of `Extension(BodyBytesMax(…))` take.
+/// The innermost layer wins.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyBytesMax(pub usize);
 
 /// A JSON body. The refusal of an unknown field or a wrong type names the field, the line and the
 /// column. The refusal of bad syntax names the line and the column.
 #[derive(Debug, Clone)]
 pub struct JsonBody<T>(pub T);
 
-/// A body as text (UTF-8), for formats that are not JSON documents of the contract.
+/// The exact bytes of a JSON body, for handlers that compare them with those of an earlier call.
+#[derive(Debug, Clone)]
+pub struct JsonBytes(pub Bytes);
+
+/// A JSON body as text (UTF-8), for documents whose form depends on the query.
+#[derive(Debug, Clone)]
+pub struct JsonText(pub String);
+
+/// A body as text (UTF-8) that is not JSON.
 #[derive(Debug, Clone)]
 pub struct BodyText(pub String);
 
@@ -34,16 +52,35 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = read_body(request, state).await?;
+        let JsonBytes(bytes) = JsonBytes::from_request(request, state).await?;
         parse_json(&bytes).map(Self)
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for JsonBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        check_json_type(&request)?;
+        read_body(request).await.map(Self)
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for JsonText {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        check_json_type(&request)?;
+        let BodyText(text) = BodyText::from_request(request, state).await?;
+        Ok(Self(text))
     }
 }
 
 impl<S: Send + Sync> FromRequest<S> for BodyText {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = read_body(request, state).await?;
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        let bytes = read_body(request).await?;
         String::from_utf8(bytes.into()).map(Self).map_err(|_| {
             Problem::new(
                 ProblemCode::InvalidText,
@@ -56,8 +93,8 @@ impl<S: Send + Sync> FromRequest<S> for BodyText {
 impl<S: Send + Sync> FromRequest<S> for BodyBytes {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        read_body(request, state).await.map(Self)
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        read_body(request).await.map(Self)
     }
 }
 
@@ -90,12 +127,52 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     }
 }
 
-async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
-    Bytes::from_request(request, state).await.map_err(|rejection| {
-        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+/// Refuses a body that says it is something else than JSON. A browser sends such a body for a
+/// foreign page without asking first. A body without a type is taken as JSON.
+fn check_json_type(request: &Request) -> Result<(), Problem> {
+    let types = request.headers().get_all(header::CONTENT_TYPE);
+    if request.body().is_end_stream() || types.iter().all(is_json) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        ProblemCode::UnsupportedMediaType,
+        "The body is JSON, but its Content-Type says something else. Nothing was read or changed. Send it as application/json (curl: -H 'Content-Type: application/json').",
+    ))
+}
+
+fn is_json(media_type: &HeaderValue) -> bool {
+    let text = media_type.to_str().unwrap_or_default();
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    let essence = essence.to_ascii_lowercase();
+    essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+fn declared_length(headers: &HeaderMap) -> Option<u64> {
+    headers
+        .get(header::CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+}
+
+/// Reads a body. One that is declared too long is refused before it is read.
+async fn read_body(request: Request) -> Result<Bytes, Problem> {
+    let limit = request.extensions().get::<BodyBytesMax>();
+    let bytes_max = limit.map_or(BODY_BYTES_MAX, |limit| limit.0);
+    let declared = declared_length(request.headers());
+    if declared.is_some_and(|declared| declared > bytes_max as u64) {
+        return Err(body_too_large(bytes_max));
+    }
+    let read = Limited::new(request.into_body(), bytes_max).collect().await;
+    read.map(http_body_util::Collected::to_bytes).map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            body_too_large(bytes_max)
+        } else if is_slow_body(&*error) {
             Problem::new(
-                ProblemCode::BodyTooLarge,
-                "The body is larger than this address accepts. Nothing was changed. Send less at once.",
+                ProblemCode::TooSlow,
+                "The body came so slowly that reading it was given up. Nothing was changed. Send it again over a better connection.",
             )
         } else {
             Problem::new(
@@ -104,6 +181,14 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
             )
         }
     })
+}
+
+fn body_too_large(bytes_max: usize) -> Problem {
+    Problem::new(
+        ProblemCode::BodyTooLarge,
+        "The body is larger than this address accepts. Nothing was changed. Send less at once.",
+    )
+    .with_member("bytes_max", bytes_max)
 }
 
 /// Parses a JSON document of the contract.
@@ -172,4 +257,60 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
         format!("{field}: {message} (line {line}, column {column}). Nothing was changed."),
     )
     .with_member("field", field)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    async fn read(content_type: Option<&str>, body: &'static str) -> Result<String, ProblemCode> {
+        let request = Request::builder().extension(BodyBytesMax(4));
+        let request = match content_type {
+            Some(media_type) => request.header(header::CONTENT_TYPE, media_type),
+            None => request,
+        };
+        let request = request.body(Body::from(body)).expect("a request");
+        let read = JsonText::from_request(request, &()).await;
+        read.map(|text| text.0).map_err(|problem| problem.code)
+    }
+
+    #[tokio::test]
+    async fn a_body_is_json_or_says_nothing_of_its_type() {
+        for media_type in [
+            None,
+            Some("application/json"),
+            Some("Application/JSON; charset=utf-8"),
+            Some("application/geo+json"),
+        ] {
+            assert_eq!(read(media_type, "{}").await.as_deref(), Ok("{}"));
+        }
+        for media_type in [
+            "application/x-www-form-urlencoded",
+            "text/plain",
+            "multipart/form-data; boundary=x",
+            "application/jsonp",
+            "",
+        ] {
+            let refused = Err(ProblemCode::UnsupportedMediaType);
+            assert_eq!(read(Some(media_type), "{}").await, refused, "{media_type}");
+            assert_eq!(read(Some(media_type), "").await.as_deref(), Ok(""));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_declared_too_long_is_refused_unread() {
+        let never = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let request = Request::builder()
+            .header(header::CONTENT_LENGTH, "5")
+            .extension(BodyBytesMax(4));
+        let request = request.body(Body::from_stream(never)).expect("a request");
+        let refused = BodyBytes::from_request(request, &()).await;
+        assert_eq!(
+            refused.expect_err("too long").code,
+            ProblemCode::BodyTooLarge
+        );
+        assert_eq!(read(None, "12345").await, Err(ProblemCode::BodyTooLarge));
+    }
 }

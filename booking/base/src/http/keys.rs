@@ -1,5 +1,7 @@
 //! Checks the keys of roles. A key is compared by its digest in constant time and never logged.
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -84,6 +86,27 @@ impl RoleKeys {
                 "The key is not one of this installation's keys. Nothing was changed. Check FAIRGATE_PROMOTER_KEY.",
             )),
         }
+    }
+}
+
+/// The state of routes that need a key.
+pub trait KeyedRoutes {
+    /// Returns the keys that callers of these routes need.
+    fn role_keys(&self) -> &RoleKeys;
+}
+
+/// The caller has a promoter's key. A handler that takes this before its body checks the key before
+/// any of the body is read.
+#[derive(Debug, Clone, Copy)]
+pub struct PromoterCaller;
+
+impl<S: KeyedRoutes + Sync> FromRequestParts<S> for PromoterCaller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let keys = state.role_keys();
+        keys.require_role(&parts.headers, Role::Promoter)?;
+        Ok(Self)
     }
 }
 

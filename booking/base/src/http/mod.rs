@@ -5,11 +5,19 @@ mod body;
 pub mod keys;
 mod problem;
 mod problem_code;
+mod readiness;
+pub(crate) mod refused_connection;
 mod request_id;
+mod slow_body;
+pub mod tagged;
 mod wrap;
 
-pub use body::{BodyBytes, BodyText, JsonBody, PathParams, QueryParams, parse_json};
+pub use body::{
+    BodyBytes, BodyBytesMax, BodyText, JsonBody, JsonBytes, JsonText, PathParams, QueryParams,
+    parse_json,
+};
 pub use problem::{CODE, Problem};
 pub use problem_code::ProblemCode;
+pub use readiness::Readiness;
 pub use request_id::{RequestId, request_id};
 pub use wrap::{wrapped, wrong_method};

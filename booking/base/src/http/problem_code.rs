@@ -77,6 +77,7 @@ problem_codes! {
         CodeInvalid "code_invalid": "The code is not valid here",
         CodeUsed "code_used": "The code was used before",
         KeyRole "key_role": "This key may not do that",
+        NetworkDenied "network_denied": "This room is closed to your network",
         NetworkFull "network_full": "Your network has its places",
         NotYours "not_yours": "This belongs to somebody else",
         Revoked "revoked": "The promoter ended this place",
@@ -142,6 +143,10 @@ problem_codes! {
     PAYLOAD_TOO_LARGE {
         BodyTooLarge "body_too_large": "The body is too large",
     }
+    // 415
+    UNSUPPORTED_MEDIA_TYPE {
+        UnsupportedMediaType "unsupported_media_type": "The body is of another type",
+    }
     // 422
     UNPROCESSABLE_ENTITY {
         AmountTooFine "amount_too_fine": "The sum cannot be paid exactly",
@@ -164,6 +169,7 @@ problem_codes! {
     }
     // 429
     TOO_MANY_REQUESTS {
+        TooManyAttempts "too_many_attempts": "Too many wrong codes or keys",
         TooManyJoins "too_many_joins": "Too many people join from your network at once",
         TooManySearches "too_many_searches": "Too many searches",
         WaitingRoom "waiting_room": "Please wait for your turn",
@@ -172,6 +178,11 @@ problem_codes! {
     INTERNAL_SERVER_ERROR {
         Internal "internal": "Something went wrong here",
         TicketTooLong "ticket_too_long": "The ticket does not fit a code",
+    }
+    // 502
+    BAD_GATEWAY {
+        ShopUnanswered "shop_unanswered": "The shop did not answer",
+        ShopUnreachable "shop_unreachable": "The shop is not answering",
     }
     // 503
     SERVICE_UNAVAILABLE {
@@ -185,6 +196,7 @@ problem_codes! {
         PaymentsNotConfigured "payments_not_configured": "Payments are not set up here",
         SeatsNotReady "seats_not_ready": "The seats are being read",
         SeatsUnreachable "seats_unreachable": "The seats cannot be reached",
+        TooManyConnections "too_many_connections": "This server takes no more connections now",
         TooManySockets "too_many_sockets": "This server holds as many live connections as it can",
     }
 }

@@ -2,18 +2,21 @@
 //! of a handler is answered with a 500 `internal`.
 
 use std::any::Any;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use tokio::time::{Instant, timeout_at};
 use tower_http::catch_panic::CatchPanicLayer;
 
+use super::slow_body::{BodyProgress, TimedBody};
 use super::{Problem, ProblemCode, request_id};
 
-/// How long a request may take, including its body. So a client that sends one byte a minute does
-/// not occupy the server.
+/// How long a request may take after its body last made progress.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
 /// Puts the time limit and the panic handler around a router.
@@ -44,13 +47,26 @@ fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
 }
 
 async fn limit_request_time(request: Request, next: Next) -> Response {
-    tokio::time::timeout(REQUEST_MAX, next.run(request)).await.unwrap_or_else(|_| {
-        Problem::new(
-            ProblemCode::TooSlow,
-            "It did not come to an end within a minute and was given up. What it was to change may or may not have been changed: read it again before you send it again.",
-        )
-        .into_response()
-    })
+    let progress = BodyProgress::begin();
+    let request = if request.body().is_end_stream() {
+        request
+    } else {
+        request.map(|body| Body::new(TimedBody::new(body, progress.clone())))
+    };
+    let mut answer = pin!(next.run(request));
+    loop {
+        if let Ok(answer) = timeout_at(progress.last() + REQUEST_MAX, answer.as_mut()).await {
+            return answer;
+        }
+        if progress.last() + REQUEST_MAX <= Instant::now() {
+            break;
+        }
+    }
+    Problem::new(
+        ProblemCode::TooSlow,
+        "It did not come to an end within a minute and was given up. What it was to change may or may not have been changed: read it again before you send it again.",
+    )
+    .into_response()
 }
 
 /// Makes the 405 answer for an address that takes another method.

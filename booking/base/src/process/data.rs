@@ -14,7 +14,7 @@ pub struct DataLock {
 #[derive(Debug, thiserror::Error)]
 pub enum DataLockError {
     /// The operating system refuses.
-    #[error("the data folder {} cannot be used: {error}", .folder.display())]
+    #[error("FAIRGATE_DATA (--data): the data folder {} cannot be used: {error}; name a folder that this user may write", .folder.display())]
     Unusable {
         /// The folder.
         folder: PathBuf,

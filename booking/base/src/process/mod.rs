@@ -1,39 +1,20 @@
 //! What every process of Fairgate needs: a log, an accept loop, a data folder of its own, leases,
 //! metrics and an orderly end.
 
+pub mod connections;
 pub mod data;
 pub mod leases;
+mod logging;
+pub mod retry;
 pub mod serve;
+pub mod stream;
+pub mod warning_log;
+
+pub use logging::{error_text, start_logging};
 
 use leases::ProcessLeases;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
-use tracing::Level;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
-
-/// Starts logging to the terminal. `FAIRGATE_LOG` sets levels by target, as in
-/// `warn,gateway=debug`.
-pub fn start_logging() {
-    let standard = || {
-        Targets::new().with_default(Level::WARN).with_targets([
-            ("gateway", Level::INFO),
-            ("booking", Level::INFO),
-            ("fairgate", Level::INFO),
-        ])
-    };
-    let wanted = std::env::var("FAIRGATE_LOG").ok();
-    let targets = wanted.as_deref().map(str::parse::<Targets>);
-    let unread = matches!(targets, Some(Err(_)));
-    tracing_subscriber::registry()
-        .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr))
-        .with(targets.and_then(Result::ok).unwrap_or_else(standard))
-        .init();
-    if unread {
-        tracing::warn!("FAIRGATE_LOG cannot be read; it looks like warn,gateway=debug");
-    }
-}
 
 /// Lets only this user read the files that the process makes from now on, and enter its folders:
 /// the ledger holds names, orders and the secrets of draws.

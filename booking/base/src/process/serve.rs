@@ -1,15 +1,14 @@
-//! The accept loop. It enforces a timeout for headers, ends connections in an orderly way, and
-//! drains with a deadline.
+//! The accept loop. It limits connections, enforces a timeout for headers, ends connections in an
+//! orderly way, and drains with a deadline.
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -17,12 +16,16 @@ use futures_util::FutureExt;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tower::{ServiceExt, service_fn};
 
+use super::connections::{ConnectionBudget, ConnectionLimits, ConnectionRefusal};
 use super::stopped;
+use super::stream::ClientStream;
+use crate::http::refused_connection::refused_connection_answer;
 
 /// A client that has not sent its headers after this time is cut off.
 const HEADERS_MAX: Duration = Duration::from_secs(10);
@@ -36,6 +39,39 @@ const LAST_CALLS: Duration = Duration::from_millis(300);
 /// connection.
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
+/// How many refused connections are told the reason at a time. Others are only closed.
+const REFUSALS_AT_ONCE: usize = 32;
+/// How long telling the reason may take.
+const REFUSAL_MAX: Duration = Duration::from_secs(1);
+
+/// An address cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{variable}: {address} cannot be listened on: {error}; end the process that uses it, or choose another address"
+)]
+pub struct ListenError {
+    /// The variable that names the address.
+    variable: &'static str,
+    address: SocketAddr,
+    error: io::Error,
+}
+
+/// Begins to listen on the address that `variable` names.
+///
+/// # Errors
+/// [`ListenError`].
+pub async fn listen(
+    address: SocketAddr,
+    variable: &'static str,
+) -> Result<TcpListener, ListenError> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|error| ListenError {
+        variable,
+        address,
+        error,
+    })
+}
+
 /// Accepts connections until `closing`, then waits at most `drain` for calls in flight. A draining
 /// process goes on accepting for `LAST_CALLS`, so that `/readyz` can tell new connections to go
 /// elsewhere.
@@ -44,9 +80,17 @@ pub async fn run(
     router: Router,
     closing: watch::Receiver<bool>,
     drain: Duration,
+    limits: ConnectionLimits,
 ) {
     let (alive, mut all_gone) = mpsc::channel::<Infallible>(1);
-    let begin = |(stream, peer)| {
+    let budget = ConnectionBudget::new(limits);
+    let refusals = Arc::new(Semaphore::new(REFUSALS_AT_ONCE));
+    let begin = |(stream, peer): (TcpStream, SocketAddr)| {
+        let permit = match budget.admit(peer.ip()) {
+            Ok(permit) => permit,
+            Err(refusal) => return refuse(stream, peer.ip(), refusal, &refusals),
+        };
+        let stream = ClientStream::new(stream, Some(permit));
         let connection = serve_connection(stream, peer, router.clone(), closing.clone());
         let alive = alive.clone();
         tokio::spawn(async move {
@@ -61,14 +105,23 @@ pub async fn run(
             sleep(LAST_CALLS).await;
         }
     });
+    let mut failed = false;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut last_calls => break,
         };
         match accepted {
-            Ok(accepted) => begin(accepted),
-            Err(error) => back_off(&error).await,
+            Ok(accepted) => {
+                failed = false;
+                begin(accepted);
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut failed, true) {
+                    tracing::warn!(%error, "connections cannot be accepted");
+                }
+                sleep(ACCEPT_AGAIN).await;
+            }
         }
     }
     // Connections that the system has already accepted must still be answered.
@@ -82,27 +135,58 @@ pub async fn run(
     }
 }
 
-async fn back_off(error: &io::Error) {
-    tracing::warn!(%error, "a connection could not be accepted");
-    tokio::time::sleep(ACCEPT_AGAIN).await;
+/// Tells a client that its connection is not served, and closes it.
+fn refuse(stream: TcpStream, peer: IpAddr, refusal: ConnectionRefusal, refusals: &Arc<Semaphore>) {
+    tracing::debug!(%peer, ?refusal, "a connection was refused");
+    let Ok(turn) = Arc::clone(refusals).try_acquire_owned() else {
+        return;
+    };
+    tokio::spawn(async move {
+        let mut stream = ClientStream::new(stream, None);
+        let told = async {
+            stream
+                .write_all(refused_connection_answer(refusal_detail(refusal)).as_bytes())
+                .await?;
+            stream.shutdown().await?;
+            // If the connection ended before the request came, the client would only learn that it
+            // broke.
+            while stream.read(&mut [0; 512]).await? > 0 {}
+            io::Result::Ok(())
+        };
+        // A client that has gone or takes nothing does not learn the reason.
+        let _ = timeout(REFUSAL_MAX, told).await;
+        drop(turn);
+    });
+}
+
+/// Returns what a refused client is told.
+fn refusal_detail(refusal: ConnectionRefusal) -> &'static str {
+    match refusal {
+        ConnectionRefusal::Full => {
+            "This server has as many connections as it can take, so nothing was read or changed. Your place is kept. Try again in a few seconds."
+        }
+        ConnectionRefusal::Network => {
+            "So many connections come from your network that it gets no more now; nothing was read or changed. Your place is kept. Try again in a few seconds, or over another network."
+        }
+    }
 }
 
 async fn serve_connection(
-    stream: TcpStream,
+    stream: ClientStream,
     peer: SocketAddr,
     router: Router,
     mut closing: watch::Receiver<bool>,
 ) {
-    // Small frames must not wait for each other. If the system refuses this setting, they merely
-    // arrive later.
-    let _ = stream.set_nodelay(true);
+    let meter = stream.meter();
     let called = Arc::new(AtomicBool::new(false));
     let service = {
         let (called, closing) = (Arc::clone(&called), closing.clone());
         service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
             called.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(ConnectInfo(peer));
-            let answer = router.clone().oneshot(request.map(Body::new));
+            request.extensions_mut().insert(meter.clone());
+            let request = request.map(|body| meter.watch_body(body));
+            let answer = router.clone().oneshot(request);
             let closing = closing.clone();
             async move {
                 answer.await.map(|mut answer| {
@@ -162,7 +246,6 @@ async fn never_called(called: &AtomicBool) {
 #[cfg(test)]
 mod tests {
     use axum::routing::{get, post};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::task::JoinHandle;
 
     use super::*;
@@ -176,6 +259,10 @@ mod tests {
     }
 
     async fn served(drain: Duration) -> Served {
+        served_with(drain, ConnectionLimits::of_files(1_024, true)).await
+    }
+
+    async fn served_with(drain: Duration, limits: ConnectionLimits) -> Served {
         let echo = post(async |body: String| body);
         let router = Router::new()
             .route("/echo", echo)
@@ -183,7 +270,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (close, closing) = watch::channel(false);
-        let ended = tokio::spawn(run(listener, router, closing, drain));
+        let ended = tokio::spawn(run(listener, router, closing, drain, limits));
         Served {
             address,
             close,
@@ -249,6 +336,48 @@ mod tests {
         late.write_all(GET).await.expect("it is sent");
         assert!(answer(&mut late).await.ends_with("here\n"));
         served.ended.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn a_connection_over_the_limit_is_told_so_until_another_one_ends() {
+        let served = served_with(LONG, ConnectionLimits::of_files(4, true)).await;
+        let mut open = Vec::new();
+        for _ in 0..2 {
+            let mut stream = connected(&served).await;
+            stream.write_all(GET).await.expect("it is sent");
+            assert!(answer(&mut stream).await.ends_with("here\n"));
+            open.push(stream);
+        }
+        let mut refused = connected(&served).await;
+        let told = answer(&mut refused).await;
+        assert!(told.starts_with("HTTP/1.1 503 "), "{told}");
+        assert!(told.contains("too_many_connections"), "{told}");
+        open.clear();
+        let again = async {
+            loop {
+                let mut stream = connected(&served).await;
+                stream.write_all(GET).await.expect("it is sent");
+                if answer(&mut stream).await.ends_with("here\n") {
+                    break;
+                }
+            }
+        };
+        timeout(LONG, again).await.expect("there is room again");
+    }
+
+    #[tokio::test]
+    async fn a_client_whose_body_is_refused_unread_gets_the_answer() {
+        let served = served(LONG).await;
+        let (mut answers, mut bytes) = connected(&served).await.into_split();
+        let length = 30 << 20;
+        let head = format!("PUT /echo HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n");
+        bytes.write_all(head.as_bytes()).await.expect("it is sent");
+        let sending = tokio::spawn(async move { bytes.write_all(&vec![0; length]).await });
+        let mut told = String::new();
+        let read = timeout(LONG, answers.read_to_string(&mut told)).await;
+        read.expect("in time").expect("no reset");
+        assert!(told.starts_with("HTTP/1.1 405 "), "{told}");
+        sending.await.expect("it runs").expect("all was taken");
     }
 
     #[tokio::test]

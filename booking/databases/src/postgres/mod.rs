@@ -2,6 +2,7 @@
 
 mod commit_status;
 mod connect;
+mod start_check;
 mod tx;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -15,6 +16,7 @@ use crate::LedgerError;
 use crate::error::cut_off;
 use crate::write_check::LastWriteCheck;
 use commit_status::{CommitStatus, TransactionIdentity};
+pub use start_check::DatabaseOpenError;
 use tx::PooledConnection;
 pub use tx::PostgresTransaction;
 

@@ -8,6 +8,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::SeatInventory;
 use crate::catalogue::Catalogue;
+use fairgate_base::log_failed_try;
 
 /// How often the store is asked which shows it lost.
 const MEND_EVERY: Duration = Duration::from_millis(200);
@@ -29,7 +30,7 @@ pub async fn mend_forever(seats: SeatInventory, catalogue: Catalogue) {
             mending.spawn(async move {
                 let mended = seats.ensure_open(&show).await;
                 if let Err(error) = &mended {
-                    tracing::warn!(%id, %error, "the seats could not be read from the ledger again; trying again");
+                    log_failed_try!(error, %id, "the seats could not be read from the ledger again; trying again");
                 }
                 mended.is_ok()
             });
@@ -55,7 +56,10 @@ pub async fn compare_forever(seats: SeatInventory) {
     loop {
         every.tick().await;
         if let Err(error) = seats.compare().await {
-            tracing::warn!(%error, "seats and ledger could not be compared; trying again");
+            log_failed_try!(
+                error,
+                "seats and ledger could not be compared; trying again"
+            );
         }
     }
 }

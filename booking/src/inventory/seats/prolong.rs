@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use fairgate_base::log_failed_try;
 use fairgate_model::holds::lock_until_ms;
 use tokio::time::MissedTickBehavior;
 
@@ -71,7 +72,10 @@ pub async fn prolong_forever(seats: SeatInventory) {
     loop {
         every.tick().await;
         if let Err(error) = seats.prolong_overdue().await {
-            tracing::warn!(%error, "the locks of overdue orders could not be prolonged; trying again");
+            log_failed_try!(
+                error,
+                "the locks of overdue orders could not be prolonged; trying again"
+            );
         }
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage, lock_until_ms};
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::transition::LateRefundReason;
@@ -132,7 +133,7 @@ impl LateMoneyWorker {
         let show = (show.as_deref(), open.is_ok());
         for order in orders {
             if let Err(error) = self.settle_late_order(&order, show).await {
-                tracing::warn!(%order, %error, "late money could not be settled; trying again");
+                log_failed_try!(error, %order, "late money could not be settled; trying again");
             }
         }
     }
@@ -359,7 +360,7 @@ impl LateMoneyWorker {
     pub async fn settle_forever(self) {
         loop {
             if let Err(error) = self.settle_due().await {
-                tracing::warn!(%error, "late money could not be settled; trying again");
+                log_failed_try!(error, "late money could not be settled; trying again");
             }
             self.bell.wait(LOOK_EVERY).await;
         }

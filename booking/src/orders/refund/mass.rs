@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use fairgate_model::orders::refund::TicketSelection;
 
 use crate::ledger::{Ledger, LedgerError, RefundRefused};
@@ -78,7 +79,10 @@ impl MassRefundWorker {
     pub async fn give_back_forever(self, owner: String) {
         loop {
             if let Err(error) = self.refund_cancelled_shows(&owner).await {
-                tracing::warn!(%error, "orders of cancelled shows could not be refunded; trying again");
+                log_failed_try!(
+                    error,
+                    "orders of cancelled shows could not be refunded; trying again"
+                );
             }
             self.bell.wait(LOOK_EVERY).await;
         }

@@ -128,6 +128,11 @@ impl InventoryStoreState {
                     _ => return InventoryRefusal::NotReady,
                 }
             }
+            // The log of warnings says that Redis is away.
+            _ if matches!(error, RedisCallError::Unreachable(_)) => {
+                tracing::debug!(show = %followed.show, life, %error, "a call to Redis failed");
+                return InventoryRefusal::Unreachable;
+            }
             _ => {
                 tracing::warn!(show = %followed.show, life, %error, "a call to Redis failed");
                 return InventoryRefusal::Unreachable;

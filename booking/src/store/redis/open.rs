@@ -156,6 +156,11 @@ impl InventoryStoreState {
                     InventoryRefusal::NotReady
                 })
             }
+            // The log of warnings says that Redis is away.
+            Err(error @ RedisCallError::Unreachable(_)) => {
+                tracing::debug!(show = %followed.show, life, %error, "a show could not be opened in Redis");
+                Err(InventoryRefusal::Unreachable)
+            }
             Err(error) => {
                 tracing::warn!(show = %followed.show, life, %error, "a show could not be opened in Redis");
                 Err(InventoryRefusal::Unreachable)

@@ -8,7 +8,7 @@ use fairgate_model::grid::picture::{CellChanges, CellCounts};
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose};
 use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
-use fairgate_redis::RedisReply;
+use fairgate_redis::{RedisCallError, RedisReply};
 use tokio::sync::broadcast;
 
 use super::act::{check_reply, cursor_in};
@@ -21,7 +21,7 @@ use super::scripts::{
 use super::{RedisStore, keys, packing};
 use crate::store::{
     CallId, ClaimableHold, HoldSignal, HoldSweepOutcome, InventoryRefusal, InventoryStore,
-    OpeningInventory, SeatOutboxAction, SeatOutboxRow, SecuredHold, ShowHoldFigures,
+    OpeningInventory, SEATS_SILENT, SeatOutboxAction, SeatOutboxRow, SecuredHold, ShowHoldFigures,
     VersionedCells,
 };
 
@@ -265,6 +265,7 @@ impl InventoryStore for RedisStore {
             .await
         {
             Ok(findings) => findings.iter().map(ToString::to_string).collect(),
+            Err(RedisCallError::Unreachable(_)) => vec![SEATS_SILENT.to_owned()],
             Err(error) => vec![format!("No seats can be held: {error}.")],
         }
     }

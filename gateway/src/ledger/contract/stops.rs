@@ -126,18 +126,25 @@ async fn a_closed_room_has_no_passes_left(ledger: &dyn RoomLedger, reopened: &dy
         let exp = 10 + i64::try_from(number).expect("small");
         ledger.claim("closed", pass(number, exp), 1).await.unwrap();
     }
-    ledger
-        .stop_passes_of_closed("closed", 10_500)
-        .await
-        .unwrap();
+    let close = async || {
+        let cause = (PassStopCause::Closed, String::new());
+        let stopped = ledger.stop_open_passes("closed", u64::MAX, cause, 10_500);
+        stopped.await.unwrap();
+    };
+    let none = (PassStopCause::Cleared, String::new());
+    let stopped = ledger.stop_open_passes("closed", 1, none, 10_500).await;
+    stopped.unwrap();
+    assert_eq!(
+        versions_of(reopened, "closed").await,
+        (0, 0),
+        "number 0 has expired"
+    );
+    close().await;
     let (cursor, stopped) = reopened.stopped_passes("closed", 0, 5).await.unwrap();
     let mut numbers: Vec<_> = stopped.iter().map(|pass| pass.number).collect();
     numbers.sort_unstable();
     assert_eq!((cursor, numbers), (1, vec![1, 2]), "the first has expired");
-    ledger
-        .stop_passes_of_closed("closed", 10_500)
-        .await
-        .unwrap();
+    close().await;
     assert_eq!(versions_of(reopened, "closed").await, (1, 0));
     let living = reopened.living_places("closed", 0, 9, 9).await.unwrap();
     assert_eq!(living, [0, 1, 2], "the places themselves stay");

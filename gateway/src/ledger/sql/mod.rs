@@ -403,11 +403,20 @@ impl RoomLedger for RoomSqlLedger {
             .await
     }
 
-    async fn stop_passes_of_closed(&self, room: &str, now: i64) -> Result<(), RoomLedgerFailure> {
+    async fn stop_open_passes(
+        &self,
+        room: &str,
+        below: u64,
+        cause: (PassStopCause, String),
+        now: i64,
+    ) -> Result<(), RoomLedgerFailure> {
         self.installation
-            .write(room.to_owned(), move |tx, room| {
-                stops::stop_passes_of_closed(tx, room, now).boxed()
-            })
+            .write(
+                (room.to_owned(), cause),
+                move |tx, (room, (cause, note))| {
+                    stops::stop_open_passes(tx, room, below, (*cause, note), now).boxed()
+                },
+            )
             .await
     }
 

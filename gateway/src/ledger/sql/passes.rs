@@ -6,8 +6,8 @@ use fairgate_pass::Holder;
 use crate::ledger::{LedgerClaimOutcome, PassRow, PassStopCause, RoomLedgerFailure};
 
 /// Returns the stored pass of a number if it has not expired. Otherwise stores `fresh` and returns
-/// it, unless the place has ended. If two nodes write a pass of one number at once, the second waits
-/// for the row and then finds the first node's pass.
+/// it, unless the place has ended. If two nodes write a pass of one number at once, the second
+/// waits for the row and then finds the first node's pass.
 pub(super) async fn claim_pass(
     tx: &SqlTransaction,
     room: &str,

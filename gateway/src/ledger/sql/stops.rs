@@ -1,6 +1,6 @@
-//! Stops passes before they expire. A place that has ended has a row of its own in `gw_passes`, even
-//! if it never had a pass. So a claim and the end of its place meet in one row: whichever comes
-//! second waits for the other and finds what it wrote.
+//! Stops passes before they expire. A place that has ended has a row of its own in `gw_passes`,
+//! even if it never had a pass. So a claim and the end of its place meet in one row: whichever
+//! comes second waits for the other and finds what it wrote.
 
 use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_pass::Holder;
@@ -49,19 +49,24 @@ pub(super) async fn stop_passes(
     Ok(())
 }
 
-pub(super) async fn stop_passes_of_closed(
+pub(super) async fn stop_open_passes(
     tx: &SqlTransaction,
     room: &str,
+    below: u64,
+    cause: (PassStopCause, &str),
     now: i64,
 ) -> Result<(), RoomLedgerFailure> {
     let sql = "SELECT number FROM gw_passes
-         WHERE room = $1 AND exp > $2 AND stopped_at IS NULL ORDER BY number";
-    let rows = tx.query(sql, &[&room, &now.div_euclid(1000)]).await?;
+         WHERE room = $1 AND exp > $2 AND number < $3 AND stopped_at IS NULL ORDER BY number";
+    let below = i64::try_from(below).unwrap_or(i64::MAX);
+    let rows = tx
+        .query(sql, &[&room, &now.div_euclid(1000), &below])
+        .await?;
     let numbers = rows
         .iter()
         .map(|row| row.get(0))
         .collect::<Result<Vec<u64>, _>>()?;
-    stop_passes(tx, room, &numbers, (PassStopCause::Closed, ""), now).await
+    stop_passes(tx, room, &numbers, cause, now).await
 }
 
 pub(super) async fn revoke_places(

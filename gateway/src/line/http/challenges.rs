@@ -14,7 +14,7 @@ use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
 use super::required;
-use crate::line::WaitingLine;
+use crate::line::{GivenChallenge, WaitingLine};
 use crate::web::peer_of;
 
 /// Who will join or claim.
@@ -29,20 +29,56 @@ pub(crate) struct ChallengeQuery {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Challenge)]
 struct ChallengeAnswer {
-    /// `pow`: proof of work.
+    /// `pow`: proof of work. `turnstile`, `hcaptcha`: the check of that provider.
     kind: &'static str,
     /// A challenge of ALTCHA v2. The solution is its payload.
-    #[schema(value_type = Object)]
-    altcha: serde_json::Value,
-    /// The longest time (seconds) that an average phone needs.
-    phone_s: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    altcha: Option<serde_json::Value>,
+    /// The longest time (seconds) that an average phone needs for the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phone_s: Option<u64>,
+    /// The installation's key at the provider. The solution is the provider's answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    site_key: Option<String>,
+    /// What the check must be bound to, as Turnstile's `cData`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cdata: Option<String>,
+    /// The address of the provider's script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    script: Option<String>,
     /// When the solution must have arrived, RFC 3339.
     expires_at: String,
 }
 
+impl From<GivenChallenge> for ChallengeAnswer {
+    fn from(given: GivenChallenge) -> Self {
+        match given {
+            GivenChallenge::Work(work) => Self {
+                kind: "pow",
+                altcha: Some(work.altcha),
+                phone_s: Some(work.level.phone_s()),
+                site_key: None,
+                cdata: None,
+                script: None,
+                expires_at: rfc3339(work.expires_at),
+            },
+            GivenChallenge::Check(check) => Self {
+                kind: check.provider.name(),
+                altcha: None,
+                phone_s: None,
+                site_key: Some(check.site_key),
+                cdata: Some(check.cdata),
+                script: Some(check.script),
+                expires_at: rfc3339(check.expires_at),
+            },
+        }
+    }
+}
+
 /// What a join or a claim must solve
 #[utoipa::path(get, path = "/v1/rooms/{room}/challenge", tag = "lobby", params(("room" = String, Path,), ("holder" = Option<String>, Query,)),
-    responses((status = 200, body = ChallengeAnswer), (status = 204, description = "Nothing"), (status = 403, description = "network_full"), (status = 404), (status = 429, description = "too_many_joins")))]
+    responses((status = 200, body = ChallengeAnswer), (status = 204, description = "Nothing"), (status = 403, description = "network_full, network_denied"), (status = 404), (status = 429, description = "too_many_joins")))]
 pub(crate) async fn challenge(
     State(lobby): State<WaitingLine>,
     Path(id): Path<String>,
@@ -74,14 +110,6 @@ pub(crate) async fn challenge(
     let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(match given {
         None => (StatusCode::NO_CONTENT, [no_store]).into_response(),
-        Some(given) => {
-            let answer = ChallengeAnswer {
-                kind: "pow",
-                phone_s: given.level.phone_s(),
-                altcha: given.altcha,
-                expires_at: rfc3339(given.expires_at),
-            };
-            ([no_store], Json(answer)).into_response()
-        }
+        Some(given) => ([no_store], Json(ChallengeAnswer::from(given))).into_response(),
     })
 }

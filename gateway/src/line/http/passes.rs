@@ -10,14 +10,15 @@ use axum::{Extension, Json};
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{JsonBody, Problem, ProblemCode, QueryParams};
-use fairgate_pass::{Jwks, VerifiedPass};
+use fairgate_pass::{Jwks, LivePass, PassError, VerifiedPass};
 use serde::{Deserialize, Serialize};
 
 use super::required;
-use crate::line::claim::claim_pass;
+use crate::cookies::{self, CookieKind, PASS_STORED_S};
+use crate::line::claim::{ClaimedPass, claim_pass};
 use crate::line::{TollFor, TollPayer, WaitingLine};
 use crate::room::RoomRegistry;
-use crate::web::{cookie, pass_cookie, peer_of};
+use crate::web::peer_of;
 
 /// A claimed pass.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -39,7 +40,7 @@ pub(crate) struct PassBody {
 /// Claim the pass
 #[utoipa::path(post, path = "/v1/rooms/{room}/pass", tag = "lobby", params(("room" = String, Path,)), request_body = PassBody,
     responses((status = 201, body = PassAnswer), (status = 401, description = "place_required, place_invalid"),
-        (status = 403, description = "challenge_failed"),
+        (status = 403, description = "challenge_failed, network_denied"),
         (status = 409, description = "not_called, with the wait"), (status = 410, description = "room_closed, place_left")))]
 pub(crate) async fn pass(
     State(lobby): State<WaitingLine>,
@@ -57,13 +58,11 @@ pub(crate) async fn pass(
         solution: body.challenge.as_deref(),
         network: lobby.web.network(&headers, peer_of(peer.as_deref())),
     };
-    let toll = lobby.toll(&room, TollFor::Claim, payer, now)?;
+    let toll = lobby.toll(&room, TollFor::Claim, payer, now).await?;
     let claimed = claim_pass(&lobby.rooms, &room, &place, toll, now).await?;
-    let cookie = lobby
-        .web
-        .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)?;
+    let cookie = pass_cookie_header(&lobby, &claimed)?;
     let answer = PassAnswer {
-        expires_at: rfc3339(claimed.exp.saturating_mul(1000)),
+        expires_at: rfc3339(claimed.claims.exp.saturating_mul(1000)),
         pass: claimed.pass,
     };
     let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -75,9 +74,20 @@ pub(crate) async fn pass(
         .into_response())
 }
 
-/// How long (seconds) the browser stores a pass. A visitor with an expired pass can still finish an
-/// order that was begun with it, so the cookie lasts longer than the pass.
-pub const PASS_COOKIE_S: i64 = 2 * 86_400;
+/// Builds the `Set-Cookie` header of a pass.
+///
+/// # Errors
+/// The errors of [`cookies::of_pass`] and [`crate::web::WebRequestPolicy::set_cookie`].
+pub fn pass_cookie_header(
+    lobby: &WaitingLine,
+    claimed: &ClaimedPass,
+) -> Result<HeaderValue, Problem> {
+    let value = cookies::of_pass(lobby.rooms.keyring(), &claimed.claims)?;
+    let room = &claimed.claims.room;
+    Ok(lobby
+        .web
+        .set_cookie(CookieKind::Pass, room, &value, PASS_STORED_S)?)
+}
 
 /// The query of the check: the room that the pass is for.
 #[derive(Debug, Deserialize)]
@@ -86,8 +96,8 @@ pub(crate) struct VerifyQuery {
     room: String,
 }
 
-/// Is this request's pass good? For `auth_request` and `ext_authz`; also any method at
-/// `/v1/verify/{room}/…`
+/// Is this request's pass good? For `auth_request`; also any method at `/v1/verify/{room}/…` and,
+/// with 200 in place of 204, at `/v1/verify-200/{room}/…` for `ext_authz`
 #[utoipa::path(get, path = "/v1/verify", tag = "lobby", params(("room" = String, Query,)),
     responses((status = 204, description = "With X-Fairgate-Room, X-Fairgate-Rank and X-Fairgate-Visitor"), (status = 401)))]
 pub(crate) async fn verify(
@@ -108,32 +118,23 @@ pub(crate) async fn verify_any(
     check_pass(&lobby, room, &headers)
 }
 
+/// Checks the pass as [`verify_any`] does, for proxies that take only 200 as a yes: Envoy's, and
+/// those of Kubernetes' Gateway API that are built on it.
+pub(crate) async fn verify_with_200(
+    State(lobby): State<WaitingLine>,
+    Path(named): Path<HashMap<String, String>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let room = named.get("room").map_or("", String::as_str);
+    let mut answer = check_pass(&lobby, room, &headers)?;
+    *answer.status_mut() = StatusCode::OK;
+    Ok(answer)
+}
+
 /// Answers 204 if the request shows a live pass of the room. No origin is checked, because the call
 /// changes nothing and its sender is a proxy.
 fn check_pass(lobby: &WaitingLine, room: &str, headers: &HeaderMap) -> Result<Response, Problem> {
-    let presented = bearer(headers)
-        .or_else(|| cookie(headers, &pass_cookie(room)))
-        .ok_or_else(|| pass_problem(ProblemCode::PassInvalid, "no pass was shown"))?;
-    let presented = verified(&lobby.rooms, presented)?;
-    let live = presented
-        .require_live()
-        .map_err(|error| pass_problem(ProblemCode::PassExpired, &error.to_string()))?;
-    if live.room != room {
-        return Err(pass_problem(
-            ProblemCode::PassInvalid,
-            "the pass belongs to another room",
-        ));
-    }
-    let stopped = lobby
-        .rooms
-        .get(room)?
-        .pass_stopped(live.number, lobby.rooms.now_ms());
-    if stopped.is_some() {
-        return Err(pass_problem(
-            ProblemCode::PassStopped,
-            "its place was left or ended by the promoter, or the room was closed",
-        ));
-    }
+    let live = live_pass(lobby, room, headers)?;
     let value = |text: String| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""));
     let headers = [
         (
@@ -163,11 +164,59 @@ pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<J
     (headers, Json(lobby.rooms.keyring().jwks()))
 }
 
-fn verified(rooms: &RoomRegistry, pass: &str) -> Result<VerifiedPass, Problem> {
-    rooms
-        .keyring()
-        .verify_pass(pass, rooms.now_ms().div_euclid(1000))
-        .map_err(|error| pass_problem(ProblemCode::PassInvalid, &error.to_string()))
+/// Returns the live pass of the room that a request shows, as Bearer or in its cookie. A site
+/// behind a proxy may use the header `Authorization` for something else, so the cookie counts, too,
+/// if the Bearer is no such pass.
+///
+/// # Errors
+/// 401 `pass_invalid` without a pass, or with a pass that is not one of this room; 401
+/// `pass_expired` or `pass_stopped`. If both are refused, the error is the cookie's.
+pub fn live_pass(
+    lobby: &WaitingLine,
+    room: &str,
+    headers: &HeaderMap,
+) -> Result<LivePass, Problem> {
+    let (keyring, now_s) = (lobby.rooms.keyring(), lobby.rooms.now_ms().div_euclid(1000));
+    let shown = [
+        bearer(headers).map(|jwt| keyring.verify_pass(jwt, now_s)),
+        cookies::value(headers, CookieKind::Pass, room)
+            .map(|value| keyring.verify_pass_cookie(value, room, now_s)),
+    ];
+    let mut refusal = pass_problem(ProblemCode::PassInvalid, "no pass was shown");
+    for verified in shown.into_iter().flatten() {
+        match check_live(&lobby.rooms, room, verified) {
+            Ok(live) => return Ok(live),
+            Err(refused) => refusal = refused,
+        }
+    }
+    Err(refusal)
+}
+
+fn check_live(
+    rooms: &RoomRegistry,
+    room: &str,
+    verified: Result<VerifiedPass, PassError>,
+) -> Result<LivePass, Problem> {
+    let presented =
+        verified.map_err(|error| pass_problem(ProblemCode::PassInvalid, &error.to_string()))?;
+    let live = presented
+        .require_live()
+        .map_err(|error| pass_problem(ProblemCode::PassExpired, &error.to_string()))?;
+    if live.room != room {
+        return Err(pass_problem(
+            ProblemCode::PassInvalid,
+            "the pass belongs to another room",
+        ));
+    }
+    if let Ok(room) = rooms.get(room)
+        && room.pass_stopped(live.number, rooms.now_ms()).is_some()
+    {
+        return Err(pass_problem(
+            ProblemCode::PassStopped,
+            "its place was left or ended by the promoter, or the room was closed",
+        ));
+    }
+    Ok(live.clone())
 }
 
 fn pass_problem(code: ProblemCode, why: &str) -> Problem {

@@ -11,14 +11,12 @@ use fairgate_rules::phase::RoomPhase;
 use serde::Serialize;
 
 use super::{place_credential, required};
+use crate::cookies::{self, CookieKind, PLACE_STORED_S};
 use crate::line::place_view::{PlaceView, describe};
-use crate::line::{JoinBody, PlaceRefusal, WaitingLine, sign_place};
+use crate::line::{JoinBody, PlaceRefusal, WaitingLine, place_claims, sign_place};
 use crate::room::{EVERYDAY_PLACE_S, Room};
 use crate::store::Place;
-use crate::web::{peer_of, place_cookie};
-
-/// How long (seconds) a browser stores a place: longer than any on-sale lasts.
-const PLACE_COOKIE_S: i64 = 180 * 86_400;
+use crate::web::peer_of;
 
 /// The answer to a join.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -38,7 +36,7 @@ struct JoinAnswer {
 /// Join, or find the place of before
 #[utoipa::path(post, path = "/v1/rooms/{room}/places", tag = "lobby", params(("room" = String, Path,)), request_body = JoinBody,
     responses((status = 201, body = JoinAnswer), (status = 200, body = JoinAnswer, description = "The place of before"),
-        (status = 403, description = "code_invalid, code_used, challenge_failed, network_full"), (status = 409, description = "not_open"),
+        (status = 403, description = "code_invalid, code_used, challenge_failed, network_full, network_denied"), (status = 409, description = "not_open"),
         (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins")))]
 pub(crate) async fn join(
     State(lobby): State<WaitingLine>,
@@ -61,7 +59,7 @@ pub(crate) async fn join(
         )
         .await?;
     let jwt = sign_place(&lobby.rooms, &room, &joined.place);
-    let cookie = place_cookie_header(&lobby, &room, &jwt)?;
+    let cookie = place_cookie_header(&lobby, &room, &joined.place)?;
     let status = if joined.place.fresh {
         StatusCode::CREATED
     } else {
@@ -112,25 +110,27 @@ pub(crate) async fn leave(
         Err(PlaceRefusal::Left) => {}
         Err(refusal) => return Err(refusal.into()),
     }
-    let gone = lobby.web.cookie(&place_cookie(room.id()), "", 0)?;
+    let gone = lobby.web.remove_cookie(CookieKind::Place, room.id())?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, gone)]).into_response())
 }
 
 /// Builds the `Set-Cookie` header of a place.
 ///
 /// # Errors
-/// The errors of [`crate::web::WebRequestPolicy::cookie`].
+/// The errors of [`cookies::of_place`] and [`crate::web::WebRequestPolicy::set_cookie`].
 pub fn place_cookie_header(
     lobby: &WaitingLine,
     room: &Room,
-    jwt: &str,
+    place: &Place,
 ) -> Result<HeaderValue, Problem> {
-    let life = if room.is_everyday() {
+    let stored_s = if room.is_everyday() {
         EVERYDAY_PLACE_S
     } else {
-        PLACE_COOKIE_S
+        PLACE_STORED_S
     };
-    lobby.web.cookie(&place_cookie(room.id()), jwt, life)
+    let value = cookies::of_place(lobby.rooms.keyring(), &place_claims(room, place))?;
+    let web = &lobby.web;
+    Ok(web.set_cookie(CookieKind::Place, room.id(), &value, stored_s)?)
 }
 
 fn no_store() -> (header::HeaderName, HeaderValue) {

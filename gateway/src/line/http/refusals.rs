@@ -4,7 +4,7 @@ use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_pass::PlaceError;
 
-use crate::challenge::ChallengeRefusal;
+use crate::challenge::{ChallengeRefusal, ProviderRefusal};
 use crate::line::claim::{NotCalledYet, PassClaimRefusal};
 use crate::line::join::JoinRefusal;
 use crate::line::rejoin::PlaceRefusal;
@@ -133,10 +133,33 @@ impl From<NetworkRefusal> for Problem {
                     "So many people have joined from your network that this room gives it no more places. You have no place yet, and places that were given are kept. Join from another network, such as your phone's own. Operators: raise the room's per_network; if a proxy is in front, see FAIRGATE_TRUSTED_HOPS.",
                 );
             }
+            NetworkRefusal::FullUnchecked => {
+                return Self::new(
+                    ProblemCode::NetworkFull,
+                    "So many people have joined from your network that this room gives it more places only for the check that tells people from bots, and this browser did not pass it, or the check cannot be asked for at the moment. You have no place yet, and places that were given are kept. Open the room in a browser with scripts, try again in a minute, or join from another network, such as your phone's own.",
+                )
+                .retry_after(60);
+            }
+            NetworkRefusal::Guard(refusal) => return refusal.into(),
+            NetworkRefusal::Denied => {
+                return Self::new(
+                    ProblemCode::NetworkDenied,
+                    "The promoter has closed this room to your network, so nobody joins or claims a pass from it. Nothing was changed: a place, a basket and an order that you have are kept, and what you have begun can be paid. Use another network, such as your phone's own, or write to the promoter if you think that this is a mistake.",
+                );
+            }
             NetworkRefusal::ChallengeMissing => {
                 "This room asks for a small task, because it asks everybody or because many have joined from your network."
             }
             NetworkRefusal::SolutionUsed => "The solution of this task was used before.",
+            NetworkRefusal::Provider(ProviderRefusal::Refused) => {
+                "The check that tells people from bots was not passed, or its answer is too old or was used before."
+            }
+            NetworkRefusal::Provider(ProviderRefusal::ForAnother) => {
+                "The check was passed for another room, secret or key."
+            }
+            NetworkRefusal::Provider(ProviderRefusal::Away) => {
+                "The service that tells people from bots does not answer, so another task is given in its place."
+            }
             NetworkRefusal::Challenge(ChallengeRefusal::Malformed) => {
                 "What was sent is no solution of a task that this site gave."
             }

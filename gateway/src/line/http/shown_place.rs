@@ -3,17 +3,17 @@
 use axum::http::HeaderMap;
 use fairgate_base::http::keys::bearer;
 
+use crate::cookies::{self, CookieKind};
 use crate::line::rejoin::{PlaceCredential, PlaceRefusal, recognise};
 use crate::room::{Room, RoomRegistry};
 use crate::store::Place;
-use crate::web::{cookie, place_cookie};
 
 /// Returns the place that a request shows for `room`, without verifying it.
 #[must_use]
 pub fn place_credential<'h>(room: &str, headers: &'h HeaderMap) -> Option<PlaceCredential<'h>> {
     bearer(headers)
         .map(PlaceCredential::Bearer)
-        .or_else(|| cookie(headers, &place_cookie(room)).map(PlaceCredential::Cookie))
+        .or_else(|| cookies::value(headers, CookieKind::Place, room).map(PlaceCredential::Cookie))
 }
 
 /// Reads and verifies the place of a request, which must show one.
@@ -29,5 +29,5 @@ pub async fn required(
     let shown = place_credential(room.id(), headers).ok_or_else(|| PlaceRefusal::Required {
         room: room.id().to_owned(),
     })?;
-    recognise(rooms, room, shown.jwt(), now).await
+    recognise(rooms, room, shown, now).await
 }

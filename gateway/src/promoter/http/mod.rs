@@ -1,12 +1,13 @@
 //! The promoter's calls.
 
+pub(crate) mod networks;
 mod refusals;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fairgate_base::http::keys::Role;
+use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, Role, RoleKeys};
 use fairgate_base::http::{BodyText, JsonBody, Problem, QueryParams};
 use fairgate_rules::room_document::RoomDocumentInput;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,12 @@ use super::{ManualPhase, PromoterControls, RevokeInput, RoomPatchInput, audit, r
 use crate::ledger::{AuditRow, RoomLedgerFailure, RoomRow};
 use crate::room::RoomView;
 
+impl KeyedRoutes for PromoterControls {
+    fn role_keys(&self) -> &RoleKeys {
+        &self.keys
+    }
+}
+
 /// Make or replace a room
 #[utoipa::path(put, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = RoomDocumentInput,
     responses((status = 200, description = "The document"), (status = 201, description = "The document"),
@@ -23,10 +30,9 @@ use crate::room::RoomView;
 pub(crate) async fn put_room(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
     JsonBody(input): JsonBody<RoomDocumentInput>,
 ) -> Result<Response, Problem> {
-    promoter.keys.require_role(&headers, Role::Promoter)?;
     let (row, new) = promoter.put_room(&id, input).await?;
     let status = if new {
         StatusCode::CREATED
@@ -42,10 +48,9 @@ pub(crate) async fn put_room(
 pub(crate) async fn patch_room(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
     JsonBody(patch): JsonBody<RoomPatchInput>,
 ) -> Result<Json<Value>, Problem> {
-    promoter.keys.require_role(&headers, Role::Promoter)?;
     Ok(Json(room_document(&promoter.patch_room(&id, patch).await?)))
 }
 
@@ -74,10 +79,9 @@ pub(crate) struct CodesAnswer {
 pub(crate) async fn put_codes(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
     BodyText(list): BodyText,
 ) -> Result<Json<CodesAnswer>, Problem> {
-    promoter.keys.require_role(&headers, Role::Promoter)?;
     Ok(Json(CodesAnswer {
         codes: promoter.put_codes(&id, &list).await?,
     }))
@@ -96,10 +100,9 @@ pub(crate) struct RevokeAnswer {
 pub(crate) async fn revoke(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
     JsonBody(input): JsonBody<RevokeInput>,
 ) -> Result<Json<RevokeAnswer>, Problem> {
-    promoter.keys.require_role(&headers, Role::Promoter)?;
     Ok(Json(RevokeAnswer {
         revoked: promoter.revoke(&id, &input).await?,
     }))

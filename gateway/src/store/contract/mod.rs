@@ -121,7 +121,8 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         joins_at_once_exceed_no_bound,
         a_place_counts_after_it_was_left,
         networks_of_a_room_that_is_over_are_forgotten,
-        the_waits_of_a_network_follow_each_other,
+        the_waits_of_a_network_follow_each_other_up_to_a_limit,
+        only_the_networks_of_earlier_days_are_forgotten_daily,
         a_solution_counts_once,
         a_claim_is_refused_where_its_network_has_more_places_than_were_paid_for,
     ];

@@ -3,8 +3,8 @@
 use fairgate_rules::network_limits::{NetworkBounds, NetworkPlaces};
 
 use super::*;
-use crate::ledger::{NetworkKey, NetworkKeys};
-use crate::store::{NetworkToll, SolvedChallenge, TollRefusal};
+use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
+use crate::store::{NetworkToll, SolvedChallenge, TollRefusal, WaitRequest, WaitReservation};
 
 const OWN: NetworkKey = [1; 8];
 const WIDER: NetworkKey = [2; 8];
@@ -168,12 +168,56 @@ pub(super) async fn the_places_of_networks_are_known_after_a_restart(open: Store
     assert_eq!(places.unwrap(), NetworkPlaces { own: 3, wider: 3 });
 }
 
-pub(super) async fn the_waits_of_a_network_follow_each_other(Pair { store, .. }: Pair) {
-    let wait = async |network, now| store.reserve_wait("r", network, 15_000, now).await.unwrap();
-    assert_eq!(wait(OWN, 1000).await, 16_000);
-    assert_eq!(wait(OWN, 2000).await, 31_000);
-    assert_eq!(wait(WIDER, 2000).await, 17_000);
-    assert_eq!(wait(OWN, 60_000).await, 75_000);
+pub(super) async fn the_waits_of_a_network_follow_each_other_up_to_a_limit(
+    Pair { store, .. }: Pair,
+) {
+    let wait = async |network, now| {
+        let request = WaitRequest {
+            network,
+            takes_ms: 15_000,
+            longest_ms: 40_000,
+            now,
+        };
+        store.reserve_wait("r", request).await.unwrap()
+    };
+    assert_eq!(wait(OWN, 1000).await, WaitReservation::Until(16_000));
+    assert_eq!(wait(OWN, 2000).await, WaitReservation::Until(31_000));
+    assert_eq!(wait(WIDER, 2000).await, WaitReservation::Until(17_000));
+    // A refused wait takes no turn, however often it is asked for.
+    for _ in 0..3 {
+        let full = WaitReservation::FullUntil(6000);
+        assert_eq!(wait(OWN, 2000).await, full);
+    }
+    assert_eq!(wait(OWN, 6000).await, WaitReservation::Until(46_000));
+    assert_eq!(wait(OWN, 60_000).await, WaitReservation::Until(75_000));
+}
+
+pub(super) async fn only_the_networks_of_earlier_days_are_forgotten_daily(
+    Pair { store, .. }: Pair,
+) {
+    let of_day = |day| {
+        let [high, low] = NetworkEpoch::of_day(day).0.to_be_bytes();
+        [high, low, 1, 1, 1, 1, 1, 1]
+    };
+    let lasting = [0xff, 0xff, 1, 1, 1, 1, 1, 1];
+    let all = [of_day(1), of_day(2), of_day(3), lasting];
+    for (of, key) in (0..).zip(all) {
+        store.join("r", visitor(of, &[key], 9, 9)).await.unwrap();
+    }
+    let counted = async || {
+        let mut counted = Vec::new();
+        for key in all {
+            let places = store.network_places("r", keys(&[key])).await.unwrap();
+            counted.push(places.own);
+        }
+        counted
+    };
+    assert_eq!(counted().await, [1, 1, 1, 1]);
+    let today = Some(NetworkEpoch::of_day(2));
+    store.forget_networks("r", today).await.unwrap();
+    assert_eq!(counted().await, [0, 1, 1, 0]);
+    store.forget_networks("r", None).await.unwrap();
+    assert_eq!(counted().await, [0, 0, 0, 0]);
 }
 
 pub(super) async fn networks_of_a_room_that_is_over_are_forgotten(
@@ -202,7 +246,7 @@ pub(super) async fn networks_of_a_room_that_is_over_are_forgotten(
     assert_eq!((rest, networks().await), (None, vec![0, 0, 1]));
     let all = ledger.forget_networks("r", 2, 9, i64::MAX).await.unwrap();
     assert_eq!((all, networks().await), (None, vec![0, 0, 0]));
-    store.forget_networks("r").await.unwrap();
+    store.forget_networks("r", None).await.unwrap();
     let places = store.network_places("r", keys(&[OWN])).await.unwrap();
     assert_eq!(places, NetworkPlaces::default());
 }

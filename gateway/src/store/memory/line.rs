@@ -14,11 +14,11 @@ use super::networks::LineNetworks;
 use super::passes::LinePasses;
 use super::places::{LineSlot, index};
 use super::presence::LinePresence;
-use crate::ledger::{NetworkKey, NetworkKeys, StoredLine};
+use crate::ledger::{NetworkEpoch, NetworkKeys, StoredLine};
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlaceStatus, RecordedPassClaim,
     RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
-    TollRefusal,
+    TollRefusal, WaitRequest, WaitReservation,
 };
 
 /// The result of a join in memory, before the join is in the ledger.
@@ -121,12 +121,12 @@ impl RoomLine {
         self.networks.places_of(networks)
     }
 
-    pub(super) fn forget_networks(&mut self) {
-        self.networks = LineNetworks::default();
+    pub(super) fn forget_networks(&mut self, since: Option<NetworkEpoch>) {
+        self.networks.forget(since);
     }
 
-    pub(super) fn reserve_wait(&mut self, network: NetworkKey, takes_ms: i64, now: i64) -> i64 {
-        self.networks.reserve_wait(network, takes_ms, now)
+    pub(super) fn reserve_wait(&mut self, wait: &WaitRequest) -> WaitReservation {
+        self.networks.reserve_wait(wait)
     }
 
     pub(super) fn put_codes(&mut self, codes: &[Digest]) {

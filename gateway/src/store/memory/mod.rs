@@ -20,13 +20,14 @@ use fairgate_rules::network_limits::NetworkPlaces;
 
 use self::line::{JoinAssignment, RoomLine};
 use crate::ledger::{
-    DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, NetworkKey,
+    DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, NetworkEpoch,
     NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
     RecordedPassClaim, RoomCounts, RoomStore, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal,
-    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
+    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest, WaitRequest,
+    WaitReservation,
 };
 
 /// The incarnation of every room in this store. The ledger has every number before its visitor gets
@@ -212,19 +213,21 @@ impl RoomStore for MemoryRoomStore {
         Ok(lock_line(&*self.room_line(room)?).network_places(networks))
     }
 
-    async fn forget_networks(&self, room: &str) -> Result<(), StoreFailure> {
-        lock_line(&*self.room_line(room)?).forget_networks();
+    async fn forget_networks(
+        &self,
+        room: &str,
+        since: Option<NetworkEpoch>,
+    ) -> Result<(), StoreFailure> {
+        lock_line(&*self.room_line(room)?).forget_networks(since);
         Ok(())
     }
 
     async fn reserve_wait(
         &self,
         room: &str,
-        network: NetworkKey,
-        takes_ms: i64,
-        now: i64,
-    ) -> Result<i64, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).reserve_wait(network, takes_ms, now))
+        wait: WaitRequest,
+    ) -> Result<WaitReservation, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).reserve_wait(&wait))
     }
 
     async fn check_presented_place(

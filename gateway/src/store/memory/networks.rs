@@ -1,24 +1,47 @@
 //! The places of each network of a room, and the challenges that were used.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use fairgate_rules::network_limits::NetworkPlaces;
 
-use crate::ledger::{NetworkKey, NetworkKeys};
-use crate::store::{NetworkToll, SolvedChallenge, TollRefusal};
+use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
+use crate::store::{NetworkToll, SolvedChallenge, TollRefusal, WaitRequest, WaitReservation};
 
-/// How many used challenges are kept before the expired ones are dropped.
-const USED_KEPT: usize = 1024;
+/// How many entries with an end are kept before those that have ended are dropped.
+const ENDING_KEPT: usize = 1024;
+
+/// Entries that end by themselves.
+#[derive(Default)]
+struct EndingEntries<K> {
+    ends: HashMap<K, i64>,
+    /// At how many entries those that have ended are dropped again.
+    sweep_at: usize,
+}
+
+impl<K: Eq + Hash> EndingEntries<K> {
+    /// Returns when an entry ends, unless it has ended.
+    fn end_of(&self, key: &K, now: i64) -> Option<i64> {
+        self.ends.get(key).copied().filter(|ends| *ends > now)
+    }
+
+    fn insert(&mut self, key: K, ends: i64, now: i64) {
+        if self.ends.len() >= self.sweep_at.max(ENDING_KEPT) {
+            self.ends.retain(|_, ends| *ends > now);
+            self.sweep_at = self.ends.len() * 2;
+        }
+        self.ends.insert(key, ends);
+    }
+}
 
 /// The networks of one room.
 #[derive(Default)]
 pub(super) struct LineNetworks {
     places: HashMap<NetworkKey, u64>,
-    used: HashMap<[u8; 16], i64>,
+    /// The used challenges.
+    used: EndingEntries<[u8; 16]>,
     /// When the last wait of each network ends.
-    waits: HashMap<NetworkKey, i64>,
-    /// At how many used challenges the expired ones are dropped again.
-    sweep_at: usize,
+    waits: EndingEntries<NetworkKey>,
 }
 
 impl LineNetworks {
@@ -39,34 +62,40 @@ impl LineNetworks {
         if toll.limited().any(|(key, bound)| places(key) >= bound) {
             return Err(TollRefusal::TooCheap(self.places_of(toll.keys)));
         }
-        let used_until = toll.solved.and_then(|solved| self.used.get(&solved.id));
-        if used_until.is_some_and(|until| *until > now) {
+        let used_until = toll
+            .solved
+            .and_then(|solved| self.used.end_of(&solved.id, now));
+        if used_until.is_some() {
             return Err(TollRefusal::SolutionUsed);
         }
         Ok(())
     }
 
-    /// Puts a wait behind the last one of the network, and returns when it ends.
-    pub(super) fn reserve_wait(&mut self, network: NetworkKey, takes_ms: i64, now: i64) -> i64 {
-        let last = self.waits.get(&network).copied().unwrap_or(now).max(now);
-        if self.waits.len() >= USED_KEPT {
-            self.waits.retain(|_, ends| *ends > now);
+    /// Puts a wait behind the last one of the network, unless it would last too long.
+    pub(super) fn reserve_wait(&mut self, wait: &WaitRequest) -> WaitReservation {
+        let last = self.waits.end_of(&wait.network, wait.now);
+        let reserved = wait.after(last.unwrap_or_default());
+        if let WaitReservation::Until(ends) = reserved {
+            self.waits.insert(wait.network, ends, wait.now);
         }
-        let ends = last.saturating_add(takes_ms);
-        self.waits.insert(network, ends);
-        ends
+        reserved
     }
 
     /// Notes that a solution was used.
     pub(super) fn use_up(&mut self, solved: Option<SolvedChallenge>, now: i64) {
-        let Some(solved) = solved else {
-            return;
-        };
-        if self.used.len() >= self.sweep_at.max(USED_KEPT) {
-            self.used.retain(|_, until| *until > now);
-            self.sweep_at = self.used.len() * 2;
+        if let Some(solved) = solved {
+            self.used.insert(solved.id, solved.expires_at, now);
         }
-        self.used.insert(solved.id, solved.expires_at);
+    }
+
+    /// Forgets the places of earlier epochs, or all places and waits.
+    pub(super) fn forget(&mut self, since: Option<NetworkEpoch>) {
+        match since {
+            Some(since) => self
+                .places
+                .retain(|key, _| NetworkEpoch::of(key).is_since(since)),
+            None => *self = Self::default(),
+        }
     }
 
     /// Takes back a place that was counted but could not be written.

@@ -49,9 +49,7 @@ impl StoreCondition {
         let mut found = self.lock();
         match owner {
             Ok(owner) => {
-                if found.away.take().is_some() {
-                    tracing::info!("the room store answers again");
-                }
+                found.away = None;
                 let foreign = Some(owner).filter(|owner| owner != own);
                 if foreign.is_some() && found.foreign.is_none() {
                     tracing::error!(
@@ -61,9 +59,6 @@ impl StoreCondition {
                 found.foreign = foreign;
             }
             Err(error) => {
-                if found.away.is_none() {
-                    tracing::warn!(%error, "the room store does not answer");
-                }
                 let since = found.away.as_ref().map_or_else(Instant::now, |away| away.0);
                 found.away = Some((since, error));
             }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use tokio::sync::Semaphore;
 
 use super::blocks::{AHEAD_MIN, NumberBlocks};
@@ -77,7 +78,11 @@ impl RoomKeeper {
         if let Err(error) = self.maintain_room(room).await {
             metrics::counter!("fairgate_room_rounds_failed_total", "room" => room.to_owned())
                 .increment(1);
-            tracing::warn!(room, %error, "a room's store could not be looked after; the next round tries again");
+            log_failed_try!(
+                error,
+                room,
+                "a room's store could not be looked after; the next round tries again"
+            );
         }
     }
 

@@ -36,18 +36,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use fairgate_pass::{Digest, Holder};
 use fairgate_redis::Redis;
 use fairgate_rules::network_limits::NetworkPlaces;
 
 use self::parts::StoreParts;
 use crate::ledger::{
-    NetworkKey, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
+    NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
     RecordedPassClaim, RoomCounts, RoomStore, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal,
-    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
+    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest, WaitRequest,
+    WaitReservation,
 };
 
 /// Why a store was not opened.
@@ -123,10 +125,10 @@ impl RoomStore for RedisRoomStore {
         }
         // The room is read and filled in now, so that its creator need not wait for the next round.
         if let Err(error) = self.parts.lives.read().await {
-            tracing::warn!(room, %error, "the room's life could not be read yet");
+            log_failed_try!(error, room, "the room's life could not be read yet");
         }
         if let Err(error) = self.parts.keeper.maintain_room(room).await {
-            tracing::warn!(room, %error, "the room is not in Redis yet");
+            log_failed_try!(error, room, "the room is not in Redis yet");
         }
         Ok(())
     }
@@ -157,19 +159,20 @@ impl RoomStore for RedisRoomStore {
         self.parts.networks.network_places(room, networks).await
     }
 
-    async fn forget_networks(&self, room: &str) -> Result<(), StoreFailure> {
-        self.parts.networks.forget_networks(room).await
+    async fn forget_networks(
+        &self,
+        room: &str,
+        since: Option<NetworkEpoch>,
+    ) -> Result<(), StoreFailure> {
+        self.parts.networks.forget_networks(room, since).await
     }
 
     async fn reserve_wait(
         &self,
         room: &str,
-        network: NetworkKey,
-        takes_ms: i64,
-        now: i64,
-    ) -> Result<i64, StoreFailure> {
-        let networks = &self.parts.networks;
-        networks.reserve_wait(room, network, takes_ms, now).await
+        wait: WaitRequest,
+    ) -> Result<WaitReservation, StoreFailure> {
+        self.parts.networks.reserve_wait(room, wait).await
     }
 
     async fn check_presented_place(

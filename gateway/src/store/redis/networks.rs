@@ -10,8 +10,8 @@ use super::read;
 use super::scripts::{
     ForgetNetworksScript, LimitedNetworkRecord, NetworkPlacesScript, ReserveWaitScript,
 };
-use crate::ledger::{NetworkKey, NetworkKeys};
-use crate::store::{NetworkToll, StoreFailure};
+use crate::ledger::{NetworkEpoch, NetworkKeys};
+use crate::store::{NetworkToll, StoreFailure, WaitRequest, WaitReservation};
 
 /// Counts the places of networks.
 pub struct NetworkCounter {
@@ -34,30 +34,36 @@ impl NetworkCounter {
         Ok(read::network_places(&reply)?)
     }
 
-    /// Forgets the networks of all places.
-    pub async fn forget_networks(&self, room: &str) -> Result<(), StoreFailure> {
+    /// Forgets the networks of places: with `since` those of earlier epochs, otherwise all.
+    pub async fn forget_networks(
+        &self,
+        room: &str,
+        since: Option<NetworkEpoch>,
+    ) -> Result<(), StoreFailure> {
         let life = self.lives.last_known_life(room)?;
-        self.scripts
-            .run(room, &life, ForgetNetworksScript {})
-            .await?;
+        let forget = ForgetNetworksScript {
+            since: since.map(|epoch| u64::from(epoch.0)),
+            lasting: u64::from(NetworkEpoch::LASTING.0),
+        };
+        self.scripts.run(room, &life, forget).await?;
         Ok(())
     }
 
-    /// Puts a wait behind the last wait of a network, and returns when it ends (ms).
+    /// Puts a wait behind the last wait of a network, unless it would last too long.
     pub async fn reserve_wait(
         &self,
         room: &str,
-        network: NetworkKey,
-        takes_ms: i64,
-        now: i64,
-    ) -> Result<i64, StoreFailure> {
-        let wait = ReserveWaitScript {
-            network,
-            takes_ms,
-            now_ms: now,
+        wait: WaitRequest,
+    ) -> Result<WaitReservation, StoreFailure> {
+        let script = ReserveWaitScript {
+            network: wait.network,
+            takes_ms: wait.takes_ms,
+            longest_ms: wait.longest_ms,
+            now_ms: wait.now,
         };
         let life = self.lives.last_known_life(room)?;
-        Ok(self.scripts.run(room, &life, wait).await?.as_integer()?)
+        let last_ends = self.scripts.run(room, &life, script).await?.as_integer()?;
+        Ok(wait.after(last_ends))
     }
 }
 

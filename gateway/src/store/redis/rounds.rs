@@ -9,6 +9,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::condition::ASKED_EVERY;
 use super::parts::StoreParts;
+use fairgate_base::log_failed_try;
 
 /// How often the lives are read, and the rooms inspected.
 const ROUND_EVERY: Duration = Duration::from_millis(300);
@@ -31,7 +32,10 @@ async fn read_lives(store: Weak<StoreParts>) {
         };
         if let Err(error) = parts.lives.read().await {
             metrics::counter!("fairgate_room_leases_missed_total").increment(1);
-            tracing::warn!(%error, "the rooms' lives could not be read; no number is given until they are");
+            log_failed_try!(
+                error,
+                "the rooms' lives could not be read; no number is given until they are"
+            );
         }
     }
 }

@@ -161,7 +161,7 @@ redis_scripts! {
     }
 
     /// Decides whether a visitor may claim a pass now.
-    pub struct AdmitClaimantScript = admit_claimant [counts, cohorts, show_up, entering, toll] {
+    pub struct AdmitClaimantScript = admit_claimant [counts, cohorts, show_up, entering, networks, toll] {
         number: u64,
         rank: u64,
         released: u64,
@@ -192,7 +192,7 @@ redis_scripts! {
     }
 
     /// Gives the holder the next number, or returns the place that the holder has.
-    pub struct JoinLineScript = join_line [number_leaves, place, toll] {
+    pub struct JoinLineScript = join_line [number_leaves, place, networks, toll] {
         holder: [u8; 32],
         /// `now_ms` as 8 bytes.
         written: [u8; 8],
@@ -207,17 +207,22 @@ redis_scripts! {
     }
 
     /// Counts the places of networks.
-    pub struct NetworkPlacesScript = network_places [] {
+    pub struct NetworkPlacesScript = network_places [networks] {
         [networks]: [u8; 8],
     }
 
-    /// Forgets the networks of all places.
-    pub struct ForgetNetworksScript = forget_networks [] {}
+    /// Forgets the networks of places: those of epochs before `since`, or all.
+    pub struct ForgetNetworksScript = forget_networks [networks] {
+        since: Option<u64>,
+        /// The epoch of networks that count as long as their room lasts.
+        lasting: u64,
+    }
 
-    /// Puts a wait behind the last wait of a network.
+    /// Puts a wait behind the last wait of a network, unless it would last too long.
     pub struct ReserveWaitScript = reserve_wait [] {
         network: [u8; 8],
         takes_ms: i64,
+        longest_ms: i64,
         now_ms: i64,
     }
 
@@ -303,7 +308,7 @@ redis_scripts! {
     family RoomBuildFamily, all building_scripts;
 
     /// Fills in places.
-    pub struct FillPlacesScript = fill_places [number_leaves] {
+    pub struct FillPlacesScript = fill_places [number_leaves, networks] {
         [places]: FilledPlace,
     }
 
@@ -344,7 +349,7 @@ redis_scripts! {
     }
 
     /// Empties a room for a builder.
-    pub struct BeginRoomScript = begin_room [number_leaves] {
+    pub struct BeginRoomScript = begin_room [number_leaves, networks] {
         incarnation: u64,
         builder: String,
         now_ms: i64,

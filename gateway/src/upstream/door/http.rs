@@ -13,7 +13,7 @@ use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{Problem, ProblemCode};
 
 use super::{BookingDoor, show_of};
-use crate::web::{cookie, pass_cookie, place_cookie};
+use crate::cookies::{self, CookieKind};
 
 /// Puts the door in front of booking's routes.
 pub fn layer(booking: Router, door: BookingDoor) -> Router {
@@ -51,47 +51,66 @@ impl BookingDoor {
     /// its pass is missing or not valid, or while this process sheds holds. Booking checks the
     /// pass's room and expiry.
     async fn admit(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
-        if bearer(request.headers()).is_none() {
-            self.lift_cookie(request, room)?;
+        let takes_seats = takes_seats(request.method(), request.uri().path());
+        match bearer(request.headers()) {
+            Some(pass) if takes_seats => self.check_pass(pass, room)?,
+            Some(_) => {}
+            None => {
+                let is_lifted = self.lift_cookie(request, room, takes_seats)?;
+                if takes_seats && !is_lifted {
+                    let place = cookies::value(request.headers(), CookieKind::Place, room);
+                    let back_s = self.waits.back_in_s(room, place).await;
+                    return Err(waiting_room(room).retry_after(back_s));
+                }
+            }
         }
-        if !takes_seats(request.method(), request.uri().path()) {
-            return Ok(());
+        if takes_seats {
+            // The load is checked last, so that a visitor without a pass is always sent to the
+            // waiting room.
+            self.load.admit_hold()?;
         }
-        let Some(pass) = bearer(request.headers()) else {
-            let place = cookie(request.headers(), &place_cookie(room));
-            let back_s = self.waits.back_in_s(room, place).await;
-            return Err(waiting_room(room).retry_after(back_s));
-        };
-        self.check_pass(pass, room)?;
-        // The load is checked last, so that a visitor without a pass is always sent to the waiting
-        // room.
-        Ok(self.load.admit_hold()?)
+        Ok(())
     }
 
-    /// Turns the pass in the cookie into a Bearer pass. Browsers send cookies for foreign pages,
-    /// too, so a call that changes something is refused if a foreign page made it.
-    fn lift_cookie(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
-        let Some(pass) = cookie(request.headers(), &pass_cookie(room)) else {
-            return Ok(());
+    /// Turns the pass in the cookie into the Bearer pass that booking verifies, and returns whether
+    /// there was one. A pass that is not valid is ignored unless the call needs one, because the
+    /// browser sends it unasked. Browsers send cookies for foreign pages, too, so a call that
+    /// changes something is refused if a foreign page made it.
+    fn lift_cookie(
+        &self,
+        request: &mut Request,
+        room: &str,
+        needs_pass: bool,
+    ) -> Result<bool, Problem> {
+        let Some(value) = cookies::value(request.headers(), CookieKind::Pass, room) else {
+            return Ok(false);
         };
+        let verified = self.keyring.verify_pass_cookie(value, room, self.now_s());
+        let verified = match verified {
+            Ok(verified) => verified,
+            Err(error) if needs_pass => return Err(pass_invalid(&error, room)),
+            Err(_) => return Ok(false),
+        };
+        let pass = self.keyring.sign_pass(verified.claims());
         let Ok(value) = HeaderValue::from_str(&format!("Bearer {pass}")) else {
-            return Ok(());
+            return Ok(false);
         };
         if !request.method().is_safe() {
             self.web.check_origin(request.headers())?;
         }
         request.headers_mut().insert(header::AUTHORIZATION, value);
-        Ok(())
+        Ok(true)
     }
 
     fn check_pass(&self, pass: &str, room: &str) -> Result<(), Problem> {
-        let verified = self
-            .keyring
-            .verifier()
-            .verify_pass(pass, self.clock.now_ms() / 1_000);
+        let verified = self.keyring.verifier().verify_pass(pass, self.now_s());
         verified
             .map(drop)
             .map_err(|error| pass_invalid(&error, room))
+    }
+
+    fn now_s(&self) -> i64 {
+        self.clock.now_ms().div_euclid(1_000)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::web::WebRequestPolicy;
 #[async_trait]
 pub trait ComeBackTimes: Send + Sync + 'static {
     /// Returns in how many seconds, at least 1, a visitor of `room` should come back. `place` is
-    /// the JWT of the visitor's place, or `None` if the request has no place.
+    /// the cookie of the visitor's place, or `None` if the request has none.
     async fn back_in_s(&self, room: &str, place: Option<&str>) -> u64;
 }
 

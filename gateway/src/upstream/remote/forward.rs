@@ -17,6 +17,7 @@ use reqwest::Url;
 
 use super::pool::{BookingNode, BookingNodePool};
 use crate::upstream::BookingFailure;
+use crate::upstream::hops::{forwarded_answer, without_hops};
 
 /// The longest body (bytes) that is buffered, so that the call can be sent to another booking
 /// process, too. A longer body is streamed, and can be sent only once.
@@ -25,26 +26,16 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 const READ_MAX: Duration = Duration::from_secs(5);
 /// How long one booking process may take for any other call, which may wait for the ledger.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// How long a call with a streamed body may take, such as the upload of a large seating plan.
-const UPLOAD_MAX: Duration = Duration::from_secs(55);
+/// How long a call with a streamed body may take, such as the upload of a large seating plan. A
+/// call whose body makes no progress is given up much earlier.
+const UPLOAD_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// The headers that belong to one connection and not to the call (RFC 9110, 7.6.1).
-const HOP_BY_HOP: [HeaderName; 8] = [
-    header::CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-];
 /// The headers that the HTTP client or this gateway sets itself, and the headers that concern only
-/// the browser and this gateway.
-const OWN: [HeaderName; 5] = [
+/// the browser and this gateway. Booking learns which encodings the client takes, because it has
+/// the large answers compressed already.
+const OWN: [HeaderName; 4] = [
     header::HOST,
     header::CONTENT_LENGTH,
-    header::ACCEPT_ENCODING,
     header::COOKIE,
     header::EXPECT,
 ];
@@ -231,32 +222,12 @@ fn forwarded_headers(parts: &Parts) -> HeaderMap {
     headers
 }
 
-fn without_hops(headers: &HeaderMap) -> HeaderMap {
-    let mut kept = headers.clone();
-    let named = headers.get_all(header::CONNECTION).iter();
-    let named: Vec<String> = named
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|name| name.trim().to_ascii_lowercase())
-        .collect();
-    for name in named {
-        kept.remove(name);
-    }
-    for name in HOP_BY_HOP {
-        kept.remove(name);
-    }
-    kept
-}
-
 /// Builds the visitor's answer from booking's answer, whose body is streamed.
 fn visitor_answer(answer: reqwest::Response) -> Response {
-    let answer: axum::http::Response<reqwest::Body> = answer.into();
-    let (mut parts, body) = answer.into_parts();
-    parts.headers = without_hops(&parts.headers);
+    let mut answer = forwarded_answer(answer);
     // This gateway adds the request's id to its own answer.
-    parts.headers.remove(REQUEST_ID);
-    parts.extensions.clear();
-    Response::from_parts(parts, Body::new(body))
+    answer.headers_mut().remove(REQUEST_ID);
+    answer
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    ShowSummary,
+    ShowSummary, StoppedPassNotice,
 };
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
 
@@ -168,7 +168,11 @@ impl BookingCore for RemoteBooking {
         Ok(())
     }
 
-    async fn stop_passes(&self, room: &str, passes: Vec<(u64, i64)>) -> Result<(), BookingFailure> {
+    async fn stop_passes(
+        &self,
+        room: &str,
+        passes: Vec<StoppedPassNotice>,
+    ) -> Result<(), BookingFailure> {
         let ask = StopPassesRequest {
             room: room.to_owned(),
             passes,

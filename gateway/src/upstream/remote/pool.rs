@@ -70,22 +70,23 @@ impl BookingNode {
         (standing.0.clone(), standing.1.elapsed())
     }
 
-    /// Sets the state, and logs it if it has changed.
+    /// Sets the state. The log of warnings says what is wrong with it; the details of a change are
+    /// logged as debug.
     pub fn set_status(&self, standing: BookingNodeStatus) {
         let mut known = self.lock();
         if known.0 == standing {
             return;
         }
         match &standing {
-            BookingNodeStatus::Well => tracing::info!(booking = %self.base, "booking answers"),
+            BookingNodeStatus::Well => tracing::debug!(booking = %self.base, "booking answers"),
             BookingNodeStatus::Unready(reasons) => {
-                tracing::warn!(booking = %self.base, ?reasons, "booking is not ready")
+                tracing::debug!(booking = %self.base, ?reasons, "booking is not ready")
             }
             BookingNodeStatus::Silent(why) => {
-                tracing::warn!(booking = %self.base, why, "booking does not answer and is left out until it does")
+                tracing::debug!(booking = %self.base, why, "booking does not answer and is left out until it does")
             }
             BookingNodeStatus::Foreign => {
-                tracing::error!(booking = %self.base, "booking has another ledger and is left out")
+                tracing::debug!(booking = %self.base, "booking has another ledger and is left out")
             }
         }
         // If only the reason of the silence changes, the time when the silence began is kept.

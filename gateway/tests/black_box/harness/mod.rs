@@ -15,12 +15,12 @@ pub mod merkle;
 pub use browser::Browser;
 pub use documents::{in_seconds, room, show};
 pub use fairgate_servers::actors::{
-    PATIENCE, TestAnswer, TestCall, TestClient, TestShop, buyer, get, text, until, until_within,
-    within,
+    PATIENCE, TestAnswer, TestCall, TestClient, TestShop, buyer, coming_back, get, text, until,
+    until_within, within,
 };
 pub use fairgate_servers::free_port;
 pub use promoter::Promoter;
 pub use real_data::{draw_folder, real_data};
 pub use server::{DOOR_KEY, PROMOTER_KEY, Server, VIEWER_KEY, gateway};
 pub use socket::{Live, Picture};
-pub use visitor::{Visitor, coming_back};
+pub use visitor::Visitor;

@@ -196,6 +196,15 @@ impl Server {
             .expect("an answer")
     }
 
+    /// Returns the whole answer of `/readyz`.
+    ///
+    /// # Panics
+    /// When there is no answer.
+    pub async fn ready_as_operator(&self) -> TestAnswer {
+        let readyz = self.http.get(self.at("/readyz")).bearer_auth(VIEWER_KEY);
+        TestAnswer::of(readyz).await.expect("an answer")
+    }
+
     /// Returns the whole address of a path.
     pub fn at(&self, path: &str) -> String {
         format!("{}{path}", self.url)
@@ -247,7 +256,8 @@ impl Server {
             .expect("a log file")
     }
 
-    fn read_log(&self) -> String {
+    /// Returns the log of the process so far.
+    pub fn read_log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 }

@@ -1,12 +1,10 @@
 //! Acts as a visitor without a browser: stores its secret, its place and its pass itself, and sends
 //! place and pass as Bearer.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{PATIENCE, Server, TestAnswer, text, until};
+use super::{Server, TestAnswer, coming_back, text, until};
 
 /// A visitor of a room.
 #[derive(Clone)]
@@ -159,31 +157,6 @@ impl<'a> Visitor<'a> {
             request
         } else {
             request.bearer_auth(&self.place)
-        }
-    }
-}
-
-/// Makes a call, and repeats it at the time that an overloaded server gives, as the pages do. A
-/// test that is not about overload must not fail because a slow machine is overloaded.
-pub async fn coming_back(ask: impl AsyncFn() -> TestAnswer) -> TestAnswer {
-    let started = Instant::now();
-    loop {
-        let answer = ask().await;
-        let told = answer.text();
-        let is_shed = match answer.status {
-            429 => told.contains("\"overload\""),
-            503 => told.contains("\"busy\""),
-            _ => false,
-        };
-        let back_in = answer
-            .header("retry-after")
-            .parse()
-            .map(Duration::from_secs);
-        match back_in {
-            Ok(back_in) if is_shed && started.elapsed() + back_in < PATIENCE => {
-                tokio::time::sleep(back_in).await;
-            }
-            _ => return answer,
         }
     }
 }

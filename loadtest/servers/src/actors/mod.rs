@@ -13,4 +13,4 @@ pub use call::{TestCall, call, delete, get, patch, post, put};
 pub use client::TestClient;
 pub use pass::sign_test_pass;
 pub use shop::{TestShop, buyer, text};
-pub use wait::{PATIENCE, until, until_within, within};
+pub use wait::{PATIENCE, coming_back, until, until_within, within};

@@ -1,6 +1,9 @@
-//! Waits for a condition. If it is not met in time, the message names the condition.
+//! Waits for a condition. If it is not met in time, the message names the condition. Comes back to
+//! an overloaded server at the time that it gives.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use super::TestAnswer;
 
 /// The longest wait for a condition. It is long enough for a slow machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,4 +43,29 @@ pub async fn within<T>(deadline: Duration, mut look: impl AsyncFnMut() -> Option
         }
     };
     tokio::time::timeout(deadline, search).await.ok()
+}
+
+/// Makes a call, and repeats it at the time that an overloaded server gives, as the pages do. A
+/// test that is not about overload must not fail because a slow machine is overloaded.
+pub async fn coming_back(ask: impl AsyncFn() -> TestAnswer) -> TestAnswer {
+    let started = Instant::now();
+    loop {
+        let answer = ask().await;
+        let told = answer.text();
+        let is_shed = match answer.status {
+            429 => told.contains("\"overload\""),
+            503 => told.contains("\"busy\""),
+            _ => false,
+        };
+        let back_in = answer
+            .header("retry-after")
+            .parse()
+            .map(Duration::from_secs);
+        match back_in {
+            Ok(back_in) if is_shed && started.elapsed() + back_in < PATIENCE => {
+                tokio::time::sleep(back_in).await;
+            }
+            _ => return answer,
+        }
+    }
 }

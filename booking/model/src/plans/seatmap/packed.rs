@@ -1,5 +1,6 @@
 //! The compact form of a map's geometry, for phones. It is a tenth of the JSON's size before
-//! compression, and smaller than the JSON after compression too.
+//! compression, and smaller than the JSON after compression too. `waitroom-ui/wire/seatmap.md`
+//! describes it for clients.
 //!
 //! Layout (little-endian, media type [`PACKED_MEDIA_TYPE`]):
 //!

@@ -6,7 +6,7 @@ for number, holder, written, living, done, code, networks in each_places() do
   if done == '1' then call('SETBIT', K('done'), at, 1) end
   if code ~= '' then call('HSET', K('code_of'), at, code) end
   for from = 1, #networks, 8 do
-    call('HINCRBY', K('networks'), string.sub(networks, from, from + 7), 1)
+    count_place(string.sub(networks, from, from + 7))
   end
 end
 return 1

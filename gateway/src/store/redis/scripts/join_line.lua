@@ -16,7 +16,7 @@ if refusal then return refusal end
 local number = num(life[1])
 if number >= num(life[2]) then return { 'full' } end
 use_solution()
-for _, key in ipairs(networks) do call('HINCRBY', K('networks'), key, 1) end
+for _, key in ipairs(networks) do count_place(key) end
 call('HSET', LIFE, 'next', number + 1)
 call('HSET', K('holders'), holder, number)
 write_record(number, holder, written)

@@ -3,7 +3,7 @@
 local function toll_refusal()
   local keys, places, over = {}, {}, false
   for key, bound in each_networks() do
-    local count = num(call('HGET', K('networks'), key))
+    local count = places_of(key)
     keys[#keys + 1], places[#places + 1] = key, count
     over = over or count >= tonumber(bound)
   end

@@ -1,78 +1,9 @@
-//! Tests what one network gets: free places, places for work, places for a wait, and no more.
+//! What a network pays for places, and where they end.
 
-mod support;
+use serde_json::json;
 
-use altcha::{Challenge, Payload, SolveChallengeOptions, solve_challenge};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use fairgate_pass::Holder;
-use serde_json::{Value, json};
-use support::{Gateway, PROMOTER, TestAnswer};
-
-/// A gateway behind one trusted proxy, with the room `demo` that gives three places for nothing.
-async fn behind_a_proxy(data: &tempfile::TempDir, changes: Value) -> Gateway {
-    let gateway = Gateway::start_with(data.path(), &[("trusted_hops", "1")]).await;
-    let mut document = json!({"per_network": {"soft": 3, "hard": 8}});
-    for (field, value) in changes.as_object().expect("an object") {
-        document[field] = value.clone();
-    }
-    gateway.open_room("demo", document).await;
-    gateway
-}
-
-async fn send(
-    gateway: &Gateway,
-    address: &str,
-    method: &str,
-    path: &str,
-    body: Option<&Value>,
-    place: Option<&str>,
-) -> TestAnswer {
-    let method = method.parse().expect("a method");
-    let mut request = gateway
-        .client
-        .request(method, gateway.url(path))
-        .header("x-forwarded-for", address);
-    if let Some(body) = body {
-        request = request.json(body);
-    }
-    if let Some(place) = place {
-        request = request.bearer_auth(place);
-    }
-    Gateway::read(request).await
-}
-
-async fn join(gateway: &Gateway, address: &str, body: &Value) -> TestAnswer {
-    let path = "/v1/rooms/demo/places";
-    send(gateway, address, "POST", path, Some(body), None).await
-}
-
-async fn challenge(gateway: &Gateway, address: &str, query: &str) -> TestAnswer {
-    let path = format!("/v1/rooms/demo/challenge{query}");
-    send(gateway, address, "GET", &path, None, None).await
-}
-
-fn solution(challenge: &Value) -> String {
-    let challenge: Challenge = serde_json::from_value(challenge.clone()).expect("a challenge");
-    let solution = solve_challenge(SolveChallengeOptions::new(&challenge))
-        .expect("it can be solved")
-        .expect("it is solved in time");
-    let payload = Payload {
-        challenge,
-        solution,
-    };
-    BASE64_STANDARD.encode(serde_json::to_vec(&payload).expect("JSON"))
-}
-
-/// Builds the body of a join by a visitor who has solved the challenge.
-async fn solved_join(gateway: &Gateway, address: &str, of: u8) -> Value {
-    let holder = Holder::of_secret(&[of; 32]);
-    let given = challenge(gateway, address, &format!("?holder={holder}")).await;
-    assert_eq!(given.status, 200, "{}", given.text());
-    let given = given.json();
-    assert_eq!(given["kind"], "pow");
-    json!({"secret": hex::encode([of; 32]), "challenge": solution(&given["altcha"])})
-}
+use crate::actors::{behind_a_proxy, challenge, join, send, solution, solved_join};
+use crate::support::PROMOTER;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn from_the_soft_limit_on_a_place_costs_work_that_counts_once() {
@@ -180,42 +111,4 @@ async fn a_room_with_proof_of_work_asks_everybody() {
     assert_eq!(refused.refusal(), (403, "challenge_failed".into()));
     let paid = solved_join(&gateway, address, 1).await;
     assert_eq!(join(&gateway, address, &paid).await.status, 201);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_form_without_scripts_waits_in_place_of_work() {
-    let data = tempfile::tempdir().expect("a folder");
-    let gateway = behind_a_proxy(&data, json!({"per_network": {"soft": 0, "hard": 8}})).await;
-    let form = async |ticket: &str| {
-        let request = gateway
-            .client
-            .post(gateway.url("/r/demo/join"))
-            .header("x-forwarded-for", "192.0.2.7")
-            .header("content-type", "application/x-www-form-urlencoded")
-            .body(format!("wait={ticket}"));
-        Gateway::read(request).await
-    };
-    let ticket_of = |page: &TestAnswer| {
-        let text = page.text();
-        let from = text
-            .split("name=\"wait\" value=\"")
-            .nth(1)
-            .expect("a ticket");
-        from.split('"').next().expect("its end").to_owned()
-    };
-    let waits = form("").await;
-    assert_eq!(waits.status, 403);
-    assert!(waits.text().contains("Wait 15 seconds"), "{}", waits.text());
-    let ticket = ticket_of(&waits);
-    let early = form(&ticket).await;
-    assert_eq!(early.status, 403);
-    assert_eq!(ticket_of(&early), ticket, "the same wait goes on");
-    let second = form("").await;
-    let text = second.text();
-    assert!(
-        text.contains("Wait 30 seconds") || text.contains("Wait 29 seconds"),
-        "the second visitor waits after the first: {text}"
-    );
-    let forged = form("wait.e30.00").await;
-    assert_eq!(forged.status, 403);
 }

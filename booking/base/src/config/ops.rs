@@ -1,0 +1,31 @@
+//! The settings of what operators see of a process.
+
+use std::net::SocketAddr;
+
+use super::SettingReader;
+
+/// The settings of the operators' own address.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OpsSettings {
+    /// `FAIRGATE_OPS_LISTEN`: an address and port of their own for `/metrics` and the whole
+    /// `/readyz`, without a key. The public port then has no `/metrics`. Default none.
+    pub listen: Option<SocketAddr>,
+}
+
+impl OpsSettings {
+    /// The knobs of these settings.
+    pub const KNOBS: [&'static str; 1] = ["ops_listen"];
+
+    /// Reads these settings. `public` is the address that visitors reach.
+    pub fn read(reader: &mut SettingReader, public: SocketAddr) -> Self {
+        let what = "an address and port such as 127.0.0.1:9090";
+        let listen: Option<SocketAddr> =
+            reader.parsed_or_default("ops_listen", None, what, |text| text.parse().ok().map(Some));
+        if listen.is_some_and(|own| own == public && own.port() != 0) {
+            reader.fault(format!(
+                "FAIRGATE_OPS_LISTEN and FAIRGATE_LISTEN are both {public}: give operators a port of their own, or take FAIRGATE_OPS_LISTEN out"
+            ));
+        }
+        Self { listen }
+    }
+}

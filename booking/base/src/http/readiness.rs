@@ -1,0 +1,113 @@
+//! The answer of `/readyz`. Everybody learns whether visitors can be served. Why not, and what an
+//! operator should put right, names addresses and settings, so only operators read it.
+
+use axum::Json;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::Problem;
+use super::keys::{Role, RoleKeys, bearer};
+
+/// After how many seconds a caller should ask again whether this process is ready.
+const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
+
+/// Whether a process can serve visitors.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Readiness {
+    /// Why no visitor can be served. Empty while visitors can.
+    pub reasons: Vec<String>,
+    /// What works, and should not be left so.
+    pub warnings: Vec<String>,
+}
+
+/// The body of `/readyz`.
+#[derive(Debug, Serialize)]
+struct ReadinessDocument {
+    ready: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasons: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<Vec<String>>,
+}
+
+impl Readiness {
+    /// Builds the answer for everybody, or the whole answer for a caller who shows a viewer's key.
+    ///
+    /// # Errors
+    /// The errors of [`RoleKeys::require_role`] for a caller who shows another key.
+    pub fn public_answer(self, keys: &RoleKeys, headers: &HeaderMap) -> Result<Response, Problem> {
+        let is_operator = match bearer(headers) {
+            None => false,
+            Some(_) => keys.require_role(headers, Role::Viewer).map(|_| true)?,
+        };
+        Ok(self.answer(is_operator))
+    }
+
+    /// Builds the whole answer, for operators.
+    #[must_use]
+    pub fn whole_answer(self) -> Response {
+        self.answer(true)
+    }
+
+    fn answer(self, is_whole: bool) -> Response {
+        let ready = self.reasons.is_empty();
+        let document = Json(ReadinessDocument {
+            ready,
+            reasons: is_whole.then_some(self.reasons),
+            warnings: is_whole.then_some(self.warnings),
+        });
+        let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+        if ready {
+            (no_store, document).into_response()
+        } else {
+            let again = [(header::RETRY_AFTER, READY_AGAIN_S)];
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            (status, no_store, again, document).into_response()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn told(response: Response) -> (u16, serde_json::Value) {
+        let status = response.status().as_u16();
+        let body = axum::body::to_bytes(response.into_body(), 1 << 16).await;
+        let document = serde_json::from_slice(&body.expect("a body"));
+        (status, document.expect("JSON"))
+    }
+
+    fn shown(key: &str) -> HeaderMap {
+        let value = HeaderValue::try_from(format!("Bearer {key}")).expect("a header");
+        [(header::AUTHORIZATION, value)].into_iter().collect()
+    }
+
+    #[tokio::test]
+    async fn only_operators_read_reasons_and_warnings() {
+        let mut keys = RoleKeys::default();
+        keys.add(Role::Viewer, "viewer");
+        keys.add(Role::Door, "door");
+        let readiness = || Readiness {
+            reasons: vec!["draining".to_owned()],
+            warnings: vec!["10.0.0.5 is silent".to_owned()],
+        };
+        let whole = serde_json::json!({
+            "ready": false, "reasons": ["draining"], "warnings": ["10.0.0.5 is silent"],
+        });
+        let public = readiness().public_answer(&keys, &HeaderMap::new());
+        let short = serde_json::json!({"ready": false});
+        assert_eq!(told(public.expect("an answer")).await, (503, short));
+        let viewed = readiness().public_answer(&keys, &shown("viewer"));
+        assert_eq!(told(viewed.expect("an answer")).await, (503, whole.clone()));
+        assert_eq!(told(readiness().whole_answer()).await, (503, whole));
+        for (key, status) in [("door", 403), ("guess", 401)] {
+            let refused = readiness().public_answer(&keys, &shown(key));
+            assert_eq!(refused.expect_err("no viewer").status, status, "{key}");
+        }
+        let well = Readiness::default().public_answer(&keys, &HeaderMap::new());
+        let short = serde_json::json!({"ready": true});
+        assert_eq!(told(well.expect("an answer")).await, (200, short));
+    }
+}

@@ -1,0 +1,353 @@
+//! Large answers that stay the same under their tag. Each is encoded once and compressed once, on a
+//! thread for blocking work, and all clients share the bytes.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
+use tokio::sync::OnceCell;
+
+/// Shorter bodies are not compressed.
+const BYTES_MIN: u64 = 1 << 10;
+/// Longer bodies are not compressed.
+const BYTES_MAX: u64 = 32 << 20;
+/// How many bytes of compressed answers are kept.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+/// What the tag of a compressed answer ends in, because it has other bytes than the plain one.
+const ZIPPED: &str = "-gz\"";
+
+/// An answer that stays the same under its tag.
+#[derive(Debug, Clone)]
+pub struct TaggedAnswer {
+    /// The media type.
+    pub media_type: &'static str,
+    /// The strong tag, with its quotes.
+    pub etag: String,
+    /// How long clients and proxies may keep the answer.
+    pub cache_control: &'static str,
+    /// The whole body.
+    pub body: Bytes,
+}
+
+impl TaggedAnswer {
+    /// Answers a request: with 304 if the client has this answer already.
+    #[must_use]
+    pub fn respond(self, request: &HeaderMap) -> Response {
+        let known = request.get_all(header::IF_NONE_MATCH).iter();
+        let is_known = known
+            .filter_map(|tags| tags.to_str().ok())
+            .flat_map(|tags| tags.split(','))
+            .map(|tag| tag.trim().trim_start_matches("W/"))
+            .any(|tag| tag == self.etag || tag == "*");
+        let etag = HeaderValue::from_str(&self.etag);
+        let headers = [
+            (
+                header::ETAG,
+                etag.unwrap_or(HeaderValue::from_static("\"\"")),
+            ),
+            (
+                header::CACHE_CONTROL,
+                HeaderValue::from_static(self.cache_control),
+            ),
+        ];
+        if is_known {
+            return (StatusCode::NOT_MODIFIED, headers).into_response();
+        }
+        let media_type = [(header::CONTENT_TYPE, self.media_type)];
+        (headers, media_type, self.body).into_response()
+    }
+}
+
+/// Returns the answer with a description of all calls. It is encoded once.
+#[must_use]
+pub fn api_document(document: &impl serde::Serialize) -> TaggedAnswer {
+    let body = serde_json::to_vec(document).unwrap_or_default();
+    TaggedAnswer {
+        media_type: "application/json",
+        etag: format!("\"{}\"", hex::encode(&Sha256::digest(&body)[..12])),
+        cache_control: "no-cache",
+        body: body.into(),
+    }
+}
+
+/// Returns whether an answer may be compressed each time it is sent: it has no tag, so it is not
+/// compressed once for all, and its bytes can become fewer.
+pub fn is_compressed_each_time(
+    _status: StatusCode,
+    _version: Version,
+    headers: &HeaderMap,
+    _extensions: &axum::http::Extensions,
+) -> bool {
+    !headers.contains_key(header::ETAG) && is_compressible(headers)
+}
+
+/// Returns whether a body of this type becomes shorter. Pictures and digests do not.
+fn is_compressible(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE);
+    media_type
+        .and_then(|media_type| media_type.to_str().ok())
+        .is_some_and(|media_type| {
+            !media_type.starts_with("application/octet-stream")
+                && (!media_type.starts_with("image/") || media_type.starts_with("image/svg"))
+        })
+}
+
+/// The compressed bodies of tagged answers, up to [`KEPT_BYTES_MAX`]; a cheap handle.
+#[derive(Debug, Clone, Default)]
+pub struct CompressedAnswers {
+    kept: Arc<Mutex<KeptAnswers>>,
+}
+
+/// A compressed body; `None` if it would be longer than the plain one. Only the first request
+/// compresses, and others wait for it.
+type CompressedBody = Arc<OnceCell<Option<Bytes>>>;
+
+#[derive(Debug, Default)]
+struct KeptAnswers {
+    /// By tag.
+    bodies: HashMap<String, CompressedBody>,
+    /// The keys of finished bodies with their lengths, oldest first.
+    order: VecDeque<(String, usize)>,
+    bytes: usize,
+}
+
+impl CompressedAnswers {
+    fn lock(&self) -> MutexGuard<'_, KeptAnswers> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the compressed form of a body.
+    async fn compressed(&self, key: String, plain: &Bytes) -> Option<Bytes> {
+        let body = Arc::clone(self.lock().bodies.entry(key.clone()).or_default());
+        let (answers, plain) = (self.clone(), plain.clone());
+        // The work runs in a task of its own. If the client hangs up, the entry is finished all the
+        // same, and can be dropped later.
+        let finish = tokio::spawn(async move {
+            let zip = async {
+                let zipped = tokio::task::spawn_blocking(move || gzip(&plain)).await;
+                let zipped = zipped.ok().flatten();
+                answers
+                    .lock()
+                    .note(key, zipped.as_ref().map_or(0, Bytes::len));
+                zipped
+            };
+            body.get_or_init(|| zip).await.clone()
+        });
+        finish.await.ok().flatten()
+    }
+}
+
+impl KeptAnswers {
+    /// Notes a finished body, and drops the oldest ones beyond the limit.
+    fn note(&mut self, key: String, length: usize) {
+        self.order.push_back((key, length));
+        self.bytes += length;
+        while self.bytes > KEPT_BYTES_MAX {
+            let Some((oldest, length)) = self.order.pop_front() else {
+                return;
+            };
+            self.bodies.remove(&oldest);
+            self.bytes -= length;
+        }
+    }
+}
+
+/// Returns the bytes as gzip, or `None` if that is no shorter.
+fn gzip(plain: &[u8]) -> Option<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(plain).ok()?;
+    let zipped = encoder.finish().ok()?;
+    (zipped.len() < plain.len()).then(|| zipped.into())
+}
+
+/// Sends tagged answers compressed to clients that take gzip. Each is compressed once.
+pub async fn compress_tagged_answers(
+    State(answers): State<CompressedAnswers>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let zips = request.method() == Method::GET && takes_gzip(request.headers());
+    let known = read_known_tags(request.headers_mut());
+    let mut response = next.run(request).await;
+    let Some(etag) = response.headers().get(header::ETAG).cloned() else {
+        return response;
+    };
+    vary_by_encoding(response.headers_mut());
+    let Some(zipped_etag) = zipped_tag(&etag) else {
+        return response;
+    };
+    if response.status() == StatusCode::NOT_MODIFIED {
+        if known.is_some_and(|known| known.contains(zipped_etag.to_str().unwrap_or_default())) {
+            response.headers_mut().insert(header::ETAG, zipped_etag);
+        }
+        return response;
+    }
+    let length = response.body().size_hint().exact();
+    let is_suitable = response.status() == StatusCode::OK
+        && !response.headers().contains_key(header::CONTENT_ENCODING)
+        && is_compressible(response.headers())
+        && length.is_some_and(|length| (BYTES_MIN..=BYTES_MAX).contains(&length));
+    if !zips || !is_suitable {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(plain) = to_bytes(body, BYTES_MAX as usize).await else {
+        return StatusCode::BAD_GATEWAY.into_response();
+    };
+    // The tag is a digest of the body, so an address that is written in another way finds the same
+    // entry.
+    let key = etag.to_str().unwrap_or_default().to_owned();
+    let Some(zipped) = answers.compressed(key, &plain).await else {
+        return Response::from_parts(parts, Body::from(plain));
+    };
+    let gzip = HeaderValue::from_static("gzip");
+    parts.headers.insert(header::CONTENT_ENCODING, gzip);
+    parts.headers.insert(header::ETAG, zipped_etag);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(zipped))
+}
+
+/// Returns whether a client takes gzip.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let codings = headers.get_all(header::ACCEPT_ENCODING).iter();
+    codings
+        .filter_map(|codings| codings.to_str().ok())
+        .flat_map(|codings| codings.split(','))
+        .any(|coding| {
+            let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
+            let weight = weight.trim().trim_start_matches("q=").parse();
+            let name = name.trim();
+            (name.eq_ignore_ascii_case("gzip") || name == "*") && weight.is_ok_and(|q: f32| q > 0.0)
+        })
+}
+
+/// Replaces the tags of compressed answers by those of the plain ones, which handlers know. Returns
+/// the tags as the client sent them.
+fn read_known_tags(headers: &mut HeaderMap) -> Option<String> {
+    let known = headers
+        .get(header::IF_NONE_MATCH)?
+        .to_str()
+        .ok()?
+        .to_owned();
+    let plain = HeaderValue::from_str(&known.replace(ZIPPED, "\"")).ok()?;
+    headers.insert(header::IF_NONE_MATCH, plain);
+    Some(known)
+}
+
+/// Returns the tag of the compressed answer, or `None` for a weak tag or that of a compressed
+/// answer.
+fn zipped_tag(etag: &HeaderValue) -> Option<HeaderValue> {
+    let text = etag.to_str().ok()?;
+    let plain = text.strip_prefix('"')?.strip_suffix('"')?;
+    if text.ends_with(ZIPPED) {
+        return None;
+    }
+    HeaderValue::from_str(&format!("\"{plain}{ZIPPED}")).ok()
+}
+
+fn vary_by_encoding(headers: &mut HeaderMap) {
+    let mut named = headers.get_all(header::VARY).iter();
+    let is_named = named.any(|name| {
+        name.to_str()
+            .is_ok_and(|name| name.to_ascii_lowercase().contains("accept-encoding"))
+    });
+    if !is_named {
+        let encoding = HeaderValue::from_static("accept-encoding");
+        headers.append(header::VARY, encoding);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    fn large(etag: &str) -> TaggedAnswer {
+        TaggedAnswer {
+            media_type: "application/json",
+            etag: etag.to_owned(),
+            cache_control: "public",
+            body: vec![b'1'; 5_000].into(),
+        }
+    }
+
+    async fn ask(answers: &CompressedAnswers, headers: &[(&str, &str)]) -> Response {
+        let router = Router::new()
+            .route(
+                "/large",
+                get(async |headers: HeaderMap| large("\"one\"").respond(&headers)),
+            )
+            .layer(from_fn_with_state(answers.clone(), compress_tagged_answers));
+        let request = Request::builder().uri("/large");
+        let request = headers.iter().fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        });
+        let request = request.body(Body::empty()).expect("a request");
+        router.oneshot(request).await.expect("an answer")
+    }
+
+    fn header<'a>(answer: &'a Response, name: &str) -> &'a str {
+        let value = answer.headers().get(name);
+        value.map_or("", |value| value.to_str().expect("text"))
+    }
+
+    #[tokio::test]
+    async fn a_large_answer_is_compressed_once_for_clients_that_take_it() {
+        let answers = CompressedAnswers::default();
+        for coding in ["gzip", "br, GZIP;q=0.5", "*"] {
+            let zipped = ask(&answers, &[("accept-encoding", coding)]).await;
+            assert_eq!(header(&zipped, "content-encoding"), "gzip", "{coding}");
+            assert_eq!(header(&zipped, "etag"), "\"one-gz\"");
+            assert_eq!(header(&zipped, "vary"), "accept-encoding");
+            let length = zipped.body().size_hint().exact();
+            assert!(length.is_some_and(|length| length < 100), "{length:?}");
+        }
+        assert_eq!(answers.lock().order.len(), 1, "it was compressed once");
+        for coding in ["br", "gzip;q=0", ""] {
+            let plain = ask(&answers, &[("accept-encoding", coding)]).await;
+            assert_eq!(header(&plain, "content-encoding"), "", "{coding}");
+            assert_eq!(header(&plain, "etag"), "\"one\"");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_has_the_answer_is_told_so_under_the_tag_that_it_has() {
+        let answers = CompressedAnswers::default();
+        for (known, told) in [
+            ("\"one\"", "\"one\""),
+            ("\"one-gz\"", "\"one-gz\""),
+            ("\"old\", W/\"one\"", "\"one\""),
+        ] {
+            let same = ask(&answers, &[("if-none-match", known)]).await;
+            assert_eq!(same.status(), StatusCode::NOT_MODIFIED, "{known}");
+            assert_eq!(header(&same, "etag"), told);
+        }
+        let other = ask(&answers, &[("if-none-match", "\"other\"")]).await;
+        assert_eq!(other.status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn the_oldest_bodies_are_dropped_beyond_the_limit() {
+        let mut kept = KeptAnswers::default();
+        for n in 0..5 {
+            let key = format!("{n}");
+            kept.bodies.entry(key.clone()).or_default();
+            kept.note(key, KEPT_BYTES_MAX / 3);
+        }
+        let mut left: Vec<_> = kept.bodies.keys().cloned().collect();
+        left.sort();
+        assert_eq!(left, ["2", "3", "4"]);
+    }
+}

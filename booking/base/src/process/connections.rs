@@ -1,0 +1,275 @@
+//! Limits how many connections a process has at once, so that it always has files for its ledger
+//! and its stores. Where clients connect directly, no network can take all connections.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Resource, getrlimit};
+
+/// The number of files that is assumed if the system sets no limit.
+const FILES_WITHOUT_LIMIT: usize = 1 << 20;
+
+/// Returns how many files this process may open, or `None` if there is no limit.
+#[must_use]
+pub fn open_files_max() -> Option<usize> {
+    let files = getrlimit(Resource::Nofile).current?;
+    usize::try_from(files).ok()
+}
+
+/// How many connections the operators' own port takes.
+const OPERATORS_MAX: usize = 64;
+
+/// How many connections are allowed. Pure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// All connections.
+    max: usize,
+    /// Whether one network's connections are limited, too.
+    by_network: bool,
+}
+
+/// The refusal of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionRefusal {
+    /// This process has as many connections as it can take.
+    Full,
+    /// The client's network has as many connections as it can have now.
+    Network,
+}
+
+impl ConnectionLimits {
+    /// Makes the limits of a process that may open `files` files. An eighth of them is kept for the
+    /// ledger, the stores and other servers.
+    #[must_use]
+    pub fn of_files(files: usize, by_network: bool) -> Self {
+        let kept = (files / 8).clamp(64.min(files / 2), 1_024);
+        Self {
+            max: files - kept,
+            by_network,
+        }
+    }
+
+    /// Makes the limits of this process. `by_network` is for processes that clients connect to
+    /// directly: behind a proxy, all connections come from the proxy.
+    #[must_use]
+    pub fn of_process(by_network: bool) -> Self {
+        Self::of_files(open_files_max().unwrap_or(FILES_WITHOUT_LIMIT), by_network)
+    }
+
+    /// Returns the limits of the operators' own port.
+    #[must_use]
+    pub fn of_operators() -> Self {
+        Self {
+            max: OPERATORS_MAX,
+            by_network: false,
+        }
+    }
+
+    /// Returns the limits of the public port, and of a second port whose connections need two files
+    /// each, because they are forwarded to another server. The ports share the files of the
+    /// process, without those of the operators' port.
+    #[must_use]
+    pub fn of_two_ports(self) -> (Self, Self) {
+        let files = self.without_operators().max;
+        let of = |max| Self { max, ..self };
+        (of(files / 2), of(files / 4))
+    }
+
+    /// Returns the limits of a process with a port for operators.
+    #[must_use]
+    pub fn without_operators(self) -> Self {
+        Self {
+            max: self.max.saturating_sub(OPERATORS_MAX),
+            ..self
+        }
+    }
+
+    /// Decides whether one more connection is accepted, if there are `all` and its network has
+    /// `of_network`. A network may have half of all connections, because thousands of people of a
+    /// phone carrier have one address. When three quarters are in use, networks with few
+    /// connections get the rest.
+    fn check(&self, all: usize, of_network: Option<usize>) -> Result<(), ConnectionRefusal> {
+        if all >= self.max {
+            return Err(ConnectionRefusal::Full);
+        }
+        let share = if all < self.max / 4 * 3 {
+            self.max / 2
+        } else {
+            (self.max / 32).max(8)
+        };
+        match of_network {
+            Some(open) if self.by_network && open >= share => Err(ConnectionRefusal::Network),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Counts the connections of a process; a cheap handle.
+#[derive(Clone, Debug)]
+pub struct ConnectionBudget {
+    inner: Arc<BudgetState>,
+}
+
+#[derive(Debug)]
+struct BudgetState {
+    limits: ConnectionLimits,
+    open: Mutex<OpenConnections>,
+    /// Whether the log already says that connections are refused.
+    is_told: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct OpenConnections {
+    all: usize,
+    by_network: HashMap<u128, usize>,
+}
+
+/// The right to have one connection. Dropping it gives the right back.
+#[derive(Debug)]
+pub struct ConnectionPermit {
+    budget: Arc<BudgetState>,
+    network: Option<u128>,
+}
+
+impl ConnectionBudget {
+    /// Makes a budget without connections.
+    #[must_use]
+    pub fn new(limits: ConnectionLimits) -> Self {
+        Self {
+            inner: Arc::new(BudgetState {
+                limits,
+                open: Mutex::default(),
+                is_told: AtomicBool::new(false),
+            }),
+        }
+    }
+
+    /// Takes the right to one connection from this address.
+    ///
+    /// # Errors
+    /// If there are as many connections as are allowed, in all or from the address's network.
+    pub fn admit(&self, peer: IpAddr) -> Result<ConnectionPermit, ConnectionRefusal> {
+        let network = limited_network(peer);
+        let mut open = self.inner.lock();
+        let of_network = network.map(|network| open.by_network.get(&network).copied().unwrap_or(0));
+        if let Err(refusal) = self.inner.limits.check(open.all, of_network) {
+            drop(open);
+            self.tell(refusal);
+            return Err(refusal);
+        }
+        open.all += 1;
+        if let Some(network) = network {
+            *open.by_network.entry(network).or_default() += 1;
+        }
+        if open.all < self.inner.limits.max / 2 {
+            self.inner.is_told.store(false, Ordering::Relaxed);
+        }
+        Ok(ConnectionPermit {
+            budget: Arc::clone(&self.inner),
+            network,
+        })
+    }
+
+    /// Logs the first refusal of a shortage.
+    fn tell(&self, refusal: ConnectionRefusal) {
+        metrics::counter!("fairgate_shed_total", "what" => "connections").increment(1);
+        if !self.inner.is_told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                max = self.inner.limits.max,
+                ?refusal,
+                "connections are refused; if real visitors need them, let this process open more files (ulimit -n)"
+            );
+        }
+    }
+}
+
+impl BudgetState {
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        let mut open = self.budget.lock();
+        open.all -= 1;
+        let Some(network) = self.network else { return };
+        if let Some(count) = open.by_network.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                open.by_network.remove(&network);
+            }
+        }
+    }
+}
+
+/// Returns the network by which an address is counted: an IPv4 address, or an IPv6 /64. Returns
+/// `None` for this machine itself, where a proxy may run.
+fn limited_network(peer: IpAddr) -> Option<u128> {
+    let peer = peer.to_canonical();
+    if peer.is_loopback() {
+        return None;
+    }
+    Some(match peer {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(v6) => Ipv6Addr::to_bits(v6) >> 64 << 64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    fn take(budget: &ConnectionBudget, from: &str, wanted: usize) -> Vec<ConnectionPermit> {
+        let taken = (0..wanted).map_while(|_| budget.admit(address(from)).ok());
+        taken.collect()
+    }
+
+    #[test]
+    fn files_are_kept_for_the_ledger_and_the_stores() {
+        for (files, max) in [(1_024, 896), (20_000, 18_976), (256, 192), (64, 32)] {
+            assert_eq!(ConnectionLimits::of_files(files, false).max, max);
+        }
+    }
+
+    #[test]
+    fn no_network_takes_more_than_half_and_small_ones_get_the_rest() {
+        let budget = ConnectionBudget::new(ConnectionLimits::of_files(1_024, true));
+        let mut open = take(&budget, "203.0.113.7", 2_000);
+        assert_eq!(open.len(), 448);
+        assert_eq!(
+            budget.admit(address("203.0.113.7")).expect_err("half"),
+            ConnectionRefusal::Network
+        );
+        // An IPv6 client may use every address of its /64.
+        open.extend(take(&budget, "2001:db8::1", 200));
+        open.extend(take(&budget, "2001:db8::ffff:2", 2_000));
+        assert_eq!(open.len(), 672, "three quarters");
+        for network in 0..8 {
+            let few = take(&budget, &format!("198.51.100.{network}"), 2_000);
+            assert_eq!(few.len(), 28);
+            open.extend(few);
+        }
+        assert_eq!(
+            budget.admit(address("192.0.2.1")).expect_err("full"),
+            ConnectionRefusal::Full
+        );
+        open.clear();
+        assert_eq!(take(&budget, "203.0.113.7", 2_000).len(), 448);
+    }
+
+    #[test]
+    fn this_machine_and_clients_of_a_proxy_are_limited_only_in_all() {
+        let direct = ConnectionBudget::new(ConnectionLimits::of_files(256, true));
+        assert_eq!(take(&direct, "127.0.0.1", 2_000).len(), 192);
+        assert_eq!(take(&direct, "::1", 2_000).len(), 192);
+        let proxied = ConnectionBudget::new(ConnectionLimits::of_files(256, false));
+        assert_eq!(take(&proxied, "203.0.113.7", 2_000).len(), 192);
+    }
+}

@@ -1,0 +1,30 @@
+//! The log of background work that is tried again. While a server is away, the log of warnings says
+//! so once. The tries that fail meanwhile are logged as debug.
+
+use fairgate_databases::LedgerError;
+
+/// An error of background work.
+pub trait BackgroundError: std::fmt::Display {
+    /// Returns whether a server did not answer. Every other error is logged as a warning each time.
+    fn is_outage(&self) -> bool;
+}
+
+impl BackgroundError for LedgerError {
+    fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Unknown(_))
+    }
+}
+
+/// Logs that background work failed and will be tried again: fields and a message, as in
+/// `tracing::warn!`, after the error.
+#[macro_export]
+macro_rules! log_failed_try {
+    ($error:expr, $($rest:tt)+) => {{
+        use $crate::process::retry::BackgroundError as _;
+        if $error.is_outage() {
+            ::tracing::debug!(error = %$error, $($rest)+)
+        } else {
+            ::tracing::warn!(error = %$error, $($rest)+)
+        }
+    }};
+}

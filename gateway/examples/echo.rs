@@ -1,0 +1,61 @@
+//! Echoes messages over the connection code of the live sockets, for suites that test how a server
+//! keeps the WebSocket protocol: `cargo run -p gateway --example echo -- 127.0.0.1:9001`.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use axum::extract::ws::{Message, WebSocketUpgrade};
+use axum::response::Response;
+use axum::routing::get;
+use axum::{Extension, Router};
+use fairgate_base::process::connections::ConnectionLimits;
+use fairgate_base::process::serve;
+use fairgate_base::process::stream::ReadMeter;
+use gateway::push::client_wire::{ClientWire, WireEvent, with_limits};
+use gateway::push::ending::SocketEnd;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// The longest message that is echoed, in bytes. Suites send messages of up to 16 MiB.
+const MESSAGE_BYTES_MAX: usize = 17 << 20;
+
+#[tokio::main]
+async fn main() -> std::io::Result<()> {
+    let address = std::env::args().nth(1);
+    let listener = TcpListener::bind(address.as_deref().unwrap_or("127.0.0.1:9001")).await?;
+    run(listener).await;
+    Ok(())
+}
+
+/// Echoes the messages of every socket that comes to the listener.
+pub async fn run(listener: TcpListener) {
+    let (_open, closing) = watch::channel(false);
+    let router = Router::new().route("/", get(open));
+    let limits = ConnectionLimits::of_process(false);
+    serve::run(listener, router, closing, Duration::ZERO, limits).await;
+}
+
+async fn open(meter: Extension<ReadMeter>, upgrade: WebSocketUpgrade) -> Response {
+    with_limits(upgrade, MESSAGE_BYTES_MAX).on_upgrade(async move |socket| {
+        let mut wire = ClientWire::new(socket, MESSAGE_BYTES_MAX, Some(meter.0));
+        let Err(end) = echo(&mut wire).await;
+        wire.end(end).await;
+    })
+}
+
+async fn echo(wire: &mut ClientWire) -> Result<std::convert::Infallible, SocketEnd> {
+    let mut waiting = VecDeque::new();
+    loop {
+        if wire.is_open()
+            && let Some(message) = waiting.pop_front()
+        {
+            wire.send_frame(message).await?;
+            continue;
+        }
+        if let WireEvent::Heard(message @ (Message::Text(_) | Message::Binary(_))) =
+            wire.next().await?
+        {
+            waiting.push_back(message);
+        }
+    }
+}

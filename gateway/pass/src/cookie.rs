@@ -1,0 +1,353 @@
+//! Places and passes as a browser's cookies carry them: the same contents as the JWTs in a quarter
+//! of their bytes. Proxies limit how long a request's header may be, and the browser of a visitor
+//! of twenty rooms sends the cookies of all of them.
+//!
+//! A value is the base64url of its fields and a MAC of 16 bytes over them, over the kind of the
+//! value and over its room. Only the gateways of an installation can make and read it, because the
+//! key of the MAC is derived from the signing key. Others verify the JWT.
+
+use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+
+use crate::verify::judge_pass;
+use crate::{
+    Digest, Holder, Keyring, PassClaims, PassError, PlaceClaims, TokenError, VerifiedPass,
+};
+
+/// The bytes of a MAC.
+const MAC_BYTES: usize = 16;
+/// The longest value that is read, in characters. Every value that is written is shorter.
+const VALUE_CHARS_MAX: usize = 128;
+/// What the id of every pass begins with. 32 lower-case hex digits follow.
+const PASS_ID_PREFIX: &str = "pass_";
+
+/// The contents of a place's cookie. The rest of the place's claims follow from its room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceCookie {
+    /// The join number, from 0.
+    pub number: u64,
+    /// The visitor who holds the place.
+    pub holder: Holder,
+    /// SHA-256 of the code that was used to join, if the room requires codes.
+    pub code: Option<Digest>,
+    /// When the number was issued, unix seconds.
+    pub iat: i64,
+}
+
+#[derive(Clone, Copy)]
+enum CookieKind {
+    Place,
+    Pass,
+}
+
+impl CookieKind {
+    fn context(self) -> &'static [u8] {
+        match self {
+            Self::Place => b"place",
+            Self::Pass => b"pass",
+        }
+    }
+}
+
+fn mac(key: &hmac::Key, kind: CookieKind, room: &str, fields: &[u8]) -> [u8; MAC_BYTES] {
+    let mut context = hmac::Context::with_key(key);
+    // Neither a kind nor a room's slug contains a zero byte, so each part ends where it seems to.
+    for part in [kind.context(), &[0], room.as_bytes(), &[0], fields] {
+        context.update(part);
+    }
+    let tag = context.sign();
+    let mut out = [0; MAC_BYTES];
+    out.copy_from_slice(&tag.as_ref()[..MAC_BYTES]);
+    out
+}
+
+impl Keyring {
+    /// Writes a place as the value of a cookie. Returns `None` if it cannot be written so short
+    /// because its time is before 1970 or after 2106. The same claims give the same text.
+    pub fn place_cookie(&self, claims: &PlaceClaims) -> Option<String> {
+        let mut fields = Vec::with_capacity(96);
+        fields.extend(claims.sub.0);
+        fields.extend(u32::try_from(claims.iat).ok()?.to_be_bytes());
+        push_number(&mut fields, claims.number);
+        fields.extend(claims.code.iter().flat_map(|code| code.0));
+        Some(self.write_cookie(CookieKind::Place, &claims.room, fields))
+    }
+
+    /// Reads the value of a place's cookie of `room`. The caller must check whether the place has
+    /// expired.
+    ///
+    /// # Errors
+    /// Fails if the value is not a place of this room that this installation wrote.
+    pub fn read_place_cookie(&self, value: &str, room: &str) -> Result<PlaceCookie, TokenError> {
+        let fields = self.read_cookie(CookieKind::Place, value, room)?;
+        let mut rest = fields.as_slice();
+        let place = PlaceCookie {
+            holder: Holder(*take(&mut rest)?),
+            iat: u32::from_be_bytes(*take(&mut rest)?).into(),
+            number: take_number(&mut rest)?,
+            code: match rest.is_empty() {
+                true => None,
+                false => Some(Digest(*take(&mut rest)?)),
+            },
+        };
+        require_end(rest)?;
+        Ok(place)
+    }
+
+    /// Writes a pass as the value of a cookie. Returns `None` if it cannot be written so short: its
+    /// id is not one that gateways give, or its times are not those of a pass. The same claims give
+    /// the same text.
+    pub fn pass_cookie(&self, claims: &PassClaims) -> Option<String> {
+        let id = claims.jti.strip_prefix(PASS_ID_PREFIX)?;
+        let id = u128::from_str_radix(id, 16)
+            .ok()
+            .filter(|number| id == format!("{number:032x}"))?;
+        let life_s = claims.exp.checked_sub(claims.iat)?;
+        let mut fields = Vec::with_capacity(96);
+        fields.extend(claims.sub.0);
+        fields.extend(u32::try_from(claims.iat).ok()?.to_be_bytes());
+        push_number(&mut fields, u64::try_from(life_s).ok()?);
+        push_number(&mut fields, claims.rank);
+        push_number(&mut fields, claims.number);
+        fields.extend(id.to_be_bytes());
+        (claims.nbf == claims.iat)
+            .then(|| self.write_cookie(CookieKind::Pass, &claims.room, fields))
+    }
+
+    /// Checks the value of a pass's cookie of `room` at `now` (unix seconds).
+    ///
+    /// # Errors
+    /// Fails if the value is not a pass of this room that this installation wrote, or is not valid
+    /// yet.
+    pub fn verify_pass_cookie(
+        &self,
+        value: &str,
+        room: &str,
+        now: i64,
+    ) -> Result<VerifiedPass, PassError> {
+        let fields = self.read_cookie(CookieKind::Pass, value, room)?;
+        let mut rest = fields.as_slice();
+        let sub = Holder(*take(&mut rest)?);
+        let iat = i64::from(u32::from_be_bytes(*take(&mut rest)?));
+        let life_s = i64::try_from(take_number(&mut rest)?).map_err(|_| TokenError::Malformed)?;
+        let claims = PassClaims {
+            sub,
+            room: room.to_owned(),
+            rank: take_number(&mut rest)?,
+            number: take_number(&mut rest)?,
+            iat,
+            nbf: iat,
+            exp: iat.saturating_add(life_s),
+            jti: format!(
+                "{PASS_ID_PREFIX}{:032x}",
+                u128::from_be_bytes(*take(&mut rest)?)
+            ),
+        };
+        require_end(rest)?;
+        judge_pass(claims, now)
+    }
+
+    fn write_cookie(&self, kind: CookieKind, room: &str, mut fields: Vec<u8>) -> String {
+        let mac = mac(self.cookie_key(), kind, room, &fields);
+        fields.extend(mac);
+        URL_SAFE_NO_PAD.encode(fields)
+    }
+
+    /// Checks the MAC of a value, and returns its fields. A value of a retired key is accepted.
+    fn read_cookie(
+        &self,
+        kind: CookieKind,
+        value: &str,
+        room: &str,
+    ) -> Result<Vec<u8>, TokenError> {
+        if value.len() > VALUE_CHARS_MAX {
+            return Err(TokenError::TooLong);
+        }
+        let mut bytes = URL_SAFE_NO_PAD
+            .decode(value)
+            .map_err(|_| TokenError::Malformed)?;
+        let end = bytes
+            .len()
+            .checked_sub(MAC_BYTES)
+            .ok_or(TokenError::Malformed)?;
+        let shown = bytes.split_off(end);
+        let is_ours = |key| verify_slices_are_equal(&mac(key, kind, room, &bytes), &shown).is_ok();
+        match self.cookie_keys().iter().any(is_ours) {
+            true => Ok(bytes),
+            false => Err(TokenError::BadSignature),
+        }
+    }
+}
+
+/// Appends a number in 7 bits a byte, lowest bits first (LEB128).
+fn push_number(fields: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        fields.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    fields.push(number as u8);
+}
+
+fn take_number(rest: &mut &[u8]) -> Result<u64, TokenError> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let [byte] = *take::<1>(rest)?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(TokenError::Malformed)
+}
+
+fn take<'b, const N: usize>(rest: &mut &'b [u8]) -> Result<&'b [u8; N], TokenError> {
+    let (first, after) = rest.split_first_chunk().ok_or(TokenError::Malformed)?;
+    *rest = after;
+    Ok(first)
+}
+
+fn require_end(rest: &[u8]) -> Result<(), TokenError> {
+    match rest {
+        [] => Ok(()),
+        _ => Err(TokenError::Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StoredKey;
+
+    /// The longest value: with a name of 10 characters, a slug of 20 and `=`, a cookie has at most
+    /// 150 bytes.
+    const ENOUGH: usize = 150 - 10 - 20 - 1;
+
+    fn keyring() -> Keyring {
+        Keyring::new(vec![StoredKey::generate(7).expect("a key")]).expect("a keyring")
+    }
+
+    fn place(number: u64, code: Option<Digest>) -> PlaceClaims {
+        PlaceClaims {
+            room: "demo".into(),
+            incarnation: 1,
+            number,
+            sub: Holder::of_secret(&[7; 32]),
+            code,
+            commitment: Digest([9; 32]),
+            iat: 1_800_000_000,
+            exp: None,
+        }
+    }
+
+    fn pass() -> PassClaims {
+        PassClaims {
+            sub: Holder::of_secret(&[7; 32]),
+            room: "demo".into(),
+            rank: 9_999_999,
+            number: 10_000_000,
+            iat: 1_800_000_000,
+            nbf: 1_800_000_000,
+            exp: 1_800_000_600,
+            jti: format!("pass_{:032x}", 5),
+        }
+    }
+
+    #[test]
+    fn a_place_is_read_back_from_at_most_119_characters() {
+        let keyring = keyring();
+        for number in [0, 127, 128, 10_000_000, (1 << 35) - 1] {
+            for code in [None, Some(Digest([3; 32]))] {
+                let claims = place(number, code);
+                let value = keyring.place_cookie(&claims).expect("a cookie");
+                assert!(value.len() <= ENOUGH, "{} characters", value.len());
+                let read = keyring.read_place_cookie(&value, "demo").expect("a place");
+                let expected = PlaceCookie {
+                    number,
+                    holder: claims.sub,
+                    code,
+                    iat: claims.iat,
+                };
+                assert_eq!(read, expected);
+            }
+        }
+        let largest = place(u64::MAX, None);
+        let value = keyring.place_cookie(&largest).expect("a cookie");
+        let read = keyring.read_place_cookie(&value, "demo").expect("a place");
+        assert_eq!(read.number, u64::MAX);
+    }
+
+    #[test]
+    fn a_pass_is_read_back_and_gives_the_same_jwt() {
+        let keyring = keyring();
+        let value = keyring.pass_cookie(&pass()).expect("a cookie");
+        assert!(value.len() < ENOUGH, "{} characters", value.len());
+        let at = |now| keyring.verify_pass_cookie(&value, "demo", now);
+        let live = at(1_800_000_001).expect("a pass");
+        assert!(live.require_live().is_ok());
+        assert_eq!(keyring.sign_pass(live.claims()), keyring.sign_pass(&pass()));
+        let late = at(1_800_000_605).expect("a pass");
+        assert!(late.require_live().is_err());
+        assert_eq!(at(1_799_999_000), Err(PassError::NotYet));
+    }
+
+    #[test]
+    fn a_pass_that_is_not_as_gateways_make_them_has_no_cookie() {
+        for broken in [
+            PassClaims {
+                jti: "p-1".into(),
+                ..pass()
+            },
+            PassClaims {
+                jti: "pass_5".into(),
+                ..pass()
+            },
+            PassClaims { nbf: 5, ..pass() },
+            PassClaims { exp: 5, ..pass() },
+            PassClaims {
+                iat: -1,
+                nbf: -1,
+                ..pass()
+            },
+        ] {
+            assert_eq!(keyring().pass_cookie(&broken), None, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn any_changed_character_another_room_another_kind_and_another_key_are_refused() {
+        let keyring = keyring();
+        let claims = place(41, Some(Digest([3; 32])));
+        let value = keyring.place_cookie(&claims).expect("a cookie");
+        let read = |value: &str| keyring.read_place_cookie(value, "demo");
+        for at in 0..value.len() {
+            let mut changed = value.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(changed).expect("ASCII");
+            assert!(read(&changed).is_err(), "{at}");
+        }
+        let foreign = keyring.read_place_cookie(&value, "other");
+        assert_eq!(foreign, Err(TokenError::BadSignature));
+        let as_pass = keyring.verify_pass_cookie(&value, "demo", claims.iat);
+        assert_eq!(as_pass, Err(TokenError::BadSignature.into()));
+        let pass = keyring.pass_cookie(&pass()).expect("a cookie");
+        assert_eq!(read(&pass), Err(TokenError::BadSignature));
+        let others = super::tests::keyring().read_place_cookie(&value, "demo");
+        assert_eq!(others, Err(TokenError::BadSignature));
+        assert_eq!(read(""), Err(TokenError::Malformed));
+        assert_eq!(read("é"), Err(TokenError::Malformed));
+        assert_eq!(read(&"A".repeat(64)), Err(TokenError::BadSignature));
+        assert_eq!(read(&"A".repeat(129)), Err(TokenError::TooLong));
+    }
+
+    #[test]
+    fn a_cookie_outlives_the_rotation_of_its_key() {
+        let mut old = StoredKey::generate(7).expect("a key");
+        let first = Keyring::new(vec![old.clone()]).expect("a keyring");
+        let value = first.place_cookie(&place(3, None)).expect("a cookie");
+        old.retired_at = Some(9);
+        let new = StoredKey::generate(9).expect("a key");
+        let rotated = Keyring::new(vec![new, old]).expect("a keyring");
+        assert!(rotated.read_place_cookie(&value, "demo").is_ok());
+        assert_ne!(rotated.place_cookie(&place(3, None)), Some(value));
+    }
+}

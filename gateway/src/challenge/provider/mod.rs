@@ -1,0 +1,206 @@
+//! Turnstile and hCaptcha: services outside that tell people from bots. A page shows the provider's
+//! check, and this server asks the provider whether the answer is good.
+//!
+//! While a provider does not answer, visitors solve a proof of work in place of its check. Nobody
+//! is shut out because of the outage, and nobody gets a place for nothing.
+
+mod settings;
+mod siteverify;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fairgate_pass::Holder;
+use fairgate_rules::room_document::ChallengeProvider;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+
+pub use settings::{ProviderSettings, ProvidersSettings};
+use siteverify::{ProviderClient, SiteverifyFault};
+
+use crate::store::SolvedChallenge;
+
+/// How long (ms) the store notes that a provider's answer was used. The providers themselves take
+/// an answer once, and only for a few minutes.
+const USED_FOR_MS: i64 = 600_000;
+
+/// What a page needs to show a provider's check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderChallenge {
+    /// Whose check it is.
+    pub provider: ChallengeProvider,
+    /// The installation's public key at the provider.
+    pub site_key: String,
+    /// What the check is bound to. Turnstile returns it with the answer; hCaptcha has no such
+    /// field.
+    pub cdata: String,
+    /// The address of the provider's script.
+    pub script: String,
+    /// When the check should be asked for again, milliseconds since the epoch.
+    pub expires_at: i64,
+}
+
+/// Why a provider's answer does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderRefusal {
+    /// The provider does not take the answer: it is wrong, used or too old.
+    #[error("the provider refused the answer")]
+    Refused,
+    /// The check was made for another room or another holder.
+    #[error("the check was made for another room, secret or key")]
+    ForAnother,
+    /// The provider did not answer, or is not set up on this server.
+    #[error("the provider did not answer")]
+    Away,
+}
+
+/// The providers of this installation; a cheap handle.
+#[derive(Clone)]
+pub struct ChallengeProviders {
+    clients: Arc<BTreeMap<ChallengeProvider, Arc<ProviderClient>>>,
+    secret: [u8; 32],
+}
+
+impl ChallengeProviders {
+    /// Makes the handle. `secret` is the installation's, which all nodes share.
+    ///
+    /// # Errors
+    /// Fails if the system provides no TLS.
+    pub fn new(settings: &ProvidersSettings, secret: [u8; 32]) -> Result<Self, reqwest::Error> {
+        let mut clients = BTreeMap::new();
+        for (provider, account) in [
+            (ChallengeProvider::Turnstile, &settings.turnstile),
+            (ChallengeProvider::Hcaptcha, &settings.hcaptcha),
+        ] {
+            if let Some(account) = account {
+                let client = ProviderClient::new(provider, account)?;
+                clients.insert(provider, Arc::new(client));
+            }
+        }
+        Ok(Self {
+            clients: Arc::new(clients),
+            secret,
+        })
+    }
+
+    /// Returns whether the provider is set up on this server.
+    #[must_use]
+    pub fn is_set_up(&self, provider: ChallengeProvider) -> bool {
+        self.clients.contains_key(&provider)
+    }
+
+    /// Returns the origins that a page with the provider's check loads from, as a content security
+    /// policy lists them.
+    #[must_use]
+    pub fn page_origins(&self, provider: ChallengeProvider) -> &str {
+        let client = self.clients.get(&provider);
+        client.map_or("", |client| client.page_origins())
+    }
+
+    /// Returns one sentence for each provider that rooms ask for and that does not answer.
+    #[must_use]
+    pub fn warnings(&self, asked: impl Iterator<Item = ChallengeProvider>) -> Vec<String> {
+        let asked: BTreeSet<_> = asked.collect();
+        let warning = |provider: ChallengeProvider| {
+            let name = provider.name();
+            let Some(client) = self.clients.get(&provider) else {
+                let variable = name.to_uppercase();
+                return Some(format!(
+                    "a room asks for {name}, which is not set up here, so its visitors solve a proof of work instead: set FAIRGATE_{variable}_SITE_KEY and FAIRGATE_{variable}_SECRET"
+                ));
+            };
+            client.fault().map(|fault| {
+                format!(
+                    "{name} cannot be asked, so visitors solve a proof of work instead: {fault}"
+                )
+            })
+        };
+        asked.into_iter().filter_map(warning).collect()
+    }
+
+    /// Returns the check that a holder of a room must pass, or `None` while the provider does not
+    /// answer.
+    #[must_use]
+    pub fn challenge(
+        &self,
+        provider: ChallengeProvider,
+        room: &str,
+        holder: Holder,
+        now: i64,
+    ) -> Option<ProviderChallenge> {
+        let client = self.clients.get(&provider)?;
+        if client.fault().is_some() {
+            return None;
+        }
+        Some(ProviderChallenge {
+            provider,
+            site_key: client.site_key().to_owned(),
+            cdata: self.binding(room, holder),
+            script: client.script().to_owned(),
+            expires_at: now.saturating_add(answer_lives_ms(provider)),
+        })
+    }
+
+    /// Asks the provider about an answer that a holder of a room sent.
+    ///
+    /// # Errors
+    /// [`ProviderRefusal`].
+    pub async fn verify(
+        &self,
+        provider: ChallengeProvider,
+        room: &str,
+        holder: Holder,
+        answer: &str,
+        now: i64,
+    ) -> Result<SolvedChallenge, ProviderRefusal> {
+        if !siteverify::is_answer(answer) {
+            return Err(ProviderRefusal::Refused);
+        }
+        let client = self.clients.get(&provider).ok_or(ProviderRefusal::Away)?;
+        let told = match client.ask(answer).await {
+            Ok(told) => told,
+            Err(fault) => {
+                self.note_fault(client, fault);
+                return Err(ProviderRefusal::Away);
+            }
+        };
+        if !told.success {
+            return Err(ProviderRefusal::Refused);
+        }
+        let is_bound = provider == ChallengeProvider::Turnstile;
+        if is_bound && told.cdata.as_deref() != Some(&*self.binding(room, holder)) {
+            return Err(ProviderRefusal::ForAnother);
+        }
+        let hash = Sha256::digest(answer);
+        Ok(SolvedChallenge {
+            id: std::array::from_fn(|at| hash[at]),
+            expires_at: now.saturating_add(USED_FOR_MS),
+        })
+    }
+
+    /// Notes that a provider cannot be asked, and begins to ask it now and then until it answers.
+    fn note_fault(&self, client: &Arc<ProviderClient>, fault: SiteverifyFault) {
+        if fault.is_outage() && client.begin_outage(fault) {
+            tokio::spawn(siteverify::ask_until_answered(Arc::downgrade(client)));
+        }
+    }
+
+    /// Returns what the check of a holder is bound to. The provider learns nothing from it.
+    fn binding(&self, room: &str, holder: Holder) -> String {
+        let mut mac =
+            <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
+        mac.update(b"fairgate/check/v1\0");
+        mac.update(room.as_bytes());
+        mac.update(b"\0");
+        mac.update(&holder.0);
+        hex::encode(&mac.finalize().into_bytes()[..16])
+    }
+}
+
+/// Returns how long (ms) the provider takes an answer after the check was passed.
+fn answer_lives_ms(provider: ChallengeProvider) -> i64 {
+    match provider {
+        ChallengeProvider::Turnstile => 300_000,
+        ChallengeProvider::Hcaptcha => 120_000,
+    }
+}

@@ -1,0 +1,270 @@
+//! Asks one provider whether a visitor's answer is good, by its `siteverify` interface. Turnstile
+//! and hCaptcha have the same form of it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use fairgate_rules::room_document::ChallengeProvider;
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::ProviderSettings;
+
+/// How long to wait for the provider's answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(4);
+/// How long a visitor waits until the provider can be asked, while very many ask at once.
+const TURN_WITHIN: Duration = Duration::from_secs(4);
+/// The most questions to the provider at once.
+const AT_ONCE: usize = 256;
+/// How often a provider that does not answer is asked again.
+const AGAIN: Duration = Duration::from_secs(2);
+/// The longest answer (bytes) of a visitor that is sent on.
+const ANSWER_BYTES_MAX: usize = 4_096;
+/// What the provider is asked about to see whether it answers. It is no visitor's answer.
+const PROBE: &str = "fairgate-probe";
+
+/// What the provider says about an answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct SiteverifyAnswer {
+    pub success: bool,
+    #[serde(default, rename = "error-codes")]
+    pub error_codes: Vec<String>,
+    #[serde(default)]
+    pub cdata: Option<String>,
+}
+
+/// Why the provider said nothing about an answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SiteverifyFault {
+    /// So many ask at once that the provider was not asked.
+    #[error("too many are asked about at once")]
+    Crowded,
+    /// No usable answer came.
+    #[error("it does not answer ({0})")]
+    Silent(String),
+    /// The provider does not know the installation's keys.
+    #[error("it refuses the keys ({0}); check its SITE_KEY and SECRET in the settings")]
+    Keys(String),
+}
+
+impl SiteverifyFault {
+    /// Returns whether further visitors would meet the same fault.
+    pub(super) fn is_outage(&self) -> bool {
+        *self != Self::Crowded
+    }
+}
+
+/// Returns whether a text can be an answer of a provider. What cannot be one is not sent on.
+pub(super) fn is_answer(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.=:/+".contains(&byte);
+    !text.is_empty() && text.len() <= ANSWER_BYTES_MAX && text.bytes().all(is_part)
+}
+
+/// A client of one provider.
+pub(super) struct ProviderClient {
+    provider: ChallengeProvider,
+    account: ProviderSettings,
+    address: String,
+    script: String,
+    origins: String,
+    http: reqwest::Client,
+    turns: Semaphore,
+    /// Why the provider cannot be asked at the moment.
+    fault: Mutex<Option<SiteverifyFault>>,
+}
+
+impl ProviderClient {
+    pub(super) fn new(
+        provider: ChallengeProvider,
+        account: &ProviderSettings,
+    ) -> Result<Self, reqwest::Error> {
+        let http = reqwest::Client::builder()
+            .timeout(ANSWER_WITHIN)
+            // A redirect could send the secret to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()?;
+        let own = account.url.as_deref();
+        let (interface, scripts, origins) = match provider {
+            ChallengeProvider::Turnstile => {
+                let url = "https://challenges.cloudflare.com";
+                (url, url, url)
+            }
+            ChallengeProvider::Hcaptcha => (
+                "https://api.hcaptcha.com",
+                "https://js.hcaptcha.com",
+                "https://hcaptcha.com https://*.hcaptcha.com",
+            ),
+        };
+        let (siteverify, script) = match provider {
+            ChallengeProvider::Turnstile => ("/turnstile/v0/siteverify", "/turnstile/v0/api.js"),
+            ChallengeProvider::Hcaptcha => ("/siteverify", "/1/api.js"),
+        };
+        Ok(Self {
+            provider,
+            account: account.clone(),
+            address: format!("{}{siteverify}", own.unwrap_or(interface)),
+            script: format!("{}{script}?render=explicit", own.unwrap_or(scripts)),
+            origins: own.unwrap_or(origins).to_owned(),
+            http,
+            turns: Semaphore::new(AT_ONCE),
+            fault: Mutex::default(),
+        })
+    }
+
+    pub(super) fn site_key(&self) -> &str {
+        &self.account.site_key
+    }
+
+    pub(super) fn script(&self) -> &str {
+        &self.script
+    }
+
+    pub(super) fn page_origins(&self) -> &str {
+        &self.origins
+    }
+
+    /// Returns why the provider cannot be asked at the moment, if it cannot.
+    pub(super) fn fault(&self) -> Option<SiteverifyFault> {
+        self.lock_fault().clone()
+    }
+
+    fn lock_fault(&self) -> MutexGuard<'_, Option<SiteverifyFault>> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes why the provider cannot be asked. Returns whether it could be asked before.
+    pub(super) fn begin_outage(&self, fault: SiteverifyFault) -> bool {
+        let mut noted = self.lock_fault();
+        let is_new = noted.is_none();
+        if is_new {
+            let provider = self.provider.name();
+            tracing::error!(provider, %fault, "visitors solve a proof of work in place of the check");
+        }
+        *noted = Some(fault);
+        is_new
+    }
+
+    /// Asks the provider about a visitor's answer.
+    pub(super) async fn ask(&self, answer: &str) -> Result<SiteverifyAnswer, SiteverifyFault> {
+        let turn = timeout(TURN_WITHIN, self.turns.acquire()).await;
+        let _turn = turn.map_err(|_| SiteverifyFault::Crowded)?;
+        let silent = |error: reqwest::Error| {
+            // The address of the error says where the provider was looked for, and no secret.
+            SiteverifyFault::Silent(error.to_string())
+        };
+        let form = [
+            ("secret", &*self.account.secret.0),
+            ("response", answer),
+            ("sitekey", &*self.account.site_key),
+        ];
+        let body = form.map(|(name, value)| format!("{name}={}", percent_encoded(value)));
+        let request = self
+            .http
+            .post(&self.address)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(body.join("&"));
+        let response = request.send().await.map_err(silent)?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(silent)?;
+        let answer: SiteverifyAnswer = serde_json::from_slice(&body)
+            .map_err(|_| SiteverifyFault::Silent(format!("status {status}")))?;
+        match answer
+            .error_codes
+            .iter()
+            .find_map(|code| fault_of_code(code))
+        {
+            Some(fault) if !answer.success => Err(fault),
+            _ => Ok(answer),
+        }
+    }
+}
+
+/// Returns the fault that an error code stands for, if it says nothing about the visitor's answer.
+fn fault_of_code(code: &str) -> Option<SiteverifyFault> {
+    match code {
+        "missing-input-secret"
+        | "invalid-input-secret"
+        | "sitekey-secret-mismatch"
+        | "not-using-dummy-secret"
+        | "invalid-sitekey" => Some(SiteverifyFault::Keys(code.to_owned())),
+        "internal-error" => Some(SiteverifyFault::Silent(code.to_owned())),
+        _ => None,
+    }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+/// Asks a provider again and again until it answers, so that no visitor has to try it. Ends with
+/// the client.
+pub(super) async fn ask_until_answered(client: Weak<ProviderClient>) {
+    loop {
+        tokio::time::sleep(AGAIN).await;
+        let Some(client) = client.upgrade() else {
+            return;
+        };
+        match client.ask(PROBE).await {
+            Ok(_) => {
+                *client.lock_fault() = None;
+                let provider = client.provider.name();
+                tracing::info!(provider, "the check can be asked for again");
+                return;
+            }
+            Err(fault) if fault.is_outage() => *client.lock_fault() = Some(fault),
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rubbish_is_no_answer() {
+        for rubbish in [
+            "",
+            "a b",
+            "a&b",
+            "\u{0}",
+            "ä",
+            &"a".repeat(ANSWER_BYTES_MAX + 1),
+        ] {
+            assert!(!is_answer(rubbish), "{rubbish:?}");
+        }
+        for good in [
+            "0.AbC-_d.e",
+            "P1_eyJ0",
+            "10000000-aaaa-bbbb-cccc-000000000001",
+        ] {
+            assert!(is_answer(good), "{good}");
+        }
+    }
+
+    #[test]
+    fn only_codes_about_the_account_or_the_provider_are_faults() {
+        for (code, is_outage) in [
+            ("invalid-input-secret", true),
+            ("sitekey-secret-mismatch", true),
+            ("internal-error", true),
+            ("invalid-input-response", false),
+            ("timeout-or-duplicate", false),
+            ("already-seen-response", false),
+        ] {
+            let fault = fault_of_code(code);
+            assert_eq!(
+                fault.is_some_and(|fault| fault.is_outage()),
+                is_outage,
+                "{code}"
+            );
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Limits how many waits in place of a challenge one network begins. A wait takes a turn in the
+//! queue of the wider network, so one address must not take all turns.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use governor::Quota;
+use governor::clock::{Clock, DefaultClock};
+
+use super::GuardRefusal;
+use super::networks::NetworkQuotas;
+use crate::web::ClientNetwork;
+
+/// How many waits a network begins a minute. The queue serves twice as many.
+const PER_MINUTE: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
+/// How many waits a network begins at once: a household.
+const BURST: NonZeroU32 = NonZeroU32::new(4).expect("not zero");
+
+/// The limit of waits for each network; a cheap handle.
+pub struct WaitGuard<C: Clock = DefaultClock> {
+    networks: Arc<NetworkQuotas<C>>,
+}
+
+impl<C: Clock> Clone for WaitGuard<C> {
+    fn clone(&self) -> Self {
+        Self {
+            networks: Arc::clone(&self.networks),
+        }
+    }
+}
+
+impl Default for WaitGuard {
+    fn default() -> Self {
+        Self::with_clock(DefaultClock::default())
+    }
+}
+
+impl<C: Clock + Clone> WaitGuard<C> {
+    fn with_clock(clock: C) -> Self {
+        let quota = Quota::per_minute(PER_MINUTE).allow_burst(BURST);
+        Self {
+            networks: Arc::new(NetworkQuotas::new(quota, clock)),
+        }
+    }
+
+    /// Counts one wait that a visitor of the network begins, or refuses it.
+    ///
+    /// # Errors
+    /// [`GuardRefusal::TooManyWaits`].
+    pub fn admit(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
+        self.networks
+            .check(network)
+            .map_err(|used_up| GuardRefusal::TooManyWaits {
+                wait_s: used_up.wait.as_secs_f64().ceil().max(1.0) as u64,
+            })
+    }
+
+    /// Forgets the networks that have their whole quota again.
+    pub fn evict(&self) {
+        self.networks.evict();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use governor::clock::FakeRelativeClock;
+
+    use super::*;
+
+    #[test]
+    fn an_address_begins_a_few_waits_at_once_and_then_two_a_minute() {
+        let clock = FakeRelativeClock::default();
+        let guard = WaitGuard::with_clock(clock.clone());
+        let network = |last| ClientNetwork::from_address([192, 0, 2, last].into());
+        for _ in 0..BURST.get() {
+            assert_eq!(guard.admit(network(1)), Ok(()));
+        }
+        let refused = Err(GuardRefusal::TooManyWaits { wait_s: 30 });
+        assert_eq!(guard.admit(network(1)), refused);
+        assert_eq!(guard.admit(network(2)), Ok(()), "another address");
+        clock.advance(Duration::from_secs(30));
+        assert_eq!(guard.admit(network(1)), Ok(()));
+        assert_eq!(guard.admit(network(1)), refused);
+        clock.advance(Duration::from_secs(3600));
+        guard.evict();
+        assert_eq!(guard.admit(network(1)), Ok(()));
+    }
+}

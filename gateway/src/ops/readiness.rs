@@ -1,0 +1,59 @@
+//! Finds out whether visitors can be served, and what an operator should put right.
+
+use std::time::Duration;
+
+use fairgate_base::http::Readiness;
+use fairgate_rules::room_document::ChallengePolicy;
+
+use super::GatewayOpsRoutes;
+
+/// How long the ledger may take to answer, so that a failure shows within two seconds.
+const LEDGER_MAX: Duration = Duration::from_millis(1_500);
+
+impl GatewayOpsRoutes {
+    /// Finds out whether this process can serve visitors. Without its ledger, its store or booking
+    /// it still serves the lobby, the places and the pictures of the seats from memory. So their
+    /// troubles are warnings, and load balancers still send visitors here.
+    pub async fn readiness(&self) -> Readiness {
+        let mut reasons = Vec::new();
+        if *self.rooms.stopping().borrow() {
+            reasons.push("this process is draining".to_owned());
+        }
+        Readiness {
+            reasons,
+            warnings: self.troubles().await,
+        }
+    }
+
+    /// Returns everything that an operator should put right, one sentence each.
+    pub async fn troubles(&self) -> Vec<String> {
+        let mut troubles: Vec<String> = self.ledger_trouble().await.into_iter().collect();
+        let core = self.rooms.core().condition().await;
+        troubles.extend(core.reasons.into_iter().chain(core.warnings));
+        troubles.extend(self.warnings.iter().cloned());
+        troubles.extend(self.rooms.warnings());
+        troubles.extend(self.web.warnings());
+        let rooms = self.rooms.all();
+        let asked = rooms.iter().map(|room| room.row().document.challenge);
+        let asked = asked.filter_map(ChallengePolicy::provider);
+        troubles.extend(self.providers.warnings(asked));
+        troubles
+    }
+
+    /// Returns what is wrong with the ledger, in one sentence.
+    async fn ledger_trouble(&self) -> Option<String> {
+        match tokio::time::timeout(LEDGER_MAX, self.rooms.ledger().check()).await {
+            Ok(Ok(())) => self.follower.unheard_for().map(|silent| {
+                format!(
+                    "what other gateways did to rooms could not be read for {} s",
+                    silent.as_secs()
+                )
+            }),
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some(format!(
+                "the ledger did not answer within {} ms: joins, passes, orders and payments are refused until it does; places, the lobby and the seats are shown from memory",
+                LEDGER_MAX.as_millis()
+            )),
+        }
+    }
+}

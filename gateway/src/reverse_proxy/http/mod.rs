@@ -1,0 +1,170 @@
+//! Answers the requests of a guarded shop's visitors: forwards them, or sends their senders to the
+//! waiting room.
+
+mod headers;
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use fairgate_base::http::keys::bearer;
+use fairgate_base::http::{Problem, ProblemCode, wrong_method};
+use fairgate_pass::LivePass;
+
+use super::{GuardStep, ShopGuard, decide};
+use crate::cookies::{self, CookieKind};
+use crate::line::http::passes::live_pass;
+use crate::pages::{WAY_BACK, problem_page, with_query};
+use crate::upstream::foreign_origin::OriginFailure;
+use crate::web::peer_of;
+use headers::{ShopRequest, shop_headers};
+
+/// The `Retry-After` (seconds) of problems that end by themselves.
+const BACK_S: u64 = 5;
+
+/// Forwards a request with a live pass to the shop, and sends everybody else to the waiting room.
+pub(crate) async fn guard(State(shop): State<ShopGuard>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    // A tunnel would lead past the guard.
+    if parts.method == Method::CONNECT {
+        return explain(&parts.headers, wrong_method());
+    }
+    let pass = live_pass(&shop.lobby, &shop.room, &parts.headers).ok();
+    // A visitor with a pass does not wait for the question whether the line is well.
+    let outage = match pass {
+        Some(_) => None,
+        None => shop.note_outage().await,
+    };
+    match decide(pass.is_some(), outage, shop.when_unverifiable) {
+        GuardStep::Forward => {
+            count(if pass.is_some() {
+                "passed"
+            } else {
+                "let_through"
+            });
+            forward(&shop, &parts, pass.as_ref(), body).await
+        }
+        GuardStep::Wait => {
+            count("waits");
+            send_to_lobby(&shop, &parts).await
+        }
+        GuardStep::Refuse => {
+            count("refused");
+            let problem = Problem::new(
+                ProblemCode::LineUnavailable,
+                "The waiting room of this shop is not set up yet, so nobody is let in. Nothing was changed. Come back in a minute.",
+            );
+            explain(&parts.headers, problem.retry_after(60))
+        }
+    }
+}
+
+fn count(outcome: &'static str) {
+    metrics::counter!("fairgate_guard_requests_total", "outcome" => outcome).increment(1);
+}
+
+async fn forward(shop: &ShopGuard, parts: &Parts, pass: Option<&LivePass>, body: Body) -> Response {
+    let has_body = parts.headers.contains_key(header::CONTENT_LENGTH)
+        || parts.headers.contains_key(header::TRANSFER_ENCODING);
+    let request = ShopRequest {
+        client: client_address(shop, parts),
+        scheme: &shop.scheme,
+        forwarding_header: shop.lobby.web.forwarding_header(),
+        pass,
+        is_bearer_ours: is_bearer_ours(shop, &parts.headers),
+    };
+    let headers = shop_headers(&parts.headers, &request);
+    let sent = shop.origin.send(parts, headers, has_body.then_some(body));
+    match sent.await {
+        Ok(answer) => answer,
+        Err(failure) => {
+            count("shop_failed");
+            tracing::warn!(%failure, path = parts.uri.path(), "the guarded shop gave no answer");
+            explain(&parts.headers, failure.into())
+        }
+    }
+}
+
+/// Returns the address of the visitor, as this gateway knows it.
+fn client_address(shop: &ShopGuard, parts: &Parts) -> IpAddr {
+    let peer = peer_of(parts.extensions.get::<ConnectInfo<SocketAddr>>());
+    shop.lobby.web.client_address(&parts.headers, peer)
+}
+
+/// Returns whether the Bearer is a pass, which is nobody else's to see.
+fn is_bearer_ours(shop: &ShopGuard, headers: &HeaderMap) -> bool {
+    let rooms = &shop.lobby.rooms;
+    let now_s = rooms.now_ms().div_euclid(1000);
+    bearer(headers).is_some_and(|pass| rooms.keyring().verify_pass(pass, now_s).is_ok())
+}
+
+/// Sends a browser to the lobby, and tells a program when to come back.
+async fn send_to_lobby(shop: &ShopGuard, parts: &Parts) -> Response {
+    if wants_page(&parts.headers) {
+        let lobby = lobby_address(shop, parts);
+        let location = HeaderValue::try_from(lobby).unwrap_or(HeaderValue::from_static("/"));
+        let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        return (
+            StatusCode::SEE_OTHER,
+            [(header::LOCATION, location), no_store],
+        )
+            .into_response();
+    }
+    let place = cookies::value(&parts.headers, CookieKind::Place, &shop.room);
+    let back_s = shop.waits.back_in_s(&shop.room, place).await;
+    let lobby = &shop.lobby_url;
+    Problem::new(
+        ProblemCode::WaitingRoom,
+        format!("This shop is open to visitors with a pass from its waiting room. Nothing was changed. Go to {lobby}."),
+    )
+    .with_member("room", &shop.room)
+    .with_member("room_url", lobby)
+    .retry_after(back_s)
+    .into_response()
+}
+
+/// Returns the address of the lobby, with the way back to the page that was asked for. What a form
+/// or a script would send cannot be asked for again.
+fn lobby_address(shop: &ShopGuard, parts: &Parts) -> String {
+    let asked = parts
+        .uri
+        .path_and_query()
+        .map_or("", |asked| asked.as_str());
+    let is_page = matches!(parts.method, Method::GET | Method::HEAD);
+    let to = if is_page && asked != "/" { asked } else { "" };
+    with_query(&shop.lobby_url, &[(WAY_BACK, to)])
+}
+
+/// Returns whether the sender is a browser that shows the answer to a person.
+fn wants_page(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::ACCEPT).iter();
+    let mut lines = lines.filter_map(|line| line.to_str().ok());
+    lines.any(|line| line.contains("text/html"))
+}
+
+fn explain(headers: &HeaderMap, problem: Problem) -> Response {
+    if wants_page(headers) {
+        problem_page(false, &problem)
+    } else {
+        problem.into_response()
+    }
+}
+
+impl From<OriginFailure> for Problem {
+    fn from(failure: OriginFailure) -> Self {
+        let problem = match failure {
+            OriginFailure::Unreachable(_) => Self::new(
+                ProblemCode::ShopUnreachable,
+                "The shop behind this waiting room cannot be reached just now. Nothing was changed, and your pass is kept. Try again in a few seconds.",
+            ),
+            OriginFailure::Unanswered(_) => Self::new(
+                ProblemCode::ShopUnanswered,
+                "The request was sent to the shop behind this waiting room, and its answer was lost, so it may or may not have been carried out. Your pass is kept. Look at the shop's page before you send it again.",
+            ),
+        };
+        problem.retry_after(BACK_S)
+    }
+}

@@ -1,0 +1,127 @@
+//! Guards a shop that is not Fairgate's. On a port of its own, the gateway forwards requests to the
+//! shop if they show a live pass of the room, and sends everybody else to the waiting room.
+
+pub mod http;
+mod settings;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::follow::RoomFollower;
+use crate::line::WaitingLine;
+use crate::upstream::door::ComeBackTimes;
+use crate::upstream::foreign_origin::ForeignOrigin;
+pub use settings::{GuardSettings, ReverseProxySettings, WhenUnverifiable};
+
+/// The parts that the guard of a shop needs; a cheap handle.
+#[derive(Clone)]
+pub struct ShopGuard {
+    /// Verifies passes.
+    pub lobby: WaitingLine,
+    /// Knows whether this node still hears the ledger.
+    pub follower: RoomFollower,
+    /// Says when a program without a pass should come back.
+    pub waits: Arc<dyn ComeBackTimes>,
+    /// The shop.
+    pub origin: ForeignOrigin,
+    /// The address of the lobby.
+    pub lobby_url: String,
+    /// The room whose pass opens the shop.
+    pub room: String,
+    /// The scheme by which the public reaches the shop.
+    pub scheme: String,
+    /// What happens to requests while the line cannot give or check passes.
+    pub when_unverifiable: WhenUnverifiable,
+    /// What was wrong at the last request, so that each outage is logged once.
+    pub outage: Arc<Mutex<Option<LineOutage>>>,
+}
+
+/// Why the line can give and check no passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineOutage {
+    /// The installation has no such room.
+    UnknownRoom,
+    /// The ledger has not answered for a while, so nobody gets a pass.
+    SilentLedger,
+}
+
+/// What is done with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GuardStep {
+    /// It goes to the shop.
+    Forward,
+    /// Its sender must wait for a pass first.
+    Wait,
+    /// Nobody can say whether it may pass.
+    Refuse,
+}
+
+/// Decides on a request. Without an outage only a pass opens the shop. During an outage a pass
+/// still does, because it is checked by its signature.
+fn decide(has_pass: bool, outage: Option<LineOutage>, when: WhenUnverifiable) -> GuardStep {
+    match (has_pass, outage, when) {
+        (true, _, _) | (false, Some(_), WhenUnverifiable::Open) => GuardStep::Forward,
+        (false, Some(LineOutage::UnknownRoom), WhenUnverifiable::Closed) => GuardStep::Refuse,
+        // The lobby still shows places, and says itself what it cannot do.
+        (false, Some(LineOutage::SilentLedger) | None, _) => GuardStep::Wait,
+    }
+}
+
+impl ShopGuard {
+    /// Finds out whether the line can give and check passes. Logs where that has changed.
+    async fn note_outage(&self) -> Option<LineOutage> {
+        if self.lobby.rooms.get(&self.room).is_err() {
+            self.follower.look_for(&self.room).await;
+        }
+        let outage = if self.lobby.rooms.get(&self.room).is_err() {
+            Some(LineOutage::UnknownRoom)
+        } else {
+            // A draining process no longer asks the ledger, which is no outage.
+            let is_draining = *self.lobby.rooms.stopping().borrow();
+            let silent = self.follower.unheard_for().filter(|_| !is_draining);
+            silent.map(|_| LineOutage::SilentLedger)
+        };
+        let mut known = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known != outage {
+            self.log_outage(outage);
+        }
+        *known = outage;
+        outage
+    }
+
+    fn log_outage(&self, outage: Option<LineOutage>) {
+        let (room, setting) = (&self.room, self.when_unverifiable);
+        match outage {
+            None => tracing::info!(room, "the line gives passes to the guarded shop again"),
+            Some(LineOutage::UnknownRoom) => {
+                tracing::error!(room, %setting, "there is no such room, so nobody can get a pass to the guarded shop; apply an on-sale file with the room, or correct FAIRGATE_GUARD_ROOM");
+            }
+            Some(LineOutage::SilentLedger) => {
+                tracing::error!(room, %setting, "the ledger does not answer, so nobody can get a pass to the guarded shop");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_opens_the_shop_and_an_outage_only_where_the_setting_says_so() {
+        use GuardStep::{Forward, Refuse, Wait};
+        use LineOutage::{SilentLedger, UnknownRoom};
+        for (outage, open, closed) in [
+            (None, Wait, Wait),
+            (Some(SilentLedger), Forward, Wait),
+            (Some(UnknownRoom), Forward, Refuse),
+        ] {
+            for (setting, expected) in [
+                (WhenUnverifiable::Open, open),
+                (WhenUnverifiable::Closed, closed),
+            ] {
+                assert_eq!(decide(true, outage, setting), Forward, "{outage:?}");
+                assert_eq!(decide(false, outage, setting), expected, "{outage:?}");
+            }
+        }
+    }
+}

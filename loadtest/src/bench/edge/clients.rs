@@ -1,0 +1,181 @@
+//! Clients that behave badly on purpose, and one that does not: bare TCP connections whose every
+//! byte is chosen here.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use socket2::{Domain, Socket, Type};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// How long one answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+/// The segments (bytes) of a network with a small MTU. With the large segments of a loopback
+/// device, the system would take whole answers for clients that do not read.
+const SEGMENT_BYTES: u32 = 536;
+/// The receive buffer (bytes) of a client that does not read.
+const RECEIVE_BYTES: usize = 4_096;
+
+/// An answer that was read in full.
+pub struct RawAnswer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The length of the body, in bytes.
+    pub body_bytes: usize,
+}
+
+/// Builds the head of a request. `rest` has further headers, each with its line end.
+pub fn head(method: &str, path: &str, rest: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nhost: edge\r\n{rest}\r\n")
+}
+
+/// Sends a request over an open connection, and reads the answer.
+///
+/// # Errors
+/// Where no answer with a length comes in time.
+pub async fn ask(stream: &mut TcpStream, request: &str) -> anyhow::Result<RawAnswer> {
+    stream.write_all(request.as_bytes()).await?;
+    timeout(ANSWER_MAX, read_answer(stream))
+        .await
+        .context("no answer came in time")?
+}
+
+async fn read_answer(stream: &mut TcpStream) -> anyhow::Result<RawAnswer> {
+    let mut bytes = Vec::with_capacity(4 << 10);
+    let head_bytes = loop {
+        if stream.read_buf(&mut bytes).await? == 0 {
+            bail!("the connection ended before an answer");
+        }
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        if let Some(end) = end {
+            break end + 4;
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..head_bytes]).to_ascii_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"));
+    let body_bytes: usize = length
+        .context("an answer without a length")?
+        .trim()
+        .parse()?;
+    while bytes.len() < head_bytes + body_bytes {
+        if stream.read_buf(&mut bytes).await? == 0 {
+            bail!("the connection ended within an answer");
+        }
+    }
+    Ok(RawAnswer {
+        status: status(&head)?,
+        body_bytes,
+    })
+}
+
+fn status(head: &str) -> anyhow::Result<u16> {
+    let status = head.split(' ').nth(1).context("no status")?;
+    Ok(status.parse()?)
+}
+
+/// Uploads `bytes` to a promoter's address without a key, whatever the server answers meanwhile.
+/// Returns the status of the answer.
+///
+/// # Errors
+/// Where no answer comes.
+pub async fn upload_without_key(address: SocketAddr, bytes: usize) -> anyhow::Result<u16> {
+    let (mut answers, mut body) = TcpStream::connect(address).await?.into_split();
+    let length = format!("content-length: {bytes}\r\n");
+    let head = head("PUT", "/v1/promoter/rooms/sale/codes", &length);
+    body.write_all(head.as_bytes()).await?;
+    let uploading = async {
+        let piece = vec![b'a'; 64 << 10];
+        let mut left = bytes;
+        while left > 0 {
+            let part = left.min(piece.len());
+            // The server may end the connection at any time.
+            if body.write_all(&piece[..part]).await.is_err() {
+                break;
+            }
+            left -= part;
+        }
+    };
+    let reading = async {
+        let mut told = Vec::new();
+        answers.read_to_end(&mut told).await?;
+        status(&String::from_utf8_lossy(&told))
+    };
+    let (told, ()) = tokio::join!(timeout(ANSWER_MAX, reading), uploading);
+    told.context("no answer came in time")?
+}
+
+/// Asks for `path` with small segments, and reads no more than the status.
+///
+/// # Errors
+/// Where no answer begins.
+pub async fn ask_and_stop_reading(address: SocketAddr, path: &str) -> anyhow::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_recv_buffer_size(RECEIVE_BYTES)?;
+    socket.set_tcp_mss(SEGMENT_BYTES)?;
+    socket.set_nonblocking(true)?;
+    let socket = TcpSocket::from_std_stream(socket.into());
+    let mut stream = socket.connect(address).await?;
+    stream.write_all(head("GET", path, "").as_bytes()).await?;
+    let mut first = [0; 12];
+    let begun = timeout(ANSWER_MAX, stream.read_exact(&mut first)).await;
+    begun.context("no answer came in time")??;
+    if &first != b"HTTP/1.1 200" {
+        bail!("{path} answered {}", String::from_utf8_lossy(&first));
+    }
+    Ok(stream)
+}
+
+/// Opens `count` connections, and sends `first` on each.
+///
+/// # Errors
+/// Where a connection is refused.
+pub async fn open_many(
+    address: SocketAddr,
+    count: usize,
+    first: &'static str,
+) -> anyhow::Result<Vec<TcpStream>> {
+    let mut opening = JoinSet::new();
+    let mut open = Vec::with_capacity(count);
+    for _ in 0..count {
+        if opening.len() >= 64
+            && let Some(stream) = opening.join_next().await
+        {
+            open.push(stream??);
+        }
+        opening.spawn(async move {
+            let mut stream = TcpStream::connect(address).await?;
+            stream.write_all(first.as_bytes()).await?;
+            anyhow::Ok(stream)
+        });
+    }
+    while let Some(stream) = opening.join_next().await {
+        open.push(stream??);
+    }
+    Ok(open)
+}
+
+/// Sends a byte a second on every connection until the server has ended all of them. Returns how
+/// long that took.
+///
+/// # Errors
+/// Where a connection is open after `deadline`.
+pub async fn drip(mut open: Vec<TcpStream>, deadline: Duration) -> anyhow::Result<Duration> {
+    let begun = Instant::now();
+    let mut answer = vec![0; 4 << 10];
+    while !open.is_empty() {
+        if begun.elapsed() > deadline {
+            bail!("{} connections are open after {deadline:?}", open.len());
+        }
+        sleep(Duration::from_secs(1)).await;
+        open.retain(|stream| {
+            let is_over = stream.try_read(&mut answer).is_ok();
+            !is_over && stream.try_write(b"a").is_ok()
+        });
+    }
+    Ok(begun.elapsed())
+}

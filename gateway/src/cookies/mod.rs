@@ -80,7 +80,8 @@ impl WebRequestPolicy {
     /// seconds.
     ///
     /// # Errors
-    /// Fails if the value is not valid in a header. Those of [`of_place`] and [`of_pass`] always are.
+    /// Fails if the value is not valid in a header. Those of [`of_place`] and [`of_pass`] always
+    /// are.
     pub fn set_cookie(
         &self,
         kind: CookieKind,

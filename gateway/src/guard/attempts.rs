@@ -23,8 +23,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// The pauses of a network begin anew after it was not wrong for so long.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// For so long after a right attempt its network does not pause. Otherwise one guest on the Wi-Fi of
-/// a venue could stop the scanners at its doors.
+/// For so long after a right attempt its network does not pause. Otherwise one guest on the Wi-Fi
+/// of a venue could stop the scanners at its doors.
 const TRUSTED_FOR: Duration = Duration::from_secs(12 * 3600);
 
 /// What an attempt was about. Each kind has pauses of its own.

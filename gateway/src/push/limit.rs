@@ -35,8 +35,8 @@ pub struct SocketPermit {
 }
 
 impl SocketLimit {
-    /// Allows at most `wanted` sockets, and at most three quarters of the files that the public port
-    /// of this process may use: half of all files if it also guards a shop, and else all.
+    /// Allows at most `wanted` sockets, and at most three quarters of the files that the public
+    /// port of this process may use: half of all files if it also guards a shop, and else all.
     #[must_use]
     pub fn new(wanted: usize, guards_shop: bool) -> Self {
         let share = if guards_shop { 2 } else { 1 };

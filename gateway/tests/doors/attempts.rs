@@ -62,7 +62,12 @@ async fn a_network_that_guesses_keys_has_to_pause() {
         assert_eq!(statuses.last(), Some(&429), "{path}");
         let right = format!("Bearer {PROMOTER}");
         let own = read(address, "/v1/promoter/rooms/demo", "authorization", &right).await;
-        assert_eq!(own.refusal(), (429, "too_many_attempts".into()));
+        // Wrong keys of partners do not hold up the keys of promoters.
+        if name == "authorization" {
+            assert_eq!(own.refusal(), (429, "too_many_attempts".into()));
+        } else {
+            assert_eq!(own.status, 200, "{}", own.text());
+        }
         // What needs no key is not harmed.
         assert_eq!(join(&gateway, address, &json!({})).await.status, 201);
     }

@@ -3,9 +3,9 @@
 //! not. The exit code is 99 if the start with a first purchase takes 1 s or longer, or if the rate
 //! of purchases during the deletion is less than 0.95 of the rate without it.
 //!
-//! `pruning ROWS SECONDS [DATABASE_URL]`: the number of old rows, the length of each turn, and an
-//! empty PostgreSQL database to fill. Without a database the ledger is a file in a temporary
-//! folder. A turn with deletion and a turn without it make a pair.
+//! `pruning ROWS SECONDS [DATABASE_URL]`: the number of old rows, the length of each turn (such as
+//! 0.5), and an empty PostgreSQL database to fill. Without a database the ledger is a file in a
+//! temporary folder. A turn with deletion and a turn without it make a pair.
 
 #![expect(
     clippy::print_stdout,
@@ -60,7 +60,10 @@ async fn main() -> Result<ExitCode, Failure> {
         [rows, seconds, url] => (rows, seconds, Some(url.as_str())),
         _ => return Err("pruning ROWS SECONDS [DATABASE_URL]".into()),
     };
-    let (rows, turn) = (rows.parse()?, Duration::from_secs(seconds.parse()?));
+    let (rows, turn) = (
+        rows.parse()?,
+        Duration::try_from_secs_f64(seconds.parse()?)?,
+    );
     let folder = tempfile::tempdir()?;
     let open = async || -> Result<Arc<dyn Ledger>, Failure> {
         let ledger: Arc<dyn Ledger> = match url {

@@ -176,7 +176,7 @@ fn announce(
     }
     println!("  lobby    {base}/r/demo");
     println!(
-        "  console  {base}/v1/promoter/rooms/demo/report  (Authorization: Bearer {})",
+        "  report   {base}/v1/promoter/rooms/demo/report  (Authorization: Bearer {})",
         key.0
     );
     println!("  data     {}", config.data.display());

@@ -2,10 +2,10 @@
 //! the figures miss what is expected.
 //!
 //! - `legs fit` compares the rule for choosing seats with other ways to seat the same travellers.
-//! - `legs rush` lets 200 buyers ask 20,000 times for stretches of one train, and checks that no
-//!   two buyers ever had the same seat on the same leg at the same time. It runs with the
-//!   in-process store, with one node and with three nodes on one Redis, and with three nodes on a
-//!   Redis cluster.
+//! - `legs rush [TIMES]` lets 200 buyers ask 20,000 times (or TIMES times) for stretches of one
+//!   train, and checks that no two buyers ever had the same seat on the same leg at the same time.
+//!   It runs with the in-process store, with one node and with three nodes on one Redis, and with
+//!   three nodes on a Redis cluster.
 
 mod fit;
 mod rush;
@@ -26,11 +26,21 @@ const ABOVE_RANDOM: f64 = 1.02;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let held = match std::env::args().nth(1).as_deref() {
-        Some("fit") => show_fit(),
-        Some("rush") => show_rush().await,
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let held = match &arguments[..] {
+        ["fit"] => show_fit(),
+        ["rush"] => show_rush(rush::RUSH).await,
+        ["rush", times] if times.parse::<u32>().is_ok() => {
+            let requests = times.parse().expect("it is a number");
+            show_rush(rush::Rush {
+                requests,
+                ..rush::RUSH
+            })
+            .await
+        }
         _ => {
-            eprintln!("legs fit | rush");
+            eprintln!("legs fit | rush [TIMES]");
             return ExitCode::from(2);
         }
     };
@@ -53,9 +63,9 @@ fn show_fit() -> bool {
     held
 }
 
-async fn show_rush() -> bool {
+async fn show_rush(rush: rush::Rush) -> bool {
     let memory: Arc<dyn InventoryStore> = Arc::new(MemoryStore::default());
-    let mut held = tried("memory", vec![memory]).await;
+    let mut held = tried("memory", vec![memory], rush).await;
     if fairgate_servers::must_skip("a rush in Redis") {
         return held;
     }
@@ -63,12 +73,12 @@ async fn show_rush() -> bool {
         let single = fairgate_servers::RedisServers::single()
             .await
             .expect("it starts");
-        held &= tried("redis", rush::nodes(&single, nodes).await).await;
+        held &= tried("redis", rush::nodes(&single, nodes).await, rush).await;
     }
     let cluster = fairgate_servers::RedisServers::cluster()
         .await
         .expect("it starts");
-    held &= tried("redis cluster", rush::nodes(&cluster, 3).await).await;
+    held &= tried("redis cluster", rush::nodes(&cluster, 3).await, rush).await;
     held
 }
 
@@ -77,14 +87,14 @@ fn tell(figures: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{figures}");
 }
 
-async fn tried(name: &str, stores: Vec<Arc<dyn InventoryStore>>) -> bool {
+async fn tried(name: &str, stores: Vec<Arc<dyn InventoryStore>>, rush: rush::Rush) -> bool {
     let nodes = stores.len();
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = rush::ledger(folder.path()).await;
-    let outcome = rush::run(stores, ledger, rush::RUSH).await;
+    let outcome = rush::run(stores, ledger, rush).await;
     let held = outcome.findings.is_empty() && outcome.taken > 0;
     let figures = json!({
-        "trial": "rush", "store": name, "nodes": nodes, "held": held, "requests": rush::RUSH.requests, "taken": outcome.taken,
+        "trial": "rush", "store": name, "nodes": nodes, "held": held, "requests": rush.requests, "taken": outcome.taken,
         "refused": outcome.refused, "given_back": outcome.given_back, "filled_pct": outcome.filled_pct,
         "took_s": outcome.took.as_secs_f64(), "findings": outcome.findings.len(),
     });

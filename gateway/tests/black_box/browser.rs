@@ -197,3 +197,29 @@ async fn sent_to_the_lobby(third: &Browser, server: &Server, sold: &str) {
     third.click("#problem a[href$='/r/sale']").await;
     third.until::<bool>("location.pathname === '/r/sale'").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_over_the_limit_of_sockets_updates_by_itself_and_shows_the_turn() {
+    let (Some(ana), Some(ben)) = (Browser::open().await, Browser::open().await) else {
+        return;
+    };
+    let server = Server::with(&[("FAIRGATE_SOCKETS", "1")]).await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    join_and_wait(&ana, &server).await;
+    let live = "document.querySelector('#live:not([hidden])').textContent";
+    ana.until::<bool>(&format!("{live}.startsWith('Live:')"))
+        .await;
+    join_and_wait(&ben, &server).await;
+    let polls = "This page updates by itself, every few seconds or once a minute.";
+    ben.until::<bool>(&format!("{live} === '{polls}'")).await;
+    promoter.draw("sale").await;
+    take_turn(&ben, "ben-without-a-socket").await;
+    ana.close("Ana").await;
+    let complaints = ben.end().await;
+    let is_refusal = |complaint: &String| complaint.contains("WebSocket");
+    assert!(
+        !complaints.is_empty() && complaints.iter().all(is_refusal),
+        "{complaints:#?}"
+    );
+}

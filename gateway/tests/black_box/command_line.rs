@@ -33,7 +33,7 @@ async fn the_sample_on_sale_file_is_applied_twice_with_the_same_result() {
         assert!(output.status.success(), "{}", said(&output));
     }
     let room = Promoter::of(&server).room("night-one").await;
-    assert_eq!(room["shows"], json!(["night-1"]));
+    assert_eq!(room["shows"], json!(["night-1", "night-2"]));
     assert_eq!(
         server.get("/v1/shows/night-1").await.is(200)["room"],
         "night-one"

@@ -9,7 +9,17 @@ use fairgate_house::workspace::WorkspaceFiles;
 /// The file that lists the variables. Its own tests name wrong ones.
 const LIST: &str = "booking/base/src/config/variables.rs";
 /// The ends of the names of the files that are read. `test` is the script at the root.
-const ENDS: &[&str] = &[".rs", ".md", ".toml", ".mjs", ".js", "test"];
+const ENDS: &[&str] = &[
+    ".rs",
+    ".md",
+    ".toml",
+    ".mjs",
+    ".js",
+    ".yaml",
+    ".cfg",
+    "Dockerfile",
+    "test",
+];
 
 /// Returns the variables that a text names, without the prefix.
 fn variables(text: &str) -> impl Iterator<Item = &str> {

@@ -1,7 +1,7 @@
 //! Turns the scenario's own on-sale into calls of the promoter API. Times such as `"+20s"` count
 //! from the start of the run, so the calls are built only when the run starts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -43,15 +43,15 @@ pub struct ScenarioTrain {
 }
 
 impl ScenarioOnsale {
-    /// Reads `[[venue]]`, `[[show]]` and `[[room]]` of a scenario. Seat plans of other systems are
-    /// read from `data`, the folder of real seat maps.
+    /// Reads `[[venue]]`, `[[show]]` and `[[room]]` of a scenario. The paths of charts start at
+    /// `folder`, the one of the scenario's file.
     ///
     /// # Errors
     /// Every fault, one in each string.
-    pub fn read(table: &toml::Table, data: &Path) -> Result<Self, Vec<String>> {
+    pub fn read(table: &toml::Table, folder: &Path) -> Result<Self, Vec<String>> {
         let (mut onsale, mut faults) = (Self::default(), Vec::new());
         for (id, mut document) in entries(table, "venue", &mut faults) {
-            match plan(&mut document, data) {
+            match plan(&mut document, folder) {
                 Ok((format, body)) => onsale.venues.push((id, format, body)),
                 Err(fault) => faults.push(format!("venue \"{id}\": {fault}")),
             }
@@ -205,7 +205,7 @@ fn entries(
 /// Returns a venue's format for the query, if it needs one, and its body.
 fn plan(
     document: &mut Map<String, Value>,
-    data: &Path,
+    folder: &Path,
 ) -> Result<(Option<String>, String), String> {
     let Some(Value::String(plan)) = document.remove("plan") else {
         return Err("plan is required: grid:ROWSxSEATS or seatsio:FILE".to_owned());
@@ -216,13 +216,9 @@ fn plan(
     match plan.split_once(':') {
         Some(("grid", _)) => Ok((None, json!({ "plan": plan }).to_string())),
         Some((format, file)) => {
-            let path: PathBuf = data.join(file);
-            let chart = std::fs::read_to_string(&path).map_err(|error| {
-                format!(
-                    "the plan {} cannot be read ({error}). Set FAIRGATE_REAL_DATA to the folder of real seat maps",
-                    path.display()
-                )
-            })?;
+            let path = folder.join(file);
+            let chart = std::fs::read_to_string(&path)
+                .map_err(|error| format!("the plan {} cannot be read ({error})", path.display()))?;
             Ok((Some(format.to_owned()), chart))
         }
         None => Err(format!(
@@ -310,11 +306,11 @@ mod tests {
     }
 
     #[test]
-    fn the_fault_of_a_missing_plan_names_the_setting_for_its_folder() {
+    fn a_chart_is_looked_for_in_the_folder_of_the_scenario() {
         let text = TEXT.replace("grid:2x3", "seatsio:none.json");
         let faults = ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new("/nowhere"))
             .expect_err("a missing plan");
-        assert!(faults[0].contains("FAIRGATE_REAL_DATA"), "{faults:?}");
+        assert!(faults[0].contains("/nowhere/none.json"), "{faults:?}");
     }
 
     #[test]

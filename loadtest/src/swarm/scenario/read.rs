@@ -1,7 +1,7 @@
 //! Reads a scenario's file. It reports several faults at once and refuses unknown fields. The
 //! promoter API, and not this reader, checks the fields of shows and of the room.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -73,28 +73,24 @@ pub fn read(path: &Path) -> Result<Scenario, Vec<String>> {
     let name = path
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
-    read_text(&name.unwrap_or_default(), &text)
+    let folder = path.parent().unwrap_or(Path::new("."));
+    parse(&name.unwrap_or_default(), table(&text)?, folder)
 }
 
-/// Reads a scenario from its text.
+/// Reads a scenario from its text. The paths of its charts start at the working folder.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_text(name: &str, text: &str) -> Result<Scenario, Vec<String>> {
-    let table: toml::Table = text
-        .parse()
-        .map_err(|error: toml::de::Error| vec![error.to_string()])?;
-    parse(name, table, &real_data())
+    parse(name, table(text)?, Path::new("."))
 }
 
-/// Returns the folder of real seat maps: the one that `FAIRGATE_REAL_DATA` names, or else
-/// `../shared/data`.
-fn real_data() -> PathBuf {
-    let named = std::env::var_os("FAIRGATE_REAL_DATA").map(PathBuf::from);
-    named.unwrap_or_else(|| PathBuf::from("../shared/data"))
+fn table(text: &str) -> Result<toml::Table, Vec<String>> {
+    text.parse()
+        .map_err(|error: toml::de::Error| vec![error.to_string()])
 }
 
-fn parse(name: &str, mut table: toml::Table, data: &Path) -> Result<Scenario, Vec<String>> {
+fn parse(name: &str, mut table: toml::Table, folder: &Path) -> Result<Scenario, Vec<String>> {
     let overrides = match table.remove("baseline") {
         None => None,
         Some(toml::Value::Table(overrides)) => Some(overrides),
@@ -111,13 +107,13 @@ fn parse(name: &str, mut table: toml::Table, data: &Path) -> Result<Scenario, Ve
             faults.extend(found);
             Vec::new()
         });
-    let own = parse_sections(name, &table, data).unwrap_or_else(|found| {
+    let own = parse_sections(name, &table, folder).unwrap_or_else(|found| {
         faults.extend(found);
         None
     });
     let baseline = overrides.and_then(|overrides| {
         merge(&mut table, overrides);
-        parse_sections(&format!("{name}, its baseline"), &table, data).unwrap_or_else(|found| {
+        parse_sections(&format!("{name}, its baseline"), &table, folder).unwrap_or_else(|found| {
             faults.extend(found.iter().map(|fault| format!("baseline: {fault}")));
             None
         })
@@ -137,11 +133,11 @@ fn parse(name: &str, mut table: toml::Table, data: &Path) -> Result<Scenario, Ve
 fn parse_sections(
     name: &str,
     table: &toml::Table,
-    data: &Path,
+    folder: &Path,
 ) -> Result<Option<Scenario>, Vec<String>> {
     let mut rest = table.clone();
     let mut faults = Vec::new();
-    let onsale = ScenarioOnsale::read(&rest, data).unwrap_or_else(|found| {
+    let onsale = ScenarioOnsale::read(&rest, folder).unwrap_or_else(|found| {
         faults.extend(found);
         ScenarioOnsale::default()
     });

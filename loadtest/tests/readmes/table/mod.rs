@@ -1,0 +1,158 @@
+//! The table of the commands: how each command of a README is run here, and what it must show.
+//!
+//! Everything that differs from the README's own text stands in this folder. Besides that,
+//! addresses are replaced by free ones (see `SUBSTITUTES`), `cargo` leads to programs that are
+//! built already (see `clone`), and curl fails where an answer is 400 or higher.
+
+mod blocks;
+mod others;
+
+/// How a command is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// In the terminal of its README, in its turn.
+    InTurn,
+    /// In a terminal of its own, because it needs none of the commands before it.
+    Apart,
+    /// In the terminal of its README, until it answers at this address. Then it gets Ctrl-C.
+    Server(&'static str),
+    /// As `Server`, but it goes on, as on a machine of its own.
+    LastingServer(&'static str),
+    /// By another command, which is this one with its words filled in.
+    By(&'static str),
+    /// By `./test`, because it runs tests of this package whose names contain this text.
+    Tests(&'static str, &'static str),
+    /// Not at all.
+    Excused,
+}
+
+/// A command, and how it is run.
+pub struct CommandRow {
+    /// The command, as the README has it.
+    pub command: &'static str,
+    /// How it is run.
+    pub how: How,
+    /// What is run in its place; empty: the command itself.
+    pub run: &'static str,
+    /// The texts that must be in its output.
+    pub shows: &'static [&'static str],
+    /// Why it is not run as it is; empty: it is.
+    pub why: &'static str,
+}
+
+const fn row(command: &'static str, how: How) -> CommandRow {
+    CommandRow {
+        command,
+        how,
+        run: "",
+        shows: &[],
+        why: "",
+    }
+}
+
+/// A command that is run as the README has it.
+const fn plain(command: &'static str, shows: &'static [&'static str]) -> CommandRow {
+    CommandRow {
+        shows,
+        ..row(command, How::InTurn)
+    }
+}
+
+/// A command in place of which another is run.
+const fn other(
+    command: &'static str,
+    run: &'static str,
+    shows: &'static [&'static str],
+    why: &'static str,
+) -> CommandRow {
+    CommandRow {
+        run,
+        shows,
+        why,
+        ..row(command, How::InTurn)
+    }
+}
+
+/// A command that is run apart, in a short form.
+const fn short(
+    command: &'static str,
+    run: &'static str,
+    shows: &'static [&'static str],
+) -> CommandRow {
+    CommandRow {
+        how: How::Apart,
+        ..other(command, run, shows, SHORT)
+    }
+}
+
+/// A command that is run apart, as the README has it.
+const fn apart(command: &'static str, shows: &'static [&'static str]) -> CommandRow {
+    CommandRow {
+        shows,
+        ..row(command, How::Apart)
+    }
+}
+
+/// A form of a command, which is run apart with its words filled in.
+const fn filled(
+    command: &'static str,
+    run: &'static str,
+    shows: &'static [&'static str],
+) -> CommandRow {
+    CommandRow {
+        how: How::Apart,
+        ..other(command, run, shows, "the README has words to fill in")
+    }
+}
+
+const fn excused(command: &'static str, why: &'static str) -> CommandRow {
+    CommandRow {
+        why,
+        ..row(command, How::Excused)
+    }
+}
+
+const SHORT: &str = "the whole takes minutes, and its thresholds are those of a release build";
+const TEST: &str = "`./test` runs this test";
+
+/// The texts in the place of which each command gets an address of this test. `@…@` is filled in.
+pub const SUBSTITUTES: &[(&str, &str)] = &[
+    ("postgres://fairgate:secret@db/fairgate", "@POSTGRES@"),
+    ("redis://redis:6379", "@REDIS@"),
+    ("http://b1:8090,http://b2:8090", "http://127.0.0.1:8090"),
+    ("0.0.0.0:", "127.0.0.1:"),
+    ("127.0.0.1:8080", "127.0.0.1:@GATEWAY@"),
+    ("127.0.0.1:8081", "127.0.0.1:@GUARD@"),
+    ("127.0.0.1:8090", "127.0.0.1:@BOOKING@"),
+];
+
+/// What the short form of `loadtest/scenarios/arena.toml` changes. The lines of thresholds that do
+/// not hold for few visitors, which are those of undisturbed runs, are left out.
+pub const SHORTER: &[(&str, &str)] = &[
+    ("planned_s = 115.0", "planned_s = 16.0"),
+    ("visitors = 3000", "visitors = 60"),
+    ("over_s = 25.0", "over_s = 2.0"),
+    ("\nlate = 0.02", "\nlate = 0.0"),
+    ("hold_s = 25", "hold_s = 5"),
+    ("pay_s = 25", "pay_s = 5"),
+    ("draw_at = \"+30s\"", "draw_at = \"+4s\""),
+];
+
+/// The words of the commands that take longest, mostly to wait. They are started first.
+pub const LONGEST: &[&str] = &["waitlist", "pruning", "edge", "faults", "swarm"];
+
+/// The words of the commands that cannot share the machine. They run at the end, one by one.
+pub const ALONE: &[&str] = &["legs -- rush", "bench rail"];
+
+/// The lines of blocks that only set variables of the terminal.
+pub const SETTINGS: &[&str] = &[
+    r#"key="Authorization: Bearer $FAIRGATE_PROMOTER_KEY" json="Content-Type: application/json""#,
+    "room=http://127.0.0.1:8080/v1/promoter/rooms/night-one",
+    "shows=http://127.0.0.1:8080/v1/promoter/shows",
+];
+
+/// Every command of the READMEs that is not silent. In commands that are run apart, port 0 stands
+/// for a free port.
+pub fn commands() -> impl Iterator<Item = &'static CommandRow> + Clone {
+    blocks::ROWS.iter().chain(others::ROWS)
+}

@@ -1,0 +1,216 @@
+//! The commands that sentences and tables name: those of README.md, and those of all other READMEs.
+
+use super::{CommandRow, How, apart, excused, filled, row, short};
+
+const SWARM: &str = "cargo run --release -p loadtest -- swarm loadtest/scenarios/arena.toml --rig";
+
+pub const ROWS: &[CommandRow] = &[
+    // The figures and the sentences of README.md
+    apart("cargo build --profile dist -p gateway -p booking", &[]),
+    row(
+        "cargo nextest run -p gateway -E 'test(/^browser::/)'",
+        How::Tests("gateway", "browser::"),
+    ),
+    row(
+        "cargo nextest run -p gateway -E 'test(/^crash::/)'",
+        How::Tests("gateway", "crash::"),
+    ),
+    row(
+        "cargo nextest run -p gateway -E 'test(/8897/)'",
+        How::Tests("gateway", "8897"),
+    ),
+    row(
+        "FAIRGATE_STORM=50,25000,500 cargo test --release -p booking --test way -- storm::",
+        How::Tests("booking", "storm::"),
+    ),
+    short(
+        "cargo run --release -p loadtest -- bench one-seat",
+        "cargo run --release -p loadtest -- bench one-seat --visitors 20 --rounds 1",
+        &["1 of 1 times"],
+    ),
+    short(
+        "cargo run --release -p loadtest -- bench seats",
+        "cargo run --release -p loadtest -- bench seats --shows 1 --rows 10 --columns 10",
+        &["rebuild of all"],
+    ),
+    short(
+        "cargo run --release -p loadtest -- bench holds",
+        "cargo run --release -p loadtest -- bench holds --n 1000 --at-once 16 --no-http",
+        &["ratio"],
+    ),
+    apart(
+        "cargo run --release -p booking --example legs -- fit",
+        &["\"held\":true"],
+    ),
+    short(
+        "cargo run --release -p loadtest -- bench waitlist",
+        "cargo run --release -p loadtest -- bench waitlist --parties 20",
+        &["20 of 20"],
+    ),
+    short(
+        "cargo run --release -p loadtest -- bench waitlist --rig gateways=2,bookings=2,redis=single,ledger=postgres",
+        "cargo run --release -p loadtest -- bench waitlist --parties 20 --rig gateways=2,bookings=2,redis=single,ledger=postgres",
+        &["20 of 20"],
+    ),
+    apart(
+        "cargo run --release -p loadtest -- verdict --self-test",
+        &["211 of 211 trials came out right"],
+    ),
+    short(
+        "cargo run --release -p booking --example pruning -- 1000000 3",
+        "cargo run --release -p booking --example pruning -- 500 0.1",
+        &[
+            "start with a first purchase",
+            "purchases beside the deleting",
+        ],
+    ),
+    // booking/README.md
+    short(
+        "cargo run --release -p booking --example legs -- rush",
+        "cargo run --release -p booking --example legs -- rush 200",
+        &["\"store\":\"memory\"", "\"store\":\"redis cluster\""],
+    ),
+    row(
+        "cargo run --release -p booking --example pruning -- 1000000 6 [DATABASE_URL]",
+        How::By("cargo run --release -p booking --example pruning -- 1000000 3"),
+    ),
+    excused("cargo nextest run -p booking", "`./test` runs these tests"),
+    filled(
+        "booking dump --out FILE",
+        "booking import cinema loadtest/data/programme.json --data dumped && booking dump --out dump.jsonl --data dumped && grep -c . dump.jsonl",
+        &["18 showings"],
+    ),
+    filled(
+        "booking serve [--config FILE] [--listen ADDR] [--data DIR]",
+        "booking serve --listen 127.0.0.1:0 --data alone & answers http://127.0.0.1:0/readyz",
+        &["serving"],
+    ),
+    row(
+        "booking import cinema FILE [--data DIR | --database URL]",
+        How::By("booking import cinema loadtest/data/programme.json --data fairgate-data"),
+    ),
+    row(
+        "booking import gtfs DIR",
+        How::By("booking import gtfs loadtest/data/feed --data fairgate-data"),
+    ),
+    row(
+        "booking import timetable DIR",
+        How::By(
+            "booking import timetable loadtest/data/timetable --rail loadtest/data/timetable/rail.toml --timezone Europe/Berlin --data fairgate-data",
+        ),
+    ),
+    filled(
+        "booking reconcile --once [--json]",
+        "booking reconcile --once --json --data reconciled",
+        &["findings"],
+    ),
+    // gateway/README.md
+    row(
+        "gateway apply ONSALE.toml [--target URL]",
+        How::By("target/release/gateway apply onsale.sample.toml"),
+    ),
+    row(
+        "gateway verify-draw RECORD.json [--leaves FILE] [--jwks FILE] [--json]",
+        How::By(
+            "target/release/gateway verify-draw record.json --leaves leaves.bin --jwks jwks.json",
+        ),
+    ),
+    // loadtest/README.md
+    row(
+        "loadtest verdict HISTORY --ledger DUMP [--provider BOOKS] [--draw RECORD.json] [--json]",
+        How::By(SWARM),
+    ),
+    row(
+        "loadtest verdict --self-test [--json]",
+        How::By("cargo run --release -p loadtest -- verdict --self-test"),
+    ),
+    row(
+        "loadtest bench draw [--n 10000000] [--json]",
+        How::By("cargo run --release -p loadtest -- bench draw"),
+    ),
+    row(
+        "loadtest bench holds [--n 20000] [--at-once 256] [--no-http] [--json]",
+        How::By("cargo run --release -p loadtest -- bench holds"),
+    ),
+    row(
+        "loadtest bench rail [--timetable DIR] [--per-s 1000] [--for-s 10] [--json]",
+        How::By(
+            "cargo run --release -p loadtest -- bench rail --timetable loadtest/data/timetable",
+        ),
+    ),
+    row(
+        "loadtest bench bot [--people 1000] [--seconds 60] [--rig …] [--json]",
+        How::By("cargo run --release -p loadtest -- bench bot"),
+    ),
+    short(
+        "loadtest bench botnet [--people 1000] [--networks 100] [--seconds 60] [--rig …] [--json]",
+        "loadtest bench botnet --people 3 --networks 2 --seconds 1",
+        &["default limits", "Turnstile by all"],
+    ),
+    short(
+        "loadtest bench carrier [--people 10000] [--seconds 300] [--challenge turnstile|pow] [--rig …] [--json]",
+        "loadtest bench carrier --people 10 --seconds 3",
+        &["people with a place", " of 10; "],
+    ),
+    short(
+        "loadtest bench foreign [--networks 100000] [--rig …] [--json]",
+        "loadtest bench foreign --networks 200",
+        &["fresh visitors placed", " of 200 at once"],
+    ),
+    row(
+        "cargo run --release -p loadtest -- bench botnet",
+        How::By(
+            "loadtest bench botnet [--people 1000] [--networks 100] [--seconds 60] [--rig …] [--json]",
+        ),
+    ),
+    row(
+        "cargo run --release -p loadtest -- bench carrier",
+        How::By(
+            "loadtest bench carrier [--people 10000] [--seconds 300] [--challenge turnstile|pow] [--rig …] [--json]",
+        ),
+    ),
+    row(
+        "cargo run --release -p loadtest -- bench foreign",
+        How::By("loadtest bench foreign [--networks 100000] [--rig …] [--json]"),
+    ),
+    row(
+        "loadtest bench idle [--sockets 15000] [--seconds 30] [--unjudged] [--json]",
+        How::By("cargo run --release -p loadtest -- bench idle"),
+    ),
+    row(
+        "loadtest bench delta [--watchers 15000] [--buyers 600] [--seconds 10] [--unjudged] [--json]",
+        How::By("cargo run --release -p loadtest -- bench delta"),
+    ),
+    row(
+        "loadtest bench edge [--uploads 40] [--leaves 10000] [--readers 400] [--sockets 3000] [--map-requests 3000] [--json]",
+        How::By("cargo run --release -p loadtest -- bench edge"),
+    ),
+    row(
+        "loadtest bench one-seat [--visitors 500] [--rounds 20] [--rig …] [--json]",
+        How::By("cargo run --release -p loadtest -- bench one-seat"),
+    ),
+    row(
+        "loadtest bench seats [--shows 20] [--rows 250] [--columns 200] [--json]",
+        How::By("cargo run --release -p loadtest -- bench seats"),
+    ),
+    row(
+        "loadtest bench waitlist [--parties 1000] [--rig …] [--json]",
+        How::By("cargo run --release -p loadtest -- bench waitlist"),
+    ),
+    row("loadtest swarm SCENARIO.toml --rig", How::By(SWARM)),
+    row(
+        "loadtest faults [--seeds N] [--seed S] [--rig …] [--json]",
+        How::By("cargo run --release -p loadtest -- faults --seeds 4"),
+    ),
+    short(
+        "loadtest swarm SCENARIO.toml --target URL",
+        "FAIRGATE_PAYMENTS=sandbox FAIRGATE_PROMOTER_KEY=change-me-change-me gateway serve --listen 127.0.0.1:0 --data target-data & answers http://127.0.0.1:0/readyz && FAIRGATE_PROMOTER_KEY=change-me-change-me loadtest swarm loadtest/scenarios/short.toml --target http://127.0.0.1:0",
+        &["approved_ticketed"],
+    ),
+    row(
+        "loadtest swarm SCENARIO.toml --rig [gateways=1,bookings=0,redis=none,ledger=sqlite] [--kill gateway@30%,gateway@60%] [--history FILE] [--dump FILE] [--json] [--seed N] [--no-verdict]",
+        How::By(SWARM),
+    ),
+    // loadtest/house/README.md
+    apart("cargo run -p fairgate-house", &["held"]),
+];

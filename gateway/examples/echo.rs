@@ -8,11 +8,12 @@ use axum::extract::ws::{Message, WebSocketUpgrade};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
+use fairgate_base::process::connection::ConnectionHandle;
 use fairgate_base::process::connections::ConnectionLimits;
 use fairgate_base::process::serve;
-use fairgate_base::process::stream::ReadMeter;
 use gateway::push::client_wire::{ClientWire, WireEvent, with_limits};
 use gateway::push::ending::SocketEnd;
+use gateway::push::frame::SharedFrame;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -35,9 +36,9 @@ pub async fn run(listener: TcpListener) {
     serve::run(listener, router, closing, Duration::ZERO, limits).await;
 }
 
-async fn open(meter: Extension<ReadMeter>, upgrade: WebSocketUpgrade) -> Response {
+async fn open(connection: Extension<ConnectionHandle>, upgrade: WebSocketUpgrade) -> Response {
     with_limits(upgrade, MESSAGE_BYTES_MAX).on_upgrade(async move |socket| {
-        let mut wire = ClientWire::new(socket, MESSAGE_BYTES_MAX, Some(meter.0));
+        let mut wire = ClientWire::new(socket, MESSAGE_BYTES_MAX, connection.0);
         let Err(end) = echo(&mut wire).await;
         wire.end(end).await;
     })
@@ -49,13 +50,15 @@ async fn echo(wire: &mut ClientWire) -> Result<std::convert::Infallible, SocketE
         if wire.is_open()
             && let Some(message) = waiting.pop_front()
         {
-            wire.send_frame(message).await?;
+            wire.send_frame(&message)?;
             continue;
         }
-        if let WireEvent::Heard(message @ (Message::Text(_) | Message::Binary(_))) =
-            wire.next().await?
-        {
-            waiting.push_back(message);
+        match wire.next().await? {
+            WireEvent::Heard(Message::Text(text)) => waiting.push_back(SharedFrame::text(text)),
+            WireEvent::Heard(Message::Binary(bytes)) => {
+                waiting.push_back(SharedFrame::binary(bytes));
+            }
+            WireEvent::Heard(_) | WireEvent::Stirred | WireEvent::Answered => {}
         }
     }
 }

@@ -34,6 +34,7 @@ use crate::line::WaitingLine;
 use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
 use crate::push::hub::RoomSocketHubs;
+use crate::push::spare::PushCadence;
 use crate::room::{RoomDependencies, RoomRegistry};
 use crate::router::{self, GatewayHandles};
 use crate::store::redis::RedisRoomStore;
@@ -100,7 +101,7 @@ impl GatewayApp {
             stopping,
         };
         let parts = parts.open(open_core).await?;
-        let opened = take_up_rooms(parts).await?;
+        let opened = take_up_rooms(parts, PushCadence::new(load.clone())).await?;
         let metrics = recorder();
         let secret = door_secret(&installation).await?;
         let providers = ChallengeProviders::new(&config.providers, secret)
@@ -292,9 +293,12 @@ impl RoomParts<'_> {
 
 /// Opens all rooms in the ledger, starts their loops, and sends booking the list of the shows that
 /// they cover.
-async fn take_up_rooms(parts: RoomDependencies) -> anyhow::Result<handles::OpenedRooms> {
+async fn take_up_rooms(
+    parts: RoomDependencies,
+    cadence: PushCadence,
+) -> anyhow::Result<handles::OpenedRooms> {
     let (rooms, opened) = RoomRegistry::new(parts);
-    let hubs = RoomSocketHubs::default();
+    let hubs = RoomSocketHubs::new(cadence);
     let personal = PersonalEventHub::default();
     let follower = RoomFollower::new(rooms.clone(), hubs.clone(), personal.clone());
     follower
@@ -398,7 +402,9 @@ mod tests {
             .expect("it builds");
         let address = app.address().expect("an address");
         // This socket is slow to close.
-        let socket = app.hubs.of_room(app.rooms.all()[0].id()).listen();
+        let (outlet, _client) = crate::push::outlet::tests::outlet().await;
+        let hub = app.hubs.of_room(app.rooms.all()[0].id());
+        let socket = hub.listen(outlet, 0);
         let mut stopping = app.stop.subscribe();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let running = tokio::spawn(app.run(async {

@@ -1,12 +1,15 @@
 //! Finds the sockets of one holder, so that an event for one visitor wakes that visitor and nobody
 //! else.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use fairgate_pass::Holder;
+use futures_util::task::AtomicWaker;
+use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, mpsc};
 
 use crate::upstream::HoldSignal;
 
@@ -50,12 +53,26 @@ pub enum PersonalEvent {
     },
 }
 
-type PersonalSender = mpsc::Sender<PersonalEvent>;
+/// The events that one socket has not read. It is smaller than a channel of the runtime, and there
+/// is one for every socket.
+#[derive(Default)]
+struct PersonalQueue {
+    unread: Mutex<UnreadEvents>,
+    reader: AtomicWaker,
+}
+
+#[derive(Default)]
+struct UnreadEvents {
+    events: VecDeque<PersonalEvent>,
+    /// Whether newer sockets have replaced this one.
+    is_replaced: bool,
+}
 
 #[derive(Default)]
 struct PersonalListeners {
     next: u64,
-    by_holder: HashMap<Holder, Vec<PersonalListener>>,
+    /// A tree, because it takes less memory than a hash table that has just grown.
+    by_holder: BTreeMap<Holder, Vec<PersonalListener>>,
 }
 
 /// One listening socket.
@@ -63,7 +80,7 @@ struct PersonalListener {
     id: u64,
     room: Arc<str>,
     number: u64,
-    sender: PersonalSender,
+    queue: Arc<PersonalQueue>,
 }
 
 /// The listening sockets by holder; a cheap handle.
@@ -77,7 +94,7 @@ pub struct PersonalReceiver {
     personal: PersonalEventHub,
     holder: Holder,
     id: u64,
-    words: mpsc::Receiver<PersonalEvent>,
+    queue: Arc<PersonalQueue>,
 }
 
 impl PersonalEventHub {
@@ -85,29 +102,32 @@ impl PersonalEventHub {
     /// as are allowed, the subscription of the oldest one ends.
     #[must_use]
     pub fn listen(&self, holder: Holder, room: &str, number: u64) -> PersonalReceiver {
-        let (sender, words) = mpsc::channel(UNREAD_MAX);
+        let queue = Arc::<PersonalQueue>::default();
         let mut listeners = self.lock();
         listeners.next += 1;
         let id = listeners.next;
-        let ears = listeners.by_holder.entry(holder).or_default();
+        // Nearly every visitor has one socket.
+        let one = || Vec::with_capacity(1);
+        let ears = listeners.by_holder.entry(holder).or_insert_with(one);
         let is_same = |ear: &&PersonalListener| *ear.room == *room && ear.number == number;
         let same = ears.iter().filter(is_same).map(|ear| ear.id);
         let same: Vec<u64> = same.collect();
         if same.len() >= SOCKETS_PER_PLACE_MAX {
-            ears.retain(|ear| ear.id != same[0]);
+            let replaced = ears.extract_if(.., |ear| ear.id == same[0]);
+            replaced.for_each(|ear| ear.queue.replace());
         }
         ears.push(PersonalListener {
             id,
             room: room.into(),
             number,
-            sender,
+            queue: Arc::clone(&queue),
         });
         drop(listeners);
         PersonalReceiver {
             personal: self.clone(),
             holder,
             id,
-            words,
+            queue,
         }
     }
 
@@ -134,9 +154,7 @@ impl PersonalEventHub {
         let listeners = self.lock();
         if let Some(ears) = listeners.by_holder.get(&holder) {
             for ear in ears {
-                // The queue is full if the socket is slow. Its page reads the state of its hold
-                // itself.
-                let _ = ear.sender.try_send(event.clone());
+                ear.queue.push(event);
             }
         }
     }
@@ -145,8 +163,7 @@ impl PersonalEventHub {
     pub fn notify_all(&self, event: &PersonalEvent) {
         let listeners = self.lock();
         for ear in listeners.by_holder.values().flatten() {
-            // A socket with a full queue is told when it next connects.
-            let _ = ear.sender.try_send(event.clone());
+            ear.queue.push(event);
         }
     }
 
@@ -165,10 +182,41 @@ impl PersonalEventHub {
     }
 }
 
+impl PersonalQueue {
+    /// Adds an event, unless the queue is full. Then the socket is slow, and its page reads the
+    /// state of its place and hold itself when it next connects.
+    fn push(&self, event: &PersonalEvent) {
+        let mut unread = self.lock();
+        if unread.events.len() < UNREAD_MAX {
+            unread.events.push_back(event.clone());
+        }
+        drop(unread);
+        self.reader.wake();
+    }
+
+    fn replace(&self) {
+        self.lock().is_replaced = true;
+        self.reader.wake();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, UnreadEvents> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl PersonalReceiver {
     /// Waits for the next event. Returns `None` once newer sockets have replaced this one.
     pub async fn next(&mut self) -> Option<PersonalEvent> {
-        self.words.recv().await
+        poll_fn(|cx| {
+            self.queue.reader.register(cx.waker());
+            let mut unread = self.queue.lock();
+            match unread.events.pop_front() {
+                Some(event) => Poll::Ready(Some(event)),
+                None if unread.is_replaced => Poll::Ready(None),
+                None => Poll::Pending,
+            }
+        })
+        .await
     }
 }
 

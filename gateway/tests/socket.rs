@@ -3,6 +3,7 @@
 mod support;
 
 use fairgate_model::holds::HoldSignalState;
+use fairgate_servers::actors::call;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -11,7 +12,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 use support::bare::CELLS;
-use support::{Gateway, PROMOTER, Socket};
+use support::{Gateway, PROMOTER, Socket, TestShop};
 
 async fn with_socket() -> (tempfile::TempDir, Gateway, String, Socket) {
     let data = tempfile::tempdir().expect("a folder");
@@ -376,4 +377,31 @@ async fn a_visitor_far_back_gets_the_turn_and_the_sold_out_frame_within_two_seco
         called.as_secs() < 2 && told.as_secs() < 2,
         "{called:?} {told:?}"
     );
+}
+
+#[tokio::test]
+async fn a_visitor_over_the_limit_of_sockets_keeps_the_place_and_is_called_all_the_same() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start_with(data.path(), &[("sockets", "1")]).await;
+    gateway.open_room("demo", json!({})).await;
+    let (first, _) = gateway.newcomer("demo").await;
+    let (over, number) = gateway.newcomer("demo").await;
+    let held = gateway.socket("demo", &first).await.expect("a socket");
+    let upgrade = call("GET", "/v1/rooms/demo/live")
+        .by(&over)
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    let refused = gateway.ask(upgrade).await;
+    let wait_s: u64 = refused.header("retry-after").parse().expect("seconds");
+    assert!((15..45).contains(&wait_s), "{wait_s}");
+    refused.problem(503, "too_many_sockets");
+    assert_eq!(gateway.place("demo", &over).await["refresh_s"], 5);
+    gateway.by_hand("demo", "draw").await;
+    let called = gateway.until_called("demo", &over).await;
+    assert_eq!(called["number"], number);
+    let pass = gateway.call("POST", "/v1/rooms/demo/pass", Some(&over), None);
+    assert_eq!(pass.await.status, 201);
+    drop(held);
 }

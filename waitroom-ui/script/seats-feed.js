@@ -11,7 +11,7 @@ const POLL_S = 4;
 export class Feed {
   /**
    * `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling"
-   * | "offline")`, `hold(frame)`, `offer(frame)`.
+   * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`.
    */
   constructor(show, room, seats, on) {
     this.show = show;

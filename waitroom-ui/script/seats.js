@@ -69,6 +69,13 @@ function run(g) {
   const choices = [...$("best-category").options].map(({ value, text }) => ({ value, text }));
   const wants = (category) => (category ? { categories: [category] } : {});
   const waiting = new Waiting({ show: doc.show, title: doc.title, room: data.room, lobby, heldId: () => bar.hold?.hold, choices, wants }, { taken: (held) => take(held) });
+  let everyMs = 0;
+  let fresh = "polling";
+  const tellFreshness = () => {
+    const live = everyMs > 1000 ? t("seats.live_every", { seconds: everyMs / 1000 }) : t("seats.live");
+    $("freshness").dataset.phase = { live: "selling", polling: "prequeue", offline: "closed" }[fresh];
+    $("freshness").querySelector(".words").textContent = { live, polling: t("seats.polling"), offline: t("common.offline") }[fresh];
+  };
   const feed = new Feed(doc.show, room, g.count, {
     seats(next, changed) {
       states = next;
@@ -78,8 +85,13 @@ function run(g) {
       mark(changed);
     },
     freshness(status) {
-      $("freshness").dataset.phase = { live: "selling", polling: "prequeue", offline: "closed" }[status];
-      $("freshness").querySelector(".words").textContent = t({ live: "seats.live", polling: "seats.polling", offline: "common.offline" }[status]);
+      fresh = status;
+      tellFreshness();
+    },
+    // A busy server sends seats less often, and says how often.
+    line(frame) {
+      everyMs = frame.seats_every_ms;
+      tellFreshness();
     },
     hold: (frame) => bar.signalled(frame),
     offer: (frame) => frame.show === doc.show && waiting.look(),

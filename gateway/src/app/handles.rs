@@ -84,7 +84,11 @@ pub(super) fn gateway_handles(
             rooms: rooms.clone(),
             hubs: hubs.clone(),
             web: web.clone(),
-            seats: WatchedShows::new(Arc::clone(rooms.core()), load.clone()),
+            seats: WatchedShows::new(
+                Arc::clone(rooms.core()),
+                hubs.cadence().clone(),
+                hubs.teller().clone(),
+            ),
             personal: personal.clone(),
             limit: SocketLimit::new(config.sockets, config.guard.is_some()),
         },

@@ -111,7 +111,7 @@ async fn run(
 
 async fn one_beat(
     rooms: &RoomRegistry,
-    hub: &RoomSocketHub,
+    hub: &Arc<RoomSocketHub>,
     room: &Room,
     beats: &mut RoomLoopState,
     nudged: bool,

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{CoverageFailure, RoomFollower};
-use crate::ledger::{RoomLedgerFailure, RoomVersion};
+use crate::ledger::{RoomLedgerFailure, RoomRow, RoomVersion};
 use crate::room::Room;
 
 /// How often changes are read. A change is seen everywhere within a second, even if two readings
@@ -126,17 +126,24 @@ impl RoomFollower {
         if room.row().document.shows != row.document.shows {
             self.owe_coverage(true);
         }
-        let cleared = (row.facts.cleared_below, row.facts.cleared_note.clone());
-        let was_cleared_below = room.row().facts.cleared_below;
-        if room.set_row(row) {
-            if cleared.0 > was_cleared_below {
-                self.tell_cleared(room, cleared.0, &cleared.1);
-            }
+        if self.take_row(room, row) {
             let hub = self.inner.hubs.of_room(room.id());
             hub.announce_room(room, self.rooms().now_ms());
             room.nudge();
         }
         Ok(())
+    }
+
+    /// Takes over a newer row of a room, whoever wrote it. Visitors whose places ended with it are
+    /// told. Returns `false` if this node already has that row.
+    pub(crate) fn take_row(&self, room: &Room, row: RoomRow) -> bool {
+        let (below, note) = (row.facts.cleared_below, row.facts.cleared_note.clone());
+        let was_cleared_below = room.row().facts.cleared_below;
+        let is_newer = room.set_row(row);
+        if is_newer && below > was_cleared_below {
+            self.tell_cleared(room, below, &note);
+        }
+        is_newer
     }
 
     /// Tells booking which room covers which shows, after reading the newest rooms from the ledger.

@@ -10,10 +10,10 @@ pub enum LoadLevel {
     /// Nothing is shed.
     #[default]
     Calm,
+    /// Watchers of seats and visitors near the front are told less often.
+    Deltas,
     /// New joins are shed.
     Joins,
-    /// The deltas of seats are sent only once a second.
-    Deltas,
     /// New holds are shed.
     Holds,
 }
@@ -27,11 +27,11 @@ pub struct LoadMeasurement {
     pub ledger_ms: u64,
 }
 
-/// The lag in milliseconds from which each level applies. A person notices the first, a page works
-/// badly at the second, and calls time out at the third.
-const LAG_MS: [u64; 3] = [250, 500, 1_000];
+/// The lag in milliseconds from which each level applies. Nobody notices the first yet, a person
+/// notices the second, and calls time out at the third.
+const LAG_MS: [u64; 3] = [50, 250, 1_000];
 /// The wait for the ledger in milliseconds from which each level applies.
-const LEDGER_MS: [u64; 3] = [500, 1_000, 2_000];
+const LEDGER_MS: [u64; 3] = [250, 500, 2_000];
 /// How long a limit must be reached before the level rises, because one stall is no overload.
 const RISE_AFTER: Duration = Duration::from_secs(1);
 /// How long everything must be under half of the level's limits before the level falls.
@@ -47,7 +47,7 @@ pub struct LoadLevelTracker {
 
 impl LoadLevel {
     pub(super) fn from_u8(level: u8) -> Self {
-        [Self::Calm, Self::Joins, Self::Deltas]
+        [Self::Calm, Self::Deltas, Self::Joins]
             .into_iter()
             .find(|one| *one as u8 == level)
             .unwrap_or(Self::Holds)
@@ -112,10 +112,12 @@ mod tests {
     fn the_lag_or_the_ledgers_wait_alone_can_reach_each_level() {
         for (lag_p99_ms, ledger_ms, expected) in [
             (0, 0, Calm),
-            (249, 499, Calm),
+            (49, 249, Calm),
+            (50, 0, Deltas),
+            (0, 250, Deltas),
+            (249, 499, Deltas),
             (250, 0, Joins),
             (0, 500, Joins),
-            (500, 0, Deltas),
             (1_000, 0, Holds),
             (20, 4_000, Holds),
             (u64::MAX / 200, 0, Holds),
@@ -153,9 +155,9 @@ mod tests {
             order,
             [
                 [Calm, Holds],
-                [Holds, Deltas],
-                [Deltas, Joins],
-                [Joins, Calm]
+                [Holds, Joins],
+                [Joins, Deltas],
+                [Deltas, Calm]
             ]
         );
         assert_eq!(

@@ -1,6 +1,6 @@
-//! Measures how loaded this process is, and decides what it sheds: new joins first, then the rate
-//! of deltas, then new holds. Payments, webhooks, claims and reads of a visitor's own orders are
-//! never shed.
+//! Measures how loaded this process is, and decides what it sheds: first the rate of deltas, early,
+//! because people who buy go first, then new joins, then new holds. Payments, webhooks, claims and
+//! reads of a visitor's own orders are never shed.
 
 mod appointments;
 mod http;
@@ -56,6 +56,8 @@ struct ProcessLoadState {
     level: AtomicU8,
     lag_p99_ms: AtomicU64,
     ledger_ms: AtomicU64,
+    /// The thousandths of a core that this process could still use.
+    idle_millicores: AtomicU64,
     /// The joins in the present second.
     joins: AtomicU64,
     /// The joins a second that this process is assumed to manage.
@@ -74,6 +76,7 @@ impl Default for ProcessLoad {
                 level: AtomicU8::new(LoadLevel::Calm as u8),
                 lag_p99_ms: AtomicU64::new(0),
                 ledger_ms: AtomicU64::new(0),
+                idle_millicores: AtomicU64::new(0),
                 joins: AtomicU64::new(0),
                 drain_per_s: AtomicU64::new(DRAIN_PER_S_MIN),
                 joiners: Mutex::default(),
@@ -119,6 +122,13 @@ impl ProcessLoad {
     #[must_use]
     pub fn ledger_ms(&self) -> u64 {
         self.inner.ledger_ms.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many cores this process could still use, as far as it knows: it does not see
+    /// what other processes use.
+    #[must_use]
+    pub fn idle_cores(&self) -> f64 {
+        self.inner.idle_millicores.load(Ordering::Relaxed) as f64 / 1e3
     }
 
     /// Admits a new join, or returns when to come back.
@@ -189,6 +199,13 @@ impl ProcessLoad {
         metrics::gauge!("fairgate_ledger_wait_ms").set(measured.ledger_ms as f64);
     }
 
+    fn set_idle_cores(&self, cores: f64) {
+        let millicores = (cores * 1e3) as u64;
+        self.inner
+            .idle_millicores
+            .store(millicores, Ordering::Relaxed);
+    }
+
     fn set_ledger_ms(&self, ms: u64) {
         self.inner.ledger_ms.store(ms, Ordering::Relaxed);
     }
@@ -220,11 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn joins_are_shed_first_and_holds_last() {
+    fn deltas_are_shed_first_then_joins_and_holds_last() {
         for (level, join, hold) in [
             (LoadLevel::Calm, true, true),
+            (LoadLevel::Deltas, true, true),
             (LoadLevel::Joins, false, true),
-            (LoadLevel::Deltas, false, true),
             (LoadLevel::Holds, false, false),
         ] {
             let load = at(level);
@@ -259,7 +276,6 @@ mod tests {
     fn the_time_to_come_back_grows_with_the_level() {
         let wait = |level| retry_after_s(at(level).admit_join().expect_err("shed"));
         assert!((4..=6).contains(&wait(LoadLevel::Joins)));
-        assert!(wait(LoadLevel::Deltas) >= 7);
-        assert!(wait(LoadLevel::Holds) >= 10);
+        assert!(wait(LoadLevel::Holds) >= 7);
     }
 }

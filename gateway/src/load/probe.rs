@@ -1,15 +1,17 @@
-//! Measures how long work waits in this process: a timer that should fire every hundredth of a
-//! second, and a ledger write that writes nothing.
+//! Measures how long work waits in this process: a timer that should fire forty times a second, and
+//! a ledger write that writes nothing. Measures how many cores the process leaves idle.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use super::{LoadLevelTracker, LoadMeasurement, LoadSampleWindow, ProcessLoad};
 use crate::ledger::RoomLedger;
 
-const TIMER: Duration = Duration::from_millis(10);
+const TIMER: Duration = Duration::from_millis(25);
 /// How many timers fire between two decisions about the level.
-const JUDGE_EVERY: u32 = 10;
+const JUDGE_EVERY: u32 = 4;
 const SECOND: Duration = Duration::from_secs(1);
 const LEDGER_EVERY: Duration = Duration::from_millis(250);
 
@@ -17,6 +19,8 @@ const LEDGER_EVERY: Duration = Duration::from_millis(250);
 pub async fn measure_timer_lag(load: ProcessLoad) {
     let (mut window, mut judge) = (LoadSampleWindow::default(), LoadLevelTracker::default());
     let mut second = Instant::now();
+    let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+    let mut spent = process_time();
     loop {
         for _ in 0..JUDGE_EVERY {
             let asleep = Instant::now();
@@ -29,7 +33,11 @@ pub async fn measure_timer_lag(load: ProcessLoad) {
             ledger_ms: load.ledger_ms(),
         };
         load.apply_measurement(measured, judge.level(measured, Instant::now()));
-        if second.elapsed() >= SECOND {
+        let elapsed = second.elapsed();
+        if elapsed >= SECOND {
+            let before = std::mem::replace(&mut spent, process_time());
+            let used = spent.saturating_sub(before).div_duration_f64(elapsed);
+            load.set_idle_cores((cores - used).max(0.0));
             second = Instant::now();
             load.end_second();
         }
@@ -53,6 +61,12 @@ pub async fn measure_ledger_wait(load: ProcessLoad, ledger: Arc<dyn RoomLedger>)
         // report the failure themselves.
         load.set_ledger_ms(whole_millis(asked.elapsed()));
     }
+}
+
+/// Returns the time that all threads of this process have spent on processors.
+fn process_time() -> Duration {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(spent).unwrap_or_default()
 }
 
 fn whole_millis(duration: Duration) -> u64 {

@@ -443,7 +443,7 @@ impl PromoterControls {
             version,
             ..row.clone()
         };
-        room.set_row(new.clone());
+        self.follower.take_row(room, new.clone());
         let hub = self.hubs.of_room(room.id());
         hub.announce_room(room, self.rooms.now_ms());
         room.nudge();

@@ -13,7 +13,7 @@ const GROUPS: [u64; 4] = [1, 2, 5, 15];
 /// One slot for every second of every group.
 pub const SLOTS: usize = 1 + 2 + 5 + 15;
 /// Seconds between two `line` frames of a called visitor, who needs only the figures in them.
-const CALLED_S: u64 = 2;
+const CALLED_S: u64 = 5;
 
 /// When a socket is woken, and when it gets a `line` frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,14 +29,21 @@ pub struct SocketCadence {
 impl SocketCadence {
     /// Returns the cadence of a place that is `called`, or has `ahead` people ahead (`None` before
     /// the draw). `key` is any number that belongs to the place. It spreads the places over the
-    /// slots.
+    /// slots. Two frames are `at_least` so far apart.
     #[must_use]
-    pub fn for_place(ahead: Option<u64>, called: bool, per_s_u: u64, key: u64) -> Self {
+    pub fn for_place(
+        ahead: Option<u64>,
+        called: bool,
+        per_s_u: u64,
+        key: u64,
+        at_least: Duration,
+    ) -> Self {
         let every_s = if called {
             CALLED_S
         } else {
             refresh_s(ahead, per_s_u)
         };
+        let every_s = every_s.max(at_least.as_secs());
         let mut first = 0;
         let mut cadence = Self {
             slot: 0,
@@ -83,6 +90,19 @@ mod tests {
 
     const FIFTY_A_SECOND: u64 = 50_000_000;
 
+    fn of_place(ahead: Option<u64>, called: bool, key: u64) -> SocketCadence {
+        SocketCadence::for_place(ahead, called, FIFTY_A_SECOND, key, Duration::ZERO)
+    }
+
+    #[test]
+    fn under_load_nobody_is_told_more_often_than_every_five_seconds() {
+        let five = Duration::from_secs(5);
+        for (ahead, every_s) in [(0, 5), (2_500, 5), (20_000, 20)] {
+            let cadence = SocketCadence::for_place(Some(ahead), false, FIFTY_A_SECOND, 1234, five);
+            assert_eq!(cadence.every_s, every_s, "{ahead}");
+        }
+    }
+
     #[test]
     fn a_visitor_nearer_to_the_front_is_woken_and_gets_frames_more_often() {
         for (ahead, called, every_s, wake_s) in [
@@ -92,9 +112,9 @@ mod tests {
             (Some(7_000), false, 7, 5),
             (Some(20_000), false, 20, 15),
             (Some(10_000_000), false, 60, 15),
-            (Some(0), true, 2, 2),
+            (Some(0), true, 5, 5),
         ] {
-            let cadence = SocketCadence::for_place(ahead, called, FIFTY_A_SECOND, 1234);
+            let cadence = of_place(ahead, called, 1234);
             assert_eq!(
                 (cadence.every_s, cadence.wake_s),
                 (every_s, wake_s),
@@ -123,7 +143,7 @@ mod tests {
     #[test]
     fn in_any_second_one_in_fifteen_of_the_visitors_far_back_is_woken() {
         let slots: Vec<_> = (0..15_000)
-            .map(|key| SocketCadence::for_place(Some(1_000_000), false, FIFTY_A_SECOND, key).slot)
+            .map(|key| of_place(Some(1_000_000), false, key).slot)
             .collect();
         for second in 0..60 {
             let woken = slots
@@ -141,7 +161,7 @@ mod tests {
             (Some(8_000), 10),
             (Some(10_000_000), 60),
         ] {
-            let cadence = SocketCadence::for_place(ahead, false, FIFTY_A_SECOND, 0);
+            let cadence = of_place(ahead, false, 0);
             let told = (1..).find(|wake| {
                 // A wake may come a little early.
                 cadence.is_due(Duration::from_millis(cadence.wake_s * wake * 1000 - 100))

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use bytes::Bytes;
-
+use super::frame::SharedFrame;
 use super::seat_frames;
 
 /// How many deltas are stored. At four a second, they cover 16 seconds.
@@ -16,7 +15,7 @@ struct StoredSeatDelta {
     from: u64,
     to: u64,
     cells: Vec<(u32, u8)>,
-    frame: Bytes,
+    frame: SharedFrame,
 }
 
 /// The latest deltas. Each begins at the version at which the last one ended.
@@ -26,7 +25,7 @@ pub struct SeatDeltaHistory {
     cells: usize,
     /// Merged deltas up to the newest version, by the version at which they start. Watchers that
     /// missed the same deltas share one.
-    merged: HashMap<u64, Bytes>,
+    merged: HashMap<u64, SharedFrame>,
 }
 
 impl SeatDeltaHistory {
@@ -41,7 +40,7 @@ impl SeatDeltaHistory {
         self.deltas.push_back(StoredSeatDelta {
             from,
             to,
-            frame: seat_frames::delta(from, to, &cells),
+            frame: SharedFrame::binary(seat_frames::delta(from, to, &cells)),
             cells,
         });
         while self.deltas.len() > DELTAS_MAX || self.cells > CELLS_MAX {
@@ -59,7 +58,7 @@ impl SeatDeltaHistory {
 
     /// Returns one frame that leads from version `have` to the newest. Returns `None` if no stored
     /// delta starts at `have`, or the frame would be longer than `len_max`.
-    pub fn since(&mut self, have: u64, len_max: usize) -> Option<Bytes> {
+    pub fn since(&mut self, have: u64, len_max: usize) -> Option<SharedFrame> {
         let first = self.deltas.iter().position(|delta| delta.from == have)?;
         let last = self.deltas.back()?;
         let frame = if first + 1 == self.deltas.len() {
@@ -70,11 +69,11 @@ impl SeatDeltaHistory {
             let missed = self.deltas.range(first..).flat_map(|delta| &delta.cells);
             let newest: BTreeMap<u32, u8> = missed.copied().collect();
             let cells: Vec<_> = newest.into_iter().collect();
-            let merged = seat_frames::delta(have, last.to, &cells);
+            let merged = SharedFrame::binary(seat_frames::delta(have, last.to, &cells));
             self.merged.insert(have, merged.clone());
             merged
         };
-        (frame.len() <= len_max).then_some(frame)
+        (frame.bytes().len() <= len_max).then_some(frame)
     }
 }
 
@@ -83,6 +82,10 @@ mod tests {
     use super::*;
 
     const ANY_LEN: usize = usize::MAX;
+
+    fn delta(from: u64, to: u64, cells: &[(u32, u8)]) -> SharedFrame {
+        SharedFrame::binary(seat_frames::delta(from, to, cells))
+    }
 
     fn history() -> SeatDeltaHistory {
         let mut history = SeatDeltaHistory::default();
@@ -95,22 +98,19 @@ mod tests {
     #[test]
     fn missed_deltas_are_merged_with_the_newest_state_of_every_changed_cell() {
         let mut history = history();
-        assert_eq!(
-            history.since(4, ANY_LEN),
-            Some(seat_frames::delta(4, 9, &[(2, 1)]))
-        );
+        assert_eq!(history.since(4, ANY_LEN), Some(delta(4, 9, &[(2, 1)])));
         assert_eq!(
             history.since(0, ANY_LEN),
-            Some(seat_frames::delta(0, 9, &[(1, 1), (2, 1), (5, 2)]))
+            Some(delta(0, 9, &[(1, 1), (2, 1), (5, 2)]))
         );
         assert_eq!(
             history.since(3, ANY_LEN),
-            Some(seat_frames::delta(3, 9, &[(2, 1), (5, 2)]))
+            Some(delta(3, 9, &[(2, 1), (5, 2)]))
         );
         history.add(9, 10, vec![(2, 0)]);
         assert_eq!(
             history.since(3, ANY_LEN),
-            Some(seat_frames::delta(3, 10, &[(2, 0), (5, 2)])),
+            Some(delta(3, 10, &[(2, 0), (5, 2)])),
             "a delta merged before the newest one is not sent again"
         );
     }
@@ -120,7 +120,7 @@ mod tests {
         let mut history = history();
         assert_eq!(history.since(9, ANY_LEN), None, "nothing is newer");
         assert_eq!(history.since(2, ANY_LEN), None);
-        assert_eq!(history.since(0, 19), None);
+        assert_eq!(history.since(0, 21), None);
         history.add(20, 21, vec![(0, 1)]);
         assert_eq!(history.since(0, ANY_LEN), None, "there is a gap");
         assert!(history.since(20, ANY_LEN).is_some());

@@ -1,5 +1,7 @@
 //! The call that opens a live socket: checks who may open one, and serves it to its end.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -7,7 +9,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use fairgate_base::http::{Problem, ProblemCode};
-use fairgate_base::process::stream::ReadMeter;
+use fairgate_base::process::connection::ConnectionHandle;
+use tokio::sync::watch;
 
 use super::LiveSockets;
 use super::client_wire::{ClientWire, with_limits};
@@ -15,8 +18,9 @@ use super::limit::{SocketPermit, TooManySockets};
 use super::socket::VisitorSocket;
 use crate::line::http::required;
 use crate::line::{PlaceCredential, recognise};
-use crate::room::Room;
-use crate::store::{Place, PresentedPlace};
+use crate::personal::PersonalReceiver;
+use crate::room::presence::PresenceGuard;
+use crate::store::PresentedPlace;
 
 /// The longest message (bytes) that a client may send.
 const MESSAGE_BYTES_MAX: usize = 4096;
@@ -29,7 +33,7 @@ pub(crate) async fn live(
     State(push): State<LiveSockets>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    meter: Option<Extension<ReadMeter>>,
+    connection: Option<Extension<ConnectionHandle>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     push.web.check_origin(&headers)?;
@@ -48,12 +52,26 @@ pub(crate) async fn live(
             format!("{rejection}. Your place is kept. Open it as a WebSocket, or poll the place instead."),
         )
     })?;
+    let Extension(connection) = connection.ok_or_else(|| {
+        Problem::new(
+            ProblemCode::NotAWebsocket,
+            "This connection cannot carry a WebSocket. Your place is kept. Poll the place instead.",
+        )
+    })?;
     let permit = push.limit.acquire()?;
     let upgrade = with_limits(upgrade.protocols(["fairgate.v1"]), MESSAGE_BYTES_MAX);
-    Ok(upgrade.on_upgrade(move |socket| {
-        let meter = meter.map(|Extension(meter)| meter);
-        let wire = ClientWire::new(socket, MESSAGE_BYTES_MAX, meter);
-        serve_socket(wire, push, room, place, permit)
+    let shown = Arc::new(PresentedPlace::from(&place));
+    let opened = OpenedSocket {
+        ear: push.personal.listen(place.holder, room.id(), place.number),
+        _here: room.presence().socket_opened(Arc::clone(&shown)),
+        stopping: push.rooms.stopping(),
+        _permit: permit,
+    };
+    Ok(upgrade.on_upgrade(async move |socket| {
+        let wire = ClientWire::new(socket, MESSAGE_BYTES_MAX, connection);
+        let visitor = VisitorSocket::new(wire, push, room, shown);
+        // A task of its own: the task of the upgrade is larger, and would stay as long.
+        tokio::spawn(serve_socket(visitor, opened));
     }))
 }
 
@@ -76,20 +94,30 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
         .find_map(|protocol| protocol.trim().strip_prefix("place."))
 }
 
-async fn serve_socket(
-    wire: ClientWire,
-    push: LiveSockets,
-    room: Room,
-    place: Place,
-    permit: SocketPermit,
-) {
-    metrics::gauge!("fairgate_sockets").increment(1);
-    let ear = push.personal.listen(place.holder, room.id(), place.number);
-    let _here = room.presence().socket_opened(PresentedPlace::from(&place));
-    let stopping = push.rooms.stopping();
-    let mut conn = Box::new(VisitorSocket::new(wire, push, room, place));
-    let end = conn.run(ear, stopping).await;
-    conn.end(end).await;
-    metrics::gauge!("fairgate_sockets").decrement(1);
-    drop(permit);
+/// What belongs to an open socket, and is given back when it ends.
+struct OpenedSocket {
+    ear: PersonalReceiver,
+    _here: PresenceGuard,
+    stopping: watch::Receiver<bool>,
+    _permit: SocketPermit,
+}
+
+/// Serves a socket to its end.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the task of an `async fn` would have room for the arguments twice"
+)]
+fn serve_socket(
+    mut visitor: VisitorSocket,
+    mut opened: OpenedSocket,
+) -> impl Future<Output = ()> + Send {
+    async move {
+        metrics::gauge!("fairgate_sockets").increment(1);
+        let end = visitor.run(&mut opened.ear, &mut opened.stopping).await;
+        // The future of the end is boxed, because it would take its room in the task of every
+        // socket.
+        Box::pin(visitor.end(end)).await;
+        metrics::gauge!("fairgate_sockets").decrement(1);
+        drop(opened);
+    }
 }

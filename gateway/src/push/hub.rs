@@ -1,19 +1,24 @@
-//! Sends the shared frames of one room. Each frame is encoded once and cloned by reference. News
-//! goes to every socket at once. A `line` frame goes to each socket as often as its
-//! [cadence](super::cadence) says. Visitors who have just been called get it at once.
+//! Sends the shared frames of one room. Each frame is encoded once. News goes to the task of every
+//! socket at once. A `line` frame is written to each socket as often as its
+//! [cadence](super::cadence) says, by one loop for all of them. The tasks of visitors who have just
+//! been called are woken.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use axum::extract::ws::Utf8Bytes;
 use fairgate_rules::phase::RoomPhase;
+use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
 
 use super::cadence::{SLOTS, wakes};
+use super::frame::SharedFrame;
 use super::message::{LiveMessage, encode};
+use super::outlet::SocketOutlet;
+use super::spare::PushCadence;
+use super::standing::LineStanding;
+use super::teller::FrameTeller;
 use crate::room::{Room, RoomTick, RoomView};
 
 /// How many news frames are stored, once for all sockets. A socket that has missed more gets the
@@ -26,27 +31,43 @@ const NOBODY: u64 = u64::MAX;
 #[derive(Debug, Clone)]
 pub enum RoomNews {
     /// The `room` frame, and the phase in it.
-    Room(Utf8Bytes, RoomPhase),
+    Room(SharedFrame, RoomPhase),
     /// The `draw` frame, and whether ranks are known now.
-    Draw(Utf8Bytes, bool),
-}
-
-/// The `line` frame, and its tick.
-#[derive(Debug, Clone)]
-pub struct LineFrame {
-    /// The encoded frame.
-    pub text: Utf8Bytes,
-    /// The tick that the frame was made from.
-    pub tick: Arc<RoomTick>,
+    Draw(SharedFrame, bool),
 }
 
 /// The hubs of all rooms on this node; a cheap handle.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct RoomSocketHubs {
     by_room: Arc<Mutex<HashMap<String, Arc<RoomSocketHub>>>>,
+    cadence: PushCadence,
+    teller: FrameTeller,
 }
 
 impl RoomSocketHubs {
+    /// Makes the hubs, and starts the thread that writes shared frames. How often sockets are told
+    /// follows `cadence`.
+    #[must_use]
+    pub fn new(cadence: PushCadence) -> Self {
+        Self {
+            by_room: Arc::default(),
+            cadence,
+            teller: FrameTeller::start(),
+        }
+    }
+
+    /// Returns the thread that writes shared frames.
+    #[must_use]
+    pub fn teller(&self) -> &FrameTeller {
+        &self.teller
+    }
+
+    /// Returns how often this node's sockets are told.
+    #[must_use]
+    pub fn cadence(&self) -> &PushCadence {
+        &self.cadence
+    }
+
     /// Returns the hub of a room, and makes it if it does not exist yet.
     #[must_use]
     pub fn of_room(&self, room: &str) -> Arc<RoomSocketHub> {
@@ -54,7 +75,9 @@ impl RoomSocketHubs {
         if let Some(hub) = hubs.get(room) {
             return Arc::clone(hub);
         }
-        Arc::clone(hubs.entry(room.to_owned()).or_default())
+        let (cadence, teller) = (self.cadence.clone(), self.teller.clone());
+        let hub = Arc::new(RoomSocketHub::new(cadence, teller));
+        Arc::clone(hubs.entry(room.to_owned()).or_insert(hub))
     }
 
     /// Counts the listening sockets of all rooms.
@@ -66,10 +89,14 @@ impl RoomSocketHubs {
 }
 
 /// The sending half of one room.
-#[derive(Debug)]
 pub struct RoomSocketHub {
     news: broadcast::Sender<RoomNews>,
     slots: Vec<WakeSlot>,
+    cadence: PushCadence,
+    teller: FrameTeller,
+    /// Whether the `line` frame of an earlier beat is still being written.
+    is_telling: AtomicBool,
+    next_id: AtomicU64,
     /// When this hub began. `woken` is the second since then up to which slots have been woken.
     begun: Instant,
     woken: Mutex<u64>,
@@ -78,13 +105,31 @@ pub struct RoomSocketHub {
     sent_phase: Mutex<Option<RoomPhase>>,
 }
 
-/// The sockets that are woken in the same seconds. The newest frame replaces the last one, so that
-/// no socket has a backlog.
-#[derive(Debug)]
+/// The sockets that are woken in the same seconds.
 struct WakeSlot {
-    line: watch::Sender<Option<LineFrame>>,
-    /// The lowest rank in this slot that was not called when its socket last set its rank.
+    sockets: Mutex<BTreeMap<u64, Arc<LineSocket>>>,
+    /// The lowest rank in this slot that was not called when it was last read.
     nearest: AtomicU64,
+}
+
+/// One socket in the line.
+struct LineSocket {
+    id: u64,
+    outlet: Arc<SocketOutlet>,
+    inner: Mutex<LineSocketState>,
+}
+
+struct LineSocketState {
+    standing: LineStanding,
+    /// The slot that has this socket; `None` before the first and after the last.
+    slot: Option<usize>,
+}
+
+/// What the sockets of a slot are told.
+struct LineBeat {
+    frame: SharedFrame,
+    tick: Arc<RoomTick>,
+    per_s: f64,
 }
 
 /// What a listener receives.
@@ -92,52 +137,55 @@ struct WakeSlot {
 pub enum HubEvent {
     /// News for every socket.
     News(RoomNews),
-    /// The newest `line` frame, because the listener's slot was woken.
-    Line(LineFrame),
     /// The listener missed more news than is stored.
     Missed,
     /// The room's hub was dropped.
     Gone,
 }
 
-/// One socket's subscription to the hub.
-#[derive(Debug)]
+/// One socket's subscription to the hub. Dropping it ends the subscription.
 pub struct HubListener {
+    hub: Arc<RoomSocketHub>,
     news: broadcast::Receiver<RoomNews>,
-    line: watch::Receiver<Option<LineFrame>>,
-    slot: usize,
-}
-
-impl Default for RoomSocketHub {
-    fn default() -> Self {
-        Self::new()
-    }
+    socket: Arc<LineSocket>,
 }
 
 impl RoomSocketHub {
     /// Makes a hub without listeners.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(cadence: PushCadence, teller: FrameTeller) -> Self {
         let slot = |_| WakeSlot {
-            line: watch::channel(None).0,
+            sockets: Mutex::default(),
             nearest: AtomicU64::new(NOBODY),
         };
         Self {
             news: broadcast::channel(BACKLOG).0,
             slots: (0..SLOTS).map(slot).collect(),
+            cadence,
+            teller,
+            is_telling: AtomicBool::new(false),
+            next_id: AtomicU64::new(0),
             begun: Instant::now(),
             woken: Mutex::default(),
             sent_phase: Mutex::default(),
         }
     }
 
-    /// Subscribes a new listener from now on.
+    /// Subscribes the socket of the visitor with this join number to news from now on. It gets
+    /// `line` frames from its first [`HubListener::reschedule`] on.
     #[must_use]
-    pub fn listen(&self) -> HubListener {
+    pub fn listen(self: &Arc<Self>, outlet: Arc<SocketOutlet>, number: u64) -> HubListener {
         HubListener {
             news: self.news.subscribe(),
-            line: self.slots[0].line.subscribe(),
-            slot: 0,
+            socket: Arc::new(LineSocket {
+                id: self.next_id.fetch_add(1, Ordering::Relaxed),
+                outlet,
+                inner: Mutex::new(LineSocketState {
+                    standing: LineStanding::new(number),
+                    slot: None,
+                }),
+            }),
+            hub: Arc::clone(self),
         }
     }
 
@@ -145,19 +193,6 @@ impl RoomSocketHub {
     #[must_use]
     pub fn listeners(&self) -> usize {
         self.news.receiver_count()
-    }
-
-    /// Puts the listener into `slot` from now on, and wakes it at once when `rank` is called. The
-    /// caller must read the room's tick afterwards, because nobody was woken if `rank` was called
-    /// just before.
-    pub fn set_wake(&self, listener: &mut HubListener, slot: usize, rank: Option<u64>) {
-        let at = &self.slots[slot];
-        if listener.slot != slot {
-            (listener.line, listener.slot) = (at.line.subscribe(), slot);
-        }
-        if let Some(rank) = rank {
-            at.nearest.fetch_min(rank, Ordering::SeqCst);
-        }
     }
 
     /// Sends the `room` frame, with phase, message and settings.
@@ -203,31 +238,84 @@ impl RoomSocketHub {
         }
     }
 
-    /// Sends the `line` frame of the room's last tick to the slots that are due in this second, and
-    /// to the slots with a visitor who was just called.
-    pub fn announce_line(&self, room: &Room, now: i64) {
-        let tick = room.last_tick();
-        let text = || encode(&LiveMessage::line_of_tick(&tick, room.pace_per_s(), now));
-        self.wake_slots(self.begun.elapsed().as_secs(), &tick, text);
+    /// Encodes the `line` frame of a tick.
+    #[must_use]
+    pub fn line_frame(&self, tick: &RoomTick, per_s: f64, now: i64) -> SharedFrame {
+        let seats_every_ms = self.cadence.seats_every_ms();
+        encode(&LiveMessage::line_of_tick(tick, per_s, seats_every_ms, now))
     }
 
-    fn wake_slots(&self, second: u64, tick: &Arc<RoomTick>, text: impl Fn() -> Utf8Bytes) {
+    /// Sends the `line` frame of the room's last tick to the slots that are due in this second, and
+    /// to the slots with a visitor who was just called. If an earlier frame is still being written,
+    /// the next call sends it to the slots that were due meanwhile.
+    pub fn announce_line(self: &Arc<Self>, room: &Room, now: i64) {
+        if self.is_telling.load(Ordering::SeqCst) {
+            return;
+        }
+        let (tick, per_s) = (room.last_tick(), room.pace_per_s());
+        let due = self.take_due(self.begun.elapsed().as_secs(), tick.released);
+        if due.is_empty() {
+            return;
+        }
+        let frame = self.line_frame(&tick, per_s, now);
+        let beat = LineBeat { frame, tick, per_s };
+        self.is_telling.store(true, Ordering::SeqCst);
+        tokio::spawn(tell_line(Arc::clone(self), due, beat));
+    }
+
+    fn take_due(&self, second: u64, released: u64) -> Vec<Arc<LineSocket>> {
         let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
         let after = std::mem::replace(&mut *woken, second);
-        let mut frame: Option<LineFrame> = None;
+        let mut due = Vec::new();
         for (slot, at) in self.slots.iter().enumerate() {
-            let called = at.nearest.load(Ordering::SeqCst) < tick.released;
-            if !(called || wakes(slot, after, second)) || at.line.receiver_count() == 0 {
-                continue;
+            let is_called = at.nearest.load(Ordering::SeqCst) < released;
+            if is_called || wakes(slot, after, second) {
+                // `nearest` is cleared first, because each socket that is read sets its rank again.
+                at.nearest.store(NOBODY, Ordering::SeqCst);
+                due.extend(at.lock().values().cloned());
             }
-            // `nearest` is cleared before the frame is sent, because each woken socket then sets
-            // its rank again.
-            at.nearest.store(NOBODY, Ordering::SeqCst);
-            let line = frame.get_or_insert_with(|| LineFrame {
-                text: text(),
-                tick: Arc::clone(tick),
-            });
-            at.line.send_replace(Some(line.clone()));
+        }
+        due
+    }
+
+    /// Writes the `line` frame to a socket if it is due, or wakes its task if there is more to do.
+    fn tell_socket(&self, socket: &LineSocket, beat: &LineBeat) {
+        let (outlet, now) = (&socket.outlet, Instant::now());
+        let mut state = socket.lock();
+        if state.standing.has_new_call(beat.tick.released) || outlet.is_stalled() {
+            outlet.stir();
+        } else if state.standing.is_line_due(now) {
+            let is_sent = outlet.offer(&beat.frame);
+            state.standing.note_line(now, is_sent);
+        } else {
+            outlet.ping_if_due();
+        }
+        self.reschedule(socket, &mut state, &beat.tick, beat.per_s);
+    }
+
+    /// Puts a socket into the slot of its cadence, where it is woken at once when its rank is
+    /// called.
+    fn reschedule(
+        &self,
+        socket: &LineSocket,
+        state: &mut LineSocketState,
+        tick: &RoomTick,
+        per_s: f64,
+    ) {
+        let Some(before) = state.slot else {
+            return;
+        };
+        let at_least = self.cadence.line_at_least();
+        let slot = state.standing.reschedule(tick, per_s, at_least);
+        if slot != before {
+            state.slot = Some(slot);
+            let moved = self.slots[before].lock().remove(&socket.id);
+            self.slots[slot]
+                .lock()
+                .extend(moved.map(|moved| (socket.id, moved)));
+        }
+        if let Some(rank) = state.standing.waiting_rank(tick.released) {
+            self.slots[slot].nearest.fetch_min(rank, Ordering::SeqCst);
         }
     }
 
@@ -237,26 +325,39 @@ impl RoomSocketHub {
     }
 }
 
+async fn tell_line(hub: Arc<RoomSocketHub>, due: Vec<Arc<LineSocket>>, beat: LineBeat) {
+    let (teller, telling) = (hub.teller.clone(), Arc::clone(&hub));
+    let tell = move || {
+        due.iter()
+            .for_each(|socket| telling.tell_socket(socket, &beat))
+    };
+    teller.run(tell).await;
+    hub.is_telling.store(false, Ordering::SeqCst);
+}
+
+impl WakeSlot {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<LineSocket>>> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LineSocket {
+    fn lock(&self) -> MutexGuard<'_, LineSocketState> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl HubListener {
-    /// Waits for the next event. Without `with_news` it leaves news in the shared queue, so that a
-    /// socket that cannot send now stores no copy.
+    /// Waits for the next news. Without `with_news` it waits for ever, and leaves news in the
+    /// shared queue, so that a socket that cannot send now stores no copy.
     pub async fn next(&mut self, with_news: bool) -> HubEvent {
-        loop {
-            tokio::select! {
-                news = self.news.recv(), if with_news => return match news {
-                    Ok(news) => HubEvent::News(news),
-                    Err(RecvError::Lagged(_)) => HubEvent::Missed,
-                    Err(RecvError::Closed) => HubEvent::Gone,
-                },
-                changed = self.line.changed() => {
-                    if changed.is_err() {
-                        return HubEvent::Gone;
-                    }
-                    if let Some(line) = self.line.borrow_and_update().clone() {
-                        return HubEvent::Line(line);
-                    }
-                }
-            }
+        if !with_news {
+            return std::future::pending().await;
+        }
+        match self.news.recv().await {
+            Ok(news) => HubEvent::News(news),
+            Err(RecvError::Lagged(_)) => HubEvent::Missed,
+            Err(RecvError::Closed) => HubEvent::Gone,
         }
     }
 
@@ -268,12 +369,43 @@ impl HubListener {
         }
         missed
     }
+
+    /// Reads or changes where the visitor of this socket stands.
+    pub fn standing<T>(&self, read: impl FnOnce(&mut LineStanding) -> T) -> T {
+        read(&mut self.socket.lock().standing)
+    }
+
+    /// Lets the hub write `line` frames to this socket as often as its standing asks for. The
+    /// caller must read the room's tick afterwards, because nobody was woken if the rank was called
+    /// just before.
+    pub fn reschedule(&self, tick: &RoomTick, per_s: f64) {
+        let mut state = self.socket.lock();
+        if state.slot.is_none() {
+            state.slot = Some(0);
+            let socket = Arc::clone(&self.socket);
+            self.hub.slots[0].lock().insert(socket.id, socket);
+        }
+        self.hub.reschedule(&self.socket, &mut state, tick, per_s);
+    }
+}
+
+impl Drop for HubListener {
+    fn drop(&mut self) {
+        let mut state = self.socket.lock();
+        if let Some(slot) = state.slot.take() {
+            self.hub.slots[slot].lock().remove(&self.socket.id);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use axum::extract::ws::Utf8Bytes;
+
+    use super::super::outlet::tests::outlet;
     use super::*;
-    use futures_util::FutureExt;
 
     fn tick(released: u64) -> Arc<RoomTick> {
         Arc::new(RoomTick {
@@ -282,51 +414,73 @@ mod tests {
         })
     }
 
-    fn heard(listener: &mut HubListener) -> Option<u64> {
-        match listener.next(true).now_or_never() {
-            Some(HubEvent::Line(line)) => Some(line.tick.released),
-            Some(other) => panic!("{other:?}"),
-            None => None,
-        }
-    }
-
-    #[test]
-    fn a_called_visitor_is_woken_at_once_and_the_others_are_not() {
-        let hub = RoomSocketHub::new();
-        let slots = [SLOTS - 1, SLOTS - 2];
-        let mut listeners = [hub.listen(), hub.listen()];
-        for (listener, (slot, rank)) in listeners.iter_mut().zip(slots.into_iter().zip([500, 900]))
-        {
-            hub.set_wake(listener, slot, Some(rank));
-        }
-        let encoded = std::cell::Cell::new(0);
-        let mut beat = |released| {
-            hub.wake_slots(0, &tick(released), || {
-                encoded.set(encoded.get() + 1);
-                Utf8Bytes::from_static("line")
-            });
-            let [near, far] = &mut listeners;
-            (heard(near), heard(far))
+    /// Tells the sockets that are due, and returns how many there were.
+    async fn beat(hub: &Arc<RoomSocketHub>, second: u64, released: u64) -> usize {
+        let due = hub.take_due(second, released);
+        let told = due.len();
+        let beat = LineBeat {
+            frame: SharedFrame::text(Utf8Bytes::from_static("line")),
+            tick: tick(released),
+            per_s: 1.0,
         };
-        assert_eq!(beat(500), (None, None));
-        assert_eq!(beat(501), (Some(501), None));
-        assert_eq!(
-            beat(502),
-            (None, None),
-            "the call woke the socket, and it has not set its rank again"
-        );
-        assert_eq!(beat(2000), (None, Some(2000)));
-        assert_eq!(encoded.get(), 2, "a frame that nobody needs is not encoded");
+        tell_line(Arc::clone(hub), due, beat).await;
+        told
     }
 
-    #[test]
-    fn a_slow_listener_gets_only_the_newest_line_frame() {
-        let hub = RoomSocketHub::new();
-        let mut listener = hub.listen();
-        for second in 1..100 {
-            hub.wake_slots(second, &tick(second), || Utf8Bytes::from_static("line"));
+    #[tokio::test]
+    async fn a_called_visitors_task_is_woken_at_once_and_no_other() {
+        let hub = Arc::new(RoomSocketHub::new(
+            PushCadence::default(),
+            FrameTeller::default(),
+        ));
+        let mut listeners = Vec::new();
+        for rank in [500, 900] {
+            let (outlet, client) = outlet().await;
+            let listener = hub.listen(Arc::clone(&outlet), rank);
+            listener.standing(|standing| {
+                standing.rank = Some(rank);
+                standing.note_line(Instant::now(), true);
+            });
+            listener.reschedule(&tick(0), 1.0);
+            listeners.push((listener, outlet, client));
         }
-        assert_eq!(heard(&mut listener), Some(99));
-        assert_eq!(heard(&mut listener), None);
+        let stirred = || {
+            let stirred = listeners.iter().map(|(_, outlet, _)| outlet.is_stirred());
+            stirred.collect::<Vec<_>>()
+        };
+        beat(&hub, 0, 500).await;
+        assert_eq!(stirred(), [false, false]);
+        beat(&hub, 0, 501).await;
+        assert_eq!(stirred(), [true, false]);
+        let (called, ..) = &listeners[0];
+        called.standing(|standing| standing.is_call_handled = true);
+        beat(&hub, 0, 502).await;
+        assert_eq!(stirred(), [false, false], "the call was handled");
+        beat(&hub, 0, 2_000).await;
+        assert_eq!(stirred(), [false, true]);
+        drop(listeners);
+        assert_eq!(beat(&hub, 100, 3_000).await, 0, "nobody listens");
+    }
+
+    #[tokio::test]
+    async fn a_waiting_visitor_is_told_by_the_hub_and_its_task_sleeps() {
+        let hub = Arc::new(RoomSocketHub::new(
+            PushCadence::default(),
+            FrameTeller::default(),
+        ));
+        let (outlet, client) = outlet().await;
+        let listener = hub.listen(Arc::clone(&outlet), 3);
+        listener.reschedule(&tick(0), 1.0);
+        for second in 1..=5 {
+            beat(&hub, second, 0).await;
+        }
+        let mut frame = [0; 16];
+        client.readable().await.expect("it is told");
+        let read = client.try_read(&mut frame).expect("it is told");
+        assert_eq!(&frame[..read], b"\x81\x04line");
+        assert!(!outlet.is_stirred());
+        assert!(!listener.standing(|standing| standing.is_line_due(Instant::now())));
+        let later = Instant::now() + Duration::from_secs(5);
+        assert!(listener.standing(|standing| standing.is_line_due(later)));
     }
 }

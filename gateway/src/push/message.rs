@@ -1,10 +1,10 @@
 //! The text frames of the live socket in both directions, as types.
 
-use axum::extract::ws::Utf8Bytes;
 use fairgate_base::clock::rfc3339;
 use fairgate_rules::draw::record::DrawRecord;
 use serde::{Deserialize, Serialize};
 
+use super::frame::SharedFrame;
 use crate::room::{RoomTick, RoomView};
 
 /// A message from server to client.
@@ -36,6 +36,8 @@ pub enum LiveMessage<'a> {
         waiting: u64,
         /// Seats of all shows.
         seats: LineSeats,
+        /// Milliseconds between two frames with seats for one watcher.
+        seats_every_ms: u64,
         /// When the figures were taken, RFC 3339.
         at: String,
     },
@@ -93,7 +95,7 @@ impl LiveMessage<'_> {
 
     /// Builds the `line` frame of a tick.
     #[must_use]
-    pub fn line_of_tick(tick: &RoomTick, per_s: f64, now: i64) -> Self {
+    pub fn line_of_tick(tick: &RoomTick, per_s: f64, seats_every_ms: u64, now: i64) -> Self {
         let pulse = &tick.pulse;
         Self::Line {
             joined: tick.counts.joined,
@@ -107,6 +109,7 @@ impl LiveMessage<'_> {
                 lapsing_5m: pulse.lapsing_5m,
                 baskets_5m: pulse.baskets_5m,
             },
+            seats_every_ms,
             at: rfc3339(now),
         }
     }
@@ -114,10 +117,13 @@ impl LiveMessage<'_> {
 
 /// Encodes a message once, for any number of sockets.
 #[must_use]
-pub fn encode(message: &LiveMessage<'_>) -> Utf8Bytes {
+pub fn encode(message: &LiveMessage<'_>) -> SharedFrame {
+    SharedFrame::text(json(message))
+}
+
+fn json(message: &LiveMessage<'_>) -> String {
     serde_json::to_string(message)
         .expect("messages are plain structs with string keys, which always serialise")
-        .into()
 }
 
 /// A message from client to server. Any other message closes the socket.
@@ -168,10 +174,15 @@ mod tests {
 
     #[test]
     fn a_line_frame_has_the_contracts_fields() {
-        let text = encode(&LiveMessage::line_of_tick(&RoomTick::default(), 0.5, 0));
+        let text = json(&LiveMessage::line_of_tick(
+            &RoomTick::default(),
+            0.5,
+            250,
+            0,
+        ));
         assert_eq!(
             text.as_str(),
-            r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"at":"1970-01-01T00:00:00Z"}"#
+            r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"seats_every_ms":250,"at":"1970-01-01T00:00:00Z"}"#
         );
     }
 
@@ -187,7 +198,7 @@ mod tests {
     /// Checks that a message has every field of the golden message. Additional fields are allowed.
     fn check_golden(name: &str, message: &LiveMessage<'_>) {
         let golden = golden(name);
-        let ours: serde_json::Value = serde_json::from_str(&encode(message)).expect("JSON");
+        let ours: serde_json::Value = serde_json::from_str(&json(message)).expect("JSON");
         let missing: Vec<_> = golden
             .as_object()
             .expect("an object")
@@ -211,7 +222,7 @@ mod tests {
             reason: "revoked",
             note: "resold on another site",
         };
-        let ours: serde_json::Value = serde_json::from_str(&encode(&revoked)).expect("JSON");
+        let ours: serde_json::Value = serde_json::from_str(&json(&revoked)).expect("JSON");
         assert_eq!(ours, golden("closed-revoked"));
     }
 
@@ -219,7 +230,7 @@ mod tests {
     fn messages_have_the_fields_that_the_pages_read() {
         check_golden(
             "line",
-            &LiveMessage::line_of_tick(&RoomTick::default(), 1.0, 0),
+            &LiveMessage::line_of_tick(&RoomTick::default(), 1.0, 250, 0),
         );
         check_golden(
             "place",

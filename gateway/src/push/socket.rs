@@ -1,29 +1,30 @@
-//! One visitor's socket. It forwards shared frames, works out when its visitor is called, and has
-//! no timer of its own. It never waits for its client. A frame that cannot be sent now is not
-//! queued. The client gets the newest state later.
+//! One visitor's socket. Its task sends what only this visitor gets, and news of the room. Frames
+//! of the line and of seats that all visitors share are written by [loops](super::hub) without
+//! this task. It never waits for its client. A frame that cannot be sent now is not queued. The
+//! client gets the newest state later.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::ws::{Message as Ws, Utf8Bytes};
+use axum::extract::ws::Message as Ws;
 use fairgate_base::clock::rfc3339;
 use fairgate_model::holds::HoldSignalState;
 use fairgate_model::ids::HoldId;
-use fairgate_rules::faults::micros_per_s;
 use fairgate_rules::phase::RoomPhase;
 use tokio::sync::watch;
 
 use super::LiveSockets;
-use super::cadence::SocketCadence;
 use super::client_wire::{ClientWire, WireEvent};
 use super::ending::SocketEnd;
-use super::hub::{HubEvent, HubListener, LineFrame, RoomNews, RoomSocketHub};
+use super::frame::SharedFrame;
+use super::hub::{HubEvent, HubListener, RoomNews, RoomSocketHub};
 use super::message::{LiveMessage, LiveRequest, encode};
 use super::seats::{SeatWatch, WatchedShows};
+use super::standing::LineStanding;
 use crate::line::place_view::{PlaceState, claim_before, describe};
 use crate::personal::{PersonalEvent, PersonalReceiver};
 use crate::room::{Room, RoomRegistry, RoomTick, RoomView};
-use crate::store::{Place, PresentedPlace, PresentedPlaceStatus};
+use crate::store::{PresentedPlace, PresentedPlaceStatus};
 use crate::upstream::HoldSignal;
 
 /// How many messages a client may send in [`FLOOD_WINDOW`]. One more closes the socket.
@@ -37,36 +38,40 @@ pub struct VisitorSocket {
     hub: Arc<RoomSocketHub>,
     room: Room,
     seats: WatchedShows,
-    place: Place,
-    rank: Option<u64>,
-    call_handled: bool,
+    place: Arc<PresentedPlace>,
     watch: Option<SeatWatch>,
     listener: HubListener,
-    cadence: SocketCadence,
-    line_sent: Option<Instant>,
-    /// Whether a `line` frame was due while the client took no frames.
-    line_missed: bool,
     flood: (Instant, u32),
+}
+
+/// What happened to a socket.
+enum SocketEvent {
+    /// On the connection.
+    Wire(WireEvent),
+    /// In the room.
+    Room(HubEvent),
+    /// To this visitor. `None` means that newer sockets have replaced this one.
+    Personal(Option<PersonalEvent>),
 }
 
 impl VisitorSocket {
     /// Makes the handler of a visitor's socket that has just opened.
-    pub fn new(wire: ClientWire, push: LiveSockets, room: Room, place: Place) -> Self {
+    pub fn new(
+        wire: ClientWire,
+        push: LiveSockets,
+        room: Room,
+        place: Arc<PresentedPlace>,
+    ) -> Self {
         let hub = push.hubs.of_room(room.id());
         Self {
+            listener: hub.listen(Arc::clone(wire.outlet()), place.number),
             wire,
-            rank: room.rank(place.number),
             rooms: push.rooms,
-            listener: hub.listen(),
             hub,
             room,
             seats: push.seats,
-            cadence: SocketCadence::for_place(None, false, 0, place.number),
             place,
-            call_handled: false,
             watch: None,
-            line_sent: None,
-            line_missed: false,
             flood: (Instant::now(), 0),
         }
     }
@@ -74,17 +79,17 @@ impl VisitorSocket {
     /// Serves the socket to its end.
     pub async fn run(
         &mut self,
-        mut ear: PersonalReceiver,
-        mut stopping: watch::Receiver<bool>,
+        ear: &mut PersonalReceiver,
+        stopping: &mut watch::Receiver<bool>,
     ) -> SocketEnd {
-        match self.serve(&mut ear, &mut stopping).await {
+        match self.serve(ear, stopping).await {
             Ok(()) => SocketEnd::Gone,
             Err(end) => end,
         }
     }
 
     /// Ends the socket.
-    pub async fn end(self, end: SocketEnd) {
+    pub async fn end(&mut self, end: SocketEnd) {
         self.wire.end(end).await;
     }
 
@@ -93,36 +98,58 @@ impl VisitorSocket {
         ear: &mut PersonalReceiver,
         stopping: &mut watch::Receiver<bool>,
     ) -> Result<(), SocketEnd> {
-        self.greet().await?;
-        self.reschedule_wake().await?;
+        // The futures of what happens seldom are boxed, because they would take their room in the
+        // task of every socket.
+        Box::pin(self.begin()).await?;
         loop {
             // While this is false, news stays in the queue that all sockets share, and at most a
             // few personal events wait for this client.
             let open = self.wire.is_open();
-            tokio::select! {
-                moved = self.wire.next() => self.on_wire_event(moved?, open).await?,
-                heard = self.listener.next(open) => match heard {
-                    HubEvent::Line(line) => self.on_wake(line).await?,
-                    HubEvent::News(news) => self.pass_on(news).await?,
-                    // The socket has missed news, so it gets the current state instead.
-                    HubEvent::Missed => self.catch_up().await?,
-                    HubEvent::Gone => return Err(SocketEnd::Gone),
-                },
-                frame = next_seats(&mut self.watch), if open => match frame {
-                    Some(frame) => self.send_frame(Ws::Binary(frame)).await?,
-                    None => self.watch = None,
-                },
-                word = ear.next(), if open => match word {
-                    Some(PersonalEvent::Hold(signal)) => self.tell_hold(&signal).await?,
-                    Some(PersonalEvent::Left { room, number }) if self.is_place(&room, number) => return Err(SocketEnd::place_left()),
-                    Some(PersonalEvent::Revoked { room, number, note }) if self.is_place(&room, number) => return Err(self.tell_revoked(&note).await?),
-                    Some(PersonalEvent::Cleared { room, below, note }) if self.room.id() == &*room && self.place.number < below => return Err(self.tell_revoked(&note).await?),
-                    // The event is about a place in another room, or an earlier place.
-                    Some(PersonalEvent::Left { .. } | PersonalEvent::Revoked { .. } | PersonalEvent::Cleared { .. }) => {}
-                    None => return Err(SocketEnd::replaced()),
-                },
+            let event = tokio::select! {
+                moved = self.wire.next() => SocketEvent::Wire(moved?),
+                heard = self.listener.next(open) => SocketEvent::Room(heard),
+                word = ear.next(), if open => SocketEvent::Personal(word),
                 () = fairgate_base::process::stopped(stopping) => return Err(SocketEnd::restart()),
+            };
+            Box::pin(self.handle(event, open)).await?;
+        }
+    }
+
+    async fn begin(&mut self) -> Result<(), SocketEnd> {
+        self.greet().await?;
+        self.reschedule_wake().await
+    }
+
+    async fn handle(&mut self, event: SocketEvent, was_open: bool) -> Result<(), SocketEnd> {
+        match event {
+            SocketEvent::Wire(moved) => self.on_wire_event(moved, was_open).await,
+            SocketEvent::Room(HubEvent::News(news)) => self.pass_on(news).await,
+            // The socket has missed news, so it gets the current state instead.
+            SocketEvent::Room(HubEvent::Missed) => self.catch_up().await,
+            SocketEvent::Room(HubEvent::Gone) => Err(SocketEnd::Gone),
+            SocketEvent::Personal(Some(word)) => self.on_personal_event(&word),
+            SocketEvent::Personal(None) => Err(SocketEnd::replaced()),
+        }
+    }
+
+    fn on_personal_event(&self, word: &PersonalEvent) -> Result<(), SocketEnd> {
+        match word {
+            PersonalEvent::Hold(signal) => self.tell_hold(signal),
+            PersonalEvent::Left { room, number } if self.is_place(room, *number) => {
+                Err(SocketEnd::place_left())
             }
+            PersonalEvent::Revoked { room, number, note } if self.is_place(room, *number) => {
+                Err(self.tell_revoked(note)?)
+            }
+            PersonalEvent::Cleared { room, below, note }
+                if self.room.id() == &**room && self.place.number < *below =>
+            {
+                Err(self.tell_revoked(note)?)
+            }
+            // The event is about a place in another room, or an earlier place.
+            PersonalEvent::Left { .. }
+            | PersonalEvent::Revoked { .. }
+            | PersonalEvent::Cleared { .. } => Ok(()),
         }
     }
 
@@ -131,25 +158,38 @@ impl VisitorSocket {
     }
 
     async fn on_wire_event(&mut self, moved: WireEvent, was_open: bool) -> Result<(), SocketEnd> {
-        if let WireEvent::Heard(heard) = moved {
-            self.handle_frame(heard).await?;
+        match moved {
+            WireEvent::Heard(heard) => self.handle_frame(heard).await?,
+            WireEvent::Stirred if self.wire.outlet().is_stalled() => {
+                return Err(SocketEnd::later(
+                    "you read too slowly; come back, your place is kept",
+                ));
+            }
+            WireEvent::Stirred | WireEvent::Answered => {}
         }
-        if self.wire.is_open() && !was_open {
-            self.resume_after_backpressure().await?;
+        if self.wire.is_open() {
+            self.resume(was_open).await?;
         }
         Ok(())
     }
 
-    /// Sends the newest state once to a client that takes frames again. Seats need nothing here,
-    /// because the watch knows which version the client has.
-    async fn resume_after_backpressure(&mut self) -> Result<(), SocketEnd> {
-        if self.listener.skip_news() {
-            self.catch_up().await
-        } else if self.line_missed {
-            self.tell_newest_line().await
-        } else {
-            Ok(())
+    /// Sends what the client has missed, and tells a visitor whose turn has come. A client that
+    /// takes frames again gets the newest state once.
+    async fn resume(&mut self, was_open: bool) -> Result<(), SocketEnd> {
+        if let Some(watch) = &self.watch {
+            watch.catch_up();
         }
+        if !was_open && self.listener.skip_news() {
+            return self.catch_up().await;
+        }
+        let released = self.room.last_tick().released;
+        let is_due = self
+            .listener
+            .standing(|standing| standing.is_line_missed || standing.has_new_call(released));
+        if is_due {
+            self.tell_newest_line().await?;
+        }
+        Ok(())
     }
 
     /// Sends the whole current state. A client gets it when it connects, and after it has missed
@@ -158,11 +198,11 @@ impl VisitorSocket {
         self.tell_room().await?;
         let draw = self.room.draw_state();
         if draw.row.sealed.is_some() {
-            self.send_message(&LiveMessage::Draw(&draw.record)).await?;
+            self.send_message(&LiveMessage::Draw(&draw.record))?;
         }
-        self.tell_place().await?;
+        self.tell_place()?;
         self.tell_newest_line().await?;
-        self.tell_end(self.room.phase(self.rooms.now_ms())).await
+        self.tell_end(self.room.phase(self.rooms.now_ms()))
     }
 
     async fn catch_up(&mut self) -> Result<(), SocketEnd> {
@@ -174,13 +214,13 @@ impl VisitorSocket {
     async fn pass_on(&mut self, news: RoomNews) -> Result<(), SocketEnd> {
         match news {
             RoomNews::Room(text, phase) => {
-                self.send_frame(Ws::Text(text)).await?;
-                self.tell_end(phase).await?;
+                self.send_frame(&text)?;
+                self.tell_end(phase)?;
             }
             RoomNews::Draw(text, ranked) => {
-                self.send_frame(Ws::Text(text)).await?;
+                self.send_frame(&text)?;
                 if ranked {
-                    self.tell_place().await?;
+                    self.tell_place()?;
                 }
             }
         }
@@ -188,112 +228,84 @@ impl VisitorSocket {
         self.reschedule_wake().await
     }
 
-    /// Sends the `line` frame if it is due. The hub wakes the socket in the seconds of its slot,
-    /// and when a rank of the slot is called.
-    async fn on_wake(&mut self, line: LineFrame) -> Result<(), SocketEnd> {
-        if self.wire.is_stalled() {
-            return Err(SocketEnd::later(
-                "you read too slowly; come back, your place is kept",
-            ));
-        }
-        self.wire.ping_if_due().await?;
-        let due = self.has_new_call(&line.tick)
-            || self
-                .line_sent
-                .is_none_or(|at| self.cadence.is_due(at.elapsed()));
-        if due && self.wire.is_open() {
-            self.tell_line(line.text, &line.tick).await?;
-        } else if due {
-            self.line_missed = true;
-        }
-        self.reschedule_wake().await
-    }
-
-    /// Updates the cadence and slot of this socket. If its visitor has been called meanwhile, sends
-    /// the `line` frame at once.
+    /// Updates how often the hub writes `line` frames to this socket. If its visitor has been
+    /// called meanwhile, tells it at once.
     async fn reschedule_wake(&mut self) -> Result<(), SocketEnd> {
-        let tick = self.room.last_tick();
-        let called = self.rank.is_some_and(|rank| rank < tick.released);
-        let ahead = self.rank.map(|rank| tick.ahead(rank));
-        let per_s_u = micros_per_s(self.room.pace_per_s());
-        self.cadence = SocketCadence::for_place(ahead, called, per_s_u, self.place.number);
-        let waits_at = self.rank.filter(|_| !called);
-        self.hub
-            .set_wake(&mut self.listener, self.cadence.slot, waits_at);
-        let tick = self.room.last_tick();
-        if !self.has_new_call(&tick) {
+        let (tick, per_s) = (self.room.last_tick(), self.room.pace_per_s());
+        self.listener.reschedule(&tick, per_s);
+        let released = self.room.last_tick().released;
+        if !self.has_new_call(released) {
             return Ok(());
         }
         if self.wire.is_open() {
             self.tell_newest_line().await
         } else {
-            self.line_missed = true;
+            let missed = |standing: &mut LineStanding| standing.note_line(Instant::now(), false);
+            self.listener.standing(missed);
             Ok(())
         }
     }
 
     /// Returns whether this visitor is called, and this socket has not handled the call yet.
-    fn has_new_call(&self, tick: &RoomTick) -> bool {
-        !self.call_handled && self.rank.is_some_and(|rank| rank < tick.released)
+    fn has_new_call(&self, released: u64) -> bool {
+        self.listener
+            .standing(|standing| standing.has_new_call(released))
     }
 
     async fn tell_newest_line(&mut self) -> Result<(), SocketEnd> {
         let (tick, per_s) = (self.room.last_tick(), self.room.pace_per_s());
-        let line = encode(&LiveMessage::line_of_tick(
-            &tick,
-            per_s,
-            self.rooms.now_ms(),
-        ));
-        self.tell_line(line, &tick).await
+        let line = self.hub.line_frame(&tick, per_s, self.rooms.now_ms());
+        self.send_frame(&line)?;
+        self.listener
+            .standing(|standing| standing.note_line(Instant::now(), true));
+        self.tell_turn(&tick).await
     }
 
-    async fn tell_line(&mut self, line: Utf8Bytes, tick: &RoomTick) -> Result<(), SocketEnd> {
-        (self.line_sent, self.line_missed) = (Some(Instant::now()), false);
-        self.send_frame(Ws::Text(line)).await?;
-        let Some(rank) = self.rank.filter(|_| self.has_new_call(tick)) else {
+    async fn tell_turn(&mut self, tick: &RoomTick) -> Result<(), SocketEnd> {
+        let rank = self.listener.standing(|standing| standing.rank);
+        let Some(rank) = rank.filter(|_| self.has_new_call(tick.released)) else {
             return Ok(());
         };
         let now = self.rooms.now_ms();
         // A visitor who already has a pass, or whose order is done, gets no `turn` frame.
-        let standing = self
+        let status = self
             .rooms
             .store()
-            .check_presented_place(self.room.id(), PresentedPlace::from(&self.place))
+            .check_presented_place(self.room.id(), *self.place)
             .await;
-        let place = match standing {
-            Ok(PresentedPlaceStatus::Here(place)) => place,
-            Ok(PresentedPlaceStatus::Left | PresentedPlaceStatus::Unknown) => {
-                self.call_handled = true;
-                return Ok(());
-            }
+        let place = match status {
+            Ok(PresentedPlaceStatus::Here(place)) => Some(place),
+            Ok(PresentedPlaceStatus::Left | PresentedPlaceStatus::Unknown) => None,
             // The store cannot answer now. The next `line` frame asks again.
             Err(_) => return Ok(()),
         };
-        self.call_handled = true;
-        if describe(&self.room, &place, now).state != PlaceState::Called {
+        self.listener
+            .standing(|standing| standing.is_call_handled = true);
+        let is_called = |place| describe(&self.room, &place, now).state == PlaceState::Called;
+        if !place.is_some_and(is_called) {
             return Ok(());
         }
         let claim_before = claim_before(&self.room, rank, now);
-        self.send_message(&LiveMessage::Turn { claim_before }).await
+        self.send_message(&LiveMessage::Turn { claim_before })
     }
 
     async fn tell_room(&mut self) -> Result<(), SocketEnd> {
         let view = RoomView::fresh(&self.rooms, &self.room).await;
-        self.send_message(&LiveMessage::Room(&view)).await
+        self.send_message(&LiveMessage::Room(&view))
     }
 
-    async fn tell_place(&mut self) -> Result<(), SocketEnd> {
-        self.rank = self.room.rank(self.place.number);
-        let ahead = self.rank.map(|rank| self.room.last_tick().ahead(rank));
+    fn tell_place(&self) -> Result<(), SocketEnd> {
+        let rank = self.room.rank(self.place.number);
+        self.listener.standing(|standing| standing.rank = rank);
+        let ahead = rank.map(|rank| self.room.last_tick().ahead(rank));
         self.send_message(&LiveMessage::Place {
             number: self.place.number,
-            rank: self.rank,
+            rank,
             ahead,
         })
-        .await
     }
 
-    async fn tell_end(&mut self, phase: RoomPhase) -> Result<(), SocketEnd> {
+    fn tell_end(&self, phase: RoomPhase) -> Result<(), SocketEnd> {
         let text = match phase {
             RoomPhase::SoldOut => LiveMessage::SOLD_OUT,
             RoomPhase::Closed => LiveMessage::CLOSED,
@@ -302,40 +314,35 @@ impl VisitorSocket {
             | RoomPhase::Drawing
             | RoomPhase::Selling => return Ok(()),
         };
-        self.send_frame(Ws::Text(Utf8Bytes::from_static(text)))
-            .await
+        self.send_frame(&SharedFrame::text(text))
     }
 
     /// Tells the visitor that the promoter ended the place. Returns the end of the socket.
-    async fn tell_revoked(&mut self, note: &str) -> Result<SocketEnd, SocketEnd> {
+    fn tell_revoked(&self, note: &str) -> Result<SocketEnd, SocketEnd> {
         self.send_message(&LiveMessage::Closed {
             reason: "revoked",
             note,
-        })
-        .await?;
+        })?;
         Ok(SocketEnd::place_revoked())
     }
 
-    async fn tell_hold(&mut self, signal: &HoldSignal) -> Result<(), SocketEnd> {
+    fn tell_hold(&self, signal: &HoldSignal) -> Result<(), SocketEnd> {
         let expires_at = rfc3339(signal.expires_at_ms);
         if signal.state == HoldSignalState::Offered {
             let show = signal.hold.parse::<HoldId>().map(|hold| hold.show());
             let show = show.as_ref().map_or("", |show| show.as_str());
-            return self
-                .send_message(&LiveMessage::Offer {
-                    show,
-                    hold: &signal.hold,
-                    seats: &signal.seats,
-                    expires_at,
-                })
-                .await;
+            return self.send_message(&LiveMessage::Offer {
+                show,
+                hold: &signal.hold,
+                seats: &signal.seats,
+                expires_at,
+            });
         }
         self.send_message(&LiveMessage::Hold {
             hold: &signal.hold,
             state: signal.state.as_str(),
             expires_at,
         })
-        .await
     }
 
     async fn handle_frame(&mut self, heard: Ws) -> Result<(), SocketEnd> {
@@ -370,16 +377,17 @@ impl VisitorSocket {
         match request {
             LiveRequest::Watch { show } => {
                 self.watch = None;
-                let watched = self.seats.watch(&show).await;
+                let watched = self.seats.watch(&show, self.wire.outlet()).await;
                 let watched = watched.map_err(|_| {
                     SocketEnd::later("the seats cannot be read now; come back shortly")
                 })?;
-                self.watch =
-                    Some(watched.ok_or_else(|| SocketEnd::policy("there is no such show"))?);
+                let watch = watched.ok_or_else(|| SocketEnd::policy("there is no such show"))?;
+                watch.catch_up();
+                self.watch = Some(watch);
             }
             LiveRequest::Unwatch {} => self.watch = None,
             LiveRequest::Resync {} => {
-                if let Some(watch) = &mut self.watch {
+                if let Some(watch) = &self.watch {
                     watch.resync();
                 }
             }
@@ -387,19 +395,11 @@ impl VisitorSocket {
         Ok(())
     }
 
-    async fn send_message(&mut self, message: &LiveMessage<'_>) -> Result<(), SocketEnd> {
-        self.send_frame(Ws::Text(encode(message))).await
+    fn send_message(&self, message: &LiveMessage<'_>) -> Result<(), SocketEnd> {
+        self.send_frame(&encode(message))
     }
 
-    async fn send_frame(&mut self, frame: Ws) -> Result<(), SocketEnd> {
-        self.wire.send_frame(frame).await
-    }
-}
-
-/// Waits for the next frame of seats. Waits for ever if nothing is watched.
-async fn next_seats(watch: &mut Option<SeatWatch>) -> Option<bytes::Bytes> {
-    match watch {
-        Some(watch) => watch.next().await,
-        None => std::future::pending().await,
+    fn send_frame(&self, frame: &SharedFrame) -> Result<(), SocketEnd> {
+        self.wire.send_frame(frame)
     }
 }

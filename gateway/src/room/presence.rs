@@ -2,7 +2,7 @@
 //! place. The room's loop reports them to the store, which combines the reports of all nodes.
 //! "Ahead of you" then counts people and not abandoned tabs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::store::PresentedPlace;
@@ -16,7 +16,7 @@ pub struct VisitorPresence {
 #[derive(Debug, Default)]
 struct VisitorPresenceState {
     /// The count of open sockets and the place, by number. A visitor may have several sockets.
-    open: HashMap<u64, (u32, PresentedPlace)>,
+    open: BTreeMap<u64, (u32, Arc<PresentedPlace>)>,
     /// Visitors seen since the last report: those who made a call, and those whose last socket
     /// closed.
     seen: HashSet<u64>,
@@ -32,7 +32,7 @@ pub struct PresenceGuard {
 impl VisitorPresence {
     /// Notes that a visitor with that place opened a socket.
     #[must_use]
-    pub fn socket_opened(&self, shown: PresentedPlace) -> PresenceGuard {
+    pub fn socket_opened(&self, shown: Arc<PresentedPlace>) -> PresenceGuard {
         let number = shown.number;
         self.lock().open.entry(number).or_insert((0, shown)).0 += 1;
         PresenceGuard {
@@ -58,7 +58,7 @@ impl VisitorPresence {
     #[must_use]
     pub fn open_places(&self) -> Vec<PresentedPlace> {
         let inner = self.lock();
-        inner.open.values().map(|(_, shown)| *shown).collect()
+        inner.open.values().map(|(_, shown)| **shown).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, VisitorPresenceState> {
@@ -105,7 +105,8 @@ mod tests {
             code: None,
             at: 0,
         };
-        let (one, other) = (presence.socket_opened(shown), presence.socket_opened(shown));
+        let open = || presence.socket_opened(Arc::new(shown));
+        let (one, other) = (open(), open());
         assert_eq!(presence.open_places(), [shown]);
         presence.note_visitor(2);
         assert_eq!(reported(&presence), [1, 2]);

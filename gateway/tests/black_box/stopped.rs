@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Live, Promoter, Server, TestAnswer, TestShop, Visitor, in_seconds, text, until,
+    Browser, Live, Promoter, Server, TestAnswer, TestShop, Visitor, in_seconds, text, until,
 };
 
 /// How long a stopped pass may still be accepted.
@@ -117,8 +117,13 @@ async fn a_promoter_who_ends_all_places_ends_them_for_good_and_people_may_join_a
     promoter.draw("sale").await;
     let ana = Visitor::admitted(&server, "sale").await;
     let bob = Visitor::joined(&server, "sale").await;
-    let body = json!({"all": true, "reason": "the wrong prices were shown"});
+    let mut socket = Live::open(&bob).await;
+    socket.text("place").await;
+    let reason = "the wrong prices were shown";
+    let body = json!({"all": true, "reason": reason});
     assert_eq!(revoke(&promoter, body).await.is(200)["revoked"], 2);
+    assert_eq!(socket.text("closed").await["note"], reason);
+    assert_eq!(socket.closed().await.0, 1000);
     stopped(&server, &ana, "B-1").await;
     bob.try_claim().await.problem(403, "revoked");
     let carla = Visitor::admitted(&server, "sale").await;
@@ -205,4 +210,30 @@ async fn a_revocation_that_names_nobody_or_too_much_is_refused_whole() {
         .expect("an answer");
     refused.problem(401, "key_required");
     assert_eq!(ana.look().await["state"], "waiting");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_shows_that_its_place_was_ended_and_why() {
+    let Some(browser) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    browser.go(&server.at("/r/sale")).await;
+    browser.click("#join").await;
+    browser
+        .until::<bool>("!document.querySelector('#leave-box').hidden")
+        .await;
+    browser
+        .until::<bool>("document.body.innerText.includes('Live: this page updates by itself.')")
+        .await;
+    let reason = "the wrong prices were shown";
+    let body = json!({"all": true, "reason": reason});
+    revoke(&promoter, body).await.is(200);
+    let told: String = browser
+        .until("document.querySelector('#problem[data-code=revoked]:not([hidden])').innerText")
+        .await;
+    assert!(told.contains(reason), "{told}");
+    browser.picture("1-lobby-revoked").await;
 }

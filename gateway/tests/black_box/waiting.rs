@@ -90,6 +90,25 @@ async fn an_offer_reaches_the_visitors_socket_and_a_kill_loses_nobody_on_the_wai
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_visitor_waits_no_more_and_the_next_party_gets_the_seats() {
+    let server = Server::start().await;
+    let baskets = full(&server).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    join(&ana, 2).await;
+    join(&ben, 2).await;
+    let body = json!({"visitor": ana.holder(), "reason": "resold on another site"});
+    let promoter = Promoter::of(&server);
+    let revoked = promoter.post_json("rooms/sale/revoke", &body).await;
+    assert_eq!(revoked.is(200)["revoked"], 1);
+    assert_eq!(wait_for_state(&ana, "ended").await["reason"], "left");
+    give_back(&baskets[0]).await;
+    wait_for_state(&ben, "offered").await;
+    let again = ana.send(Method::POST, LIST, &json!({"quantity": 2})).await;
+    again.problem(401, "pass_stopped");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_browser_waits_is_offered_seats_and_takes_them() {
     let (Some(ana), Some(ben)) = (Browser::open().await, Browser::open().await) else {
         return;

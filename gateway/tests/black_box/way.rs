@@ -183,11 +183,9 @@ async fn a_hold_reaches_another_visitors_socket_within_a_second_and_without_a_ga
 async fn the_8897_seats_of_a_real_race_track_import_and_sell() {
     let Some(data) = real_data() else { return };
     let server = Server::start().await;
-    let promoter = Promoter::of(&server);
     let chart =
         |name: &str| std::fs::read_to_string(data.join("seatmaps").join(name)).expect("a chart");
-
-    let faulty = promoter
+    let faulty = Promoter::of(&server)
         .put_text(
             "venues/track?format=seatsio",
             chart("seatsio-sampleChartWithErrors.json"),
@@ -199,12 +197,23 @@ async fn the_8897_seats_of_a_real_race_track_import_and_sell() {
         !faults.is_empty() && faults.iter().all(|fault| fault["at"].is_string()),
         "each fault says where it is in the chart"
     );
+    import_and_sell(&server, chart("seatsio-sampleChartWithZones.json")).await;
+    eprintln!("FIGURE {} faults named", faults.len());
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_8897_seats_of_our_own_velodrome_import_and_sell() {
+    let chart =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../loadtest/data/velodrome.json");
+    let server = Server::start().await;
+    import_and_sell(&server, std::fs::read_to_string(chart).expect("the chart")).await;
+}
+
+/// Imports a chart of 8,897 seats, and sells four of them.
+async fn import_and_sell(server: &Server, chart: String) {
+    let promoter = Promoter::of(server);
     let imported = promoter
-        .put_text(
-            "venues/track?format=seatsio",
-            chart("seatsio-sampleChartWithZones.json"),
-        )
+        .put_text("venues/track?format=seatsio", chart)
         .await;
     let imported = imported.is(200);
     assert_eq!(imported["cells"], 8_897);
@@ -223,7 +232,7 @@ async fn the_8897_seats_of_a_real_race_track_import_and_sell() {
         .is(201);
     promoter.draw("sale").await;
 
-    let ana = Visitor::admitted(&server, "sale").await;
+    let ana = Visitor::admitted(server, "sale").await;
     let held = server
         .try_hold(&ana, "night", &json!({"best": {"quantity": 4}}))
         .await
@@ -242,8 +251,7 @@ async fn the_8897_seats_of_a_real_race_track_import_and_sell() {
     })
     .await;
     eprintln!(
-        "FIGURE {} seats imported, {} faults named, seats after one sale: {counts}",
-        imported["cells"],
-        faults.len()
+        "FIGURE {} seats imported, seats after one sale: {counts}",
+        imported["cells"]
     );
 }

@@ -10,10 +10,13 @@ mod bot;
 mod botnet;
 mod carrier;
 mod challenges;
+mod delta;
 mod draw;
 mod edge;
+mod fans;
 mod foreign;
 mod holds;
+mod idle;
 mod one_seat;
 mod people;
 mod rail;
@@ -37,6 +40,11 @@ pub enum BenchCommand {
     /// Clients that misuse the edge: long bodies without a key, clients that never read, slow
     /// bodies, silent sockets; and what a large seat map costs.
     Edge(edge::EdgeBenchOptions),
+    /// Thousands of sockets that only wait, before the draw and while selling: the gateway's
+    /// processor time and memory for them.
+    Idle(idle::IdleBenchOptions),
+    /// Purchases a second with thousands of watchers of the seats, and without.
+    Delta(delta::DeltaBenchOptions),
     /// Permutation and inverse of n numbers against a plain shuffle of as many.
     Draw(draw::DrawBenchOptions),
     /// Holds a second through booking's Redis store against its bare scripts.
@@ -74,6 +82,8 @@ impl BenchCommand {
             Self::Carrier(options) => carrier::run(&options),
             Self::Foreign(options) => foreign::run(&options),
             Self::Edge(options) => edge::run(&options),
+            Self::Idle(options) => idle::run(&options),
+            Self::Delta(options) => delta::run(&options),
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),
             Self::Rail(options) => rail::run(&options),

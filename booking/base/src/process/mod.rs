@@ -1,13 +1,14 @@
 //! What every process of Fairgate needs: a log, an accept loop, a data folder of its own, leases,
 //! metrics and an orderly end.
 
+pub mod connection;
 pub mod connections;
 pub mod data;
 pub mod leases;
 mod logging;
 pub mod retry;
 pub mod serve;
-pub mod stream;
+mod stream;
 pub mod warning_log;
 
 pub use logging::{error_text, start_logging};

@@ -177,15 +177,15 @@ async fn serve_connection(
     router: Router,
     mut closing: watch::Receiver<bool>,
 ) {
-    let meter = stream.meter();
+    let handle = stream.connection();
     let called = Arc::new(AtomicBool::new(false));
     let service = {
         let (called, closing) = (Arc::clone(&called), closing.clone());
         service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
             called.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(ConnectInfo(peer));
-            request.extensions_mut().insert(meter.clone());
-            let request = request.map(|body| meter.watch_body(body));
+            request.extensions_mut().insert(handle.clone());
+            let request = request.map(|body| handle.watch_body(body));
             let answer = router.clone().oneshot(request);
             let closing = closing.clone();
             async move {

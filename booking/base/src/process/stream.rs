@@ -4,17 +4,15 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
-use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::{Sleep, sleep};
 
+use super::connection::ConnectionHandle;
 use super::connections::ConnectionPermit;
 
 /// How long a client may take nothing while bytes wait for it.
@@ -23,73 +21,10 @@ const WRITE_STALL_MAX: Duration = Duration::from_secs(60);
 /// system would tell the client that it broke, and the client would not see the answer.
 const LINGER_MAX: Duration = Duration::from_secs(2);
 
-/// Counts the bytes that were read from a connection; a cheap handle. Requests have it as an
-/// extension.
-#[derive(Debug, Clone, Default)]
-pub struct ReadMeter {
-    state: Arc<ReadState>,
-}
-
-#[derive(Debug, Default)]
-struct ReadState {
-    bytes: AtomicU64,
-    /// Whether the body of the last request was not read to its end.
-    is_body_unread: AtomicBool,
-}
-
-impl ReadMeter {
-    /// Returns how many bytes were read so far.
-    #[must_use]
-    pub fn bytes_read(&self) -> u64 {
-        self.state.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Watches whether this body of a request is read to its end.
-    pub(super) fn watch_body(&self, body: Incoming) -> Body {
-        if body.is_end_stream() {
-            return Body::new(body);
-        }
-        let meter = self.clone();
-        meter.state.is_body_unread.store(true, Ordering::Relaxed);
-        Body::new(WatchedBody { body, meter })
-    }
-}
-
-/// The body of a request that notes its end.
-struct WatchedBody {
-    body: Incoming,
-    meter: ReadMeter,
-}
-
-impl HttpBody for WatchedBody {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        if frame.is_none() || self.body.is_end_stream() {
-            let state = &self.meter.state;
-            state.is_body_unread.store(false, Ordering::Relaxed);
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 /// A client's connection, with the right to have it.
 pub(super) struct ClientStream {
-    tcp: TcpStream,
-    meter: ReadMeter,
+    reading: OwnedReadHalf,
+    connection: ConnectionHandle,
     stall_max: Duration,
     /// When the client is cut off, while it takes nothing.
     stall: Option<Pin<Box<Sleep>>>,
@@ -108,9 +43,10 @@ impl ClientStream {
         // Small frames must not wait for each other. If the system refuses this setting, they
         // merely arrive later.
         let _ = tcp.set_nodelay(true);
+        let (reading, writing) = tcp.into_split();
         Self {
-            tcp,
-            meter: ReadMeter::default(),
+            reading,
+            connection: ConnectionHandle::new(writing),
             stall_max,
             stall: None,
             linger: None,
@@ -119,8 +55,8 @@ impl ClientStream {
         }
     }
 
-    pub(super) fn meter(&self) -> ReadMeter {
-        self.meter.clone()
+    pub(super) fn connection(&self) -> ConnectionHandle {
+        self.connection.clone()
     }
 
     /// Turns a write that waits for too long into an error.
@@ -141,7 +77,7 @@ impl ClientStream {
 
     /// Reads on until the client ends or the time is over, if it may still be sending a body.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.meter.state.is_body_unread.load(Ordering::Relaxed) {
+        if !self.connection.is_body_unread() {
             return Poll::Ready(());
         }
         let end = self
@@ -153,7 +89,7 @@ impl ClientStream {
         let mut bytes = [0; 8 << 10];
         loop {
             let mut unread = ReadBuf::new(&mut bytes);
-            let read = ready!(Pin::new(&mut self.tcp).poll_read(cx, &mut unread));
+            let read = ready!(Pin::new(&mut self.reading).poll_read(cx, &mut unread));
             if read.is_err() || unread.filled().is_empty() {
                 return Poll::Ready(());
             }
@@ -168,9 +104,9 @@ impl AsyncRead for ClientStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let read = Pin::new(&mut self.tcp).poll_read(cx, buffer);
+        let read = Pin::new(&mut self.reading).poll_read(cx, buffer);
         let bytes = (buffer.filled().len() - before) as u64;
-        self.meter.state.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.connection.count_read(bytes);
         read
     }
 }
@@ -181,7 +117,7 @@ impl AsyncWrite for ClientStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.tcp).poll_write(cx, bytes);
+        let written = self.connection.poll_write(cx, &[io::IoSlice::new(bytes)]);
         self.watch_write(cx, written)
     }
 
@@ -190,32 +126,41 @@ impl AsyncWrite for ClientStream {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.tcp).poll_write_vectored(cx, parts);
+        let written = self.connection.poll_write(cx, parts);
         self.watch_write(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_flush(cx)
+        let flushed = self.connection.poll_flush(cx);
+        self.watch_write(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.is_shut {
-            ready!(Pin::new(&mut self.tcp).poll_shutdown(cx))?;
+            ready!(self.connection.poll_shutdown(cx))?;
             self.is_shut = true;
         }
         self.poll_linger(cx).map(Ok)
     }
 }
 
+impl Drop for ClientStream {
+    fn drop(&mut self) {
+        self.connection.end();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use axum::body::Bytes;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
+    use super::super::connection::DirectWrite;
     use super::*;
 
     async fn connected(stall_max: Duration) -> (TcpStream, ClientStream) {
@@ -241,9 +186,71 @@ mod tests {
     #[tokio::test]
     async fn bytes_that_were_read_are_counted() {
         let (mut client, mut stream) = connected(WRITE_STALL_MAX).await;
-        let meter = stream.meter();
+        let connection = stream.connection();
         client.write_all(b"hello").await.expect("it is sent");
         stream.read_exact(&mut [0; 5]).await.expect("it arrives");
-        assert_eq!(meter.bytes_read(), 5);
+        assert_eq!(connection.bytes_read(), 5);
+    }
+
+    #[tokio::test]
+    async fn a_direct_write_waits_for_no_client_and_keeps_its_place_among_other_bytes() {
+        let (mut client, mut stream) = connected(WRITE_STALL_MAX).await;
+        let connection = stream.connection();
+        let frame = Bytes::from(vec![7; 1 << 16]);
+        let mut direct = 0;
+        let kept = loop {
+            match connection.offer(&frame, b"!!") {
+                DirectWrite::Taken => direct += 1,
+                other => break other,
+            }
+        };
+        assert_eq!(kept, DirectWrite::Kept);
+        assert!(connection.is_stuck());
+        assert_eq!(connection.offer(&frame, b""), DirectWrite::Busy);
+        assert_eq!(
+            connection.queue(&Bytes::from_static(b"."), b"."),
+            DirectWrite::Kept
+        );
+        let sent = (direct + 1) * (frame.len() + 2) + 6;
+        let reading = tokio::spawn(async move {
+            let mut bytes = vec![0; sent];
+            client.read_exact(&mut bytes).await.expect("it arrives");
+            (client, bytes)
+        });
+        stream.write_all(b"last").await.expect("the client reads");
+        let (_client, bytes) = reading.await.expect("it reads");
+        assert!(bytes.ends_with(b"!!..last"), "{:?}", &bytes[sent - 8..]);
+        assert_eq!(
+            bytes.iter().filter(|byte| **byte == b'!').count(),
+            2 * (direct + 1)
+        );
+        assert!(!connection.is_stuck());
+        assert_eq!(connection.offer(&frame, b""), DirectWrite::Taken);
+        drop(stream);
+        assert_eq!(connection.offer(&frame, b""), DirectWrite::Gone);
+    }
+
+    #[tokio::test]
+    async fn nothing_comes_between_the_parts_of_a_streams_own_write() {
+        let (mut client, mut stream) = connected(WRITE_STALL_MAX).await;
+        let connection = stream.connection();
+        let long = vec![1; 32 << 20];
+        let mut written = stream.write(&long).await.expect("it begins");
+        assert!(written < long.len());
+        assert_eq!(
+            connection.offer(&Bytes::from_static(b"frame"), b""),
+            DirectWrite::Busy
+        );
+        let reading = tokio::spawn(async move {
+            let mut bytes = vec![0; 32 << 20];
+            client.read_exact(&mut bytes).await.expect("it arrives");
+            (client, bytes)
+        });
+        while written < long.len() {
+            written += stream.write(&long[written..]).await.expect("it goes on");
+        }
+        let (_client, bytes) = reading.await.expect("it reads");
+        assert!(bytes.iter().all(|byte| *byte == 1));
+        assert!(!connection.is_stuck());
     }
 }

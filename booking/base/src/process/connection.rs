@@ -1,0 +1,236 @@
+//! A handle on a client's TCP connection, beside the stream that hyper serves. It counts what was
+//! read. After an upgrade, a frame that many clients get can be written through it, without waking
+//! the task that serves each client.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, Incoming, SizeHint};
+use tokio::io::AsyncWrite;
+use tokio::net::tcp::OwnedWriteHalf;
+
+/// A handle on a client's connection; cheap to clone. Requests have it as an extension.
+#[derive(Debug, Clone)]
+pub struct ConnectionHandle {
+    state: Arc<ConnectionState>,
+}
+
+#[derive(Debug)]
+struct ConnectionState {
+    bytes_read: AtomicU64,
+    /// Whether the body of the last request was not read to its end.
+    is_body_unread: AtomicBool,
+    writing: Mutex<WritingState>,
+}
+
+#[derive(Debug)]
+struct WritingState {
+    /// `None` once the stream was dropped.
+    half: Option<OwnedWriteHalf>,
+    /// The bytes of a direct write that the system did not take yet.
+    left: Bytes,
+    /// Whether the system took only the beginning of the stream's last write. Nothing may come
+    /// between that beginning and the rest.
+    is_within: bool,
+}
+
+/// What became of a direct write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirectWrite {
+    /// The system took all bytes.
+    Taken,
+    /// The system took a part or nothing. The rest waits until the stream is flushed.
+    Kept,
+    /// Nothing was written, because bytes of an earlier write still wait.
+    Busy,
+    /// The connection has ended.
+    Gone,
+}
+
+impl ConnectionHandle {
+    /// Makes the handle of a connection from its writing half.
+    #[must_use]
+    pub fn new(half: OwnedWriteHalf) -> Self {
+        Self {
+            state: Arc::new(ConnectionState {
+                bytes_read: AtomicU64::new(0),
+                is_body_unread: AtomicBool::new(false),
+                writing: Mutex::new(WritingState {
+                    half: Some(half),
+                    left: Bytes::new(),
+                    is_within: false,
+                }),
+            }),
+        }
+    }
+
+    /// Returns how many bytes were read so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.state.bytes_read.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_read(&self, bytes: u64) {
+        self.state.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns whether bytes wait that the system did not take yet.
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
+        self.lock().is_stuck()
+    }
+
+    /// Writes frames, and never waits. Writes nothing if bytes of an earlier write still wait. Only
+    /// the server of an upgraded connection may call this. If bytes are kept, it must flush the
+    /// stream.
+    #[must_use]
+    pub fn offer(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
+        let mut writing = self.lock();
+        if writing.is_stuck() {
+            return DirectWrite::Busy;
+        }
+        writing.write(frames, more)
+    }
+
+    /// Like [`ConnectionHandle::offer`], but keeps the frames behind the bytes that still wait.
+    #[must_use]
+    pub fn queue(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
+        let mut writing = self.lock();
+        if !writing.is_stuck() {
+            return writing.write(frames, more);
+        }
+        let all = [&writing.left, frames.as_ref(), more].concat();
+        writing.left = Bytes::from(all);
+        DirectWrite::Kept
+    }
+
+    pub(super) fn poll_write(
+        &self,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut writing = self.lock();
+        if !writing.is_within {
+            ready!(writing.poll_left(cx))?;
+        }
+        let written = ready!(writing.half()?.poll_write_vectored(cx, parts))?;
+        writing.is_within = written < parts.iter().map(|part| part.len()).sum();
+        Poll::Ready(Ok(written))
+    }
+
+    pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut writing = self.lock();
+        ready!(writing.poll_left(cx))?;
+        writing.half()?.poll_flush(cx)
+    }
+
+    pub(super) fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.lock().half()?.poll_shutdown(cx)
+    }
+
+    /// Lets go of the connection, so that it ends although somebody still has a handle on it.
+    pub(super) fn end(&self) {
+        self.lock().half = None;
+    }
+
+    pub(super) fn is_body_unread(&self) -> bool {
+        self.state.is_body_unread.load(Ordering::Relaxed)
+    }
+
+    /// Watches whether this body of a request is read to its end.
+    pub(super) fn watch_body(&self, body: Incoming) -> Body {
+        if body.is_end_stream() {
+            return Body::new(body);
+        }
+        let connection = self.clone();
+        let state = &connection.state;
+        state.is_body_unread.store(true, Ordering::Relaxed);
+        Body::new(WatchedBody { body, connection })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WritingState> {
+        let writing = self.state.writing.lock();
+        writing.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WritingState {
+    fn is_stuck(&self) -> bool {
+        self.is_within || !self.left.is_empty()
+    }
+
+    fn write(&mut self, frames: &Bytes, more: &[u8]) -> DirectWrite {
+        let Some(half) = &self.half else {
+            return DirectWrite::Gone;
+        };
+        let written = if more.is_empty() {
+            half.try_write(frames)
+        } else {
+            half.try_write_vectored(&[IoSlice::new(frames), IoSlice::new(more)])
+        };
+        let written = match written {
+            Ok(written) => written,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(_) => return DirectWrite::Gone,
+        };
+        if written == frames.len() + more.len() {
+            return DirectWrite::Taken;
+        }
+        self.left = if more.is_empty() {
+            frames.slice(written..)
+        } else {
+            let all = [frames.as_ref(), more].concat();
+            Bytes::from(all).slice(written..)
+        };
+        DirectWrite::Kept
+    }
+
+    fn half(&mut self) -> io::Result<Pin<&mut OwnedWriteHalf>> {
+        let half = self.half.as_mut().map(Pin::new);
+        half.ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.left.is_empty() {
+            let left = self.left.clone();
+            let written = ready!(self.half()?.poll_write(cx, &left))?;
+            self.left = left.slice(written..);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The body of a request that notes its end.
+struct WatchedBody {
+    body: Incoming,
+    connection: ConnectionHandle,
+}
+
+impl HttpBody for WatchedBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            let state = &self.connection.state;
+            state.is_body_unread.store(false, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

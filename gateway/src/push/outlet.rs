@@ -1,0 +1,218 @@
+//! The sending half of one visitor's socket. The task of the socket and the loops that send shared
+//! frames use it. A loop never waits for a client and wakes no task, unless the task has something
+//! to do.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Context;
+use std::time::Instant;
+
+use fairgate_base::process::connection::{ConnectionHandle, DirectWrite};
+use futures_util::task::AtomicWaker;
+
+use super::drain::ClientReadTracker;
+use super::ending::SocketEnd;
+use super::frame::SharedFrame;
+
+/// Sends frames to one client.
+#[derive(Debug)]
+pub struct SocketOutlet {
+    connection: ConnectionHandle,
+    drain: Mutex<ClientReadTracker>,
+    /// Whether the socket ends. Nothing may come after its close frame.
+    ending: AtomicBool,
+    /// Whether the socket's task has something to do.
+    stirred: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl SocketOutlet {
+    /// Makes the outlet of a connection that was just upgraded.
+    #[must_use]
+    pub fn new(connection: ConnectionHandle) -> Self {
+        Self {
+            connection,
+            drain: Mutex::new(ClientReadTracker::new(Instant::now())),
+            ending: AtomicBool::new(false),
+            stirred: AtomicBool::new(false),
+            task: AtomicWaker::new(),
+        }
+    }
+
+    /// Returns whether the client takes more frames. If not, the caller sends the newest state
+    /// later.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.is_stuck() && self.lock().may_send()
+    }
+
+    /// Returns whether bytes wait that the system did not take yet.
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
+        self.connection.is_stuck()
+    }
+
+    /// Returns whether the client has left a ping unanswered for too long.
+    #[must_use]
+    pub fn is_stalled(&self) -> bool {
+        self.lock().is_stalled(Instant::now())
+    }
+
+    /// Sends a shared frame, and a ping if one is due. Returns `false` if the client takes no
+    /// frames now. Nothing is queued then.
+    pub fn offer(&self, frame: &SharedFrame) -> bool {
+        let mut drain = self.lock();
+        if self.is_ending() || !drain.may_send() {
+            return false;
+        }
+        let before = *drain;
+        drain.count_sent(frame.bytes().len());
+        let ping = drain.next_ping(Instant::now()).map(SharedFrame::ping);
+        let ping = ping.as_ref().map_or(&[][..], |ping| ping.bytes());
+        match self.connection.offer(frame.bytes(), ping) {
+            DirectWrite::Taken => true,
+            DirectWrite::Kept => {
+                self.stir();
+                true
+            }
+            DirectWrite::Busy | DirectWrite::Gone => {
+                *drain = before;
+                false
+            }
+        }
+    }
+
+    /// Pings the client if a ping is due and the client takes frames. The answer shows how much the
+    /// client has read.
+    pub fn ping_if_due(&self) {
+        let mut drain = self.lock();
+        if self.is_ending() {
+            return;
+        }
+        let before = *drain;
+        let Some(number) = drain.next_ping(Instant::now()) else {
+            return;
+        };
+        match self
+            .connection
+            .offer(SharedFrame::ping(number).bytes(), &[])
+        {
+            DirectWrite::Taken => {}
+            DirectWrite::Kept => self.stir(),
+            DirectWrite::Busy | DirectWrite::Gone => *drain = before,
+        }
+    }
+
+    /// Sends a frame of the socket's own task, behind bytes that still wait, and a ping if one is
+    /// due. The task checks [`SocketOutlet::is_open`] before a burst of frames.
+    ///
+    /// # Errors
+    /// Fails if the client has gone.
+    pub fn queue(&self, frame: &SharedFrame) -> Result<(), SocketEnd> {
+        let mut drain = self.lock();
+        drain.count_sent(frame.bytes().len());
+        let ping = drain.next_ping(Instant::now()).map(SharedFrame::ping);
+        let ping = ping.as_ref().map_or(&[][..], |ping| ping.bytes());
+        match self.connection.queue(frame.bytes(), ping) {
+            DirectWrite::Gone => Err(SocketEnd::Gone),
+            DirectWrite::Taken => Ok(()),
+            DirectWrite::Kept | DirectWrite::Busy => {
+                self.stir();
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends the sending, before the close frame. Shared frames that come later are not sent.
+    pub fn end(&self) {
+        // Whoever sends now has the lock, and finishes first.
+        let _sending = self.lock();
+        self.ending.store(true, Ordering::Release);
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
+    }
+
+    /// Takes the answer to a ping. Returns `false` if no such ping is open.
+    pub fn take_pong(&self, number: u32) -> bool {
+        self.lock().take_pong(number)
+    }
+
+    /// Returns how many bytes were read from the client.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.connection.bytes_read()
+    }
+
+    /// Wakes the socket's task, because it has something to do.
+    pub fn stir(&self) {
+        self.stirred.store(true, Ordering::Release);
+        self.task.wake();
+    }
+
+    /// Returns whether the task was woken since it last asked. The task of `cx` is woken next time.
+    pub fn take_stir(&self, cx: &Context<'_>) -> bool {
+        self.task.register(cx.waker());
+        self.stirred.swap(false, Ordering::AcqRel)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ClientReadTracker> {
+        self.drain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    impl SocketOutlet {
+        /// Returns whether the task was woken since this was last asked.
+        pub fn is_stirred(&self) -> bool {
+            self.stirred.swap(false, Ordering::AcqRel)
+        }
+    }
+
+    /// Returns the outlet of a connection, and its client.
+    pub async fn outlet() -> (Arc<SocketOutlet>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let client = TcpStream::connect(address).await.expect("it accepts");
+        let (stream, _) = listener.accept().await.expect("a client");
+        stream.writable().await.expect("it is open");
+        let (_, half) = stream.into_split();
+        let connection = ConnectionHandle::new(half);
+        (Arc::new(SocketOutlet::new(connection)), client)
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_gets_no_more_and_its_task_is_woken_once_bytes_wait() {
+        let (outlet, _client) = outlet().await;
+        let frame = SharedFrame::binary(vec![0; 60_000]);
+        assert!(outlet.is_open() && outlet.offer(&frame));
+        assert!(outlet.offer(&frame), "the client may have 64 KiB unread");
+        assert!(!outlet.is_open() && !outlet.offer(&frame));
+        while !outlet.is_stuck() {
+            outlet.queue(&frame).expect("it is connected");
+        }
+        assert!(outlet.is_stirred());
+        assert!(outlet.take_pong(1), "it was pinged with the first frame");
+        assert!(!outlet.offer(&frame), "bytes still wait");
+        outlet
+            .queue(&frame)
+            .expect("a task's frame waits behind them");
+    }
+
+    #[tokio::test]
+    async fn no_shared_frame_comes_after_the_end() {
+        let (outlet, _client) = outlet().await;
+        let frame = SharedFrame::text("line");
+        assert!(outlet.offer(&frame));
+        outlet.end();
+        assert!(!outlet.offer(&frame));
+    }
+}

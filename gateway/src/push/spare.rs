@@ -1,0 +1,185 @@
+//! Decides how often watchers of seats and visitors near the front are told, by what this process
+//! can spare. People who buy go first: the cadence slows long before calls are slow.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::load::{LoadLevel, ProcessLoad};
+
+/// How often changes of seats are read. Watchers are told after each reading, or after every
+/// second, third, fourth or sixth one.
+pub const BEAT: Duration = Duration::from_millis(250);
+/// The readings between two frames for one watcher. With the slowest, a picture is at most 1.75 s
+/// old.
+const BEATS: [u32; 5] = [1, 2, 3, 4, 6];
+/// The groups of watchers. Each of [`BEATS`] divides their number, so that as many watchers are
+/// told after each reading.
+pub const GROUPS: u32 = 12;
+/// The part of a core that deltas may always use.
+const CORES_MIN: f64 = 0.05;
+/// The part of a core that deltas may use while the process sheds them.
+const CORES_SHED: f64 = 0.02;
+/// The part of the idle cores that deltas may use.
+const OF_IDLE: f64 = 0.1;
+/// The assumed time to tell one watcher, before any was told.
+const COST_NS: u64 = 6_000;
+/// How much the newest measurement of that time counts, as one part of so many.
+const COST_PARTS: u64 = 16;
+/// The least time between two `line` frames of one visitor while the process sheds deltas.
+const LINE_SHED: Duration = Duration::from_secs(5);
+
+/// How often sockets are told; a cheap handle.
+#[derive(Clone, Default)]
+pub struct PushCadence {
+    inner: Arc<PushCadenceState>,
+}
+
+struct PushCadenceState {
+    load: ProcessLoad,
+    watchers: AtomicUsize,
+    /// What one watcher cost lately, in nanoseconds.
+    cost_ns: AtomicU64,
+}
+
+/// One watcher who is counted until this is dropped.
+pub struct CountedWatcher {
+    cadence: PushCadence,
+}
+
+impl Default for PushCadenceState {
+    fn default() -> Self {
+        Self {
+            load: ProcessLoad::default(),
+            watchers: AtomicUsize::new(0),
+            cost_ns: AtomicU64::new(COST_NS),
+        }
+    }
+}
+
+impl PushCadence {
+    /// Makes the cadence of a process with this load.
+    #[must_use]
+    pub fn new(load: ProcessLoad) -> Self {
+        Self {
+            inner: Arc::new(PushCadenceState {
+                load,
+                ..PushCadenceState::default()
+            }),
+        }
+    }
+
+    /// Counts a watcher.
+    #[must_use]
+    pub fn count_watcher(&self) -> CountedWatcher {
+        self.inner.watchers.fetch_add(1, Ordering::Relaxed);
+        CountedWatcher {
+            cadence: self.clone(),
+        }
+    }
+
+    /// Notes how long it took to tell so many watchers.
+    pub fn note_cost(&self, told: usize, took: Duration) {
+        let Some(each) = took.as_nanos().checked_div(told as u128) else {
+            return;
+        };
+        let each = u64::try_from(each).unwrap_or(u64::MAX);
+        let before = self.inner.cost_ns.load(Ordering::Relaxed);
+        let mean = before - before / COST_PARTS + each / COST_PARTS;
+        self.inner.cost_ns.store(mean, Ordering::Relaxed);
+    }
+
+    /// Returns the readings between two frames for one watcher.
+    #[must_use]
+    pub fn seat_beats(&self) -> u32 {
+        let inner = &self.inner;
+        let watchers = inner.watchers.load(Ordering::Relaxed);
+        let cost = Duration::from_nanos(inner.cost_ns.load(Ordering::Relaxed));
+        beats(
+            cost.as_secs_f64() * watchers as f64,
+            cores(inner.load.level(), inner.load.idle_cores()),
+        )
+    }
+
+    /// Returns the milliseconds between two frames for one watcher.
+    #[must_use]
+    pub fn seats_every_ms(&self) -> u64 {
+        u64::try_from((BEAT * self.seat_beats()).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the least time between two `line` frames of one visitor.
+    #[must_use]
+    pub fn line_at_least(&self) -> Duration {
+        if self.inner.load.level() < LoadLevel::Deltas {
+            Duration::ZERO
+        } else {
+            LINE_SHED
+        }
+    }
+}
+
+impl Drop for CountedWatcher {
+    fn drop(&mut self) {
+        let watchers = &self.cadence.inner.watchers;
+        watchers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Returns how many cores deltas may use.
+fn cores(level: LoadLevel, idle: f64) -> f64 {
+    if level < LoadLevel::Deltas {
+        (idle * OF_IDLE).max(CORES_MIN)
+    } else {
+        CORES_SHED
+    }
+}
+
+/// Returns the fewest readings between two frames for which telling everybody, which takes `all_s`
+/// of a core, fits into so many cores.
+fn beats(all_s: f64, cores: f64) -> u32 {
+    let fits = |beats: &u32| all_s <= cores * (BEAT * *beats).as_secs_f64();
+    let slowest = BEATS[BEATS.len() - 1];
+    BEATS.into_iter().find(fits).unwrap_or(slowest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_watchers_are_told_four_times_a_second_and_many_by_what_can_be_spared() {
+        for (watchers, level, idle, expected) in [
+            (0, LoadLevel::Calm, 0.0, 1),
+            (1_000, LoadLevel::Calm, 0.0, 1),
+            (1_000, LoadLevel::Holds, 0.0, 2),
+            (500, LoadLevel::Holds, 0.0, 1),
+            (15_000, LoadLevel::Calm, 4.0, 1),
+            (15_000, LoadLevel::Calm, 1.0, 4),
+            (15_000, LoadLevel::Calm, 0.0, 6),
+            (15_000, LoadLevel::Deltas, 2.0, 6),
+            (1_000_000, LoadLevel::Calm, 2.0, 6),
+        ] {
+            let all_s = f64::from(watchers) * 6e-6;
+            assert_eq!(
+                beats(all_s, cores(level, idle)),
+                expected,
+                "{watchers} {level:?} {idle}"
+            );
+        }
+        assert!(BEATS.iter().all(|beats| GROUPS.is_multiple_of(*beats)));
+    }
+
+    #[test]
+    fn the_cadence_follows_what_a_watcher_costs_and_forgets_those_who_left() {
+        let cadence = PushCadence::default();
+        let watchers: Vec<_> = (0..1_000).map(|_| cadence.count_watcher()).collect();
+        assert_eq!(cadence.seats_every_ms(), 250);
+        for _ in 0..100 {
+            cadence.note_cost(100, Duration::from_millis(10));
+        }
+        assert_eq!(cadence.seats_every_ms(), 1_500);
+        cadence.note_cost(0, Duration::from_secs(1));
+        drop(watchers);
+        assert_eq!(cadence.seats_every_ms(), 250);
+    }
+}

@@ -1,0 +1,101 @@
+//! Where one socket's visitor stands in the line, and when the socket was told last. Pure.
+
+use std::time::{Duration, Instant};
+
+use fairgate_rules::faults::micros_per_s;
+
+use super::cadence::SocketCadence;
+use crate::room::RoomTick;
+
+/// The standing of one socket's visitor.
+#[derive(Debug)]
+pub struct LineStanding {
+    number: u64,
+    /// The visitor's rank; `None` before the draw.
+    pub rank: Option<u64>,
+    /// Whether the socket has told its visitor that the turn has come.
+    pub is_call_handled: bool,
+    /// Whether a `line` frame was due while the client took no frames.
+    pub is_line_missed: bool,
+    cadence: SocketCadence,
+    line_sent: Option<Instant>,
+}
+
+impl LineStanding {
+    /// Makes the standing of a visitor with this join number, who was told nothing yet.
+    #[must_use]
+    pub fn new(number: u64) -> Self {
+        Self {
+            number,
+            rank: None,
+            is_call_handled: false,
+            is_line_missed: false,
+            cadence: SocketCadence::for_place(None, false, 0, number, Duration::ZERO),
+            line_sent: None,
+        }
+    }
+
+    /// Sets the cadence by the room's tick and pace, and returns the slot that wakes the socket.
+    /// No socket is told more often than every `at_least`.
+    pub fn reschedule(&mut self, tick: &RoomTick, per_s: f64, at_least: Duration) -> usize {
+        let ahead = self.rank.map(|rank| tick.ahead(rank));
+        let is_called = self.is_called(tick.released);
+        let per_s_u = micros_per_s(per_s);
+        self.cadence = SocketCadence::for_place(ahead, is_called, per_s_u, self.number, at_least);
+        self.cadence.slot
+    }
+
+    /// Returns the rank, if it is not called yet.
+    #[must_use]
+    pub fn waiting_rank(&self, released: u64) -> Option<u64> {
+        self.rank.filter(|rank| *rank >= released)
+    }
+
+    /// Returns whether this visitor is called, and the socket has not handled the call yet.
+    #[must_use]
+    pub fn has_new_call(&self, released: u64) -> bool {
+        !self.is_call_handled && self.is_called(released)
+    }
+
+    fn is_called(&self, released: u64) -> bool {
+        self.rank.is_some_and(|rank| rank < released)
+    }
+
+    /// Returns whether the socket should get a `line` frame at a wake at `now`.
+    #[must_use]
+    pub fn is_line_due(&self, now: Instant) -> bool {
+        self.line_sent
+            .is_none_or(|at| self.cadence.is_due(now.saturating_duration_since(at)))
+    }
+
+    /// Notes that the socket got a `line` frame at `now`, or should have got one.
+    pub fn note_line(&mut self, now: Instant, is_sent: bool) {
+        self.is_line_missed = !is_sent;
+        if is_sent {
+            self.line_sent = Some(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_new_until_it_was_handled_and_a_missed_frame_stays_due() {
+        let now = Instant::now();
+        let mut standing = LineStanding::new(7);
+        assert!(!standing.has_new_call(100) && standing.is_line_due(now));
+        standing.rank = Some(50);
+        assert_eq!(standing.waiting_rank(50), Some(50));
+        assert!(!standing.has_new_call(50) && standing.has_new_call(51));
+        assert_eq!(standing.waiting_rank(51), None);
+        standing.is_call_handled = true;
+        assert!(!standing.has_new_call(51));
+        standing.note_line(now, false);
+        assert!(standing.is_line_missed && standing.is_line_due(now));
+        standing.note_line(now, true);
+        assert!(!standing.is_line_missed && !standing.is_line_due(now));
+        assert!(standing.is_line_due(now + Duration::from_secs(5)));
+    }
+}

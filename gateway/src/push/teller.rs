@@ -1,0 +1,80 @@
+//! The thread that writes the frames which many sockets share. On the threads of the runtime, each
+//! pause between some sockets would last as long as all other work that waits, and without pauses
+//! the calls of people who buy would wait for all sockets. The system shares the processors among
+//! threads fairly.
+
+use std::sync::{Arc, mpsc};
+
+use tokio::sync::oneshot;
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// The thread that writes shared frames; a cheap handle. The thread ends with the last handle.
+#[derive(Debug, Clone)]
+pub struct FrameTeller {
+    work: Option<Arc<mpsc::Sender<Work>>>,
+}
+
+impl Default for FrameTeller {
+    fn default() -> Self {
+        Self::start()
+    }
+}
+
+impl FrameTeller {
+    /// Starts the thread. Where the system starts no thread, the callers' threads do the work.
+    #[must_use]
+    pub fn start() -> Self {
+        let (sender, receiver) = mpsc::channel::<Work>();
+        let run = move || receiver.into_iter().for_each(|work| work());
+        let started = std::thread::Builder::new()
+            .name("frame-teller".to_owned())
+            .spawn(run);
+        Self {
+            work: started.ok().map(|_| Arc::new(sender)),
+        }
+    }
+
+    /// Does the work on the thread, after all earlier work, and waits until it is done.
+    pub async fn run(&self, work: impl FnOnce() + Send + 'static) {
+        let (done, ended) = oneshot::channel();
+        let work: Work = Box::new(move || {
+            work();
+            // The caller may have gone.
+            let _ = done.send(());
+        });
+        match &self.work {
+            Some(sender) => match sender.send(work) {
+                Ok(()) => {}
+                Err(mpsc::SendError(work)) => work(),
+            },
+            None => work(),
+        }
+        // It ends early only if the work panicked.
+        let _ = ended.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_is_done_in_order_on_another_thread() {
+        let teller = FrameTeller::start();
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let note = |what: u32| {
+            let done = Arc::clone(&done);
+            teller.run(move || {
+                let name = std::thread::current().name().map(str::to_owned);
+                done.lock().expect("no panic").push((what, name));
+            })
+        };
+        tokio::join!(note(1), note(2));
+        let done = done.lock().expect("no panic");
+        let expected = [1, 2].map(|what| (what, Some("frame-teller".to_owned())));
+        assert_eq!(*done, expected);
+    }
+}

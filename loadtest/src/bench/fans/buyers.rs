@@ -1,0 +1,124 @@
+//! People who buy one seat each, from the join to the ticket, as many at the same time as there are
+//! buyers. Each chooses another seat on the map.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use hyper::Method;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::{ROOM, SHOW, address_of};
+use crate::bench::people::{granted, text};
+use crate::http::{LoadHttpCall, LoadHttpClient};
+
+/// How long the ticket of a paid order may take.
+const TICKETED_WITHIN: Duration = Duration::from_secs(15);
+/// How often a buyer looks for the ticket.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// The time after which a buyer who has joined is surely called.
+const RELEASED_AFTER: Duration = Duration::from_millis(1_300);
+
+/// Buyers at work. They stop when this is dropped.
+pub struct Buyers {
+    bought: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    tasks: JoinSet<anyhow::Result<()>>,
+}
+
+impl Drop for Buyers {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Buyers {
+    /// Lets so many buyers buy one after the other. `first` is the number of the first of them.
+    ///
+    /// # Errors
+    /// Where the map of the seats cannot be read.
+    pub async fn start(http: &LoadHttpClient, buyers: usize, first: usize) -> anyhow::Result<Self> {
+        let map = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seatmap"));
+        let map = granted(http, 0, &map).await?;
+        let seats = map["seats"].as_array().context("a map without seats")?;
+        let seats: anyhow::Result<Vec<_>> = seats.iter().map(|seat| text(seat, "label")).collect();
+        let seats: Arc<[String]> = seats?.into();
+        let (bought, stop) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let next = Arc::new(AtomicUsize::new(first));
+        let mut tasks = JoinSet::new();
+        for _ in 0..buyers {
+            let (http, next, seats) = (http.clone(), Arc::clone(&next), Arc::clone(&seats));
+            let (bought, stop) = (Arc::clone(&bought), Arc::clone(&stop));
+            tasks.spawn(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    let who = next.fetch_add(1, Ordering::Relaxed);
+                    let seat = seats.get(who - first).context("all seats are sold")?;
+                    buy(&http, who, seat).await?;
+                    bought.fetch_add(1, Ordering::Relaxed);
+                }
+                anyhow::Ok(())
+            });
+        }
+        Ok(Self {
+            bought,
+            stop,
+            tasks,
+        })
+    }
+
+    /// Returns how many tickets there are so far.
+    pub fn bought(&self) -> u64 {
+        self.bought.load(Ordering::Relaxed)
+    }
+
+    /// Lets every buyer finish.
+    ///
+    /// # Errors
+    /// The first refusal that a buyer met.
+    pub async fn finish(mut self) -> anyhow::Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        while let Some(done) = self.tasks.join_next().await {
+            done??;
+        }
+        Ok(())
+    }
+}
+
+/// Joins, claims a pass, holds the seat, orders, pays, and reads the ticket.
+async fn buy(http: &LoadHttpClient, who: usize, seat: &str) -> anyhow::Result<()> {
+    let join = LoadHttpCall::post(format!("/v1/rooms/{ROOM}/places"), json!({}));
+    let join = join.forwarded(&address_of(who));
+    let place = text(&granted(http, who, &join).await?, "place")?;
+    // The room releases visitors once a second.
+    sleep(RELEASED_AFTER).await;
+    let claim = LoadHttpCall::new(Method::POST, format!("/v1/rooms/{ROOM}/pass"));
+    let pass = text(&granted(http, who, &claim.bearer(&place)).await?, "pass")?;
+    let chosen = json!({"seats": [seat]});
+    let hold = LoadHttpCall::post(format!("/v1/shows/{SHOW}/holds"), chosen);
+    let hold = hold.bearer(&pass).key(&format!("hold-{who}"));
+    let hold = text(&granted(http, who, &hold).await?, "hold")?;
+    let buyer = json!({"buyer": {"name": "A buyer", "email": format!("buyer-{who}@example.org")}});
+    let order = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer);
+    let order = order.bearer(&pass).key(&format!("order-{who}"));
+    let order = granted(http, who, &order).await?;
+    let payment = text(&order["payment"], "payment")?;
+    let approve = json!({"outcome": "approve"});
+    let pay = LoadHttpCall::post(format!("/v1/sandbox/payments/{payment}"), approve);
+    granted(http, who, &pay).await?;
+    let read = LoadHttpCall::get(format!("/v1/orders/{}", text(&order, "order")?)).bearer(&pass);
+    let begun = Instant::now();
+    loop {
+        sleep(LOOK_EVERY).await;
+        let order = granted(http, who, &read).await?;
+        if order["state"] == "ticketed" {
+            return Ok(());
+        }
+        ensure!(
+            begun.elapsed() < TICKETED_WITHIN,
+            "a paid order has no ticket: {order}"
+        );
+    }
+}

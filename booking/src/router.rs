@@ -28,6 +28,7 @@ use crate::http::payments::{self, PaymentRoutes};
 use crate::http::promoter::{self, PromoterRoutes};
 use crate::http::rail::{self, RailRoutes};
 use crate::http::refunds;
+use crate::http::seat_states;
 use crate::http::tickets::{self, TicketRoutes};
 use crate::http::waitlist::{self, WaitlistRoutes};
 use crate::internal::PREFIX;
@@ -95,7 +96,7 @@ fn catalogue() -> OpenApiRouter<CatalogueRoutes> {
         .routes(routes!(catalogue::list))
         .routes(routes!(catalogue::read))
         .routes(routes!(catalogue::seatmap))
-        .routes(routes!(catalogue::seats))
+        .routes(routes!(seat_states::seats))
 }
 
 fn cinema() -> OpenApiRouter<CinemaRoutes> {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use fairgate_base::http::shared_bodies::SharedBodies;
+
 use super::Booking;
 use crate::http::catalogue::CatalogueRoutes;
 use crate::http::cinema::CinemaRoutes;
@@ -18,6 +20,9 @@ use crate::http::waitlist::WaitlistRoutes;
 use crate::orders::checkout::OrderDesk;
 use crate::payments::PaymentProvider;
 use crate::tickets::TicketDesk;
+
+/// The most bytes of seats' states as JSON that are kept for the next clients.
+const ENCODED_STATES_MAX: u64 = 16 << 20;
 
 impl Booking {
     fn caller_verifier(&self) -> CallerVerifier {
@@ -38,6 +43,7 @@ impl Booking {
         CatalogueRoutes {
             catalogue: self.shows.catalogue.clone(),
             seats: self.holds.seats.clone(),
+            encoded_states: SharedBodies::up_to(ENCODED_STATES_MAX),
             clock: self.setup.clock.clone(),
         }
     }

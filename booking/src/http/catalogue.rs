@@ -4,9 +4,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::clock::Clock;
+use fairgate_base::http::shared_bodies::SharedBodies;
 use fairgate_base::http::tagged::TaggedAnswer;
 use fairgate_base::http::{PathParams, Problem, QueryParams};
-use fairgate_model::grid::CellState;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
 use fairgate_model::plans::seatmap::PACKED_MEDIA_TYPE;
@@ -20,7 +20,6 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::places::VenueLocation;
 use crate::http::answers::JsonAnswer;
 use crate::inventory::seats::SeatInventory;
-use crate::store::VersionedCells;
 
 /// The number of shows on a page of `GET /v1/shows`.
 const PAGE: usize = 50;
@@ -32,6 +31,8 @@ pub struct CatalogueRoutes {
     pub catalogue: Catalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
+    /// The states of seats as JSON, of which each is encoded once.
+    pub encoded_states: SharedBodies,
     /// The clock.
     pub clock: Clock,
 }
@@ -288,50 +289,8 @@ pub async fn seatmap(
     Ok((vary, answer.respond(&headers)).into_response())
 }
 
-/// The states of a show's seats: the snapshot frame, or JSON by `Accept`.
-#[utoipa::path(get, path = "/v1/shows/{show}/seats", tag = "booking", params(("show" = String, Path)),
-    responses((status = 200), (status = 404)))]
-pub async fn seats(
-    State(routes): State<CatalogueRoutes>,
-    PathParams(show): PathParams<String>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let show = routes.find_show(&show)?;
-    let missing = || Problem::not_found("picture of show", show.id.as_str());
-    if accepts(&headers, "application/json") {
-        let view = routes
-            .seats
-            .current_view(&show)
-            .await?
-            .ok_or_else(missing)?;
-        // The seats are counted in this picture, because a second read could return a newer one.
-        let count = |of| view.states.iter().filter(|state| **state == of).count();
-        let body = serde_json::json!({
-            "version": view.version.to_string(),
-            "free": count(CellState::Free),
-            "held": count(CellState::Held),
-            "sold": count(CellState::Sold),
-            "unavailable": unavailable(&show, &view),
-        });
-        return Ok(JsonAnswer::json(200, &body)?.into_response());
-    }
-    let packed = routes.seats.packed(&show).await?;
-    let (version, cells, packed) = packed.ok_or_else(missing)?;
-    let mut frame = Vec::with_capacity(13 + packed.len());
-    frame.push(0x01);
-    frame.extend_from_slice(&version.to_le_bytes());
-    frame.extend_from_slice(&cells.to_le_bytes());
-    frame.extend_from_slice(&packed);
-    let headers = [
-        (header::CONTENT_TYPE, "application/octet-stream"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::VARY, "accept"),
-    ];
-    Ok((headers, frame).into_response())
-}
-
 impl CatalogueRoutes {
-    fn find_show(&self, show: &str) -> Result<std::sync::Arc<Show>, Problem> {
+    pub(super) fn find_show(&self, show: &str) -> Result<std::sync::Arc<Show>, Problem> {
         let found = show
             .parse::<ShowId>()
             .ok()
@@ -340,25 +299,7 @@ impl CatalogueRoutes {
     }
 }
 
-/// Returns the states of the seats that are not free, by label. A seat with several legs has the
-/// worst state of its legs.
-fn unavailable(show: &Show, view: &VersionedCells) -> serde_json::Map<String, serde_json::Value> {
-    let grid = show.grid();
-    let mut states = vec![CellState::Free; grid.seats as usize];
-    for (cell, state) in (0..grid.cell_count()).zip(&view.states) {
-        if let Some(slot) = states.get_mut(grid.seat_of(cell) as usize) {
-            *slot = slot.worse(*state);
-        }
-    }
-    let taken = (0..grid.seats)
-        .zip(states)
-        .filter(|(_, state)| *state != CellState::Free);
-    taken
-        .map(|(seat, state)| (show.seat_label(seat).to_owned(), state.as_str().into()))
-        .collect()
-}
-
-fn accepts(headers: &HeaderMap, media: &str) -> bool {
+pub(super) fn accepts(headers: &HeaderMap, media: &str) -> bool {
     let accept = headers
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok())

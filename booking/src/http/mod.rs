@@ -20,6 +20,7 @@ pub mod rail;
 pub mod refunds;
 pub mod refusals;
 pub mod route_kinds;
+pub mod seat_states;
 pub mod tickets;
 pub mod visitor;
 pub mod waitlist;

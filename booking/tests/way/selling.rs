@@ -151,6 +151,30 @@ async fn a_cancelled_show_has_no_free_seats() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_states_of_seats_have_a_tag_that_changes_with_them() {
+    let (app, ana, _) = opened().await;
+    let read = async |known: &str| {
+        let call = get("/v1/shows/night-1/seats").header("accept", "application/json");
+        app.ask(call.header("if-none-match", known)).await
+    };
+    let mut tags = vec!["\"other\"".to_owned()];
+    let cancel = post("/v1/promoter/shows/night-1/cancel", &json!({}));
+    for step in ["begin", "hold", "cancel"] {
+        match step {
+            "hold" => drop(app.hold(&ana, &["A-1"]).await),
+            "cancel" => drop(app.ask(cancel.clone().by(&PROMOTER)).await.is(200)),
+            _ => {}
+        }
+        for known in &tags {
+            assert_eq!(read(known).await.status, 200, "after {step}");
+        }
+        let tag = read("").await.header("etag").to_owned();
+        assert_eq!(read(&tag).await.status, 304, "after {step}");
+        tags.push(tag);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn seats_of_an_ended_sale_or_a_cancelled_show_count_as_gone() {
     let (app, ana, ben) = opened_with(json!({"sells_until": END, "hold_s": 600})).await;
     let figures = async || {

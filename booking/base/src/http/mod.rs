@@ -8,6 +8,7 @@ mod problem_code;
 mod readiness;
 pub(crate) mod refused_connection;
 mod request_id;
+pub mod shared_bodies;
 mod slow_body;
 pub mod tagged;
 mod wrap;

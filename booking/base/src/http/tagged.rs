@@ -1,9 +1,7 @@
 //! Large answers that stay the same under their tag. Each is encoded once and compressed once, on a
 //! thread for blocking work, and all clients share the bytes.
 
-use std::collections::{HashMap, VecDeque};
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Request, State};
@@ -13,14 +11,15 @@ use axum::response::{IntoResponse, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
-use tokio::sync::OnceCell;
+
+use super::shared_bodies::SharedBodies;
 
 /// Shorter bodies are not compressed.
 const BYTES_MIN: u64 = 1 << 10;
 /// Longer bodies are not compressed.
 const BYTES_MAX: u64 = 32 << 20;
 /// How many bytes of compressed answers are kept.
-const KEPT_BYTES_MAX: usize = 64 << 20;
+const KEPT_BYTES_MAX: u64 = 64 << 20;
 /// What the tag of a compressed answer ends in, because it has other bytes than the plain one.
 const ZIPPED: &str = "-gz\"";
 
@@ -101,71 +100,25 @@ fn is_compressible(headers: &HeaderMap) -> bool {
 }
 
 /// The compressed bodies of tagged answers, up to [`KEPT_BYTES_MAX`]; a cheap handle.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone)]
 pub struct CompressedAnswers {
-    kept: Arc<Mutex<KeptAnswers>>,
+    kept: SharedBodies,
 }
 
-/// A compressed body; `None` if it would be longer than the plain one. Only the first request
-/// compresses, and others wait for it.
-type CompressedBody = Arc<OnceCell<Option<Bytes>>>;
-
-#[derive(Debug, Default)]
-struct KeptAnswers {
-    /// By tag.
-    bodies: HashMap<String, CompressedBody>,
-    /// The keys of finished bodies with their lengths, oldest first.
-    order: VecDeque<(String, usize)>,
-    bytes: usize,
-}
-
-impl CompressedAnswers {
-    fn lock(&self) -> MutexGuard<'_, KeptAnswers> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the compressed form of a body.
-    async fn compressed(&self, key: String, plain: &Bytes) -> Option<Bytes> {
-        let body = Arc::clone(self.lock().bodies.entry(key.clone()).or_default());
-        let (answers, plain) = (self.clone(), plain.clone());
-        // The work runs in a task of its own. If the client hangs up, the entry is finished all the
-        // same, and can be dropped later.
-        let finish = tokio::spawn(async move {
-            let zip = async {
-                let zipped = tokio::task::spawn_blocking(move || gzip(&plain)).await;
-                let zipped = zipped.ok().flatten();
-                answers
-                    .lock()
-                    .note(key, zipped.as_ref().map_or(0, Bytes::len));
-                zipped
-            };
-            body.get_or_init(|| zip).await.clone()
-        });
-        finish.await.ok().flatten()
-    }
-}
-
-impl KeptAnswers {
-    /// Notes a finished body, and drops the oldest ones beyond the limit.
-    fn note(&mut self, key: String, length: usize) {
-        self.order.push_back((key, length));
-        self.bytes += length;
-        while self.bytes > KEPT_BYTES_MAX {
-            let Some((oldest, length)) = self.order.pop_front() else {
-                return;
-            };
-            self.bodies.remove(&oldest);
-            self.bytes -= length;
+impl Default for CompressedAnswers {
+    fn default() -> Self {
+        Self {
+            kept: SharedBodies::up_to(KEPT_BYTES_MAX),
         }
     }
 }
 
 /// Returns the bytes as gzip, or `None` if that is no shorter.
-fn gzip(plain: &[u8]) -> Option<Bytes> {
+fn gzip(plain: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(plain).ok()?;
     let zipped = encoder.finish().ok()?;
-    (zipped.len() < plain.len()).then(|| zipped.into())
+    (zipped.len() < plain.len()).then_some(zipped)
 }
 
 /// Sends tagged answers compressed to clients that take gzip. Each is compressed once.
@@ -205,7 +158,8 @@ pub async fn compress_tagged_answers(
     // The tag is a digest of the body, so an address that is written in another way finds the same
     // entry.
     let key = etag.to_str().unwrap_or_default().to_owned();
-    let Some(zipped) = answers.compressed(key, &plain).await else {
+    let shared = plain.clone();
+    let Some(zipped) = answers.kept.find_or_make(key, move || gzip(&shared)).await else {
         return Response::from_parts(parts, Body::from(plain));
     };
     let gzip = HeaderValue::from_static("gzip");
@@ -314,7 +268,6 @@ mod tests {
             let length = zipped.body().size_hint().exact();
             assert!(length.is_some_and(|length| length < 100), "{length:?}");
         }
-        assert_eq!(answers.lock().order.len(), 1, "it was compressed once");
         for coding in ["br", "gzip;q=0", ""] {
             let plain = ask(&answers, &[("accept-encoding", coding)]).await;
             assert_eq!(header(&plain, "content-encoding"), "", "{coding}");
@@ -336,18 +289,5 @@ mod tests {
         }
         let other = ask(&answers, &[("if-none-match", "\"other\"")]).await;
         assert_eq!(other.status(), StatusCode::OK);
-    }
-
-    #[test]
-    fn the_oldest_bodies_are_dropped_beyond_the_limit() {
-        let mut kept = KeptAnswers::default();
-        for n in 0..5 {
-            let key = format!("{n}");
-            kept.bodies.entry(key.clone()).or_default();
-            kept.note(key, KEPT_BYTES_MAX / 3);
-        }
-        let mut left: Vec<_> = kept.bodies.keys().cloned().collect();
-        left.sort();
-        assert_eq!(left, ["2", "3", "4"]);
     }
 }

@@ -31,6 +31,26 @@ impl CellState {
         }
     }
 
+    /// Reads the two lowest bits, in which states are stored and sent.
+    #[must_use]
+    pub fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::Free,
+            1 => Self::Held,
+            2 => Self::Sold,
+            _ => Self::Blocked,
+        }
+    }
+
+    /// Returns the state that a cancelled show has for this one: nothing of it is for sale.
+    #[must_use]
+    pub fn when_cancelled(self) -> Self {
+        match self {
+            Self::Free => Self::Blocked,
+            taken => taken,
+        }
+    }
+
     /// Returns the state with the higher number. If one state stands for several legs of a seat, it
     /// is the highest of them: blocked, then sold, then held, then free.
     #[must_use]

@@ -51,6 +51,16 @@ pub struct VersionedCells {
     pub states: Vec<CellState>,
 }
 
+impl VersionedCells {
+    /// Reads the states that [`CellPicture::packed`] has packed.
+    #[must_use]
+    pub fn from_packed(version: u64, cells: u32, packed: &[u8]) -> Self {
+        let four = |byte: &u8| [0, 2, 4, 6].map(|shift| CellState::from_bits(byte >> shift));
+        let states = packed.iter().flat_map(four).take(cells as usize).collect();
+        Self { version, states }
+    }
+}
+
 /// The states of all cells of a show and the recent changes.
 #[derive(Debug)]
 pub struct CellPicture {

@@ -157,7 +157,7 @@ impl SeatInventory {
         let mut view = self.store.view(&show.id).await;
         if let Some(view) = view.as_mut().filter(|_| show.is_cancelled()) {
             for state in &mut view.states {
-                *state = unsaleable(*state);
+                *state = state.when_cancelled();
             }
         }
         Ok(view)
@@ -368,13 +368,6 @@ impl SeatInventory {
 }
 
 /// Returns a cell's state in a show that does not take place: a free cell is not for sale any more.
-fn unsaleable(state: CellState) -> CellState {
-    match state {
-        CellState::Free => CellState::Blocked,
-        taken => taken,
-    }
-}
-
 fn unavailable(why: &str) -> LedgerError {
     LedgerError::Unavailable(why.to_owned())
 }

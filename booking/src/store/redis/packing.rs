@@ -109,13 +109,7 @@ pub(super) fn read_cells(bytes: &[u8]) -> impl Iterator<Item = (u32, CellState)>
     let (records, _) = bytes.as_chunks::<4>();
     records.iter().map(|record| {
         let both = u32::from_le_bytes(*record);
-        let state = match both & 3 {
-            0 => CellState::Free,
-            1 => CellState::Held,
-            2 => CellState::Sold,
-            _ => CellState::Blocked,
-        };
-        (both >> 2, state)
+        (both >> 2, CellState::from_bits((both & 3) as u8))
     })
 }
 

@@ -1,0 +1,128 @@
+//! Bodies that all clients share. Each is made once, on a thread for blocking work. Those that are
+//! used most often are kept.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+
+/// The mean length in bytes of what is kept. It says for how many bodies room is made at first.
+const BYTES_MEAN: u64 = 64 << 10;
+
+/// Bodies by key, up to a sum of their lengths; a cheap handle. A body longer than that is made for
+/// each client.
+#[derive(Clone)]
+pub struct SharedBodies {
+    kept: Arc<Cache<String, Option<Bytes>, BodyLength>>,
+}
+
+/// Counts the bytes of a body and its key.
+#[derive(Debug, Clone, Copy)]
+struct BodyLength;
+
+impl Weighter<String, Option<Bytes>> for BodyLength {
+    fn weight(&self, key: &String, body: &Option<Bytes>) -> u64 {
+        (key.len() + body.as_ref().map_or(0, Bytes::len)) as u64
+    }
+}
+
+impl SharedBodies {
+    /// Keeps no more than so many bytes.
+    #[must_use]
+    pub fn up_to(bytes: u64) -> Self {
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity((bytes / BYTES_MEAN) as usize)
+            .weight_capacity(bytes)
+            // Each shard has its own share of the bytes, and a body must fit into one.
+            .shards(1)
+            .build()
+            .expect("both capacities are given");
+        Self {
+            kept: Arc::new(Cache::with_options(
+                options,
+                BodyLength,
+                DefaultHashBuilder::default(),
+                DefaultLifecycle::default(),
+            )),
+        }
+    }
+
+    /// Returns the body under this key, or what `make` returns, which is kept then. Only the first
+    /// client's `make` runs, and others wait for it. It ends even if that client hangs up, so that
+    /// clients who hang up do not make the same body again and again.
+    pub async fn find_or_make(
+        &self,
+        key: String,
+        make: impl FnOnce() -> Option<Vec<u8>> + Send + 'static,
+    ) -> Option<Bytes> {
+        if let Some(body) = self.kept.get(&key) {
+            return body;
+        }
+        let kept = Arc::clone(&self.kept);
+        let finish = tokio::spawn(async move {
+            let made = async {
+                let made = tokio::task::spawn_blocking(make).await?;
+                Ok::<_, tokio::task::JoinError>(made.map(Bytes::from))
+            };
+            kept.get_or_insert_async(&key, made).await.ok().flatten()
+        });
+        finish.await.ok().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn clients_who_ask_at_once_share_one_body() {
+        let (bodies, made) = (SharedBodies::up_to(1 << 20), Arc::new(AtomicUsize::new(0)));
+        let ask = |_| {
+            let made = Arc::clone(&made);
+            bodies.find_or_make("one".to_owned(), move || {
+                made.fetch_add(1, Ordering::Relaxed);
+                Some(b"body".to_vec())
+            })
+        };
+        let answers = futures_util::future::join_all((0..20).map(ask)).await;
+        assert!(answers.iter().all(|body| body.as_deref() == Some(b"body")));
+        assert_eq!(made.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_body_is_finished_and_kept_if_its_client_hangs_up() {
+        let bodies = SharedBodies::up_to(1 << 20);
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let (finish, finishes) = mpsc::channel::<()>();
+        let first = bodies.clone();
+        let client = tokio::spawn(async move {
+            let make = move || {
+                begun.send(()).ok()?;
+                finishes.recv().ok()?;
+                Some(b"first".to_vec())
+            };
+            first.find_or_make("one".to_owned(), make).await
+        });
+        begins.await.expect("the body is begun");
+        client.abort();
+        assert!(client.await.expect_err("it hung up").is_cancelled());
+        finish.send(()).expect("it is still being made");
+        let second = bodies.find_or_make("one".to_owned(), || Some(b"second".to_vec()));
+        assert_eq!(second.await.as_deref(), Some(b"first".as_slice()));
+    }
+
+    #[tokio::test]
+    async fn no_more_than_the_limit_is_kept() {
+        let bodies = SharedBodies::up_to(10_000);
+        for n in 0..50 {
+            let body = bodies.find_or_make(format!("{n}"), || Some(vec![0; 1_000]));
+            assert_eq!(body.await.map(|body| body.len()), Some(1_000));
+        }
+        assert!(bodies.kept.weight() <= 10_000, "{}", bodies.kept.weight());
+        assert!(bodies.kept.len() >= 5, "{}", bodies.kept.len());
+    }
+}

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 
@@ -139,7 +140,10 @@ impl IdempotentCall {
             tokio::time::sleep(RENEW_LEASE_EVERY).await;
             let until_ms = clock.now_ms() + CALL_LEASE_MS;
             if let Err(error) = ledger.lend_call(self.call.clone(), until_ms).await {
-                tracing::warn!(%error, "the lease on a long call could not be renewed; another node may begin the same call");
+                log_failed_try!(
+                    error,
+                    "the lease on a long call could not be renewed; another node may begin the same call"
+                );
             }
         }
     }
@@ -165,7 +169,7 @@ impl IdempotentCall {
                 .await
         };
         if let Err(error) = noted {
-            tracing::warn!(%error, "an answer could not be kept for retries");
+            log_failed_try!(error, "an answer could not be kept for retries");
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::log_failed_try;
 use fairgate_pass::{LEEWAY_S, LivePass};
 use tokio::time::MissedTickBehavior;
 
@@ -108,7 +109,10 @@ impl StoppedPasses {
                 Ok(()) => failing = false,
                 Err(error) if !failing => {
                     failing = true;
-                    tracing::warn!(%error, "the passes that were stopped could not be read; trying again");
+                    log_failed_try!(
+                        error,
+                        "the passes that were stopped could not be read; trying again"
+                    );
                 }
                 Err(_) => {}
             }

@@ -181,10 +181,15 @@ impl GatewayApp {
         } = self;
         let (close, closing) = watch::channel(false);
         let mut serving = JoinSet::new();
+        let connections = if operators.is_some() {
+            connections.without_operators()
+        } else {
+            connections
+        };
         let (public_max, guard_max) = if guard.is_some() {
             connections.of_two_ports()
         } else {
-            (connections.without_operators(), connections)
+            (connections, connections)
         };
         let operators_max = ConnectionLimits::of_operators();
         let ports = [

@@ -19,6 +19,9 @@ use rand::RngExt;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The gateway that an on-sale file is applied to if no other is named.
+const DEFAULT_TARGET: &str = "http://127.0.0.1:8080";
+
 /// An open, self-hosted waiting room and seat-booking core. Without a command it runs a demo
 /// on-sale.
 #[derive(Parser)]
@@ -39,9 +42,9 @@ enum GatewayCommand {
     Apply {
         /// The on-sale file.
         file: PathBuf,
-        /// The gateway to apply it to.
-        #[arg(long, default_value = "http://127.0.0.1:8080")]
-        target: String,
+        /// The gateway to apply it to. The default is http://127.0.0.1:8080.
+        #[arg(long, env = "FAIRGATE_TARGET")]
+        target: Option<String>,
     },
     /// Checks a published draw offline; exits with 1 where it fails.
     VerifyDraw {
@@ -101,7 +104,9 @@ fn start(cli: GatewayCli) -> anyhow::Result<()> {
         match cli.command {
             None => run_demo(&cli.knobs).await,
             Some(GatewayCommand::Serve(knobs)) => serve(&knobs).await,
-            Some(GatewayCommand::Apply { file, target }) => apply_onsale(&file, target).await,
+            Some(GatewayCommand::Apply { file, target }) => {
+                apply_onsale(&file, target.unwrap_or_default()).await
+            }
             Some(GatewayCommand::VerifyDraw { .. }) => {
                 bail!("a draw is verified without a runtime")
             }
@@ -191,6 +196,17 @@ fn announce(
     reason = "a command tells its caller what it did"
 )]
 async fn apply_onsale(file: &Path, target: String) -> anyhow::Result<()> {
+    // An empty variable counts as one that is not set, as with every other setting.
+    let target = if target.is_empty() {
+        DEFAULT_TARGET.to_owned()
+    } else {
+        target
+    };
+    if !target.starts_with("http://") && !target.starts_with("https://") {
+        bail!(
+            "FAIRGATE_TARGET (--target): {target} is not an address such as {DEFAULT_TARGET}; nothing was applied"
+        );
+    }
     let key = std::env::var("FAIRGATE_PROMOTER_KEY")
         .map_err(|_| anyhow!("FAIRGATE_PROMOTER_KEY is not set; nothing was applied"))?;
     let text = std::fs::read_to_string(file)

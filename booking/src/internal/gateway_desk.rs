@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::process::warning_log::ledger_away;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::holds::{HeldSeat, HoldSignalState};
 use fairgate_model::ids::ShowId;
@@ -182,10 +183,12 @@ impl GatewayDesk {
         );
         match ledger {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => condition.reasons.push(error.to_string()),
-            Err(_) => condition.reasons.push(format!(
-                "the ledger did not answer within {} ms",
-                CONDITION_MAX.as_millis()
+            Ok(Err(error)) => condition
+                .reasons
+                .push(ledger_away(CONDITION_MAX, &error.to_string())),
+            Err(_) => condition.reasons.push(ledger_away(
+                CONDITION_MAX,
+                "orders and payments are refused until it answers",
             )),
         }
         condition

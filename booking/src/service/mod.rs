@@ -161,15 +161,22 @@ impl BookingService {
             stopping,
         ));
         let (public, _) = booking.router().split_for_parts();
-        let operators = operators.map(|listener| (listener, operators_port(ops.clone())));
-        let public = (listener, process_router(public, gateways, ops));
-        let ports = [Some(public), operators].into_iter().flatten();
         // Only gateways and operators connect to booking.
-        let connections = ConnectionLimits::of_process(false);
+        let whole = ConnectionLimits::of_process(false);
+        let public_max = if operators.is_some() {
+            whole.without_operators()
+        } else {
+            whole
+        };
+        let operators_max = ConnectionLimits::of_operators();
+        let operators =
+            operators.map(|listener| (listener, operators_port(ops.clone()), operators_max));
+        let public = (listener, process_router(public, gateways, ops), public_max);
+        let ports = [Some(public), operators].into_iter().flatten();
         let serving: Vec<_> = ports
-            .map(|(listener, router)| {
+            .map(|(listener, router, limits)| {
                 let (closing, calls_max) = (closing.clone(), config.drain.calls);
-                let serving = serve::run(listener, router, closing, calls_max, connections);
+                let serving = serve::run(listener, router, closing, calls_max, limits);
                 tokio::spawn(serving)
             })
             .collect();

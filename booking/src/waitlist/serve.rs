@@ -75,7 +75,10 @@ impl Waitlist {
         loop {
             every.tick().await;
             if let Err(error) = self.tell_who_is_here().await {
-                tracing::warn!(%error, "the ledger does not know yet which waiting visitors are here; the next report tries again");
+                log_failed_try!(
+                    error,
+                    "the ledger does not know yet which waiting visitors are here; the next report tries again"
+                );
             }
         }
     }

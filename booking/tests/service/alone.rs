@@ -25,7 +25,8 @@ impl Drop for Process {
     }
 }
 
-fn booking(data: &Path, settings: &[(&str, &str)]) -> Command {
+/// Returns a command that starts booking on a free port, unless the settings name an address.
+pub fn booking(data: &Path, settings: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_booking"));
     for (name, _) in std::env::vars() {
         if name.starts_with("FAIRGATE_") {
@@ -33,8 +34,9 @@ fn booking(data: &Path, settings: &[(&str, &str)]) -> Command {
         }
     }
     command
-        .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+        .args(["serve", "--data"])
         .arg(data)
+        .env("FAIRGATE_LISTEN", "127.0.0.1:0")
         .envs(settings.iter().copied())
         .stdin(Stdio::null())
         .stderr(Stdio::piped());

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use fairgate_base::log_failed_try;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -99,7 +100,7 @@ async fn renew_lease(follower: RoomFollower, mut ended: oneshot::Receiver<()>) {
                 return;
             }
             Err(error) => {
-                tracing::warn!(%error, "the lease on room documents was not renewed");
+                log_failed_try!(error, "the lease on room documents was not renewed");
             }
         }
     }

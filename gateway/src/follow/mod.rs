@@ -23,6 +23,7 @@ use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
 use crate::upstream::BookingFailure;
 use fairgate_base::log_failed_try;
+use fairgate_base::process::retry::BackgroundError;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::RoomDocument;
 
@@ -75,6 +76,15 @@ pub enum CoverageFailure {
     /// Booking did not take the list.
     #[error(transparent)]
     Booking(#[from] BookingFailure),
+}
+
+impl BackgroundError for CoverageFailure {
+    fn is_outage(&self) -> bool {
+        match self {
+            Self::Ledger(failure) => failure.is_outage(),
+            Self::Booking(failure) => failure.is_outage(),
+        }
+    }
 }
 
 /// Updates this node's rooms from the ledger; a cheap handle.

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use fairgate_base::log_failed_try;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -53,8 +54,8 @@ impl RoomFollower {
         let told = self.publish_coverage().await;
         changing.release_lease().await;
         if let Err(error) = told {
-            tracing::warn!(
-                %error,
+            log_failed_try!(
+                error,
                 "booking is to be told again which room covers which shows"
             );
         }

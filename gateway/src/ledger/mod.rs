@@ -38,6 +38,9 @@ pub enum RoomLedgerFailure {
     /// The write was not made, or the read failed.
     #[error("the ledger did not answer: {0}")]
     Unavailable(String),
+    /// A statement failed, which is a fault of this program. Nothing was written.
+    #[error("a statement of the ledger failed: {0}")]
+    Sql(String),
     /// The answer to a commit was lost, so the ledger has either the whole transition or nothing of
     /// it. A caller can repeat the transition, and the second answer shows which is the case.
     #[error("it is not known whether the ledger made the write: {0}")]
@@ -55,15 +58,11 @@ impl BackgroundError for RoomLedgerFailure {
 
 impl From<LedgerError> for RoomLedgerFailure {
     fn from(error: LedgerError) -> Self {
-        if let LedgerError::Sql(why) = &error {
-            // The failure below does not say that it is a fault of a statement, and background work
-            // logs no failure that looks like an outage.
-            tracing::error!(why, "a statement of the ledger failed");
-        }
         match error {
             LedgerError::Corrupt(what) => Self::Corrupt(what),
             LedgerError::Unknown(why) => Self::Unknown(why),
-            other => Self::Unavailable(other.to_string()),
+            LedgerError::Sql(why) => Self::Sql(why),
+            LedgerError::Unavailable(why) => Self::Unavailable(why),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use fairgate_base::log_failed_try;
 use fairgate_pass::PassClaims;
 use fairgate_rules::estimate::WaitEstimate;
 use fairgate_rules::phase::RoomPhase;
@@ -173,7 +174,11 @@ async fn write_claim(
         (_, AdmissionDecision::Let { first }) => {
             let turned_back = rooms.store().undo_admission(room.id(), rank, first).await;
             if let Err(error) = turned_back {
-                tracing::warn!(room = room.id(), %error, "an admission stays reserved until it lapses");
+                log_failed_try!(
+                    error,
+                    room = room.id(),
+                    "an admission stays reserved until it lapses"
+                );
             }
         }
         (_, AdmissionDecision::Lives | AdmissionDecision::Wait | AdmissionDecision::Toll(_)) => {}
@@ -213,7 +218,7 @@ async fn report_claim_once(rooms: &RoomRegistry, room: &Room, claimed: WrittenCl
         Err(error) => {
             metrics::counter!("fairgate_claims_not_counted_total", "room" => room.id().to_owned())
                 .increment(1);
-            tracing::warn!(room = room.id(), %error, "a claim is not counted inside yet");
+            log_failed_try!(error, room = room.id(), "a claim is not counted inside yet");
             false
         }
     }

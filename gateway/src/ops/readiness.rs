@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fairgate_base::http::Readiness;
+use fairgate_base::process::warning_log::ledger_away;
 use fairgate_rules::room_document::ChallengePolicy;
 
 use super::GatewayOpsRoutes;
@@ -49,10 +50,10 @@ impl GatewayOpsRoutes {
                     silent.as_secs()
                 )
             }),
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some(format!(
-                "the ledger did not answer within {} ms: joins, passes, orders and payments are refused until it does; places, the lobby and the seats are shown from memory",
-                LEDGER_MAX.as_millis()
+            Ok(Err(error)) => Some(ledger_away(LEDGER_MAX, &error.to_string())),
+            Err(_) => Some(ledger_away(
+                LEDGER_MAX,
+                "joins, passes, orders and payments are refused until it answers; places, the lobby and the seats are shown from memory",
             )),
         }
     }

@@ -92,7 +92,8 @@ impl BackgroundError for BookingFailure {
         match self {
             Self::Ledger(error) => error.is_outage(),
             Self::Unreachable | Self::Unanswered => true,
-            Self::Refused { .. } => false,
+            // Booking answers so while its own ledger is away.
+            Self::Refused { status } => *status == StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }

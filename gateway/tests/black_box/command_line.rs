@@ -32,6 +32,32 @@ async fn the_sample_on_sale_file_is_applied_twice_with_the_same_result() {
             .env("FAIRGATE_PROMOTER_KEY", PROMOTER_KEY));
         assert!(output.status.success(), "{}", said(&output));
     }
+    // The address may also be in the environment. A flag overrides it.
+    let by_variable = run(gateway()
+        .arg("apply")
+        .arg(&file)
+        .env("FAIRGATE_TARGET", &server.url)
+        .env("FAIRGATE_PROMOTER_KEY", PROMOTER_KEY));
+    assert!(by_variable.status.success(), "{}", said(&by_variable));
+    let by_both = run(gateway()
+        .arg("apply")
+        .arg(&file)
+        .args(["--target", &server.url])
+        .env("FAIRGATE_TARGET", "http://127.0.0.1:1")
+        .env("FAIRGATE_PROMOTER_KEY", PROMOTER_KEY));
+    assert!(by_both.status.success(), "{}", said(&by_both));
+    let nowhere = run(gateway()
+        .arg("apply")
+        .arg(&file)
+        .env("FAIRGATE_TARGET", "sale.example")
+        .env("FAIRGATE_PROMOTER_KEY", PROMOTER_KEY));
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(
+        said(&nowhere).contains("FAIRGATE_TARGET (--target): sale.example is not an address"),
+        "{}",
+        said(&nowhere)
+    );
+
     let room = Promoter::of(&server).room("night-one").await;
     assert_eq!(room["shows"], json!(["night-1", "night-2"]));
     assert_eq!(

@@ -1,6 +1,8 @@
 //! Reads the log of a running process: its format, its lines about an outage, and that no secret is
 //! in it.
 
+use std::time::{Duration, Instant};
+
 use fairgate_servers::{PostgresServer, RedisServers, must_skip};
 use serde_json::Value;
 
@@ -18,6 +20,9 @@ const PLANTED: [&str; 3] = [
 
 /// The words of a line that says that Redis is away.
 const REDIS_AWAY: &str = "the room store has not answered";
+
+/// The words of a line that says that the ledger is away.
+const LEDGER_AWAY: &str = "the ledger took no write";
 
 /// Returns the lines of the log that contain `words`.
 fn lines(server: &Server, words: &str) -> Vec<String> {
@@ -98,6 +103,69 @@ async fn an_outage_of_redis_is_one_line_and_its_end_another_and_no_secret_is_in_
         assert!(!log.contains(secret), "{secret} is in the log");
     }
     assert!(!log.contains('\u{1b}'), "there are colours in a file");
+}
+
+/// How many requests are refused during the outage of the ledger.
+const REFUSED: usize = 200;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_the_ledger_is_one_line_and_its_end_another_however_many_are_refused() {
+    if must_skip("the log over an outage of PostgreSQL") {
+        return;
+    }
+    let database = PostgresServer::start().await.expect("it starts");
+    let url = database.url();
+    let database_url = url.replacen("fairgate@", "fairgate:planted-database-password@", 1);
+    let server = Server::with(&[("FAIRGATE_DATABASE_URL", &database_url)]).await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    let before = server.read_log().lines().count();
+
+    database.kill();
+    let hall = json!({"plan": "grid:4x10"});
+    for _ in 0..REFUSED {
+        let refused = promoter.put("venues/another", &hall).await;
+        refused.problem(503, "ledger_unavailable");
+    }
+    until("the outage is logged", async || {
+        lines(&server, LEDGER_AWAY).first().cloned()
+    })
+    .await;
+    // The outage lasts for some rounds of every loop, and refuses visitors, too.
+    let begun = Instant::now();
+    let ana = Visitor::new(&server, "sale");
+    let secret = json!({"secret": ana.secret});
+    until("it lasts", async || {
+        let refused = ana.post_once("places", &secret).await;
+        assert!(
+            [429, 503].contains(&refused.status),
+            "{} {}",
+            refused.status,
+            refused.text()
+        );
+        (begun.elapsed() >= Duration::from_secs(5)).then_some(())
+    })
+    .await;
+    database.ensure_running().await.expect("it starts again");
+    let over = format!("no longer so: {LEDGER_AWAY}");
+    until("the end is logged", async || {
+        lines(&server, &over).first().cloned()
+    })
+    .await;
+    promoter.put("venues/another", &hall).await.is(200);
+
+    let log = server.read_log();
+    let during: Vec<&str> = log.lines().skip(before).collect();
+    let count = |words: &str| during.iter().filter(|line| line.contains(words)).count();
+    assert_eq!(count(&over), 1, "{during:#?}");
+    assert_eq!(count(LEDGER_AWAY), 2, "a beginning and an end: {during:#?}");
+    assert_eq!(count("a request was refused"), 1, "{during:#?}");
+    let warned = during.iter().filter(|line| {
+        let is_level = line.contains("the load's level changed");
+        (line.contains(" WARN ") || line.contains(" ERROR ")) && !is_level
+    });
+    assert_eq!(warned.count(), 2, "{during:#?}");
+    assert!(!log.contains("planted-database-password"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -147,6 +147,11 @@ async fn while_the_provider_is_away_work_stands_in_for_its_check() {
     let away = join_with(&gateway, address, 1, &answer).await;
     assert_eq!(away.refusal(), (403, "challenge_failed".into()));
     assert!(away.text().contains("does not answer"), "{}", away.text());
+    let given = check(&gateway, address, 2).await;
+    assert_eq!(given["kind"], "turnstile", "one visitor is no outage");
+    let answer = provider.pass(given["cdata"].as_str());
+    let away = join_with(&gateway, address, 2, &answer).await;
+    assert_eq!(away.refusal(), (403, "challenge_failed".into()));
     let ready = gateway.call("GET", "/readyz", Some(VIEWER), None).await;
     assert_eq!(ready.status, 200);
     assert!(
@@ -186,6 +191,40 @@ async fn while_the_provider_is_away_work_stands_in_for_its_check() {
     // Work that was given during the outage still counts.
     let late = join_with(&gateway, "198.51.100.1", 3, &kept).await;
     assert_eq!(late.status, 201, "{}", late.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_call_is_made_again_and_a_second_failure_gives_work_to_its_visitor_alone() {
+    let data = tempfile::tempdir().expect("a folder");
+    let (provider, gateway) = room_with_check(&data, "turnstile", json!({})).await;
+    let address = "192.0.2.7";
+    let answer = async |of| {
+        let given = check(&gateway, address, of).await;
+        assert_eq!(given["kind"], "turnstile", "visitor {of}");
+        provider.pass(given["cdata"].as_str())
+    };
+    let (first, second) = (answer(1).await, answer(2).await);
+    provider.fail_next(1);
+    let joined = join_with(&gateway, address, 1, &first).await;
+    assert_eq!(joined.status, 201, "{}", joined.text());
+    assert_eq!(provider.calls(), 2);
+
+    provider.fail_next(2);
+    let refused = join_with(&gateway, address, 2, &second).await;
+    assert_eq!(refused.refusal(), (403, "challenge_failed".into()));
+    let ready = gateway.call("GET", "/readyz", Some(VIEWER), None).await;
+    assert!(
+        !ready.text().contains("turnstile cannot be asked"),
+        "{}",
+        ready.text()
+    );
+    let third = answer(3).await;
+    let given = check(&gateway, address, 2).await;
+    assert_eq!(given["kind"], "pow");
+    let worked = join_with(&gateway, address, 2, &solution(&given["altcha"])).await;
+    assert_eq!(worked.status, 201, "{}", worked.text());
+    let joined = join_with(&gateway, address, 3, &third).await;
+    assert_eq!(joined.status, 201, "{}", joined.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

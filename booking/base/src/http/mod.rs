@@ -6,6 +6,7 @@ pub mod keys;
 mod problem;
 mod problem_code;
 mod readiness;
+mod refusal_log;
 pub(crate) mod refused_connection;
 mod request_id;
 pub mod shared_bodies;

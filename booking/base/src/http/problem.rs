@@ -4,7 +4,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use super::{ProblemCode, request_id};
+use crate::process::retry::BackgroundError;
+
+use super::{ProblemCode, refusal_log, request_id};
 
 /// The most characters of a name that an answer repeats.
 const NAME_SHOWN_MAX: usize = 80;
@@ -61,10 +63,10 @@ impl Problem {
         )
     }
 
-    /// Logs the error and makes a 503 `ledger_unavailable`: nothing was changed.
-    pub fn ledger_unavailable(error: &dyn std::fmt::Display) -> Self {
-        let request_id = request_id::current();
-        tracing::error!(%error, request_id, "the ledger did not answer");
+    /// Makes a 503 `ledger_unavailable`: nothing was changed. Logs the error, unless the log has it
+    /// already.
+    pub fn ledger_unavailable(error: &impl BackgroundError) -> Self {
+        refusal_log::log_refusal(error);
         Self::new(
             ProblemCode::LedgerUnavailable,
             "Your request could not be recorded, so nothing was changed. Try again in a few seconds; your place and your paid orders are kept.",
@@ -143,13 +145,8 @@ impl IntoResponse for Problem {
 impl From<fairgate_databases::LedgerError> for Problem {
     fn from(error: fairgate_databases::LedgerError) -> Self {
         match &error {
-            fairgate_databases::LedgerError::Unknown(why) => {
-                let request_id = request_id::current();
-                tracing::error!(
-                    why,
-                    request_id,
-                    "the ledger did not say whether it took a write"
-                );
+            fairgate_databases::LedgerError::Unknown(_) => {
+                refusal_log::log_refusal(&error);
                 Self::new(
                     ProblemCode::LedgerUnavailable,
                     "Your request was recorded whole or not at all, and the ledger cannot say which at the moment. Send the same request again in a few seconds: it finds what the first one did.",

@@ -68,20 +68,20 @@ impl ConnectionLimits {
     }
 
     /// Returns the limits of the public port, and of a second port whose connections need two files
-    /// each, because they are forwarded to another server. The ports share the files of the
-    /// process, without those of the operators' port.
+    /// each, because they are forwarded to another server. The ports share the files of these
+    /// limits.
     #[must_use]
     pub fn of_two_ports(self) -> (Self, Self) {
-        let files = self.without_operators().max;
         let of = |max| Self { max, ..self };
-        (of(files / 2), of(files / 4))
+        (of(self.max / 2), of(self.max / 4))
     }
 
-    /// Returns the limits of a process with a port for operators.
+    /// Returns the limits that remain for the other ports of a process with a port for operators.
+    /// In a process with very few files, at least half of them remain.
     #[must_use]
     pub fn without_operators(self) -> Self {
         Self {
-            max: self.max.saturating_sub(OPERATORS_MAX),
+            max: self.max.saturating_sub(OPERATORS_MAX).max(self.max / 2),
             ..self
         }
     }
@@ -235,6 +235,29 @@ mod tests {
     fn files_are_kept_for_the_ledger_and_the_stores() {
         for (files, max) in [(1_024, 896), (20_000, 18_976), (256, 192), (64, 32)] {
             assert_eq!(ConnectionLimits::of_files(files, false).max, max);
+        }
+    }
+
+    #[test]
+    fn the_operators_port_takes_its_connections_from_the_others_and_never_all() {
+        for (files, max) in [(1_024, 832), (256, 128), (128, 32), (64, 16)] {
+            let limits = ConnectionLimits::of_files(files, true).without_operators();
+            let expected = ConnectionLimits {
+                max,
+                by_network: true,
+            };
+            assert_eq!(limits, expected, "{files} files");
+        }
+    }
+
+    #[test]
+    fn two_ports_use_all_files_if_each_connection_of_the_second_needs_two() {
+        let whole = ConnectionLimits::of_files(1_024, true);
+        for limits in [whole, whole.without_operators()] {
+            let (public, forwarded) = limits.of_two_ports();
+            assert_eq!(public.max + 2 * forwarded.max, limits.max);
+            assert_eq!(public.max, 2 * forwarded.max);
+            assert!(public.by_network && forwarded.by_network);
         }
     }
 

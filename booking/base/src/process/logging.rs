@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::io::IsTerminal;
 
-use tracing::Level;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -17,6 +16,12 @@ enum LogFormat {
     Text,
     Json,
 }
+
+/// What is logged if nothing else is wanted.
+const DEFAULT_LEVELS: &str = "warn,gateway=info,booking=info,fairgate=info";
+/// The pool of connections to PostgreSQL warns of each connection that an outage breaks. The ledger
+/// itself says once that it is away.
+const POOL: &str = "deadpool.postgres";
 
 /// Starts logging. `FAIRGATE_LOG` sets levels by target, as in `warn,gateway=debug`, and
 /// `FAIRGATE_LOG_FORMAT` is `text` or `json`. Text has colours only on a terminal.
@@ -51,14 +56,9 @@ pub fn start_logging() -> Result<(), BadConfig> {
 }
 
 fn targets(wanted: Option<&str>) -> Result<Targets, String> {
-    let Some(wanted) = wanted else {
-        return Ok(Targets::new().with_default(Level::WARN).with_targets([
-            ("gateway", Level::INFO),
-            ("booking", Level::INFO),
-            ("fairgate", Level::INFO),
-        ]));
-    };
-    wanted.parse().map_err(|_| {
+    let wanted = wanted.unwrap_or(DEFAULT_LEVELS);
+    // What is wanted comes last, so that it can set another level of the pool.
+    format!("{POOL}=error,{wanted}").parse().map_err(|_| {
         format!("FAIRGATE_LOG: {wanted} is not a list of levels such as warn,gateway=debug")
     })
 }
@@ -88,6 +88,8 @@ pub fn error_text(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tracing::Level;
+
     use super::*;
 
     #[derive(Debug, thiserror::Error)]
@@ -108,6 +110,14 @@ mod tests {
     #[test]
     fn levels_and_formats_that_cannot_be_read_are_faults() {
         assert!(targets(Some("warn,gateway=debug")).is_ok());
+        for (wanted, warns) in [
+            (None, false),
+            (Some("warn"), false),
+            (Some("deadpool.postgres=warn"), true),
+        ] {
+            let levels = targets(wanted).expect("levels");
+            assert_eq!(levels.would_enable(POOL, &Level::WARN), warns, "{wanted:?}");
+        }
         let told = targets(Some("a=b=c")).expect_err("it is no level");
         assert!(told.starts_with("FAIRGATE_LOG:"), "{told}");
         assert_eq!(format(None), Ok(LogFormat::Text));

@@ -70,6 +70,17 @@ fn identity(warning: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the warning that the ledger took no write, although it was given this time. An outage
+/// has several reasons one after the other: connections break, then they are refused. So the reason
+/// follows the number, and [`WarningLog`] takes all of them for one warning.
+#[must_use]
+pub fn ledger_away(given: Duration, why: &str) -> String {
+    format!(
+        "the ledger took no write within {} ms: {why}",
+        given.as_millis()
+    )
+}
+
 /// Logs the warnings that `look` returns, until the process drains.
 pub async fn log_warnings(
     look: impl AsyncFn() -> Vec<String> + Send + 'static,
@@ -118,5 +129,24 @@ mod tests {
         assert_eq!(lines, [WarningLine::Ended(first.to_owned(), lasted)]);
         let lines = log.update(texts(&[first, other]), begun + lasted);
         assert_eq!(lines, [WarningLine::Began(first.to_owned())], "it is back");
+    }
+
+    #[test]
+    fn an_outage_of_the_ledger_is_one_warning_whatever_its_reason_is() {
+        let (mut log, begun) = (WarningLog::default(), Instant::now());
+        let given = Duration::from_millis(800);
+        let first = ledger_away(given, "connection closed");
+        let lines = log.update(vec![first.clone()], begun);
+        assert_eq!(lines, [WarningLine::Began(first.clone())]);
+        for why in ["it did not answer", "connection refused", "it is starting"] {
+            assert_eq!(
+                log.update(vec![ledger_away(given, why)], begun),
+                [],
+                "{why}"
+            );
+        }
+        let lasted = Duration::from_secs(9);
+        let lines = log.update(Vec::new(), begun + lasted);
+        assert_eq!(lines, [WarningLine::Ended(first, lasted)]);
     }
 }

@@ -201,12 +201,16 @@ fn commit_group(
     };
     let failure = outcome.err().map(|error| error.to_string());
     if let Some(reason) = &failure {
-        condition.note_commit_failure(reason);
-        tracing::error!(
-            reason,
-            writes = callbacks.len(),
-            "a ledger commit failed; its writes were refused"
-        );
+        let (is_first, writes) = (condition.note_commit_failure(reason), callbacks.len());
+        if is_first {
+            tracing::error!(
+                reason,
+                writes,
+                "a ledger commit failed; its writes were refused"
+            );
+        } else {
+            tracing::debug!(reason, writes, "another ledger commit failed");
+        }
     }
     for settle in callbacks {
         settle(failure.as_deref());

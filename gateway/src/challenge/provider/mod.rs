@@ -2,13 +2,17 @@
 //! check, and this server asks the provider whether the answer is good.
 //!
 //! While a provider does not answer, visitors solve a proof of work in place of its check. Nobody
-//! is shut out because of the outage, and nobody gets a place for nothing.
+//! is shut out because of the outage, and nobody gets a place for nothing. If only one visitor's
+//! call fails, only that visitor gets a proof of work.
 
+mod health;
 mod settings;
 mod siteverify;
+mod stand_ins;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use fairgate_pass::Holder;
 use fairgate_rules::room_document::ChallengeProvider;
@@ -16,7 +20,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 pub use settings::{ProviderSettings, ProvidersSettings};
-use siteverify::{ProviderClient, SiteverifyFault};
+use siteverify::{ANSWER_WITHIN, ProviderClient, SiteverifyAnswer, SiteverifyFault};
 
 use crate::store::SolvedChallenge;
 
@@ -109,7 +113,7 @@ impl ChallengeProviders {
                     "a room asks for {name}, which is not set up here, so its visitors solve a proof of work instead: set FAIRGATE_{variable}_SITE_KEY and FAIRGATE_{variable}_SECRET"
                 ));
             };
-            client.fault().map(|fault| {
+            client.outage().map(|fault| {
                 format!(
                     "{name} cannot be asked, so visitors solve a proof of work instead: {fault}"
                 )
@@ -119,7 +123,7 @@ impl ChallengeProviders {
     }
 
     /// Returns the check that a holder of a room must pass, or `None` while the provider does not
-    /// answer.
+    /// answer or could not be asked about this holder.
     #[must_use]
     pub fn challenge(
         &self,
@@ -129,7 +133,7 @@ impl ChallengeProviders {
         now: i64,
     ) -> Option<ProviderChallenge> {
         let client = self.clients.get(&provider)?;
-        if client.fault().is_some() {
+        if client.outage().is_some() || client.lock_stand_ins().has(holder, Instant::now()) {
             return None;
         }
         Some(ProviderChallenge {
@@ -157,12 +161,9 @@ impl ChallengeProviders {
             return Err(ProviderRefusal::Refused);
         }
         let client = self.clients.get(&provider).ok_or(ProviderRefusal::Away)?;
-        let told = match client.ask(answer).await {
-            Ok(told) => told,
-            Err(fault) => {
-                self.note_fault(client, fault);
-                return Err(ProviderRefusal::Away);
-            }
+        let Some(told) = ask_twice(client, answer).await else {
+            client.lock_stand_ins().add(holder, Instant::now());
+            return Err(ProviderRefusal::Away);
         };
         if !told.success {
             return Err(ProviderRefusal::Refused);
@@ -178,13 +179,6 @@ impl ChallengeProviders {
         })
     }
 
-    /// Notes that a provider cannot be asked, and begins to ask it now and then until it answers.
-    fn note_fault(&self, client: &Arc<ProviderClient>, fault: SiteverifyFault) {
-        if fault.is_outage() && client.begin_outage(fault) {
-            tokio::spawn(siteverify::ask_until_answered(Arc::downgrade(client)));
-        }
-    }
-
     /// Returns what the check of a holder is bound to. The provider learns nothing from it.
     fn binding(&self, room: &str, holder: Holder) -> String {
         let mut mac =
@@ -194,6 +188,35 @@ impl ChallengeProviders {
         mac.update(b"\0");
         mac.update(&holder.0);
         hex::encode(&mac.finalize().into_bytes()[..16])
+    }
+}
+
+/// Asks the provider about an answer, and once more if it is silent and there is time left. Returns
+/// `None` if the provider could not be asked.
+async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<SiteverifyAnswer> {
+    let begun = Instant::now();
+    let fault = match client.ask(answer, ANSWER_WITHIN).await {
+        Ok(told) => return Some(told),
+        Err(fault) => fault,
+    };
+    let is_silent = matches!(fault, SiteverifyFault::Silent(_));
+    note_fault(client, fault);
+    let left = ANSWER_WITHIN.checked_sub(begun.elapsed());
+    match client.ask(answer, left.filter(|_| is_silent)?).await {
+        // The first call may have used the answer up, so a refusal of it says nothing.
+        Ok(told) => told.success.then_some(told),
+        Err(fault) => {
+            note_fault(client, fault);
+            None
+        }
+    }
+}
+
+/// Notes that a call failed. If an outage begins with it, asks the provider now and then until it
+/// answers.
+fn note_fault(client: &Arc<ProviderClient>, fault: SiteverifyFault) {
+    if client.note_failure(fault) {
+        tokio::spawn(siteverify::ask_until_answered(Arc::downgrade(client)));
     }
 }
 

@@ -2,7 +2,7 @@
 //! and hCaptcha have the same form of it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fairgate_rules::room_document::ChallengeProvider;
 use serde::Deserialize;
@@ -10,9 +10,11 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::ProviderSettings;
+use super::health::ProviderHealth;
+use super::stand_ins::StandIns;
 
 /// How long to wait for the provider's answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(4);
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(4);
 /// How long a visitor waits until the provider can be asked, while very many ask at once.
 const TURN_WITHIN: Duration = Duration::from_secs(4);
 /// The most questions to the provider at once.
@@ -48,13 +50,6 @@ pub(super) enum SiteverifyFault {
     Keys(String),
 }
 
-impl SiteverifyFault {
-    /// Returns whether further visitors would meet the same fault.
-    pub(super) fn is_outage(&self) -> bool {
-        *self != Self::Crowded
-    }
-}
-
 /// Returns whether a text can be an answer of a provider. What cannot be one is not sent on.
 pub(super) fn is_answer(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.=:/+".contains(&byte);
@@ -70,8 +65,8 @@ pub(super) struct ProviderClient {
     origins: String,
     http: reqwest::Client,
     turns: Semaphore,
-    /// Why the provider cannot be asked at the moment.
-    fault: Mutex<Option<SiteverifyFault>>,
+    health: Mutex<ProviderHealth>,
+    stand_ins: Mutex<StandIns>,
 }
 
 impl ProviderClient {
@@ -80,7 +75,6 @@ impl ProviderClient {
         account: &ProviderSettings,
     ) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder()
-            .timeout(ANSWER_WITHIN)
             // A redirect could send the secret to another host.
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
@@ -108,7 +102,8 @@ impl ProviderClient {
             origins: own.unwrap_or(origins).to_owned(),
             http,
             turns: Semaphore::new(AT_ONCE),
-            fault: Mutex::default(),
+            health: Mutex::default(),
+            stand_ins: Mutex::default(),
         })
     }
 
@@ -124,29 +119,42 @@ impl ProviderClient {
         &self.origins
     }
 
-    /// Returns why the provider cannot be asked at the moment, if it cannot.
-    pub(super) fn fault(&self) -> Option<SiteverifyFault> {
-        self.lock_fault().clone()
+    /// Returns why the provider is away, if it is.
+    pub(super) fn outage(&self) -> Option<SiteverifyFault> {
+        self.lock_health().outage().cloned()
     }
 
-    fn lock_fault(&self) -> MutexGuard<'_, Option<SiteverifyFault>> {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_health(&self) -> MutexGuard<'_, ProviderHealth> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes why the provider cannot be asked. Returns whether it could be asked before.
-    pub(super) fn begin_outage(&self, fault: SiteverifyFault) -> bool {
-        let mut noted = self.lock_fault();
-        let is_new = noted.is_none();
-        if is_new {
-            let provider = self.provider.name();
+    /// Returns the visitors who get a proof of work although the provider is not away.
+    pub(super) fn lock_stand_ins(&self) -> MutexGuard<'_, StandIns> {
+        self.stand_ins
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a call failed. Returns whether an outage begins with it.
+    pub(super) fn note_failure(&self, fault: SiteverifyFault) -> bool {
+        let provider = self.provider.name();
+        let begins = self
+            .lock_health()
+            .note_failure(fault.clone(), Instant::now());
+        if begins {
             tracing::error!(provider, %fault, "visitors solve a proof of work in place of the check");
+        } else {
+            tracing::debug!(provider, %fault, "a visitor's check could not be asked about");
         }
-        *noted = Some(fault);
-        is_new
+        begins
     }
 
     /// Asks the provider about a visitor's answer.
-    pub(super) async fn ask(&self, answer: &str) -> Result<SiteverifyAnswer, SiteverifyFault> {
+    pub(super) async fn ask(
+        &self,
+        answer: &str,
+        within: Duration,
+    ) -> Result<SiteverifyAnswer, SiteverifyFault> {
         let turn = timeout(TURN_WITHIN, self.turns.acquire()).await;
         let _turn = turn.map_err(|_| SiteverifyFault::Crowded)?;
         let silent = |error: reqwest::Error| {
@@ -162,6 +170,7 @@ impl ProviderClient {
         let request = self
             .http
             .post(&self.address)
+            .timeout(within)
             .header("content-type", "application/x-www-form-urlencoded")
             .body(body.join("&"));
         let response = request.send().await.map_err(silent)?;
@@ -175,7 +184,10 @@ impl ProviderClient {
             .find_map(|code| fault_of_code(code))
         {
             Some(fault) if !answer.success => Err(fault),
-            _ => Ok(answer),
+            _ => {
+                self.lock_health().note_answer();
+                Ok(answer)
+            }
         }
     }
 }
@@ -211,15 +223,15 @@ pub(super) async fn ask_until_answered(client: Weak<ProviderClient>) {
         let Some(client) = client.upgrade() else {
             return;
         };
-        match client.ask(PROBE).await {
+        match client.ask(PROBE, ANSWER_WITHIN).await {
             Ok(_) => {
-                *client.lock_fault() = None;
+                client.lock_health().end_outage();
                 let provider = client.provider.name();
                 tracing::info!(provider, "the check can be asked for again");
                 return;
             }
-            Err(fault) if fault.is_outage() => *client.lock_fault() = Some(fault),
-            Err(_) => {}
+            // The warning about the outage shows the newest fault. No second outage begins.
+            Err(fault) => drop(client.note_failure(fault)),
         }
     }
 }
@@ -251,7 +263,7 @@ mod tests {
 
     #[test]
     fn only_codes_about_the_account_or_the_provider_are_faults() {
-        for (code, is_outage) in [
+        for (code, is_fault) in [
             ("invalid-input-secret", true),
             ("sitekey-secret-mismatch", true),
             ("internal-error", true),
@@ -259,12 +271,7 @@ mod tests {
             ("timeout-or-duplicate", false),
             ("already-seen-response", false),
         ] {
-            let fault = fault_of_code(code);
-            assert_eq!(
-                fault.is_some_and(|fault| fault.is_outage()),
-                is_outage,
-                "{code}"
-            );
+            assert_eq!(fault_of_code(code).is_some(), is_fault, "{code}");
         }
     }
 }

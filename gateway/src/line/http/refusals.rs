@@ -118,7 +118,7 @@ impl From<PassClaimRefusal> for Problem {
             PassClaimRefusal::NotCalled(not_called) => (*not_called).into(),
             PassClaimRefusal::Place(refusal) => refusal.into(),
             PassClaimRefusal::Network(refusal) => refusal.into(),
-            PassClaimRefusal::Ledger(error) => Self::ledger_unavailable(&error),
+            PassClaimRefusal::Ledger(error) => error.into(),
             PassClaimRefusal::Store(failure) => failure.into(),
         }
     }

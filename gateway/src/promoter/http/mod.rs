@@ -234,5 +234,5 @@ fn room_document(row: &RoomRow) -> Value {
 
 #[expect(clippy::needless_pass_by_value, reason = "stands in map_err")]
 fn ledger_problem(error: RoomLedgerFailure) -> Problem {
-    Problem::ledger_unavailable(&error)
+    error.into()
 }

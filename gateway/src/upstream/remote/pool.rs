@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use booking::internal::PREFIX;
 use fairgate_base::config::SecretSetting;
+use fairgate_base::log_failed_try;
 use reqwest::header::HeaderValue;
 use reqwest::{Method, RequestBuilder, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
@@ -261,8 +262,9 @@ pub async fn read_json<T: DeserializeOwned>(
 }
 
 fn log_refusal(status: StatusCode) -> BookingFailure {
-    tracing::warn!(%status, "booking refused a call of this gateway");
-    BookingFailure::Refused { status }
+    let failure = BookingFailure::Refused { status };
+    log_failed_try!(failure, "a call of this gateway failed");
+    failure
 }
 
 #[cfg(test)]

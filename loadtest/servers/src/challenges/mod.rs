@@ -28,6 +28,8 @@ struct PassedCheck {
 struct FakeChallengeState {
     passed: HashMap<String, PassedCheck>,
     is_away: bool,
+    /// How many of the next calls fail.
+    failing: u64,
     calls: u64,
 }
 
@@ -66,6 +68,11 @@ impl FakeChallengeServer {
         self.inner().is_away = is_away;
     }
 
+    /// Answers so many of the next calls with 503.
+    pub fn fail_next(&self, calls: u64) {
+        self.inner().failing = calls;
+    }
+
     /// Returns how often the server was asked about an answer.
     #[must_use]
     pub fn calls(&self) -> u64 {
@@ -98,7 +105,9 @@ async fn siteverify(
 ) -> Response {
     let mut inner = server.inner();
     inner.calls += 1;
-    if inner.is_away {
+    let fails = inner.failing > 0;
+    inner.failing = inner.failing.saturating_sub(1);
+    if inner.is_away || fails {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let field = |name: &str| asked.get(name).map_or("", String::as_str);

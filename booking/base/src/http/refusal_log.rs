@@ -1,0 +1,150 @@
+//! Logs the requests that the ledger refused. An outage refuses thousands of requests, and a fault
+//! of a statement may do so too. So only the first refusal of an outage is logged, and the same
+//! fault once a minute. All others are logged as debug.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::process::retry::BackgroundError;
+
+use super::request_id;
+
+/// A refusal that comes so long after the one before it belongs to another outage.
+const OUTAGE_ENDS_AFTER: Duration = Duration::from_secs(60);
+/// How often the same fault is logged.
+const FAULT_EVERY: Duration = Duration::from_secs(60);
+/// The most faults that are distinguished. Further ones share one entry.
+const FAULTS_MAX: usize = 64;
+
+static LOG: Mutex<RefusalLog> = Mutex::new(RefusalLog::new());
+
+/// What was logged lately. Pure.
+#[derive(Debug)]
+struct RefusalLog {
+    /// When an outage last refused a request.
+    outage: Option<Instant>,
+    /// The faults of the last minute, by their text.
+    faults: BTreeMap<String, LoggedFault>,
+}
+
+#[derive(Debug)]
+struct LoggedFault {
+    at: Instant,
+    /// How often the fault came again since it was logged.
+    again: u64,
+}
+
+impl RefusalLog {
+    const fn new() -> Self {
+        Self {
+            outage: None,
+            faults: BTreeMap::new(),
+        }
+    }
+
+    /// Notes that an outage refused a request. Returns whether it is the first one of this outage.
+    fn note_outage(&mut self, now: Instant) -> bool {
+        let before = self.outage.replace(now);
+        before.is_none_or(|at| now.saturating_duration_since(at) >= OUTAGE_ENDS_AFTER)
+    }
+
+    /// Notes that a fault refused a request. If the fault is to be logged now, returns how often it
+    /// came since it was last logged.
+    fn note_fault(&mut self, text: &str, now: Instant) -> Option<u64> {
+        let is_full = self.faults.len() >= FAULTS_MAX && !self.faults.contains_key(text);
+        let text = if is_full { "" } else { text };
+        let logged = self.faults.get_mut(text);
+        if let Some(fault) = logged
+            && now.saturating_duration_since(fault.at) < FAULT_EVERY
+        {
+            fault.again += 1;
+            return None;
+        }
+        let before = self.faults.remove(text);
+        // Faults that ended are forgotten here, so that new ones find space.
+        self.faults
+            .retain(|_, fault| now.saturating_duration_since(fault.at) < FAULT_EVERY);
+        self.faults
+            .insert(text.to_owned(), LoggedFault { at: now, again: 0 });
+        Some(before.map_or(0, |fault| fault.again))
+    }
+}
+
+/// Logs that the ledger refused a request, unless such a refusal was logged already.
+pub(super) fn log_refusal(error: &impl BackgroundError) {
+    let request_id = request_id::current();
+    let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    if error.is_outage() {
+        let is_first = log.note_outage(Instant::now());
+        drop(log);
+        if is_first {
+            tracing::warn!(
+                %error,
+                request_id,
+                "a request was refused, because the ledger is away; further ones are logged as debug"
+            );
+        } else {
+            tracing::debug!(%error, request_id, "a request was refused, because the ledger is away");
+        }
+        return;
+    }
+    let due = log.note_fault(&error.to_string(), Instant::now());
+    drop(log);
+    match due {
+        Some(again) => tracing::error!(
+            %error,
+            request_id,
+            again,
+            "a request was refused, because of a fault at the ledger"
+        ),
+        None => tracing::debug!(%error, request_id, "the same fault refused another request"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(seconds: u64, begun: Instant) -> Instant {
+        begun + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn an_outage_is_logged_at_its_first_refusal_however_long_it_lasts() {
+        let (mut log, begun) = (RefusalLog::new(), Instant::now());
+        assert!(log.note_outage(begun));
+        for at in 1..=200 {
+            assert!(!log.note_outage(second(at, begun)), "{at} s");
+        }
+        assert!(!log.note_outage(second(259, begun)));
+        assert!(log.note_outage(second(319, begun)), "the next outage");
+    }
+
+    #[test]
+    fn the_same_fault_is_logged_once_a_minute_and_another_one_at_once() {
+        let (mut log, begun) = (RefusalLog::new(), Instant::now());
+        assert_eq!(log.note_fault("no such table", begun), Some(0));
+        for _ in 0..1_000 {
+            assert_eq!(log.note_fault("no such table", second(59, begun)), None);
+        }
+        assert_eq!(log.note_fault("unreadable", second(59, begun)), Some(0));
+        let later = second(60, begun);
+        assert_eq!(log.note_fault("no such table", later), Some(1_000));
+        assert_eq!(log.note_fault("unreadable", later), None);
+    }
+
+    #[test]
+    fn faults_that_all_differ_do_not_fill_the_log_or_the_memory() {
+        let (mut log, begun) = (RefusalLog::new(), Instant::now());
+        let lines = (0..10_000).filter(|number| {
+            let text = format!("value {number} does not fit");
+            log.note_fault(&text, begun).is_some()
+        });
+        assert_eq!(lines.count(), FAULTS_MAX + 1);
+        assert_eq!(log.faults.len(), FAULTS_MAX + 1);
+        let later = second(60, begun);
+        assert_eq!(log.note_fault("value 1 does not fit", later), Some(0));
+        assert_eq!(log.faults.len(), 1, "ended faults are forgotten");
+    }
+}

@@ -35,6 +35,7 @@ use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
 use crate::push::hub::RoomSocketHubs;
 use crate::push::spare::PushCadence;
+use crate::reverse_proxy::tunnels::end_stopped_tunnels;
 use crate::room::{RoomDependencies, RoomRegistry};
 use crate::router::{self, GatewayHandles};
 use crate::store::redis::RedisRoomStore;
@@ -234,6 +235,8 @@ async fn open_guard(
     let guard = handles::shop_guard(public_url, settings, proxy, handles)?;
     let listener = serve::listen(proxy.listen, "FAIRGATE_GUARD_LISTEN").await?;
     tracing::info!(address = %listener.local_addr()?, origin = %proxy.origin, room = guard.room, "guarding a shop");
+    let stopping = guard.lobby.rooms.stopping();
+    tokio::spawn(end_stopped_tunnels(guard.clone(), stopping));
     Ok(Some((listener, router::build_shop_guard(guard))))
 }
 

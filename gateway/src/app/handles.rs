@@ -19,12 +19,13 @@ use crate::push::hub::RoomSocketHubs;
 use crate::push::limit::SocketLimit;
 use crate::push::seats::WatchedShows;
 use crate::push::waitlist_offers;
+use crate::reverse_proxy::tunnels::OpenTunnels;
 use crate::reverse_proxy::{GuardSettings, ReverseProxySettings, ShopGuard};
 use crate::room::RoomRegistry;
 use crate::router::GatewayHandles;
 use crate::upstream::BookingCore;
 use crate::upstream::door::BookingDoor;
-use crate::upstream::foreign_origin::ForeignOrigin;
+use crate::upstream::foreign_origin::{ForeignOrigin, OriginHealth};
 use crate::web::WebRequestPolicy;
 
 /// The rooms of this node, and the parts that bring news to them and their sockets.
@@ -106,6 +107,7 @@ pub(super) fn gateway_handles(
             hubs: hubs.clone(),
             web: web.clone(),
             providers: providers.clone(),
+            shop: OriginHealth::default(),
             metrics: metrics.clone(),
             warnings: config.warnings(),
             keys: config.keys.roles(),
@@ -139,12 +141,13 @@ pub(super) fn shop_guard(
         lobby: handles.lobby.clone(),
         follower: handles.ops.follower.clone(),
         waits: Arc::clone(&handles.door.waits),
-        origin: ForeignOrigin::new(&proxy.origin)?,
+        origin: ForeignOrigin::new(&proxy.origin, handles.ops.shop.clone())?,
         lobby_url: format!("{public_url}/r/{}", settings.room),
         room: settings.room.clone(),
         scheme: settings.url.scheme().to_owned(),
         when_unverifiable: proxy.when_unverifiable,
         outage: Arc::default(),
+        tunnels: OpenTunnels::default(),
     })
 }
 

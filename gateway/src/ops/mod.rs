@@ -11,6 +11,7 @@ use crate::challenge::ChallengeProviders;
 use crate::follow::RoomFollower;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
+use crate::upstream::foreign_origin::OriginHealth;
 use crate::web::WebRequestPolicy;
 
 /// The parts that the operators' calls need.
@@ -26,6 +27,8 @@ pub struct GatewayOpsRoutes {
     pub web: WebRequestPolicy,
     /// Knows which providers of challenges do not answer.
     pub providers: ChallengeProviders,
+    /// Knows whether the guarded shop answers, if there is one.
+    pub shop: OriginHealth,
     /// Renders the metrics.
     pub metrics: PrometheusHandle,
     /// Warnings from the settings, which every `/readyz` shows: things that work but should be put

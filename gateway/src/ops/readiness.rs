@@ -38,7 +38,17 @@ impl GatewayOpsRoutes {
         let asked = rooms.iter().map(|room| room.row().document.challenge);
         let asked = asked.filter_map(ChallengePolicy::provider);
         troubles.extend(self.providers.warnings(asked));
+        troubles.extend(self.shop_trouble());
         troubles
+    }
+
+    /// Returns what is wrong with the guarded shop, in one sentence.
+    fn shop_trouble(&self) -> Option<String> {
+        self.shop.outage().map(|(calls, failure)| {
+            format!(
+                "the guarded shop did not answer the last {calls} requests, so its visitors see an error and keep their passes: start it, or correct FAIRGATE_GUARD_ORIGIN ({failure})"
+            )
+        })
     }
 
     /// Returns what is wrong with the ledger, in one sentence.

@@ -3,6 +3,7 @@
 
 pub mod http;
 mod settings;
+pub mod tunnels;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +11,8 @@ use crate::follow::RoomFollower;
 use crate::line::WaitingLine;
 use crate::upstream::door::ComeBackTimes;
 use crate::upstream::foreign_origin::ForeignOrigin;
+use tunnels::OpenTunnels;
+
 pub use settings::{GuardSettings, ReverseProxySettings, WhenUnverifiable};
 
 /// The parts that the guard of a shop needs; a cheap handle.
@@ -33,6 +36,8 @@ pub struct ShopGuard {
     pub when_unverifiable: WhenUnverifiable,
     /// What was wrong at the last request, so that each outage is logged once.
     pub outage: Arc<Mutex<Option<LineOutage>>>,
+    /// The WebSockets to the shop.
+    pub tunnels: OpenTunnels,
 }
 
 /// Why the line can give and check no passes.
@@ -86,6 +91,12 @@ impl ShopGuard {
         }
         *known = outage;
         outage
+    }
+
+    /// Returns whether visitors without a pass are let through now.
+    async fn is_open_to_all(&self) -> bool {
+        let outage = self.note_outage().await;
+        decide(false, outage, self.when_unverifiable) == GuardStep::Forward
     }
 
     fn log_outage(&self, outage: Option<LineOutage>) {

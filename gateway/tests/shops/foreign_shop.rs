@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
@@ -53,6 +55,16 @@ impl ForeignShop {
         (shop, arrived)
     }
 
+    fn see(&self, parts: &Parts, path: String, body: Bytes) {
+        let seen = SeenRequest {
+            method: parts.method.clone(),
+            path,
+            headers: parts.headers.clone(),
+            body,
+        };
+        self.seen.lock().expect("nobody panics with it").push(seen);
+    }
+
     /// Returns the requests that reached the shop since the last call.
     pub fn take_seen(&self) -> Vec<SeenRequest> {
         std::mem::take(&mut *self.seen.lock().expect("nobody panics with it"))
@@ -66,6 +78,10 @@ async fn answer(State(shop): State<ForeignShop>, request: Request) -> Response {
     if path == "/mirror" {
         return mirror(body);
     }
+    if path == "/socket" {
+        shop.see(&parts, path, Bytes::new());
+        return echo(parts).await;
+    }
     let mut whole = Vec::new();
     let mut stream = body.into_data_stream();
     while let Some(part) = stream.next().await {
@@ -76,18 +92,26 @@ async fn answer(State(shop): State<ForeignShop>, request: Request) -> Response {
         }
         whole.extend_from_slice(&part);
     }
-    let seen = SeenRequest {
-        method: parts.method,
-        path,
-        headers: parts.headers,
-        body: whole.into(),
-    };
-    shop.seen.lock().expect("nobody panics with it").push(seen);
+    shop.see(&parts, path, whole.into());
     let headers = [
         (header::SET_COOKIE, "session=1"),
         (header::CACHE_CONTROL, "private"),
     ];
     (headers, "welcome to the shop").into_response()
+}
+
+/// Opens a WebSocket that sends each message back.
+async fn echo(mut parts: Parts) -> Response {
+    match WebSocketUpgrade::from_request_parts(&mut parts, &()).await {
+        Ok(upgrade) => upgrade.on_upgrade(async |mut socket| {
+            while let Some(Ok(message)) = socket.recv().await {
+                if socket.send(message).await.is_err() {
+                    break;
+                }
+            }
+        }),
+        Err(refused) => refused.into_response(),
+    }
 }
 
 /// Sends each part of the body back as it arrives.

@@ -9,3 +9,4 @@ mod reverse_proxy;
 #[path = "../support/mod.rs"]
 mod support;
 mod verify;
+mod web_sockets;

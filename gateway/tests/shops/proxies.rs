@@ -2,8 +2,9 @@
 //! networks join through each, sockets are upgraded, and a foreign shop is guarded.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
-use fairgate_servers::actors::{PATIENCE, TestAnswer, coming_back, text};
+use fairgate_servers::actors::{PATIENCE, TestAnswer, coming_back, text, until_within};
 use fairgate_servers::{FrontProxy, FrontProxyKind, FrontProxyTargets};
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{Method, RequestBuilder};
@@ -23,6 +24,9 @@ const ROOM: &str = "/v1/rooms/night-one";
 const VISITORS: u16 = 1_000;
 /// How many of them join at a time.
 const AT_A_TIME: usize = 25;
+
+/// How long a stopped pass may still open the shop.
+const STOPPED_WITHIN: Duration = Duration::from_secs(2);
 
 /// A gateway and a shop behind one proxy.
 struct Site {
@@ -260,6 +264,59 @@ async fn with_a_pass_the_shop_is_open(site: &Site, visitor: &Visitor, place: &st
     assert_eq!(visitor.ask(text).await.status, 429);
 }
 
+/// Joins and claims a pass. Returns the place, and the cookie with the pass.
+async fn let_in(site: &Site, visitor: &Visitor) -> (String, String) {
+    let place = text(&visitor.join().await.is(201), "place");
+    site.gateway.until_called("night-one", &place).await;
+    let claim = visitor.request(Method::POST, SHOP, &format!("{ROOM}/pass"));
+    let claimed = visitor.ask(claim.bearer_auth(&place)).await;
+    claimed.is(201);
+    (place, cookie_of(&claimed))
+}
+
+/// Waits until this pass opens the shop no more.
+async fn until_stopped(visitor: &Visitor, cookie: &str, why: &str) {
+    let stopped = async || {
+        let asked = visitor.request(Method::GET, SHOP, "/");
+        let answer = visitor.ask(asked.header("cookie", cookie)).await;
+        (answer.status == 429).then_some(())
+    };
+    until_within(why, STOPPED_WITHIN, stopped).await;
+}
+
+async fn a_stopped_pass_opens_the_shop_no_more(site: &Site) {
+    let visitors = [1, 2, 3].map(|n| site.visitor(VISITORS + n));
+    let mut cookies = Vec::new();
+    let mut places = Vec::new();
+    for visitor in &visitors {
+        let (place, cookie) = let_in(site, visitor).await;
+        let asked = visitor.request(Method::GET, SHOP, "/");
+        let answer = visitor.ask(asked.header("cookie", &cookie)).await;
+        assert_eq!(answer.text(), "welcome to the shop");
+        places.push(place);
+        cookies.push(cookie);
+    }
+    let [leaves, revoked, stays] = &visitors;
+    let leave = leaves.request(Method::DELETE, SHOP, &format!("{ROOM}/place"));
+    leaves.ask(leave.bearer_auth(&places[0])).await.is(204);
+    until_stopped(leaves, &cookies[0], "the visitor left").await;
+
+    let promoter = async |call: &str, body: Value| {
+        let path = format!("/v1/promoter/rooms/night-one/{call}");
+        let done = site.gateway.call("POST", &path, Some(PROMOTER), Some(body));
+        done.await.is(200);
+    };
+    let network = revoked.address.to_string();
+    promoter("revoke", json!({"network": network, "reason": "a bot"})).await;
+    until_stopped(revoked, &cookies[1], "the place was revoked").await;
+
+    let asked = stays.request(Method::GET, SHOP, "/");
+    let answer = stays.ask(asked.header("cookie", &cookies[2])).await;
+    assert_eq!(answer.text(), "welcome to the shop");
+    promoter("close", json!({})).await;
+    until_stopped(stays, &cookies[2], "the room was closed").await;
+}
+
 async fn the_sample_works(kind: FrontProxyKind, sample: &str) {
     let name = kind.program();
     if kind.must_skip(&format!("the sample for {name}")) {
@@ -273,6 +330,7 @@ async fn the_sample_works(kind: FrontProxyKind, sample: &str) {
     site.set_limits(1_000, 2_000).await;
     without_a_pass_nobody_reaches_the_shop(&site, &visitor).await;
     with_a_pass_the_shop_is_open(&site, &visitor, &place).await;
+    a_stopped_pass_opens_the_shop_no_more(&site).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,7 +17,7 @@ const LOBBY: &str = "http://127.0.0.1:8080/r/demo";
 const PAGE: &str = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
 
 /// Starts a gateway that guards the shop at `origin` with the room `demo`.
-async fn guarded(
+pub async fn guarded(
     data: &TempDir,
     origin: &str,
     more: &[(&'static str, &str)],
@@ -256,7 +256,7 @@ async fn while_the_ledger_is_silent_a_pass_opens_the_shop_and_without_one_the_se
         database.pause();
         until("the gateway notices", async || {
             let told = gateway.ready().await.to_string();
-            told.contains("ledger did not answer").then_some(())
+            told.contains("ledger took no write").then_some(())
         })
         .await;
         let known = until("what the guard does", async || {
@@ -319,8 +319,16 @@ async fn a_shop_that_is_away_or_dies_is_told_apart_and_no_request_is_sent_twice(
     let (gateway, visitor) = guarded(&data, &away, &[]).await;
     open_room(&gateway, "demo").await;
     let pass = new_pass(&gateway, "demo").await;
-    let away = visitor.ask(with_pass(call("POST", "/"), &pass)).await;
-    away.problem(502, "shop_unreachable");
+    let ready = async || gateway.ready().await.to_string();
+    for asked in 1..=3 {
+        assert!(!ready().await.contains("guarded shop"), "after {asked}");
+        let away = visitor.ask(with_pass(call("POST", "/"), &pass)).await;
+        away.problem(502, "shop_unreachable");
+    }
+    let told = ready().await;
+    for word in ["the guarded shop did not answer", "FAIRGATE_GUARD_ORIGIN"] {
+        assert!(told.contains(word), "{word}: {told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

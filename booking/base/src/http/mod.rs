@@ -22,4 +22,5 @@ pub use problem::{CODE, Problem};
 pub use problem_code::ProblemCode;
 pub use readiness::Readiness;
 pub use request_id::{RequestId, request_id};
+pub use slow_body::BodyProgress;
 pub use wrap::{wrapped, wrong_method};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use rand::RngExt;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 /// This many bytes of a body are progress. A client that sends single bytes makes none.
 const STEP_BYTES: usize = 4 << 10;
@@ -39,9 +39,10 @@ pub(super) fn is_slow_body(mut error: &(dyn Error + 'static)) -> bool {
     }
 }
 
-/// When the body of a request last made progress; a cheap handle.
+/// When the body of a request last made progress; a cheap handle. Each request has one among its
+/// extensions.
 #[derive(Debug, Clone)]
-pub(super) struct BodyProgress {
+pub struct BodyProgress {
     began: Instant,
     /// Milliseconds after `began`.
     progress_ms: Arc<AtomicU64>,
@@ -49,7 +50,8 @@ pub(super) struct BodyProgress {
 
 impl BodyProgress {
     /// Begins to count now.
-    pub(super) fn begin() -> Self {
+    #[must_use]
+    pub fn begin() -> Self {
         Self {
             began: Instant::now(),
             progress_ms: Arc::default(),
@@ -61,7 +63,19 @@ impl BodyProgress {
         self.began + Duration::from_millis(self.progress_ms.load(Ordering::Relaxed))
     }
 
-    fn mark(&self) {
+    /// Returns when the body has made no progress for so long.
+    pub async fn stopped_for(&self, max: Duration) {
+        loop {
+            let until = self.last() + max;
+            if until <= Instant::now() {
+                return;
+            }
+            sleep_until(until).await;
+        }
+    }
+
+    /// Notes that the body makes progress now.
+    pub fn mark(&self) {
         let elapsed_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.progress_ms.store(elapsed_ms, Ordering::Relaxed);
     }

@@ -2,7 +2,6 @@
 //! of a handler is answered with a 500 `internal`.
 
 use std::any::Any;
-use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
@@ -10,7 +9,6 @@ use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use tokio::time::{Instant, timeout_at};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::slow_body::{BodyProgress, TimedBody};
@@ -48,25 +46,20 @@ fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
 
 async fn limit_request_time(request: Request, next: Next) -> Response {
     let progress = BodyProgress::begin();
-    let request = if request.body().is_end_stream() {
+    let mut request = if request.body().is_end_stream() {
         request
     } else {
         request.map(|body| Body::new(TimedBody::new(body, progress.clone())))
     };
-    let mut answer = pin!(next.run(request));
-    loop {
-        if let Ok(answer) = timeout_at(progress.last() + REQUEST_MAX, answer.as_mut()).await {
-            return answer;
-        }
-        if progress.last() + REQUEST_MAX <= Instant::now() {
-            break;
-        }
+    request.extensions_mut().insert(progress.clone());
+    tokio::select! {
+        answer = next.run(request) => answer,
+        () = progress.stopped_for(REQUEST_MAX) => Problem::new(
+            ProblemCode::TooSlow,
+            "It did not come to an end within a minute and was given up. What it was to change may or may not have been changed: read it again before you send it again.",
+        )
+        .into_response(),
     }
-    Problem::new(
-        ProblemCode::TooSlow,
-        "It did not come to an end within a minute and was given up. What it was to change may or may not have been changed: read it again before you send it again.",
-    )
-    .into_response()
 }
 
 /// Makes the 405 answer for an address that takes another method.

@@ -200,13 +200,13 @@ async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<Sitever
         Err(fault) => fault,
     };
     let is_silent = matches!(fault, SiteverifyFault::Silent(_));
-    note_fault(client, fault);
+    note_fault(client, &fault);
     let left = ANSWER_WITHIN.checked_sub(begun.elapsed());
     match client.ask(answer, left.filter(|_| is_silent)?).await {
         // The first call may have used the answer up, so a refusal of it says nothing.
         Ok(told) => told.success.then_some(told),
         Err(fault) => {
-            note_fault(client, fault);
+            note_fault(client, &fault);
             None
         }
     }
@@ -214,7 +214,7 @@ async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<Sitever
 
 /// Notes that a call failed. If an outage begins with it, asks the provider now and then until it
 /// answers.
-fn note_fault(client: &Arc<ProviderClient>, fault: SiteverifyFault) {
+fn note_fault(client: &Arc<ProviderClient>, fault: &SiteverifyFault) {
     if client.note_failure(fault) {
         tokio::spawn(siteverify::ask_until_answered(Arc::downgrade(client)));
     }

@@ -136,16 +136,13 @@ impl ProviderClient {
     }
 
     /// Notes that a call failed. Returns whether an outage begins with it.
-    pub(super) fn note_failure(&self, fault: SiteverifyFault) -> bool {
+    pub(super) fn note_failure(&self, fault: &SiteverifyFault) -> bool {
         let provider = self.provider.name();
         let begins = self
             .lock_health()
             .note_failure(fault.clone(), Instant::now());
-        if begins {
-            tracing::error!(provider, %fault, "visitors solve a proof of work in place of the check");
-        } else {
-            tracing::debug!(provider, %fault, "a visitor's check could not be asked about");
-        }
+        // The log of warnings says once that the provider is away.
+        tracing::debug!(provider, %fault, begins, "a visitor's check could not be asked about");
         begins
     }
 
@@ -226,12 +223,12 @@ pub(super) async fn ask_until_answered(client: Weak<ProviderClient>) {
         match client.ask(PROBE, ANSWER_WITHIN).await {
             Ok(_) => {
                 client.lock_health().end_outage();
-                let provider = client.provider.name();
-                tracing::info!(provider, "the check can be asked for again");
                 return;
             }
             // The warning about the outage shows the newest fault. No second outage begins.
-            Err(fault) => drop(client.note_failure(fault)),
+            Err(fault) => {
+                client.note_failure(&fault);
+            }
         }
     }
 }

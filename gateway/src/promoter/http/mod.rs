@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ManualPhase, PromoterControls, RevokeInput, RoomPatchInput, audit, report};
-use crate::ledger::{AuditRow, RoomLedgerFailure, RoomRow};
+use crate::ledger::{AuditRow, RoomRow};
 use crate::room::RoomView;
 
 impl KeyedRoutes for PromoterControls {
@@ -174,12 +174,7 @@ pub(crate) async fn get_report(
 ) -> Result<Response, Problem> {
     promoter.keys.require_role(&headers, Role::Viewer)?;
     let room = promoter.rooms.get(&id)?;
-    let samples = promoter
-        .rooms
-        .ledger()
-        .samples(&id)
-        .await
-        .map_err(ledger_problem)?;
+    let samples = promoter.rooms.ledger().samples(&id).await?;
     match query.format.as_deref() {
         None | Some("json") => {
             let room = RoomView::fresh(&promoter.rooms, &room).await;
@@ -216,12 +211,7 @@ pub(crate) async fn get_audit(
 ) -> Result<Json<RoomAudit>, Problem> {
     promoter.keys.require_role(&headers, Role::Viewer)?;
     promoter.rooms.get(&id)?;
-    let rows = promoter
-        .rooms
-        .ledger()
-        .audit(&id)
-        .await
-        .map_err(ledger_problem)?;
+    let rows = promoter.rooms.ledger().audit(&id).await?;
     Ok(Json(RoomAudit {
         intact: audit::is_intact(&rows),
         rows,
@@ -230,9 +220,4 @@ pub(crate) async fn get_audit(
 
 fn room_document(row: &RoomRow) -> Value {
     super::shown::document_json(&row.document, &row.room)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "stands in map_err")]
-fn ledger_problem(error: RoomLedgerFailure) -> Problem {
-    error.into()
 }

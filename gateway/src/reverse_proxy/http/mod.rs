@@ -2,6 +2,7 @@
 //! waiting room.
 
 mod headers;
+mod web_socket;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -27,7 +28,7 @@ const BACK_S: u64 = 5;
 
 /// Forwards a request with a live pass to the shop, and sends everybody else to the waiting room.
 pub(crate) async fn guard(State(shop): State<ShopGuard>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     // A tunnel would lead past the guard.
     if parts.method == Method::CONNECT {
         return explain(&parts.headers, wrong_method());
@@ -45,7 +46,7 @@ pub(crate) async fn guard(State(shop): State<ShopGuard>, request: Request) -> Re
             } else {
                 "let_through"
             });
-            forward(&shop, &parts, pass.as_ref(), body).await
+            forward(&shop, &mut parts, pass, body).await
         }
         GuardStep::Wait => {
             count("waits");
@@ -66,23 +67,36 @@ fn count(outcome: &'static str) {
     metrics::counter!("fairgate_guard_requests_total", "outcome" => outcome).increment(1);
 }
 
-async fn forward(shop: &ShopGuard, parts: &Parts, pass: Option<&LivePass>, body: Body) -> Response {
+async fn forward(
+    shop: &ShopGuard,
+    parts: &mut Parts,
+    pass: Option<LivePass>,
+    body: Body,
+) -> Response {
+    let visitor_end = web_socket::take_visitor_end(parts);
     let has_body = parts.headers.contains_key(header::CONTENT_LENGTH)
         || parts.headers.contains_key(header::TRANSFER_ENCODING);
     let request = ShopRequest {
         client: client_address(shop, parts),
         scheme: &shop.scheme,
         forwarding_header: shop.lobby.web.forwarding_header(),
-        pass,
+        pass: pass.as_ref(),
         is_bearer_ours: is_bearer_ours(shop, &parts.headers),
     };
     let headers = shop_headers(&parts.headers, &request);
-    let sent = shop.origin.send(parts, headers, has_body.then_some(body));
-    match sent.await {
+    let sent = match visitor_end {
+        Some(visitor) => web_socket::forward(shop, parts, headers, pass, visitor).await,
+        None => {
+            let body = has_body.then_some(body);
+            shop.origin.send(parts, headers, body).await
+        }
+    };
+    match sent {
         Ok(answer) => answer,
         Err(failure) => {
             count("shop_failed");
-            tracing::warn!(%failure, path = parts.uri.path(), "the guarded shop gave no answer");
+            // The log of warnings says once that the shop is away.
+            tracing::debug!(%failure, path = parts.uri.path(), "the guarded shop gave no answer");
             explain(&parts.headers, failure.into())
         }
     }

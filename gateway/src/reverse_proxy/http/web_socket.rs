@@ -1,0 +1,85 @@
+//! Forwards WebSockets to a guarded shop. Other protocols that a client could switch to are not
+//! forwarded, because they could carry requests past the guard.
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, Version, header};
+use axum::response::Response;
+use fairgate_base::process::stopped;
+use fairgate_pass::LivePass;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use reqwest::Upgraded;
+use tokio::io::copy_bidirectional;
+use tokio::sync::watch;
+
+use super::super::ShopGuard;
+use super::super::tunnels::OpenTunnel;
+use crate::upstream::foreign_origin::{OriginFailure, WebSocketAnswer};
+use crate::upstream::hops::without_hops;
+
+/// Takes the visitor's end out of a request for a WebSocket. Returns `None` for other requests.
+pub(super) fn take_visitor_end(parts: &mut Parts) -> Option<OnUpgrade> {
+    let asks = parts.version == Version::HTTP_11
+        && parts.method == Method::GET
+        && lists(&parts.headers, header::CONNECTION, "upgrade")
+        && lists(&parts.headers, header::UPGRADE, "websocket");
+    asks.then(|| parts.extensions.remove::<OnUpgrade>())?
+}
+
+/// Sends a request for a WebSocket to the shop. If the shop takes it, the WebSocket stays open until
+/// one side closes it, its pass is no longer good, or this process drains.
+pub(super) async fn forward(
+    shop: &ShopGuard,
+    parts: &Parts,
+    mut headers: HeaderMap,
+    pass: Option<LivePass>,
+    visitor: OnUpgrade,
+) -> Result<Response, OriginFailure> {
+    name_protocol(&mut headers);
+    match shop.origin.open_web_socket(parts, headers).await? {
+        WebSocketAnswer::Refused(answer) => Ok(answer),
+        WebSocketAnswer::Open(mut answer, shops) => {
+            *answer.headers_mut() = without_hops(answer.headers());
+            name_protocol(answer.headers_mut());
+            let open = shop.tunnels.open(pass);
+            let stopping = shop.lobby.rooms.stopping();
+            tokio::spawn(carry(visitor, shops, open, stopping));
+            Ok(answer)
+        }
+    }
+}
+
+/// Carries bytes both ways until the WebSocket ends.
+async fn carry(
+    visitor: OnUpgrade,
+    mut shops: Upgraded,
+    mut open: OpenTunnel,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let Ok(visitor) = visitor.await else {
+        return;
+    };
+    let mut visitor = TokioIo::new(visitor);
+    metrics::gauge!("fairgate_guard_tunnels").increment(1);
+    tokio::select! {
+        // Either side may break off; the other one then sees its connection end.
+        _ = copy_bidirectional(&mut visitor, &mut shops) => {}
+        () = open.ended() => {}
+        () = stopped(&mut stopping) => {}
+    }
+    metrics::gauge!("fairgate_guard_tunnels").decrement(1);
+}
+
+fn name_protocol(headers: &mut HeaderMap) {
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+}
+
+/// Returns whether a header lists this word, in any case.
+fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
+    let lines = headers.get_all(name).into_iter();
+    lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','))
+        .any(|listed| listed.trim().eq_ignore_ascii_case(word))
+}

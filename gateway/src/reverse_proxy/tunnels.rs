@@ -1,0 +1,139 @@
+//! The open WebSockets of a guarded shop. What allows one may end while it is open, so one loop
+//! asks for all of them, a second apart.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fairgate_base::process::stopped;
+use fairgate_pass::LivePass;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::ShopGuard;
+
+/// How often it is looked whether passes are still good.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The open WebSockets; a cheap handle.
+#[derive(Clone, Default)]
+pub struct OpenTunnels {
+    inner: Arc<Mutex<TunnelsById>>,
+}
+
+#[derive(Default)]
+struct TunnelsById {
+    last_id: u64,
+    open: HashMap<u64, AllowedTunnel>,
+}
+
+struct AllowedTunnel {
+    /// The pass that opened it. `None` if its visitor was let through without one.
+    pass: Option<LivePass>,
+    /// The tunnel ends when this is dropped. Nothing is ever sent.
+    _allows: oneshot::Sender<Infallible>,
+}
+
+/// One open WebSocket. It counts as open until this is dropped.
+pub struct OpenTunnel {
+    tunnels: OpenTunnels,
+    id: u64,
+    allowed: oneshot::Receiver<Infallible>,
+}
+
+impl OpenTunnels {
+    /// Notes that a WebSocket was opened.
+    #[must_use]
+    pub fn open(&self, pass: Option<LivePass>) -> OpenTunnel {
+        let (allows, allowed) = oneshot::channel();
+        let mut inner = self.lock();
+        inner.last_id += 1;
+        let id = inner.last_id;
+        let tunnel = AllowedTunnel {
+            pass,
+            _allows: allows,
+        };
+        inner.open.insert(id, tunnel);
+        OpenTunnel {
+            tunnels: self.clone(),
+            id,
+            allowed,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lock().open.is_empty()
+    }
+
+    /// Ends those that nothing allows any more.
+    fn end_unless(&self, is_allowed: impl Fn(Option<&LivePass>) -> bool) {
+        let is_allowed = |tunnel: &AllowedTunnel| is_allowed(tunnel.pass.as_ref());
+        self.lock().open.retain(|_, tunnel| is_allowed(tunnel));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TunnelsById> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OpenTunnel {
+    /// Returns when nothing allows this WebSocket any more.
+    pub async fn ended(&mut self) {
+        // The only news is that the other end was dropped.
+        let _ = (&mut self.allowed).await;
+    }
+}
+
+impl Drop for OpenTunnel {
+    fn drop(&mut self) {
+        self.tunnels.lock().open.remove(&self.id);
+    }
+}
+
+/// Ends WebSockets whose pass has run out or was stopped, and those that were let through without
+/// one once the line is well again. Runs until the process drains.
+pub async fn end_stopped_tunnels(shop: ShopGuard, mut stopping: watch::Receiver<bool>) {
+    let mut every = interval(LOOK_EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = every.tick() => {}
+            () = stopped(&mut stopping) => return,
+        }
+        if shop.tunnels.is_empty() {
+            continue;
+        }
+        let is_open_to_all = shop.is_open_to_all().await;
+        let now = shop.lobby.rooms.now_ms();
+        let room = shop.lobby.rooms.get(&shop.room).ok();
+        shop.tunnels.end_unless(|pass| {
+            pass.map_or(is_open_to_all, |pass| {
+                let is_stopped = room
+                    .as_ref()
+                    .is_some_and(|room| room.pass_stopped(pass.number, now).is_some());
+                pass.exp > now.div_euclid(1000) && !is_stopped
+            })
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_tunnel_ends_when_nothing_allows_it_and_one_that_has_gone_is_forgotten() {
+        let tunnels = OpenTunnels::default();
+        let (mut first, second) = (tunnels.open(None), tunnels.open(None));
+        tunnels.end_unless(|_| true);
+        assert_eq!(first.ended().now_or_never(), None);
+        drop(second);
+        assert_eq!(tunnels.lock().open.len(), 1);
+        tunnels.end_unless(|pass| pass.is_some());
+        assert_eq!(first.ended().now_or_never(), Some(()));
+        assert!(tunnels.is_empty());
+    }
+}

@@ -1,0 +1,71 @@
+//! Knows whether a server that is not Fairgate's answers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use reqwest::Url;
+
+use super::OriginFailure;
+
+/// How many calls in a row must fail. One call may fail alone, because of what it asks for.
+const FAILURES_MIN: u32 = 3;
+
+/// What the last calls to the server have shown; a cheap handle.
+#[derive(Debug, Clone, Default)]
+pub struct OriginHealth {
+    failed: Arc<Mutex<FailedCalls>>,
+}
+
+/// The calls that failed since the last answer.
+#[derive(Debug, Clone, Default)]
+struct FailedCalls {
+    in_a_row: u32,
+    last: String,
+}
+
+impl OriginHealth {
+    pub(super) fn note_answer(&self) {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = FailedCalls::default();
+    }
+
+    pub(super) fn note_failure(&self, base: &Url, failure: &OriginFailure) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.in_a_row = failed.in_a_row.saturating_add(1);
+        failed.last = format!("{base}: {failure}");
+    }
+
+    /// Returns how many calls have failed in a row if the server is away, with its address and the
+    /// last reason.
+    #[must_use]
+    pub fn outage(&self) -> Option<(u32, String)> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        (failed.in_a_row >= FAILURES_MIN).then(|| (failed.in_a_row, failed.last.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_failures_in_a_row_are_an_outage_and_an_answer_ends_it() {
+        let health = OriginHealth::default();
+        let base: Url = "http://10.0.0.9:8000".parse().expect("an address");
+        let failure = OriginFailure::Unreachable("refused".to_owned());
+        for _ in 0..10 {
+            health.note_failure(&base, &failure);
+            health.note_failure(&base, &failure);
+            assert_eq!(health.outage(), None);
+            health.note_answer();
+        }
+        for _ in 0..4 {
+            health.note_failure(&base, &failure);
+        }
+        let outage = (
+            4,
+            "http://10.0.0.9:8000/: no connection: refused".to_owned(),
+        );
+        assert_eq!(health.outage(), Some(outage));
+        health.note_answer();
+        assert_eq!(health.outage(), None);
+    }
+}

@@ -118,6 +118,10 @@ async fn no_other_protocol_is_forwarded_and_the_shops_refusal_is_passed_on() {
         assert_eq!(seen[0].header("upgrade"), "", "{protocol}");
         assert_eq!(seen[0].header("connection"), "", "{protocol}");
     }
+    let long = site.switch("/socket", "websocket", Some(&pass));
+    let answer = long.body("a body").send().await.expect("an answer");
+    assert_ne!(answer.status(), 101, "it has a body");
+    assert_eq!(site.shop.take_seen()[0].header("upgrade"), "");
     let page = site.switch("/", "websocket", Some(&pass)).send().await;
     let page = page.expect("an answer");
     assert_eq!(page.status(), 200);

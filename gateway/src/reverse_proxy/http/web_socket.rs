@@ -17,10 +17,13 @@ use super::super::tunnels::OpenTunnel;
 use crate::upstream::foreign_origin::{OriginFailure, WebSocketAnswer};
 use crate::upstream::hops::without_hops;
 
-/// Takes the visitor's end out of a request for a WebSocket. Returns `None` for other requests.
+/// Takes the visitor's end out of a request for a WebSocket. Returns `None` for other requests, and
+/// for one with a body, which would have to be sent before the switch.
 pub(super) fn take_visitor_end(parts: &mut Parts) -> Option<OnUpgrade> {
     let asks = parts.version == Version::HTTP_11
         && parts.method == Method::GET
+        && !parts.headers.contains_key(header::CONTENT_LENGTH)
+        && !parts.headers.contains_key(header::TRANSFER_ENCODING)
         && lists(&parts.headers, header::CONNECTION, "upgrade")
         && lists(&parts.headers, header::UPGRADE, "websocket");
     asks.then(|| parts.extensions.remove::<OnUpgrade>())?

@@ -124,6 +124,10 @@ impl ForeignOrigin {
             request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
         }
         let answer = self.answer(parts, request).await?;
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let unasked = "it switched to another protocol unasked";
+            return Err(OriginFailure::Unanswered(unasked.to_owned()));
+        }
         Ok(self.visitor_answer(answer))
     }
 

@@ -75,7 +75,7 @@ async fn while_ledger_and_redis_are_silent_reads_are_answered_and_afterwards_joi
     let asked = Instant::now();
     let told = loop {
         let told = gateway.ready().await;
-        let is_whole = told.to_string().contains("ledger did not answer");
+        let is_whole = told.to_string().contains("the ledger took no write");
         if is_whole && told.to_string().contains("the room store has not answered") {
             break told;
         }

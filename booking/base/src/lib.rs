@@ -4,3 +4,4 @@ pub mod clock;
 pub mod config;
 pub mod http;
 pub mod process;
+pub mod retry;

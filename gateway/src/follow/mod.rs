@@ -23,7 +23,7 @@ use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
 use crate::upstream::BookingFailure;
 use fairgate_base::log_failed_try;
-use fairgate_base::process::retry::BackgroundError;
+use fairgate_base::retry::BackgroundError;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::RoomDocument;
 

@@ -14,7 +14,7 @@ mod records;
 pub mod sql;
 
 use async_trait::async_trait;
-use fairgate_base::process::retry::BackgroundError;
+use fairgate_base::retry::BackgroundError;
 use fairgate_databases::LedgerError;
 use fairgate_pass::{Digest, Holder};
 use futures_util::future::BoxFuture;

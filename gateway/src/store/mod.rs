@@ -11,7 +11,7 @@ pub mod redis;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fairgate_base::process::retry::BackgroundError;
+use fairgate_base::retry::BackgroundError;
 use fairgate_pass::{Digest, Holder};
 
 pub use figures::{

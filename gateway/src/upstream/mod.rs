@@ -22,7 +22,7 @@ use bytes::Bytes;
 use fairgate_base::clock::Clock;
 use fairgate_base::config::SecretSetting;
 use fairgate_base::http::keys::RoleKeys;
-use fairgate_base::process::retry::BackgroundError;
+use fairgate_base::retry::BackgroundError;
 use fairgate_databases::{Installation, LedgerError};
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_pass::{Holder, Keyring};

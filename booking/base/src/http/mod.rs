@@ -11,6 +11,7 @@ pub(crate) mod refused_connection;
 mod request_id;
 pub mod shared_bodies;
 mod slow_body;
+mod switched;
 pub mod tagged;
 mod wrap;
 
@@ -23,4 +24,5 @@ pub use problem_code::ProblemCode;
 pub use readiness::Readiness;
 pub use request_id::{RequestId, request_id};
 pub use slow_body::BodyProgress;
+pub use switched::switched_stream;
 pub use wrap::{wrapped, wrong_method};

@@ -4,7 +4,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use crate::process::retry::BackgroundError;
+use crate::retry::BackgroundError;
 
 use super::{ProblemCode, refusal_log, request_id};
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::process::retry::BackgroundError;
+use crate::retry::BackgroundError;
 
 use super::request_id;
 

@@ -6,7 +6,6 @@ pub mod connections;
 pub mod data;
 pub mod leases;
 mod logging;
-pub mod retry;
 pub mod serve;
 mod stream;
 pub mod warning_log;

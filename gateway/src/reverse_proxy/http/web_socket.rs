@@ -4,17 +4,16 @@
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Version, header};
 use axum::response::Response;
+use fairgate_base::http::switched_stream;
 use fairgate_base::process::stopped;
 use fairgate_pass::LivePass;
 use hyper::upgrade::OnUpgrade;
-use hyper_util::rt::TokioIo;
-use reqwest::Upgraded;
 use tokio::io::copy_bidirectional;
 use tokio::sync::watch;
 
 use super::super::ShopGuard;
 use super::super::tunnels::OpenTunnel;
-use crate::upstream::foreign_origin::{OriginFailure, WebSocketAnswer};
+use crate::upstream::foreign_origin::{OriginFailure, OriginStream, WebSocketAnswer};
 use crate::upstream::hops::without_hops;
 
 /// Takes the visitor's end out of a request for a WebSocket. Returns `None` for other requests, and
@@ -55,14 +54,13 @@ pub(super) async fn forward(
 /// Carries bytes both ways until the WebSocket ends.
 async fn carry(
     visitor: OnUpgrade,
-    mut shops: Upgraded,
+    mut shops: OriginStream,
     mut open: OpenTunnel,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let Ok(visitor) = visitor.await else {
+    let Ok(mut visitor) = switched_stream(visitor).await else {
         return;
     };
-    let mut visitor = TokioIo::new(visitor);
     metrics::gauge!("fairgate_guard_tunnels").increment(1);
     tokio::select! {
         // Either side may break off; the other one then sees its connection end.

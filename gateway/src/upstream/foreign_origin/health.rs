@@ -23,14 +23,16 @@ struct FailedCalls {
 }
 
 impl OriginHealth {
-    pub(super) fn note_answer(&self) {
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = FailedCalls::default();
-    }
-
-    pub(super) fn note_failure(&self, base: &Url, failure: &OriginFailure) {
+    /// Notes how a call to the server at `base` ended.
+    pub(super) fn note<T>(&self, base: &Url, answer: &Result<T, OriginFailure>) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.in_a_row = failed.in_a_row.saturating_add(1);
-        failed.last = format!("{base}: {failure}");
+        match answer {
+            Ok(_) => *failed = FailedCalls::default(),
+            Err(failure) => {
+                failed.in_a_row = failed.in_a_row.saturating_add(1);
+                failed.last = format!("{base}: {failure}");
+            }
+        }
     }
 
     /// Returns how many calls have failed in a row if the server is away, with its address and the
@@ -50,22 +52,22 @@ mod tests {
     fn three_failures_in_a_row_are_an_outage_and_an_answer_ends_it() {
         let health = OriginHealth::default();
         let base: Url = "http://10.0.0.9:8000".parse().expect("an address");
-        let failure = OriginFailure::Unreachable("refused".to_owned());
+        let failure = Err::<(), _>(OriginFailure::Unreachable("refused".to_owned()));
         for _ in 0..10 {
-            health.note_failure(&base, &failure);
-            health.note_failure(&base, &failure);
+            health.note(&base, &failure);
+            health.note(&base, &failure);
             assert_eq!(health.outage(), None);
-            health.note_answer();
+            health.note(&base, &Ok(()));
         }
         for _ in 0..4 {
-            health.note_failure(&base, &failure);
+            health.note(&base, &failure);
         }
         let outage = (
             4,
             "http://10.0.0.9:8000/: no connection: refused".to_owned(),
         );
         assert_eq!(health.outage(), Some(outage));
-        health.note_answer();
+        health.note(&base, &Ok(()));
         assert_eq!(health.outage(), None);
     }
 }

@@ -4,6 +4,8 @@
 mod health;
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -11,7 +13,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use fairgate_base::http::BodyProgress;
-use reqwest::{RequestBuilder, Upgraded, Url, redirect};
+use futures_util::TryStreamExt;
+use reqwest::{RequestBuilder, Url, redirect};
 use tower_http::timeout::TimeoutBody;
 
 pub use health::OriginHealth;
@@ -79,10 +82,13 @@ pub struct ForeignOrigin {
     health: OriginHealth,
 }
 
+/// The bytes of a connection on which the server speaks WebSocket.
+pub type OriginStream = reqwest::Upgraded;
+
 /// The answer to a request for a WebSocket.
 pub enum WebSocketAnswer {
     /// The server has switched: its 101, and the bytes of the WebSocket.
-    Open(Response, Upgraded),
+    Open(Response, OriginStream),
     /// The server has answered in another way.
     Refused(Response),
 }
@@ -120,10 +126,19 @@ impl ForeignOrigin {
         body: Option<Body>,
     ) -> Result<Response, OriginFailure> {
         let mut request = self.request(parts, headers);
+        let is_broken_off = Arc::new(AtomicBool::new(false));
         if let Some(body) = body {
-            request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
+            let flag = Arc::clone(&is_broken_off);
+            let body = body.into_data_stream();
+            let body = body.inspect_err(move |_| flag.store(true, Ordering::Relaxed));
+            request = request.body(reqwest::Body::wrap_stream(body));
         }
-        let answer = self.answer(parts, request).await?;
+        let answer = self.answer(parts, request).await;
+        // A visitor who breaks off an upload says nothing about the server.
+        if !is_broken_off.load(Ordering::Relaxed) {
+            self.health.note(&self.base, &answer);
+        }
+        let answer = answer?;
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             let unasked = "it switched to another protocol unasked";
             return Err(OriginFailure::Unanswered(unasked.to_owned()));
@@ -140,7 +155,9 @@ impl ForeignOrigin {
         parts: &Parts,
         headers: HeaderMap,
     ) -> Result<WebSocketAnswer, OriginFailure> {
-        let answer = self.answer(parts, self.request(parts, headers)).await?;
+        let answer = self.answer(parts, self.request(parts, headers)).await;
+        self.health.note(&self.base, &answer);
+        let answer = answer?;
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Ok(WebSocketAnswer::Refused(self.visitor_answer(answer)));
         }
@@ -170,7 +187,7 @@ impl ForeignOrigin {
     ) -> Result<reqwest::Response, OriginFailure> {
         let progress = parts.extensions.get::<BodyProgress>().cloned();
         let progress = progress.unwrap_or_else(BodyProgress::begin);
-        let answer = tokio::select! {
+        tokio::select! {
             answer = request.send() => answer.map_err(|error| {
                 let reason = failure_reason(&error);
                 if error.is_connect() {
@@ -183,12 +200,7 @@ impl ForeignOrigin {
                 let waited = self.silent_max.as_secs();
                 Err(OriginFailure::Unanswered(format!("it was silent for {waited} s")))
             }
-        };
-        match &answer {
-            Ok(_) => self.health.note_answer(),
-            Err(failure) => self.health.note_failure(&self.base, failure),
         }
-        answer
     }
 
     /// Builds the visitor's answer. It breaks off if the server sends nothing more for too long.
@@ -220,6 +232,23 @@ mod tests {
         let mut origin = ForeignOrigin::new(&url, OriginHealth::default()).expect("a client");
         origin.silent_max = SILENT;
         origin
+    }
+
+    #[tokio::test]
+    async fn uploads_that_visitors_break_off_are_no_outage_of_the_server() {
+        let origin = origin(Router::new().fallback(async |body: Body| {
+            let _ = to_bytes(body, usize::MAX).await;
+        }));
+        let origin = origin.await;
+        let parts = parts(&BodyProgress::begin());
+        for _ in 0..5 {
+            let broken = std::io::Error::other("the visitor hung up");
+            let parts_of_body = [Ok(vec![0_u8; 64]), Err(broken)];
+            let body = Body::from_stream(futures_util::stream::iter(parts_of_body));
+            let answer = origin.send(&parts, HeaderMap::new(), Some(body)).await;
+            assert!(matches!(answer, Err(OriginFailure::Unanswered(_))));
+        }
+        assert_eq!(origin.health.outage(), None);
     }
 
     fn parts(progress: &BodyProgress) -> Parts {

@@ -20,7 +20,7 @@ impl BackgroundError for LedgerError {
 #[macro_export]
 macro_rules! log_failed_try {
     ($error:expr, $($rest:tt)+) => {{
-        use $crate::process::retry::BackgroundError as _;
+        use $crate::retry::BackgroundError as _;
         if $error.is_outage() {
             ::tracing::debug!(error = %$error, $($rest)+)
         } else {

@@ -20,6 +20,11 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigComponent};
 use timetable::RailBenchTimetable;
 
+/// The first day that is asked for, counted from today in UTC. On it no train has left in any time
+/// zone.
+const FIRST_DAY: i64 = 2;
+/// The last day that is asked for.
+const LAST_DAY: i64 = 14;
 /// The station from which trips are counted.
 const FROM: &str = "VNP";
 /// The station to which trips are counted.
@@ -95,16 +100,15 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
     let today = jiff::Zoned::now()
         .with_time_zone(jiff::tz::TimeZone::UTC)
         .date();
-    let date = today.tomorrow()?;
+    let day = |days: i64| today.saturating_add(jiff::Span::new().days(days));
+    let date = day(FIRST_DAY);
     let (cold, found) = cold_start(&rig, &http, date).await?;
     eprintln!(
         "{found} trips were found {:.2} s after the start",
         cold.as_secs_f64()
     );
     let mut least = found;
-    let dates: Vec<Date> = (1..=14)
-        .map(|day| today.saturating_add(jiff::Span::new().days(day)))
-        .collect();
+    let dates: Vec<Date> = (FIRST_DAY..=LAST_DAY).map(day).collect();
     for date in &dates {
         least = least.min(trips(&http, *date).await?.context("no answer")?);
     }

@@ -1,11 +1,12 @@
 //! The states of a show's seats over HTTP: as the snapshot frame of the socket, or as JSON. Reads
 //! need no pass.
 
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use fairgate_base::http::tagged::TaggedAnswer;
+use fairgate_base::http::tagged::{SoonReplaced, TaggedAnswer};
 use fairgate_base::http::{PathParams, Problem, ProblemCode};
 use fairgate_model::grid::CellState;
 use fairgate_model::shows::Show;
@@ -46,7 +47,7 @@ pub async fn seats(
         cache_control: "no-cache",
         body: body.await.ok_or_else(not_encoded)?,
     };
-    Ok((vary, answer.respond(&headers)).into_response())
+    Ok((vary, Extension(SoonReplaced), answer.respond(&headers)).into_response())
 }
 
 fn not_encoded() -> Problem {

@@ -23,6 +23,11 @@ const KEPT_BYTES_MAX: u64 = 64 << 20;
 /// What the tag of a compressed answer ends in, because it has other bytes than the plain one.
 const ZIPPED: &str = "-gz\"";
 
+/// Marks, among the extensions of a response, a tagged answer that the next change replaces. It is
+/// compressed quickly, because few clients ask for each version.
+#[derive(Debug, Clone, Copy)]
+pub struct SoonReplaced;
+
 /// An answer that stays the same under its tag.
 #[derive(Debug, Clone)]
 pub struct TaggedAnswer {
@@ -114,8 +119,8 @@ impl Default for CompressedAnswers {
 }
 
 /// Returns the bytes as gzip, or `None` if that is no shorter.
-fn gzip(plain: &[u8]) -> Option<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+fn gzip(plain: &[u8], level: Compression) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), level);
     encoder.write_all(plain).ok()?;
     let zipped = encoder.finish().ok()?;
     (zipped.len() < plain.len()).then_some(zipped)
@@ -152,6 +157,12 @@ pub async fn compress_tagged_answers(
         return response;
     }
     let (mut parts, body) = response.into_parts();
+    let is_soon_replaced = parts.extensions.get::<SoonReplaced>().is_some();
+    let level = if is_soon_replaced {
+        Compression::fast()
+    } else {
+        Compression::best()
+    };
     let Ok(plain) = to_bytes(body, BYTES_MAX as usize).await else {
         return StatusCode::BAD_GATEWAY.into_response();
     };
@@ -159,7 +170,8 @@ pub async fn compress_tagged_answers(
     // entry.
     let key = etag.to_str().unwrap_or_default().to_owned();
     let shared = plain.clone();
-    let Some(zipped) = answers.kept.find_or_make(key, move || gzip(&shared)).await else {
+    let zip = move || gzip(&shared, level);
+    let Some(zipped) = answers.kept.find_or_make(key, zip).await else {
         return Response::from_parts(parts, Body::from(plain));
     };
     let gzip = HeaderValue::from_static("gzip");
@@ -272,6 +284,37 @@ mod tests {
             let plain = ask(&answers, &[("accept-encoding", coding)]).await;
             assert_eq!(header(&plain, "content-encoding"), "", "{coding}");
             assert_eq!(header(&plain, "etag"), "\"one\"");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_soon_replaced_is_compressed_quickly() {
+        let numbers: Vec<u8> = (0..40_000_u32)
+            .flat_map(|n| n.wrapping_mul(2_654_435_761).to_string().into_bytes())
+            .collect();
+        let lengths = [Compression::fast(), Compression::best()]
+            .map(|level| gzip(&numbers, level).expect("it becomes shorter").len() as u64);
+        assert!(lengths[0] > lengths[1], "{lengths:?}");
+        for (is_soon_replaced, expected) in [(true, lengths[0]), (false, lengths[1])] {
+            let numbers = Bytes::from(numbers.clone());
+            let answer = async move || {
+                let mut answer = large("\"numbers\"");
+                answer.body = numbers;
+                let mut answer = answer.respond(&HeaderMap::new());
+                if is_soon_replaced {
+                    answer.extensions_mut().insert(SoonReplaced);
+                }
+                answer
+            };
+            let compress =
+                from_fn_with_state(CompressedAnswers::default(), compress_tagged_answers);
+            let router = Router::new().route("/numbers", get(answer)).layer(compress);
+            let request = Request::builder()
+                .uri("/numbers")
+                .header("accept-encoding", "gzip");
+            let request = request.body(Body::empty()).expect("a request");
+            let answer = router.oneshot(request).await.expect("an answer");
+            assert_eq!(answer.body().size_hint().exact(), Some(expected));
         }
     }
 

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod compare;
 mod faults;
 mod http;
+mod plan;
 mod rig;
 mod swarm;
 mod verdict;
@@ -24,8 +26,12 @@ enum LoadtestCommand {
     /// One figure, with its baseline in the same run.
     #[command(subcommand)]
     Bench(bench::BenchCommand),
+    /// Figures side by side: a plan and a run, or two runs.
+    Compare(compare::CompareOptions),
     /// Seeded schedules of faults against real processes, each ending in a verdict.
     Faults(faults::FaultTrialOptions),
+    /// A simulated sale: when it is sold out, who waits how long, and who gets a seat.
+    Plan(plan::PlanOptions),
     /// A crowd of visitors, from join to ticket.
     Swarm(swarm::SwarmOptions),
     /// Whether a run kept its promises, by its history and the ledger's dump alone.
@@ -35,7 +41,9 @@ enum LoadtestCommand {
 fn main() -> ExitCode {
     let ended = match LoadtestArgs::parse().what {
         LoadtestCommand::Bench(bench) => bench.run().map(ExitCode::from),
+        LoadtestCommand::Compare(options) => compare::run(&options).map(ExitCode::from),
         LoadtestCommand::Faults(options) => options.run().map(ExitCode::from),
+        LoadtestCommand::Plan(options) => plan::run(&options).map(ExitCode::from),
         LoadtestCommand::Swarm(options) => swarm::run(&options).map(ExitCode::from),
         LoadtestCommand::Verdict(options) => return options.run(),
     };

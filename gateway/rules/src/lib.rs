@@ -18,7 +18,5 @@ pub mod pace_settings;
 pub mod phase;
 pub mod release_cohorts;
 pub mod room_document;
-#[cfg(test)]
-mod simulation;
 pub mod valve;
 pub mod vitals;

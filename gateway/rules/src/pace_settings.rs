@@ -1,6 +1,7 @@
 //! Holds the settings of a room that affect its pace.
 
-use crate::room_document::PaceMode;
+use crate::faults::micros_per_s;
+use crate::room_document::{LineMethod, PaceMode, RoomDocument};
 
 /// The settings that the promoter chose for a room's pace.
 #[derive(Debug, Clone, Copy)]
@@ -16,4 +17,16 @@ pub struct PaceSettings {
     pub max_inside: u64,
     /// The time within which booking should answer 99 of 100 calls, in milliseconds.
     pub p99_ms: u64,
+}
+
+impl From<&RoomDocument> for PaceSettings {
+    fn from(document: &RoomDocument) -> Self {
+        Self {
+            mode: document.mode,
+            line: document.method != LineMethod::Open,
+            per_s_u: micros_per_s(document.per_s),
+            max_inside: document.max_inside,
+            p99_ms: document.p99_ms,
+        }
+    }
 }

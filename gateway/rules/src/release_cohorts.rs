@@ -123,6 +123,21 @@ pub enum ClaimTiming {
     Late,
 }
 
+/// A visitor who claims a pass at a released rank.
+#[derive(Debug, Clone, Copy)]
+pub struct ClaimToEnter {
+    /// The visitor's rank.
+    pub rank: u64,
+    /// Whether it is the visitor's first pass.
+    pub first: bool,
+    /// How many visitors are inside.
+    pub inside: u64,
+    /// The most visitors that may be inside.
+    pub max_inside: u64,
+    /// Whether the room has a line.
+    pub line: bool,
+}
+
 impl ReleaseCohorts {
     /// Records a release of `people` at `now` (ms). People who were `away` are not expected.
     pub fn released(&mut self, from: u64, to: u64, people: u64, away: HashSet<u64>, now: i64) {
@@ -231,6 +246,21 @@ impl ReleaseCohorts {
             ClaimTiming::InWindow
         } else {
             ClaimTiming::Late
+        }
+    }
+
+    /// Decides whether the visitor at a released rank may enter now. `inside` counts the visitors
+    /// inside, of whom there may be at most `max_inside`. A late comer takes a share of the pace.
+    pub fn admit(&mut self, claim: &ClaimToEnter) -> bool {
+        let entering = claim.inside + self.entering();
+        match self.timing(claim.rank, claim.first) {
+            // The pace calls more ranks than can be inside, because it expects only some of their
+            // visitors to come. So the limit is checked even for a visitor who was expected.
+            ClaimTiming::InWindow => entering < claim.max_inside,
+            // A room without a line has no pace, so only `max_inside` limits late claims there.
+            ClaimTiming::Late => {
+                entering + self.expected() < claim.max_inside && (!claim.line || self.take_late())
+            }
         }
     }
 

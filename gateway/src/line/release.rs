@@ -5,13 +5,11 @@
 use std::sync::Arc;
 
 use fairgate_rules::counter::ReleaseCounter;
-use fairgate_rules::faults::micros_per_s;
 use fairgate_rules::limits::{PaceLimits, PaceMemory};
 use fairgate_rules::pace::{self, PaceInput, ReleaseDecision};
 use fairgate_rules::pace_settings::PaceSettings;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::release_cohorts::elapsed_ms;
-use fairgate_rules::room_document::{LineMethod, RoomDocument};
 
 use super::tick_findings::{TickFindings, gather_findings};
 use crate::ledger::ReleaseRow;
@@ -87,7 +85,7 @@ pub async fn run_tick(
 ) -> Result<(), StoreFailure> {
     // The lock is held to the end, so that a node makes one tick of a room at a time.
     let mut counter = room.release().await;
-    let settings = settings_of(&room.row().document);
+    let settings = PaceSettings::from(&room.row().document);
     let mut found = gather_findings(rooms, room, pulse, second, now).await?;
     if let Some(left) = found.figures.left_by_other.take() {
         adopt_carryover(room, &mut counter, left);
@@ -258,14 +256,4 @@ fn publish_tick(
         demand: limits.demand,
         at: now,
     });
-}
-
-fn settings_of(document: &RoomDocument) -> PaceSettings {
-    PaceSettings {
-        mode: document.mode,
-        line: document.method != LineMethod::Open,
-        per_s_u: micros_per_s(document.per_s),
-        max_inside: document.max_inside,
-        p99_ms: document.p99_ms,
-    }
 }

@@ -34,6 +34,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("gateway/rules", &["fairgate-pass"]),
+    ("gateway/simulation", &["fairgate-rules"]),
     ("waitroom-ui", &[]),
     (
         "gateway",
@@ -50,11 +51,19 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("loadtest/house", &[]),
     ("loadtest/servers", &["fairgate-pass"]),
-    ("loadtest", &["fairgate-rules", "fairgate-servers"]),
+    (
+        "loadtest",
+        &[
+            "fairgate-model",
+            "fairgate-rules",
+            "fairgate-servers",
+            "fairgate-simulation",
+        ],
+    ),
 ];
 
 /// The crates that contain only pure functions on plain values.
-const PURE_CRATES: &[&str] = &["booking/model", "gateway/rules"];
+const PURE_CRATES: &[&str] = &["booking/model", "gateway/rules", "gateway/simulation"];
 
 /// All packages on which a pure crate may depend. They are for values, numbers, text, digests, and
 /// random numbers whose source is an argument. `utoipa` only describes the form of documents,
@@ -62,12 +71,14 @@ const PURE_CRATES: &[&str] = &["booking/model", "gateway/rules"];
 const PURE_PACKAGES: &[&str] = &[
     "bytes",
     "fairgate-pass",
+    "fairgate-rules",
     "hex",
     "hmac",
     "ipnet",
     "jiff",
     "rand",
     "rand_chacha",
+    "rand_distr",
     "serde",
     "serde_json",
     "sha2",
@@ -92,6 +103,12 @@ struct PackageHome {
 }
 
 const PACKAGE_HOMES: &[PackageHome] = &[
+    // What the verdict checks must not be computed by the code that it checks. Only the planner
+    // reads shows and plans as booking does.
+    PackageHome {
+        package: "fairgate_model",
+        homes: &["booking/", "gateway/src/", "loadtest/src/plan/"],
+    },
     PackageHome {
         package: "rusqlite",
         homes: &["booking/databases/", "gateway/src/ledger/sqlite/"],
@@ -142,7 +159,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     },
     PackageHome {
         package: "csv",
-        homes: &["booking/src/rail/import/"],
+        homes: &["booking/src/rail/import/", "loadtest/src/plan/"],
     },
     PackageHome {
         package: "flate2",

@@ -28,7 +28,9 @@ use outcome::SwarmOutcome;
 
 pub use figures::SwarmReport;
 pub use run::{SwarmEnvironment, SwarmFaults, play_scenario};
-pub use scenario::{Scenario, ScenarioTrain, read_text as scenario_of};
+pub use scenario::{
+    Scenario, ScenarioOnsale, ScenarioTrain, read_text as scenario_of, read_to_plan,
+};
 pub use socket::SwarmSeatSnapshot;
 
 /// The command line of `loadtest swarm`.

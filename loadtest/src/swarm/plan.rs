@@ -5,7 +5,7 @@
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::scenario::{ArrivalPattern, Scenario, VisitorBehaviour};
+use super::scenario::{Scenario, VisitorBehaviour};
 
 /// The plan of one visitor.
 #[derive(Debug, Clone)]
@@ -41,23 +41,14 @@ fn rng_of(seed: u64, who: usize) -> ChaCha8Rng {
 /// Plans the whole crowd.
 pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<VisitorPlan> {
     let crowd = &scenario.crowd;
-    let opens_s = scenario.onsale.at_s("opens_at").unwrap_or_default() + crowd.from_s;
+    let opens_s = scenario.onsale.at_s("opens_at").unwrap_or_default();
     let draw_s = scenario.onsale.at_s("draw_at").unwrap_or_default();
-    let count = crowd.visitors;
     let plan = |who: usize| {
         let mut rng = rng_of(seed, who);
-        #[expect(clippy::cast_precision_loss, reason = "thousands of visitors")]
-        let share = match crowd.arrivals {
-            // If the number of arrivals of a Poisson process is known, the arrivals are independent
-            // and evenly distributed over the time.
-            ArrivalPattern::Poisson => rng.random::<f64>(),
-            ArrivalPattern::Uniform => who as f64 / count as f64,
-        };
-        let comes_after = VisitorBehaviour::roll(crowd.after_draw, &mut rng);
-        let from_s = if comes_after { draw_s } else { opens_s };
-        plan_visitor(scenario, who, from_s + share * crowd.over_s, rng)
+        let arrives_s = crowd.arrival_s(who, opens_s, draw_s, &mut rng);
+        plan_visitor(scenario, who, arrives_s, rng)
     };
-    (0..count).map(plan).collect()
+    (0..crowd.visitors).map(plan).collect()
 }
 
 fn plan_visitor(

@@ -111,6 +111,7 @@ pub async fn play_scenario(
         start_ms: clock.start_ms(),
         end_ms,
         settled_ms,
+        draw_ms: clock.start_ms() + scenario.onsale.at_s("draw_at").unwrap_or_default() * 1e3,
         per_s: scenario.onsale.number("per_s").unwrap_or(500.0),
         p99_ms: scenario.onsale.number("p99_ms").unwrap_or(300.0),
         memory: memory.unwrap_or_default(),

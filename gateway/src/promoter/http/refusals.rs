@@ -32,7 +32,7 @@ impl From<RoomChangeRefusal> for Problem {
             }
             RoomChangeRefusal::NoSuchPlace => Self::new(
                 ProblemCode::NotFound,
-                "Nobody with this visitor id, network or code has a place in this room now. No place was ended. Look at the room's report and audit; a place that was left or revoked before has ended already.",
+                "Nobody with this visitor id, network or code has a place in this room now. No place was ended. Look at the room's report and audit; a place that was left or revoked before has ended already. What a network got while it was exempt cannot be found by network; revoke those places by visitor or code.",
             )
             .with_title("There is no such place"),
             RoomChangeRefusal::NothingToChange => Self::new(

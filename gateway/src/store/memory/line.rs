@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use fairgate_pass::{Digest, Holder, VOID};
 
 use fairgate_rules::network_limits::NetworkPlaces;
-use fairgate_rules::release_cohorts::{ClaimTiming, ReleaseCohorts};
+use fairgate_rules::release_cohorts::{ClaimToEnter, ReleaseCohorts};
 
 use super::absence::AbsentNumbers;
 use super::networks::LineNetworks;
@@ -269,18 +269,14 @@ impl RoomLine {
         let inside = self.counts(now_s).inside;
         let cohorts = &mut self.cohorts;
         cohorts.lapse(now);
-        let let_in = cohorts.is_entering(rank)
-            || match cohorts.timing(rank, first) {
-                // The pace calls more ranks than can be inside, because it expects only some of
-                // their visitors to come. So the limit is checked even for a visitor who was
-                // expected.
-                ClaimTiming::InWindow => inside + cohorts.entering() < claimant.max_inside,
-                // A room without a line has no pace, so only `max_inside` limits late claims there.
-                ClaimTiming::Late => {
-                    inside + cohorts.entering() + cohorts.expected() < claimant.max_inside
-                        && (!claimant.line || cohorts.take_late())
-                }
-            };
+        let claim = ClaimToEnter {
+            rank,
+            first,
+            inside,
+            max_inside: claimant.max_inside,
+            line: claimant.line,
+        };
+        let let_in = cohorts.is_entering(rank) || cohorts.admit(&claim);
         if let_in {
             cohorts.reserve_entry(rank, now);
             self.networks.use_up(claimant.toll.solved, now);

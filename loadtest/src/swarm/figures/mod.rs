@@ -7,6 +7,7 @@ mod pace;
 mod people;
 mod recovery;
 mod report;
+mod sale;
 mod waits;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -84,6 +85,19 @@ pub const FIGURES: &[&str] = &[
     "wait_under_p50",
     "odds_known",
     "odds_error_max",
+    "sold_out_s",
+    "wait_p50_s",
+    "wait_p90_s",
+    "seat_left_1",
+    "seat_left_2",
+    "seat_left_3",
+    "seat_left_4",
+    "seat_left_5",
+    "seat_left_6",
+    "seat_left_7",
+    "seat_left_8",
+    "seat_left_9",
+    "seat_left_10",
     "told_after_last_sale_s",
     "polled_after_last_sale_s",
     "kept_places",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::calls::{by_window, float, quantile_of};
-use super::{SwarmMeasurements, VisitorFigures, cover, pace, people, recovery, waits};
+use super::{SwarmMeasurements, VisitorFigures, cover, pace, people, recovery, sale, waits};
 use crate::rig::MemorySample;
 
 /// The conditions of a run that its figures depend on.
@@ -19,6 +19,8 @@ pub struct RunConditions {
     /// When no seat was held, all money was decided and all refunds were done, in milliseconds
     /// since the epoch; `None` if that took too long.
     pub settled_ms: Option<f64>,
+    /// The beginning of the sale, in milliseconds since the epoch.
+    pub draw_ms: f64,
     /// The promised pace, in visitors a second.
     pub per_s: f64,
     /// Booking's target for 99 of 100 calls, in milliseconds.
@@ -62,6 +64,7 @@ impl SwarmReport {
             &mut figures,
         );
         waits::figures(&seen.people, &seen.free, setting.end_ms, &mut figures);
+        sale::figures(seen, setting.draw_ms, &mut figures);
         recovery::figures(
             &seen.calls.booking,
             &seen.people,

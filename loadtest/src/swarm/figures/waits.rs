@@ -60,7 +60,7 @@ fn wait_held(person: &VisitorFigures, end_ms: f64, upper: bool) -> Option<bool> 
 /// Returns whether a seat was left when the visitor was called, or the visitor held one later.
 /// Returns false if the visitor was not called and learned that everything is sold. Returns `None`
 /// if it was not called and did not learn that.
-fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
+pub(super) fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
     match (person.called_ms, person.sold_out_ms) {
         (Some(called), _) => {
             let after = free.partition_point(|(at, _)| *at <= called);

@@ -2,14 +2,14 @@
 //! figures. The file is checked before anything starts. A misspelt threshold is therefore an error
 //! of usage, and not a threshold that is never checked.
 
-mod behaviour;
 mod onsale;
 mod read;
 mod thresholds;
 
-pub use behaviour::{SecondsRange, VisitorBehaviour};
+pub use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
+pub use fairgate_simulation::crowd::CrowdSettings;
 pub use onsale::{PromoterCall, ScenarioOnsale, ScenarioTrain};
-pub use read::{read, read_text};
+pub use read::{read, read_text, read_to_plan};
 pub use thresholds::{MissedThreshold, Threshold};
 
 use serde::Deserialize;
@@ -41,46 +41,6 @@ pub struct Scenario {
     pub thresholds: Vec<Threshold>,
     /// The same scenario with some values replaced. It runs first, on a rig of its own.
     pub baseline: Option<Box<Scenario>>,
-}
-
-/// How arrivals are spread over their time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ArrivalPattern {
-    /// Arrivals are independent of each other, at a mean rate.
-    #[default]
-    Poisson,
-    /// Arrivals are evenly spaced.
-    Uniform,
-}
-
-/// `[crowd]`: who comes, and when.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CrowdSettings {
-    /// The number of visitors.
-    pub visitors: usize,
-    /// The earliest arrival, in seconds after the lobby opens.
-    #[serde(default)]
-    pub from_s: f64,
-    /// The length of the time in which visitors arrive, in seconds; 0 means all at once.
-    pub over_s: f64,
-    /// How arrivals are spread over that time.
-    #[serde(default)]
-    pub arrivals: ArrivalPattern,
-    /// The share of visitors who arrive only after the draw, over as many seconds as the others.
-    #[serde(default)]
-    pub after_draw: f64,
-    /// The share of visitors with a live socket; the others poll.
-    #[serde(default = "default_socket_share")]
-    pub socket: f64,
-    /// The number of visitors who open a socket, watch the seats, and never read from the socket.
-    #[serde(default)]
-    pub mute: usize,
-}
-
-fn default_socket_share() -> f64 {
-    0.8
 }
 
 /// `[slow]`: the processes that host booking run for only one part in `factor` of the time.

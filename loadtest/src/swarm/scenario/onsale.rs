@@ -86,6 +86,11 @@ impl ScenarioOnsale {
         }
     }
 
+    /// Returns the venues: id, format for the query, body.
+    pub fn venues(&self) -> &[(String, Option<String>, String)] {
+        &self.venues
+    }
+
     /// Returns the room's id.
     pub fn room(&self) -> &str {
         &self.room.0
@@ -126,6 +131,11 @@ impl ScenarioOnsale {
     pub fn at_s(&self, field: &str) -> Option<f64> {
         let text = self.room.1.get(field)?.as_str()?;
         relative_s(text)?.ok()
+    }
+
+    /// Returns a text of the room's document.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.room.1.get(field)?.as_str()
     }
 
     /// Returns a number of the room's document.

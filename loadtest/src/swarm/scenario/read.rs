@@ -10,6 +10,9 @@ use super::{
     VisitorBehaviour,
 };
 
+/// The longest sale that is planned, from the opening of its lobby on, in seconds.
+pub const PLANNED_MAX_S: f64 = 48.0 * 3_600.0;
+
 /// The contents of the file without the on-sale, the baseline and the thresholds.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +88,30 @@ pub fn read_text(name: &str, text: &str) -> Result<Scenario, Vec<String>> {
     parse(name, table(text)?, Path::new("."))
 }
 
+/// Reads a scenario, or an on-sale file with `[crowd]` and `[behaviour]`, which has neither a title
+/// nor the times of a run: it is planned until its room closes, and no longer than
+/// [`PLANNED_MAX_S`].
+///
+/// # Errors
+/// As [`read`].
+pub fn read_to_plan(path: &Path) -> Result<Scenario, Vec<String>> {
+    let text = std::fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
+    let name = path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let mut table = table(&text)?;
+    if !table.contains_key("planned_s") && !table.contains_key("deadline_s") {
+        let until_s = toml::Value::Float(PLANNED_MAX_S);
+        table.insert("planned_s".to_owned(), until_s.clone());
+        table.insert("deadline_s".to_owned(), until_s);
+        let title = toml::Value::String(name.clone());
+        table.entry("title").or_insert(title);
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    parse(&name, table, folder)
+}
+
 fn table(text: &str) -> Result<toml::Table, Vec<String>> {
     text.parse()
         .map_err(|error: toml::de::Error| vec![error.to_string()])
@@ -152,7 +179,7 @@ fn parse_sections(
         }
     };
     faults.extend(file.behaviour.faults());
-    faults.extend(crowd_faults(&file.crowd));
+    faults.extend(file.crowd.faults());
     if !(file.planned_s > 0.0 && file.deadline_s >= file.planned_s) {
         faults.push("planned_s must be above 0, and deadline_s not below it".to_owned());
     }
@@ -183,24 +210,6 @@ fn parse_sections(
         thresholds: Vec::new(),
         baseline: None,
     }))
-}
-
-fn crowd_faults(crowd: &CrowdSettings) -> Vec<String> {
-    let mut faults = Vec::new();
-    if crowd.visitors == 0 || crowd.mute > crowd.visitors {
-        faults.push("crowd.visitors must be above 0, and mute not above it".to_owned());
-    }
-    for (name, share) in [("socket", crowd.socket), ("after_draw", crowd.after_draw)] {
-        if !(0.0..=1.0).contains(&share) {
-            faults.push(format!(
-                "crowd.{name}: {share} is not a share between 0 and 1"
-            ));
-        }
-    }
-    if !(crowd.over_s >= 0.0 && crowd.from_s >= 0.0) {
-        faults.push("crowd.over_s and from_s are seconds, not below 0".to_owned());
-    }
-    faults
 }
 
 impl SlowdownSection {

@@ -20,9 +20,6 @@ const LOOK_WITHIN_S: f64 = 1.5;
 /// The most visitors that read their place in a second because they learned their rank. A large
 /// crowd spreads these reads over more than [`LOOK_WITHIN_S`].
 const LOOKS_PER_S: f64 = 2_000.0;
-/// Visitors leave or lose their socket within this time after the draw or the join, whichever is
-/// later, in seconds.
-const MISHAP_WITHIN_S: f64 = 20.0;
 /// The time until a visitor on a socket reads its place again, in seconds. Each visitor draws its
 /// own time, so that they do not all read at once.
 const LOOK_AGAIN_S: SecondsRange = SecondsRange(45.0, 120.0);
@@ -106,15 +103,15 @@ impl Visitor {
             .at_s("draw_at")
             .unwrap_or_default();
         let from_ms = self.at_ms.max(self.stage.clock.start_ms() + draw_s * 1e3);
+        let behaviour = &self.stage.scenario.behaviour;
         let rng = &mut self.plan.rng;
-        let mut mishap = |happens: bool| {
-            let span = SecondsRange(0.0, MISHAP_WITHIN_S);
-            happens.then(|| from_ms + span.draw(rng) * 1e3)
-        };
+        let leaves_after_s = behaviour.leaves_after_s(self.plan.leaves, rng);
+        let drops = self.plan.drops && self.plan.socket;
+        let mishap = SecondsRange(0.0, VisitorBehaviour::MISHAP_WITHIN_S);
         let schedule = WaitingSchedule {
             look_ms: None,
-            leave_ms: mishap(self.plan.leaves),
-            drop_ms: mishap(self.plan.drops && self.plan.socket),
+            leave_ms: leaves_after_s.map(|after_s| from_ms + after_s * 1e3),
+            drop_ms: drops.then(|| from_ms + mishap.draw(rng) * 1e3),
         };
         if self.plan.socket {
             self.listen(schedule).await

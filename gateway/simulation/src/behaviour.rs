@@ -5,7 +5,7 @@ use rand::{Rng, RngExt};
 use serde::Deserialize;
 
 /// A range of seconds that includes both ends.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct SecondsRange(pub f64, pub f64);
 
 impl SecondsRange {
@@ -17,7 +17,7 @@ impl SecondsRange {
 
 /// The section `[behaviour]`. Every share is 0 by default. The other defaults are in
 /// [`VisitorBehaviour::default`].
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VisitorBehaviour {
     /// The weights of parties of 1, 2, 3 … people.
@@ -63,8 +63,12 @@ pub struct VisitorBehaviour {
     /// The time from the tickets to a refund, an exchange or the first scan, and between two
     /// refunds, in seconds.
     pub give_back_s: SecondsRange,
-    /// The share of visitors who leave the line while waiting.
+    /// The share of visitors who leave the line within [`Self::MISHAP_WITHIN_S`] of the draw or, if
+    /// that is later, of their join.
     pub leave: f64,
+    /// How long visitors wait after the draw or, if that is later, after their join, in seconds.
+    /// Then they leave the line. Without it they wait until the end.
+    pub patience_s: Option<SecondsRange>,
     /// The share of visitors with a socket who lose it once while they wait, and connect again.
     pub drop_socket: f64,
     /// The time until a dropped socket connects again, in seconds.
@@ -112,6 +116,7 @@ impl Default for VisitorBehaviour {
             one_card: 0.0,
             give_back_s: SecondsRange(0.5, 2.0),
             leave: 0.0,
+            patience_s: None,
             drop_socket: 0.0,
             drop_s: SecondsRange(1.0, 4.0),
             no_show: 0.0,
@@ -129,9 +134,25 @@ impl Default for VisitorBehaviour {
 }
 
 impl VisitorBehaviour {
+    /// Visitors who leave, or lose their socket, do so within this time after the draw or their
+    /// join, whichever is later, in seconds.
+    pub const MISHAP_WITHIN_S: f64 = 20.0;
+
     /// Returns true with the probability `share`.
     pub fn roll(share: f64, rng: &mut impl Rng) -> bool {
         share > 0.0 && rng.random::<f64>() < share
+    }
+
+    /// Draws how long a visitor waits at most, in seconds after the draw or its join, whichever is
+    /// later. Returns `None` if it waits until the end.
+    pub fn leaves_after_s(&self, leaves: bool, rng: &mut impl Rng) -> Option<f64> {
+        let mishap = SecondsRange(0.0, Self::MISHAP_WITHIN_S);
+        let leaves_s = leaves.then(|| mishap.draw(rng));
+        let patience_s = self.patience_s.map(|patience| patience.draw(rng));
+        match (leaves_s, patience_s) {
+            (Some(leaves), Some(patience)) => Some(leaves.min(patience)),
+            (either, other) => either.or(other),
+        }
     }
 
     /// Draws the size of a party.
@@ -148,6 +169,7 @@ impl VisitorBehaviour {
     }
 
     /// Returns a message for every invalid value. The message names the values that are valid.
+    #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let shares = [
             ("by_seat", self.by_seat),
@@ -168,7 +190,9 @@ impl VisitorBehaviour {
             ("no_show", self.no_show),
             ("late", self.late),
         ];
+        let patience_s = self.patience_s.unwrap_or(SecondsRange(0.0, 0.0));
         let spans = [
+            ("patience_s", patience_s),
             ("drop_s", self.drop_s),
             ("claim_s", self.claim_s),
             ("choose_s", self.choose_s),
@@ -210,7 +234,7 @@ impl VisitorBehaviour {
 mod tests {
     use super::*;
     use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::Xoshiro256PlusPlus;
 
     #[test]
     fn parties_are_drawn_in_proportion_to_their_weights() {
@@ -218,7 +242,7 @@ mod tests {
             party: vec![1.0, 3.0],
             ..VisitorBehaviour::default()
         };
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let pairs = (0..10_000)
             .filter(|_| behaviour.party(&mut rng) == 2)
             .count();

@@ -1,0 +1,247 @@
+//! Describes when visitors come, as `[crowd]` of a scenario or of an on-sale file says it.
+
+use rand::{Rng, RngExt};
+use serde::Deserialize;
+
+/// How arrivals are spread over their time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArrivalPattern {
+    /// Arrivals are independent of each other, at a mean rate.
+    #[default]
+    Poisson,
+    /// Arrivals are evenly spaced.
+    Uniform,
+    /// Arrivals are independent of each other. Their rate grows evenly from zero.
+    Ramp,
+}
+
+/// `[crowd]`: who comes, and when.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrowdSettings {
+    /// The number of visitors.
+    pub visitors: usize,
+    /// The earliest arrival, in seconds after the lobby opens.
+    #[serde(default)]
+    pub from_s: f64,
+    /// The length of the time in which visitors arrive, in seconds; 0 means all at once.
+    pub over_s: f64,
+    /// How arrivals are spread over that time.
+    #[serde(default)]
+    pub arrivals: ArrivalPattern,
+    /// The share of visitors who come in a rush just before the draw.
+    #[serde(default)]
+    pub rush: f64,
+    /// How long the rush lasts, in seconds. It ends with the draw.
+    #[serde(default = "default_rush_s")]
+    pub rush_s: f64,
+    /// The share of visitors who arrive only after the draw, over as many seconds as the others.
+    #[serde(default)]
+    pub after_draw: f64,
+    /// The share of visitors with a live socket; the others poll.
+    #[serde(default = "default_socket_share")]
+    pub socket: f64,
+    /// The number of visitors who open a socket, watch the seats, and never read from the socket.
+    #[serde(default)]
+    pub mute: usize,
+}
+
+fn default_socket_share() -> f64 {
+    0.8
+}
+
+fn default_rush_s() -> f64 {
+    60.0
+}
+
+/// A span in which a share of the visitors comes, all in one pattern.
+#[derive(Debug, Clone, Copy)]
+struct ArrivalSpan {
+    share: f64,
+    from_s: f64,
+    over_s: f64,
+    pattern: ArrivalPattern,
+}
+
+impl ArrivalSpan {
+    /// Returns the share of this span's visitors who have come before a time.
+    fn share_before(&self, at_s: f64) -> f64 {
+        if self.over_s <= 0.0 {
+            return f64::from(u8::from(at_s > self.from_s));
+        }
+        let passed = ((at_s - self.from_s) / self.over_s).clamp(0.0, 1.0);
+        match self.pattern {
+            ArrivalPattern::Poisson | ArrivalPattern::Uniform => passed,
+            ArrivalPattern::Ramp => passed * passed,
+        }
+    }
+
+    /// Returns the time before which the share `passed` of this span's visitors has come.
+    fn time_of(&self, passed: f64) -> f64 {
+        let of_time = match self.pattern {
+            ArrivalPattern::Poisson | ArrivalPattern::Uniform => passed,
+            ArrivalPattern::Ramp => passed.sqrt(),
+        };
+        self.from_s + of_time * self.over_s
+    }
+}
+
+impl CrowdSettings {
+    /// Returns when the visitor with the number `who`, from 0, arrives, in seconds after the start.
+    /// The lobby opens at `opens_s`, and the draw is at `draw_s`.
+    pub fn arrival_s(&self, who: usize, opens_s: f64, draw_s: f64, rng: &mut impl Rng) -> f64 {
+        let passed = match self.arrivals {
+            // If the number of arrivals of a Poisson process is known, the arrivals are independent
+            // and evenly distributed over the time.
+            ArrivalPattern::Poisson | ArrivalPattern::Ramp => rng.random::<f64>(),
+            ArrivalPattern::Uniform => who as f64 / self.visitors as f64,
+        };
+        let [main, rush, after] = self.spans(opens_s, draw_s);
+        let mut rolls = |share: f64| share > 0.0 && rng.random::<f64>() < share;
+        if rolls(self.after_draw) {
+            after.time_of(passed)
+        } else if rolls(self.rush) {
+            rush.time_of(passed)
+        } else {
+            main.time_of(passed)
+        }
+    }
+
+    /// Returns the share of all visitors who have come before a time, in seconds after the start.
+    #[must_use]
+    pub fn share_before(&self, at_s: f64, opens_s: f64, draw_s: f64) -> f64 {
+        let spans = self.spans(opens_s, draw_s);
+        spans
+            .iter()
+            .map(|span| span.share * span.share_before(at_s))
+            .sum()
+    }
+
+    /// Returns when the last visitor has come at the latest, in seconds after the start.
+    #[must_use]
+    pub fn last_s(&self, opens_s: f64, draw_s: f64) -> f64 {
+        let spans = self.spans(opens_s, draw_s);
+        let here = spans.iter().filter(|span| span.share > 0.0);
+        here.map(|span| span.from_s + span.over_s)
+            .fold(opens_s, f64::max)
+    }
+
+    /// Returns the spans of the main crowd, of the rush, and of those who come after the draw.
+    fn spans(&self, opens_s: f64, draw_s: f64) -> [ArrivalSpan; 3] {
+        let before = 1.0 - self.after_draw;
+        let rush_from_s = (draw_s - self.rush_s).max(opens_s);
+        [
+            ArrivalSpan {
+                share: before * (1.0 - self.rush),
+                from_s: opens_s + self.from_s,
+                over_s: self.over_s,
+                pattern: self.arrivals,
+            },
+            ArrivalSpan {
+                share: before * self.rush,
+                from_s: rush_from_s,
+                over_s: draw_s - rush_from_s,
+                pattern: ArrivalPattern::Poisson,
+            },
+            ArrivalSpan {
+                share: self.after_draw,
+                from_s: draw_s,
+                over_s: self.over_s,
+                pattern: ArrivalPattern::Poisson,
+            },
+        ]
+    }
+
+    /// Returns a message for every invalid value. The message names the values that are valid.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.visitors == 0 || self.mute > self.visitors {
+            faults.push("crowd.visitors must be above 0, and mute not above it".to_owned());
+        }
+        let shares = [
+            ("socket", self.socket),
+            ("after_draw", self.after_draw),
+            ("rush", self.rush),
+        ];
+        for (name, share) in shares {
+            if !(0.0..=1.0).contains(&share) {
+                faults.push(format!(
+                    "crowd.{name}: {share} is not a share between 0 and 1"
+                ));
+            }
+        }
+        let times = [
+            ("from_s", self.from_s),
+            ("over_s", self.over_s),
+            ("rush_s", self.rush_s),
+        ];
+        for (name, time_s) in times {
+            if !(time_s >= 0.0 && time_s.is_finite()) {
+                faults.push(format!(
+                    "crowd.{name}: {time_s} is no time in seconds, 0 or more"
+                ));
+            }
+        }
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    const CROWD: CrowdSettings = CrowdSettings {
+        visitors: 1_000,
+        from_s: 10.0,
+        over_s: 100.0,
+        arrivals: ArrivalPattern::Ramp,
+        rush: 0.5,
+        rush_s: 20.0,
+        after_draw: 0.2,
+        socket: 0.8,
+        mute: 0,
+    };
+
+    #[test]
+    fn as_many_visitors_have_come_by_each_time_as_arrivals_that_are_drawn_one_by_one_say() {
+        for arrivals in [
+            ArrivalPattern::Poisson,
+            ArrivalPattern::Uniform,
+            ArrivalPattern::Ramp,
+        ] {
+            let crowd = CrowdSettings { arrivals, ..CROWD };
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+            let came: Vec<f64> = (0..20_000)
+                .map(|who| crowd.arrival_s(who % 1_000, 5.0, 200.0, &mut rng))
+                .collect();
+            for at_s in [5.0, 40.0, 80.0, 115.0, 190.0, 199.9, 250.0, 301.0] {
+                let drawn = came.iter().filter(|came_s| **came_s < at_s).count() as f64 / 20_000.0;
+                let told = crowd.share_before(at_s, 5.0, 200.0);
+                assert!(
+                    (drawn - told).abs() < 0.02,
+                    "{arrivals:?} {at_s}: {drawn} {told}"
+                );
+            }
+            assert!((crowd.last_s(5.0, 200.0) - 300.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn every_invalid_value_is_a_fault() {
+        let bad = CrowdSettings {
+            visitors: 0,
+            rush: 1.5,
+            over_s: f64::NAN,
+            ..CROWD
+        };
+        let faults = bad.faults().join("\n");
+        for name in ["visitors", "rush: 1.5", "over_s"] {
+            assert!(faults.contains(name), "{faults}");
+        }
+    }
+}

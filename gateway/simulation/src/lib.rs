@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod arrivals;
+pub mod behaviour;
+pub mod crowd;
+pub mod line;
+pub mod outcome;
+mod run;
+pub mod sale;
+mod schedule;
+mod server;
+mod stock;
+pub mod summary;
+mod visit;
+
+pub use run::simulate;

@@ -1,0 +1,109 @@
+//! Holds what happened in one simulated sale.
+
+use serde::Serialize;
+
+/// The line is divided into this many parts of equal length, first ranks first.
+pub const PARTS: usize = 10;
+
+/// The figures at the end of one second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SecondFigures {
+    /// The second after the start.
+    pub at_s: u32,
+    /// Visitors who have joined.
+    pub joined: u64,
+    /// Visitors who have joined, were not called, and are still there; an estimate from a sample.
+    pub waiting: u64,
+    /// The release counter.
+    pub released: u64,
+    /// Visitors who have entered so far.
+    pub entered: u64,
+    /// Visitors inside.
+    pub inside: u64,
+    /// The most visitors inside that the pace allows now.
+    pub inside_max: u64,
+    /// How likely a seat is left for the last one in the line, as its visitor would be told.
+    pub odds_of_last: f64,
+    /// Free cells.
+    pub free: u64,
+    /// Cells in baskets and unpaid orders.
+    pub held: u64,
+    /// Sold cells.
+    pub sold: u64,
+    /// The time within which booking answered 99 of 100 calls of the last seconds, in milliseconds.
+    pub p99_ms: u64,
+    /// Calls of booking so far.
+    pub calls: u64,
+}
+
+/// What became of the visitors in one tenth of the line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LinePart {
+    /// Visitors who were called and were there, and those who waited until they were told that
+    /// everything is sold. Of those who still wait at the end nobody knows.
+    pub people: u64,
+    /// Those of them for whom a seat was left when they were called, or who got one later.
+    pub seat_left: u64,
+    /// Those of them who have tickets.
+    pub ticketed: u64,
+}
+
+/// How the visits of those who were called ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct VisitEnds {
+    /// They have tickets.
+    pub ticketed: u64,
+    /// Their payment was declined.
+    pub declined: u64,
+    /// They paid after the time to pay had ended.
+    pub too_late: u64,
+    /// They abandoned a basket or cancelled an order.
+    pub gave_up: u64,
+    /// They found no seats.
+    pub no_seats: u64,
+}
+
+/// What happened in one simulated sale.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SaleOutcome {
+    /// The figures of each second.
+    pub seconds: Vec<SecondFigures>,
+    /// When no seat was free or in a basket any more, in seconds after the beginning of the sale.
+    pub sold_out_s: Option<f64>,
+    /// How long each called visitor waited after the beginning of the sale or, if that is later,
+    /// after its join, in seconds, the shortest wait first.
+    pub waits_s: Vec<f32>,
+    /// The line by tenths.
+    pub parts: [LinePart; PARTS],
+    /// The visits that have ended.
+    pub ends: VisitEnds,
+    /// Visitors who were told that everything is sold, in the line or inside.
+    pub told_no: u64,
+    /// The most visitors inside at once.
+    pub inside_most: u64,
+    /// Cells that were not sold at the end.
+    pub cells_left: u64,
+    /// Seats whose basket or unpaid order ran out.
+    pub seats_lapsed: u64,
+    /// The most calls that booking got in one second.
+    pub calls_per_s_most: u64,
+}
+
+impl SaleOutcome {
+    /// Returns how long a share of the called visitors waited at most, in seconds. Returns `None`
+    /// if nobody was called.
+    #[must_use]
+    pub fn wait_s(&self, share: f64) -> Option<f64> {
+        let last = self.waits_s.len().checked_sub(1)?;
+        let at = (share * last as f64).round() as usize;
+        self.waits_s.get(at).map(|wait| f64::from(*wait))
+    }
+
+    /// Returns, by tenth of the line, for which share of the visitors a seat was left. A tenth
+    /// without visitors has `None`.
+    #[must_use]
+    pub fn odds(&self) -> [Option<f64>; PARTS] {
+        self.parts
+            .map(|part| (part.people > 0).then(|| part.seat_left as f64 / part.people as f64))
+    }
+}

@@ -1,0 +1,290 @@
+//! Runs one sale: a tick of the pace every second, and between two ticks the steps of the visitors
+//! who were called.
+
+mod tally;
+
+use std::collections::HashSet;
+
+use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
+use fairgate_rules::pace::{PaceInput, RankPresence, decide_release};
+use fairgate_rules::release_cohorts::{ClaimToEnter, ReleaseCohorts};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use crate::arrivals::ArrivalCounts;
+use crate::line::SimulatedLine;
+use crate::outcome::SaleOutcome;
+use crate::sale::PlannedSale;
+use crate::schedule::{SaleEvent, SaleSchedule, VisitStep};
+use crate::server::SimulatedServer;
+use crate::stock::SeatStock;
+use crate::visit::{SimulatedVisit, VisitEnd, VisitWorld};
+use tally::SaleTally;
+
+/// A visitor who polls notices the call up to this much later, in seconds. Pages near the front ask
+/// once a second.
+const POLLED_WITHIN_S: f64 = 1.0;
+/// The time after which a visitor who came too late claims again, in seconds.
+const CLAIM_AGAIN_S: f64 = 1.0;
+
+/// Simulates a sale. The same sale and the same seed give the same outcome.
+#[must_use]
+pub fn simulate(sale: &PlannedSale, seed: u64) -> SaleOutcome {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let arrivals = sale.arrivals.clone().unwrap_or_else(|| {
+        ArrivalCounts::draw(&sale.crowd, sale.room.opens_s, sale.room.draw_s, &mut rng)
+    });
+    let line = SimulatedLine::new(sale, &arrivals, seed);
+    let mut run = SaleRun {
+        line,
+        world: VisitWorld {
+            sale,
+            stock: SeatStock::new(&sale.shows),
+            server: SimulatedServer::new(sale.server),
+            schedule: SaleSchedule::default(),
+            seats_lapsed: 0,
+        },
+        visits: Vec::new(),
+        memory: PaceMemory::default(),
+        cohorts: ReleaseCohorts::default(),
+        released: 0,
+        remainder_u: 0,
+        told_sold_out: false,
+        tally: SaleTally::new(arrivals.total()),
+    };
+    for second in 1..=sale.until_s {
+        run.play_until(i64::from(second) * 1_000);
+        run.tick(second);
+        if run.is_over(second) {
+            break;
+        }
+    }
+    run.finish()
+}
+
+struct SaleRun<'a> {
+    line: SimulatedLine<'a>,
+    world: VisitWorld<'a>,
+    visits: Vec<SimulatedVisit>,
+    memory: PaceMemory,
+    cohorts: ReleaseCohorts,
+    released: u64,
+    remainder_u: u64,
+    /// Whether everybody in the line was told that everything is sold. They leave then.
+    told_sold_out: bool,
+    tally: SaleTally,
+}
+
+impl SaleRun<'_> {
+    fn play_until(&mut self, until_ms: i64) {
+        while let Some((at_ms, event)) = self.world.schedule.next_before(until_ms) {
+            match event {
+                SaleEvent::Claim { visit } => self.claim(visit, at_ms),
+                SaleEvent::Step { visit, step } => self.step(visit, step, at_ms),
+            }
+        }
+    }
+
+    fn step(&mut self, visit: u32, step: VisitStep, now_ms: i64) {
+        let own = &mut self.visits[visit as usize];
+        // A later pass has a later end.
+        let pass_ms = i64::from(self.world.sale.room.pass_s) * 1_000;
+        if step == VisitStep::PassEnds && own.entered_ms + pass_ms != now_ms {
+            return;
+        }
+        let (was_inside, had_ended) = (own.inside, own.end);
+        own.step(step, &mut self.world, now_ms);
+        if was_inside && !own.inside {
+            let ticketed = own.end == Some(VisitEnd::Ticketed);
+            self.tally.left_inside(own.entered_ms, ticketed);
+        }
+        if let (None, Some(end)) = (had_ended, own.end) {
+            self.tally.ended(end);
+        }
+        if self.tally.sold_out_ms.is_none() && self.world.stock.is_sold_out() {
+            self.tally.sold_out_ms = Some(now_ms);
+        }
+    }
+
+    fn claim(&mut self, visit: u32, now_ms: i64) {
+        let own = &mut self.visits[visit as usize];
+        // The claim of a visitor whose pass ran out is not the first one.
+        let first = own.entered_ms == 0;
+        let pace = &self.world.sale.room.pace;
+        let comes = self.cohorts.admit(&ClaimToEnter {
+            rank: own.rank,
+            first,
+            inside: self.tally.inside(),
+            max_inside: pace.max_inside,
+            line: pace.line,
+        });
+        if !comes {
+            let again_s = CLAIM_AGAIN_S + 0.5 * own.rng().random::<f64>();
+            let again_ms = now_ms + (again_s * 1e3) as i64;
+            return self
+                .world
+                .schedule
+                .add(again_ms, SaleEvent::Claim { visit });
+        }
+        self.cohorts.reserve_entry(own.rank, now_ms);
+        self.cohorts.entered(own.rank);
+        self.tally.entered(now_ms, first);
+        own.enter(&mut self.world, now_ms);
+    }
+
+    fn tick(&mut self, second: u32) {
+        let (sale, now_ms) = (self.world.sale, i64::from(second) * 1_000);
+        let (settings, now_s) = (&sale.room.pace, f64::from(second));
+        self.cohorts
+            .expire(now_ms, i64::from(sale.room.claim_s) * 1_000);
+        let measured = PaceMeasurements {
+            now: now_ms,
+            inside: self.tally.inside_by_age(now_ms),
+            called: self.cohorts.expected(),
+            entering: 0,
+            show_up: self.cohorts.show_up(),
+            done: self.tally.done,
+            ended: self.tally.passes_ended,
+            seats: self.world.stock.supply(now_ms),
+            reading: self.world.server.reading(now_ms),
+        };
+        let limits = self.memory.limits(settings, &measured);
+        let closed = sale.room.closes_s.is_some_and(|closes_s| now_s >= closes_s);
+        let sold_out = self.world.stock.is_sold_out();
+        let begun = now_s >= sale.room.draw_s;
+        let selling = begun && !closed && !sold_out;
+        if begun && (closed || sold_out) && !self.told_sold_out {
+            self.tell_everybody(now_s);
+        }
+        let end = if self.told_sold_out {
+            self.released
+        } else {
+            self.line.end(now_s)
+        };
+        self.release(&limits, &measured, selling, end, now_ms);
+        self.tally.second(second, self.line.end(now_s), |figures| {
+            figures.released = self.released;
+            figures.waiting = if self.told_sold_out {
+                0
+            } else {
+                self.line.people_there(self.released, end, now_s)
+            };
+            figures.inside_max = limits.inside_max;
+            let behind = self.line.end(now_s).saturating_sub(self.released);
+            figures.odds_of_last = limits.demand.map_or(1.0, |demand| demand.seat_odds(behind));
+            (figures.free, figures.held) = (measured.seats.free, measured.seats.held);
+            figures.sold = measured.seats.sold;
+            figures.p99_ms = measured.reading.p99_ms.unwrap_or(0);
+            figures.calls = self.world.server.calls();
+        });
+    }
+
+    fn release(
+        &mut self,
+        limits: &PaceLimits,
+        measured: &PaceMeasurements,
+        selling: bool,
+        end: u64,
+        now_ms: i64,
+    ) {
+        let settings = &self.world.sale.room.pace;
+        let now_s = now_ms as f64 / 1e3;
+        let input = PaceInput {
+            elapsed_ms: 1_000,
+            remainder_u: self.remainder_u,
+            rate_u: limits.rate_u,
+            trickle_u: limits.trickle_u,
+            callable: limits.room,
+            wanted: limits.wanted,
+            owed_u: self.cohorts.owed_u(),
+            selling,
+            released: self.released,
+            end,
+        };
+        let decided = decide_release(&input, |rank| self.line.presence(rank, now_s));
+        self.cohorts
+            .ticked(now_ms, decided.owed_u, decided.late_u, settings.per_s_u);
+        let called = self.released..decided.released;
+        let away: HashSet<u64> = called
+            .clone()
+            .filter(|rank| self.line.presence(*rank, now_s) == RankPresence::Away)
+            .collect();
+        self.cohorts.released(
+            self.released,
+            decided.released,
+            decided.people,
+            away,
+            now_ms,
+        );
+        for rank in called {
+            self.call(rank, now_ms);
+        }
+        self.released = decided.released;
+        self.remainder_u = decided.remainder_u;
+        self.memory
+            .record_tick(decided.people, decided.bound, 1_000, settings, measured);
+    }
+
+    /// Calls the visitor at a rank. A visitor who is there claims soon.
+    fn call(&mut self, rank: u64, now_ms: i64) {
+        let (sale, now_s) = (self.world.sale, now_ms as f64 / 1e3);
+        let mut visitor = self.line.visitor(rank);
+        if visitor.no_show || visitor.leaves_s <= now_s {
+            return;
+        }
+        let behaviour = &sale.behaviour;
+        let polls_s = if visitor.socket {
+            0.0
+        } else {
+            POLLED_WITHIN_S * visitor.rng.random::<f64>()
+        };
+        let think_s = behaviour.claim_s.draw(&mut visitor.rng);
+        let mut claim_s = now_s + polls_s + think_s;
+        let late_s = sale.room.draw_s + behaviour.late_at_s;
+        if visitor.late && late_s > now_s {
+            claim_s = late_s;
+        }
+        let waited_s = now_s - visitor.joined_s.max(sale.room.draw_s);
+        self.tally.called(waited_s);
+        let visit = self.visits.len() as u32;
+        let seat_left = self.world.stock.supply(now_ms).free > 0;
+        self.visits
+            .push(SimulatedVisit::new(visit, rank, visitor, seat_left));
+        let claim_ms = (claim_s * 1e3) as i64;
+        self.world
+            .schedule
+            .add(claim_ms, SaleEvent::Claim { visit });
+    }
+
+    /// Tells everybody in the line that everything is sold, or that the room is closed.
+    fn tell_everybody(&mut self, now_s: f64) {
+        self.told_sold_out = true;
+        let end = self.line.end(now_s);
+        self.tally.told_waiting(self.released, |from, to| {
+            self.line.people_there(from.min(end), to.min(end), now_s)
+        });
+    }
+
+    fn is_over(&self, second: u32) -> bool {
+        let come = self.line.end(f64::from(second)) == self.line.total();
+        let nobody_waits = self.told_sold_out || (come && self.released == self.line.total());
+        let begun = f64::from(second) >= self.world.sale.room.draw_s;
+        begun
+            && nobody_waits
+            && self.tally.under_way == 0
+            && self.world.stock.supply(0).held == 0
+            && (self.world.sale.behaviour.give_back <= 0.0 || self.world.stock.is_sold_out())
+    }
+
+    fn finish(mut self) -> SaleOutcome {
+        for visit in &self.visits {
+            self.tally.visitor(visit);
+        }
+        let seats = self.world.stock.supply(0);
+        self.tally.into_outcome(
+            self.world.sale.room.draw_s,
+            seats.free + seats.held,
+            self.world.seats_lapsed,
+        )
+    }
+}

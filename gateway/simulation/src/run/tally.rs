@@ -1,0 +1,186 @@
+//! Counts what happens in a run.
+
+use std::collections::VecDeque;
+
+use fairgate_rules::odds::AGES_S;
+
+use crate::outcome::{LinePart, PARTS, SaleOutcome, SecondFigures, VisitEnds};
+use crate::visit::{SimulatedVisit, VisitEnd};
+
+/// What has happened so far.
+pub struct SaleTally {
+    /// Visitors who have tickets.
+    pub done: u64,
+    /// Visitors whose pass ran out without tickets.
+    pub passes_ended: u64,
+    /// Visitors who were called and whose visit has not ended.
+    pub under_way: u64,
+    /// When no seat was free or in a basket for the first time, in milliseconds after the start.
+    pub sold_out_ms: Option<i64>,
+    ranks: u64,
+    entered: u64,
+    inside: u64,
+    inside_most: u64,
+    /// How many of those who entered in a second are still inside, for the last seconds.
+    inside_since: VecDeque<(i64, u64)>,
+    told_no: u64,
+    calls_per_s_most: u64,
+    waits_s: Vec<f32>,
+    seconds: Vec<SecondFigures>,
+    parts: [LinePart; PARTS],
+    ends: VisitEnds,
+}
+
+impl SaleTally {
+    /// Begins to count in a line of so many ranks.
+    pub fn new(ranks: u64) -> Self {
+        Self {
+            done: 0,
+            passes_ended: 0,
+            under_way: 0,
+            sold_out_ms: None,
+            ranks,
+            entered: 0,
+            inside: 0,
+            inside_most: 0,
+            inside_since: VecDeque::new(),
+            told_no: 0,
+            calls_per_s_most: 0,
+            waits_s: Vec::new(),
+            seconds: Vec::new(),
+            parts: [LinePart::default(); PARTS],
+            ends: VisitEnds::default(),
+        }
+    }
+
+    /// Returns how many visitors are inside.
+    pub fn inside(&self) -> u64 {
+        self.inside
+    }
+
+    /// Counts a visitor who was called after a wait.
+    pub fn called(&mut self, waited_s: f64) {
+        self.waits_s.push(waited_s.max(0.0) as f32);
+        self.under_way += 1;
+    }
+
+    /// Counts a visitor who enters.
+    pub fn entered(&mut self, now_ms: i64, first: bool) {
+        self.entered += u64::from(first);
+        self.inside += 1;
+        self.inside_most = self.inside_most.max(self.inside);
+        let second = now_ms / 1_000;
+        match self.inside_since.back_mut() {
+            Some((at, count)) if *at == second => *count += 1,
+            _ => self.inside_since.push_back((second, 1)),
+        }
+    }
+
+    /// Counts a visitor who is no longer inside: it has tickets, or its pass ran out.
+    pub fn left_inside(&mut self, entered_ms: i64, ticketed: bool) {
+        self.inside -= 1;
+        if ticketed {
+            self.done += 1;
+        } else {
+            self.passes_ended += 1;
+        }
+        let second = entered_ms / 1_000;
+        if let Ok(at) = self
+            .inside_since
+            .binary_search_by_key(&second, |(at, _)| *at)
+        {
+            self.inside_since[at].1 -= 1;
+        }
+    }
+
+    /// Counts the end of a visit.
+    pub fn ended(&mut self, end: VisitEnd) {
+        self.under_way -= 1;
+        self.ends.add(end);
+        self.told_no += u64::from(end == VisitEnd::NoSeats);
+    }
+
+    /// Returns the visitors inside by the time since they entered.
+    pub fn inside_by_age(&mut self, now_ms: i64) -> [u64; 4] {
+        let now = now_ms / 1_000;
+        let oldest = AGES_S[AGES_S.len() - 1] as i64;
+        let mut groups = [0; 4];
+        for (at, count) in self.inside_since.iter().rev() {
+            let age = now - at;
+            if age >= oldest {
+                break;
+            }
+            let group = AGES_S.iter().position(|below| age < *below as i64);
+            groups[group.unwrap_or(3)] += count;
+        }
+        groups[3] += self.inside - groups.iter().sum::<u64>();
+        groups
+    }
+
+    /// Adds the figures of one second. `fill` sets those that the tally does not know.
+    pub fn second(&mut self, at_s: u32, joined: u64, fill: impl FnOnce(&mut SecondFigures)) {
+        let mut figures = SecondFigures {
+            at_s,
+            joined,
+            waiting: 0,
+            released: 0,
+            entered: self.entered,
+            inside: self.inside,
+            inside_max: 0,
+            odds_of_last: 1.0,
+            free: 0,
+            held: 0,
+            sold: 0,
+            p99_ms: 0,
+            calls: 0,
+        };
+        fill(&mut figures);
+        let before = self.seconds.last().map_or(0, |second| second.calls);
+        self.calls_per_s_most = self.calls_per_s_most.max(figures.calls - before);
+        self.seconds.push(figures);
+    }
+
+    /// Counts the visitors behind the release counter who are told that everything is sold.
+    pub fn told_waiting(&mut self, released: u64, people_there: impl Fn(u64, u64) -> u64) {
+        for part in 0..PARTS {
+            let (from, to) = (self.first_rank(part), self.first_rank(part + 1));
+            if to > released {
+                let people = people_there(from.max(released), to);
+                self.parts[part].people += people;
+                self.told_no += people;
+            }
+        }
+    }
+
+    /// Counts what became of a visitor who was called.
+    pub fn visitor(&mut self, visit: &SimulatedVisit) {
+        let part = (visit.rank * PARTS as u64 / self.ranks.max(1)) as usize;
+        let part = &mut self.parts[part.min(PARTS - 1)];
+        part.people += 1;
+        part.seat_left += u64::from(visit.seat_left);
+        part.ticketed += u64::from(visit.end == Some(VisitEnd::Ticketed));
+    }
+
+    fn first_rank(&self, part: usize) -> u64 {
+        (self.ranks * part as u64).div_ceil(PARTS as u64)
+    }
+
+    /// Returns the outcome. `draw_s` is the beginning of the sale.
+    pub fn into_outcome(mut self, draw_s: f64, cells_left: u64, seats_lapsed: u64) -> SaleOutcome {
+        self.waits_s.sort_unstable_by(f32::total_cmp);
+        SaleOutcome {
+            seconds: self.seconds,
+            sold_out_s: self
+                .sold_out_ms
+                .map(|at_ms| (at_ms as f64 / 1e3 - draw_s).max(0.0)),
+            waits_s: self.waits_s,
+            parts: self.parts,
+            ends: self.ends,
+            told_no: self.told_no,
+            inside_most: self.inside_most,
+            cells_left,
+            seats_lapsed,
+            calls_per_s_most: self.calls_per_s_most,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Describes what is simulated. Times are seconds after the start, which is the earliest moment of
+//! the sale.
+
+use fairgate_rules::pace_settings::PaceSettings;
+use fairgate_rules::room_document::LineMethod;
+
+use crate::arrivals::ArrivalCounts;
+use crate::behaviour::VisitorBehaviour;
+use crate::crowd::CrowdSettings;
+
+/// One on-sale.
+#[derive(Debug, Clone)]
+pub struct PlannedSale {
+    /// The room before the shows.
+    pub room: PlannedRoom,
+    /// The shows of the room; at least one.
+    pub shows: Vec<PlannedShow>,
+    /// Who comes, and when.
+    pub crowd: CrowdSettings,
+    /// How many visitors came in each second of a past sale. With it, the crowd's own times and
+    /// number do not count.
+    pub arrivals: Option<ArrivalCounts>,
+    /// What visitors do.
+    pub behaviour: VisitorBehaviour,
+    /// How fast booking answers.
+    pub server: PlannedServer,
+    /// When the simulation ends at the latest, in seconds after the start.
+    pub until_s: u32,
+}
+
+/// The room of a sale.
+#[derive(Debug, Clone, Copy)]
+pub struct PlannedRoom {
+    /// How the order of the line is made.
+    pub method: LineMethod,
+    /// The promoter's settings of the pace.
+    pub pace: PaceSettings,
+    /// When the lobby opens.
+    pub opens_s: f64,
+    /// When the line is drawn and the sale begins.
+    pub draw_s: f64,
+    /// When the room closes, if it does.
+    pub closes_s: Option<f64>,
+    /// How long a call is expected to be answered, in seconds.
+    pub claim_s: u32,
+    /// How long a pass is valid, in seconds.
+    pub pass_s: u32,
+}
+
+/// The seats of one show and its times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedShow {
+    /// How many seats are for sale.
+    pub seats: u32,
+    /// How many legs a seat has, 1 to 64: 1 for a hall, the stops less one for a train.
+    pub legs: u32,
+    /// How long seats stay in a basket as the buyer sees it, in seconds.
+    pub hold_s: u32,
+    /// How much longer they really stay, in seconds.
+    pub grace_s: u32,
+    /// How long an order has to pay at least, in seconds.
+    pub pay_s: u32,
+    /// How long an order's seats outlive its time to pay, in seconds.
+    pub claim_grace_s: u32,
+    /// How many seats one visitor may have.
+    pub seats_per_visitor: u32,
+}
+
+/// How fast booking answers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlannedServer {
+    /// How many calls booking answers in a second; `None` if it is never the limit.
+    pub calls_per_s: Option<f64>,
+    /// How long the answer to one call takes while booking has nothing else to do, in milliseconds.
+    pub answer_ms: f64,
+    /// A span in which booking is slower, if there is one.
+    pub slow: Option<PlannedSlowSpan>,
+}
+
+/// A span in which booking is slower.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlannedSlowSpan {
+    /// When it begins, in seconds after the start.
+    pub from_s: f64,
+    /// When it ends, in seconds after the start.
+    pub until_s: f64,
+    /// How many times longer each call takes.
+    pub factor: f64,
+}
+
+impl PlannedServer {
+    /// Returns how many times longer a call takes at a time, in milliseconds after the start.
+    #[must_use]
+    pub fn slowdown(&self, now_ms: i64) -> f64 {
+        let now_s = now_ms as f64 / 1e3;
+        let slow = self
+            .slow
+            .filter(|slow| (slow.from_s..slow.until_s).contains(&now_s));
+        slow.map_or(1.0, |slow| slow.factor)
+    }
+}
+
+impl PlannedSale {
+    /// Returns how many cells are for sale: seats by legs.
+    #[must_use]
+    pub fn cells(&self) -> u64 {
+        let cells = |show: &PlannedShow| u64::from(show.seats) * u64::from(show.legs);
+        self.shows.iter().map(cells).sum()
+    }
+}

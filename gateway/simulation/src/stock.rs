@@ -1,0 +1,279 @@
+//! Keeps the seats of the shows: free, in a basket, or sold. A hall's seats are only counted. A
+//! train's seats are kept one by one, because two travellers share a seat if their legs do not
+//! meet.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use fairgate_rules::odds::SeatSupply;
+
+use crate::sale::PlannedShow;
+
+/// Held cells whose baskets run out within this time count as free for somebody who is called now,
+/// in milliseconds. Booking counts in the same way.
+const SOON_MS: i64 = 10_000;
+
+/// The seats of all shows.
+pub struct SeatStock {
+    shows: Vec<ShowSeats>,
+    free: u64,
+    held: u64,
+    sold: u64,
+    baskets: u64,
+    /// How many cells are in baskets that are not ordered, by the time at which their lock ends.
+    lapses: BTreeMap<i64, u64>,
+}
+
+enum ShowSeats {
+    /// How many seats of a hall are free.
+    Hall { free: u64 },
+    /// The legs of each seat that are taken, one bit for each leg.
+    Train { taken: Vec<u64> },
+}
+
+/// What a visitor wants of a show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeatWish {
+    /// The index of the show.
+    pub show: usize,
+    /// How many seats.
+    pub quantity: u32,
+    /// The legs; those of a hall are `0..1`.
+    pub legs: Range<u32>,
+}
+
+/// Seats that a visitor has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenSeats {
+    show: usize,
+    legs: Range<u32>,
+    quantity: u32,
+    /// The indices of a train's seats.
+    seats: Vec<u32>,
+    /// When the basket's lock ends, in milliseconds after the start; `None` once it is ordered.
+    basket_until_ms: Option<i64>,
+}
+
+impl TakenSeats {
+    /// Returns the number of seats.
+    pub fn quantity(&self) -> u32 {
+        self.quantity
+    }
+
+    fn cells(&self) -> u64 {
+        u64::from(self.quantity) * u64::from(self.legs.end - self.legs.start)
+    }
+}
+
+fn mask(legs: &Range<u32>) -> u64 {
+    let below = |leg: u32| if leg >= 64 { u64::MAX } else { (1 << leg) - 1 };
+    below(legs.end) & !below(legs.start)
+}
+
+impl SeatStock {
+    /// Makes the stock of shows of which nothing is taken.
+    pub fn new(shows: &[PlannedShow]) -> Self {
+        let seats = |show: &PlannedShow| {
+            if show.legs == 1 {
+                ShowSeats::Hall {
+                    free: u64::from(show.seats),
+                }
+            } else {
+                ShowSeats::Train {
+                    taken: vec![0; show.seats as usize],
+                }
+            }
+        };
+        let cells = |show: &PlannedShow| u64::from(show.seats) * u64::from(show.legs);
+        Self {
+            free: shows.iter().map(cells).sum(),
+            shows: shows.iter().map(seats).collect(),
+            held: 0,
+            sold: 0,
+            baskets: 0,
+            lapses: BTreeMap::new(),
+        }
+    }
+
+    /// Puts seats into a basket whose lock ends at `until_ms`. Returns `None` if not enough are
+    /// free.
+    pub fn hold(&mut self, wish: &SeatWish, until_ms: i64) -> Option<TakenSeats> {
+        let wanted = mask(&wish.legs);
+        let seats = match self.shows.get_mut(wish.show)? {
+            ShowSeats::Hall { free } => {
+                *free = free.checked_sub(u64::from(wish.quantity))?;
+                Vec::new()
+            }
+            ShowSeats::Train { taken } => {
+                let found: Vec<u32> = (0..)
+                    .zip(taken.iter())
+                    .filter(|(_, taken)| *taken & wanted == 0)
+                    .map(|(seat, _)| seat)
+                    .take(wish.quantity as usize)
+                    .collect();
+                if found.len() < wish.quantity as usize {
+                    return None;
+                }
+                for seat in &found {
+                    taken[*seat as usize] |= wanted;
+                }
+                found
+            }
+        };
+        let taken = TakenSeats {
+            show: wish.show,
+            legs: wish.legs.clone(),
+            quantity: wish.quantity,
+            seats,
+            basket_until_ms: Some(until_ms),
+        };
+        self.free -= taken.cells();
+        self.held += taken.cells();
+        self.baskets += 1;
+        *self.lapses.entry(until_ms).or_default() += taken.cells();
+        Some(taken)
+    }
+
+    /// Orders a basket. The seats of an order that may not be paid do not count as free soon.
+    pub fn order(&mut self, taken: &mut TakenSeats) {
+        self.forget_lapse(taken);
+        taken.basket_until_ms = None;
+    }
+
+    /// Sells the seats of a basket.
+    pub fn sell(&mut self, taken: &TakenSeats) {
+        self.forget_lapse(taken);
+        self.held -= taken.cells();
+        self.sold += taken.cells();
+        self.baskets -= 1;
+    }
+
+    /// Frees the seats of a basket.
+    pub fn put_back(&mut self, taken: &TakenSeats) {
+        self.forget_lapse(taken);
+        self.held -= taken.cells();
+        self.baskets -= 1;
+        self.free(taken);
+    }
+
+    /// Frees seats that were sold.
+    pub fn give_back(&mut self, taken: &TakenSeats) {
+        self.sold -= taken.cells();
+        self.free(taken);
+    }
+
+    fn free(&mut self, taken: &TakenSeats) {
+        self.free += taken.cells();
+        let freed = mask(&taken.legs);
+        match self.shows.get_mut(taken.show) {
+            Some(ShowSeats::Hall { free }) => *free += u64::from(taken.quantity),
+            Some(ShowSeats::Train { taken: masks }) => {
+                for seat in &taken.seats {
+                    masks[*seat as usize] &= !freed;
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn forget_lapse(&mut self, taken: &TakenSeats) {
+        let Some(until_ms) = taken.basket_until_ms else {
+            return;
+        };
+        if let Some(cells) = self.lapses.get_mut(&until_ms) {
+            *cells -= taken.cells();
+            if *cells == 0 {
+                self.lapses.remove(&until_ms);
+            }
+        }
+    }
+
+    /// Returns the figures from which the pace is worked out.
+    pub fn supply(&self, now_ms: i64) -> SeatSupply {
+        SeatSupply {
+            free: self.free,
+            held: self.held,
+            sold: self.sold,
+            lapsing: self
+                .lapses
+                .range(..=now_ms + SOON_MS)
+                .map(|(_, cells)| cells)
+                .sum(),
+            baskets: self.baskets,
+            gone: 0,
+        }
+    }
+
+    /// Returns whether no cell is free or in a basket.
+    pub fn is_sold_out(&self) -> bool {
+        self.free == 0 && self.held == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(seats: u32, legs: u32) -> PlannedShow {
+        PlannedShow {
+            seats,
+            legs,
+            hold_s: 300,
+            grace_s: 5,
+            pay_s: 120,
+            claim_grace_s: 30,
+            seats_per_visitor: 4,
+        }
+    }
+
+    fn wish(quantity: u32, legs: Range<u32>) -> SeatWish {
+        SeatWish {
+            show: 0,
+            quantity,
+            legs,
+        }
+    }
+
+    #[test]
+    fn seats_go_from_free_to_a_basket_and_on_to_sold_or_back() {
+        let mut stock = SeatStock::new(&[show(5, 1)]);
+        let one = stock.hold(&wish(3, 0..1), 50_000).expect("five are free");
+        assert_eq!(stock.hold(&wish(3, 0..1), 1), None, "only two are left");
+        let two = stock.hold(&wish(2, 0..1), 100).expect("two are free");
+        let supply = stock.supply(0);
+        assert_eq!((supply.free, supply.held, supply.baskets), (0, 5, 2));
+        assert_eq!(supply.lapsing, 2, "the second basket ends soon");
+        let mut one = one;
+        stock.order(&mut one);
+        assert_eq!(stock.supply(60_000).lapsing, 2, "an order is no basket");
+        stock.sell(&one);
+        assert!(!stock.is_sold_out());
+        stock.put_back(&two);
+        let two = stock.hold(&wish(2, 0..1), 100).expect("two are free again");
+        stock.sell(&two);
+        assert!(stock.is_sold_out());
+        assert_eq!(stock.supply(0).sold, 5);
+        stock.give_back(&one);
+        assert_eq!(stock.supply(0).free, 3);
+    }
+
+    #[test]
+    fn two_travellers_share_a_seat_if_their_legs_do_not_meet() {
+        let mut train = SeatStock::new(&[show(1, 3)]);
+        let front = train.hold(&wish(1, 0..2), 1).expect("the seat is free");
+        assert_eq!(train.hold(&wish(1, 1..3), 1), None);
+        let back = train.hold(&wish(1, 2..3), 1).expect("the last leg is free");
+        assert_eq!(train.supply(0).free, 0);
+        train.sell(&front);
+        train.put_back(&back);
+        assert_eq!((train.supply(0).sold, train.supply(0).free), (2, 1));
+        assert!(train.hold(&wish(1, 2..3), 1).is_some());
+    }
+
+    #[test]
+    fn a_train_of_sixty_four_legs_is_taken_whole() {
+        let mut train = SeatStock::new(&[show(2, 64)]);
+        assert!(train.hold(&wish(2, 0..64), 1).is_some());
+        assert_eq!(train.supply(0).free, 0);
+    }
+}

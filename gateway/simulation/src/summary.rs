@@ -1,0 +1,156 @@
+//! Sums up the outcomes of several seeds. The spread between seeds is what chance alone does to a
+//! sale.
+
+use serde::Serialize;
+
+use crate::outcome::{PARTS, SaleOutcome, VisitEnds};
+
+/// Three percentiles of a figure over the seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SeedPercentiles {
+    /// One in ten seeds has at most this.
+    pub p10: f64,
+    /// Half of the seeds have at most this.
+    pub p50: f64,
+    /// Nine in ten seeds have at most this.
+    pub p90: f64,
+}
+
+impl SeedPercentiles {
+    /// Returns the percentiles of some values, or `None` of no values.
+    #[must_use]
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let last = values.len().checked_sub(1)?;
+        let at = |share: f64| values[(share * last as f64).round() as usize];
+        Some(Self {
+            p10: at(0.1),
+            p50: at(0.5),
+            p90: at(0.9),
+        })
+    }
+}
+
+/// The figures of one seed, without its single seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeedFigures {
+    /// See [`SaleOutcome::sold_out_s`].
+    pub sold_out_s: Option<f64>,
+    /// Half of the called visitors waited at most this long, in seconds.
+    pub wait_p50_s: Option<f64>,
+    /// Nine in ten of the called visitors waited at most this long, in seconds.
+    pub wait_p90_s: Option<f64>,
+    /// See [`SaleOutcome::odds`].
+    pub odds: [Option<f64>; PARTS],
+    /// See [`SaleOutcome::told_no`].
+    pub told_no: u64,
+    /// See [`SaleOutcome::inside_most`].
+    pub inside_most: u64,
+    /// See [`SaleOutcome::cells_left`].
+    pub cells_left: u64,
+    /// See [`SaleOutcome::seats_lapsed`].
+    pub seats_lapsed: u64,
+    /// See [`SaleOutcome::calls_per_s_most`].
+    pub calls_per_s_most: u64,
+    /// The longest time in milliseconds within which booking answered 99 of 100 calls.
+    pub p99_ms_most: u64,
+    /// See [`SaleOutcome::ends`].
+    pub ends: VisitEnds,
+}
+
+impl From<&SaleOutcome> for SeedFigures {
+    fn from(outcome: &SaleOutcome) -> Self {
+        let slowest = outcome.seconds.iter().map(|second| second.p99_ms).max();
+        Self {
+            sold_out_s: outcome.sold_out_s,
+            wait_p50_s: outcome.wait_s(0.5),
+            wait_p90_s: outcome.wait_s(0.9),
+            odds: outcome.odds(),
+            told_no: outcome.told_no,
+            inside_most: outcome.inside_most,
+            cells_left: outcome.cells_left,
+            seats_lapsed: outcome.seats_lapsed,
+            calls_per_s_most: outcome.calls_per_s_most,
+            p99_ms_most: slowest.unwrap_or(0),
+            ends: outcome.ends,
+        }
+    }
+}
+
+/// The figures of all seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SaleSummary {
+    /// When everything was sold, in seconds after the beginning of the sale, over the seeds in
+    /// which everything was.
+    pub sold_out_s: Option<SeedPercentiles>,
+    /// The share of the seeds in which everything was sold.
+    pub sold_out_share: f64,
+    /// See [`SeedFigures::wait_p50_s`].
+    pub wait_p50_s: Option<SeedPercentiles>,
+    /// See [`SeedFigures::wait_p90_s`].
+    pub wait_p90_s: Option<SeedPercentiles>,
+    /// See [`SeedFigures::odds`].
+    pub odds: Vec<Option<SeedPercentiles>>,
+    /// See [`SeedFigures::told_no`].
+    pub told_no: Option<SeedPercentiles>,
+    /// See [`SeedFigures::inside_most`].
+    pub inside_most: Option<SeedPercentiles>,
+    /// See [`SeedFigures::cells_left`].
+    pub cells_left: Option<SeedPercentiles>,
+    /// See [`SeedFigures::seats_lapsed`].
+    pub seats_lapsed: Option<SeedPercentiles>,
+    /// See [`SeedFigures::calls_per_s_most`].
+    pub calls_per_s_most: Option<SeedPercentiles>,
+    /// See [`SeedFigures::p99_ms_most`].
+    pub p99_ms_most: Option<SeedPercentiles>,
+    /// The visitors with tickets.
+    pub ticketed: Option<SeedPercentiles>,
+}
+
+impl SaleSummary {
+    /// Sums up the figures of some seeds.
+    #[must_use]
+    pub fn of(seeds: &[SeedFigures]) -> Self {
+        let some = |figure: fn(&SeedFigures) -> Option<f64>| {
+            SeedPercentiles::of(seeds.iter().filter_map(figure))
+        };
+        let count = |figure: fn(&SeedFigures) -> u64| {
+            SeedPercentiles::of(seeds.iter().map(|seed| figure(seed) as f64))
+        };
+        let sold_out = seeds.iter().filter(|seed| seed.sold_out_s.is_some());
+        let odds =
+            |part: usize| SeedPercentiles::of(seeds.iter().filter_map(|seed| seed.odds[part]));
+        Self {
+            sold_out_s: some(|seed| seed.sold_out_s),
+            sold_out_share: sold_out.count() as f64 / seeds.len().max(1) as f64,
+            wait_p50_s: some(|seed| seed.wait_p50_s),
+            wait_p90_s: some(|seed| seed.wait_p90_s),
+            odds: (0..PARTS).map(odds).collect(),
+            told_no: count(|seed| seed.told_no),
+            inside_most: count(|seed| seed.inside_most),
+            cells_left: count(|seed| seed.cells_left),
+            seats_lapsed: count(|seed| seed.seats_lapsed),
+            calls_per_s_most: count(|seed| seed.calls_per_s_most),
+            p99_ms_most: count(|seed| seed.p99_ms_most),
+            ticketed: count(|seed| seed.ends.ticketed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_occurred() {
+        let values = (0..=100).map(f64::from).rev();
+        let expected = SeedPercentiles {
+            p10: 10.0,
+            p50: 50.0,
+            p90: 90.0,
+        };
+        assert_eq!(SeedPercentiles::of(values), Some(expected));
+        assert_eq!(SeedPercentiles::of([]), None);
+    }
+}

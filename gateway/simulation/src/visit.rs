@@ -1,0 +1,322 @@
+//! Simulates one visitor from the pass to the tickets, step by step.
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng, RngExt};
+
+use crate::behaviour::VisitorBehaviour;
+use crate::line::RankedVisitor;
+use crate::outcome::VisitEnds;
+use crate::sale::{PlannedSale, PlannedShow};
+use crate::schedule::{SaleEvent, SaleSchedule, VisitStep};
+use crate::server::SimulatedServer;
+use crate::stock::{SeatStock, SeatWish, TakenSeats};
+
+/// The most baskets that a visitor fills before it gives up.
+const BASKETS_MAX: u32 = 4;
+/// How long a visitor takes to change its mind about a basket or an order, in seconds.
+const MIND_S: f64 = 0.3;
+
+/// How a visit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VisitEnd {
+    /// The visitor has tickets.
+    Ticketed,
+    /// The payment was declined.
+    Declined,
+    /// The visitor paid too late.
+    TooLate,
+    /// The visitor abandoned its basket or cancelled its order.
+    GaveUp,
+    /// The visitor found no seats.
+    NoSeats,
+}
+
+impl VisitEnds {
+    /// Counts one more end.
+    pub fn add(&mut self, end: VisitEnd) {
+        let count = match end {
+            VisitEnd::Ticketed => &mut self.ticketed,
+            VisitEnd::Declined => &mut self.declined,
+            VisitEnd::TooLate => &mut self.too_late,
+            VisitEnd::GaveUp => &mut self.gave_up,
+            VisitEnd::NoSeats => &mut self.no_seats,
+        };
+        *count += 1;
+    }
+}
+
+/// What all visits share.
+pub struct VisitWorld<'a> {
+    /// The sale.
+    pub sale: &'a PlannedSale,
+    /// Its seats.
+    pub stock: SeatStock,
+    /// Booking.
+    pub server: SimulatedServer,
+    /// What happens later.
+    pub schedule: SaleSchedule,
+    /// Seats whose basket or unpaid order ran out.
+    pub seats_lapsed: u64,
+}
+
+/// A visitor from the call on.
+pub struct SimulatedVisit {
+    /// The visitor's rank.
+    pub rank: u64,
+    /// Whether the visitor is inside: it has a pass and no tickets yet.
+    pub inside: bool,
+    /// When the visitor's pass was written last, in milliseconds after the start.
+    pub entered_ms: i64,
+    /// Whether a seat was left at the call, or the visitor held one later.
+    pub seat_left: bool,
+    /// How the visit ended, once it has.
+    pub end: Option<VisitEnd>,
+    /// The index of this visit in the run.
+    own: u32,
+    rng: Xoshiro256PlusPlus,
+    wish: Option<SeatWish>,
+    gives_up: bool,
+    rounds_left: u32,
+    baskets: u32,
+    taken: Option<TakenSeats>,
+    /// The number of the basket or order whose lock may end.
+    lock: u32,
+    /// Until when the basket can be ordered or the order be paid, in milliseconds after the start.
+    until_ms: i64,
+}
+
+fn ms(seconds: f64) -> i64 {
+    (seconds * 1e3).round() as i64
+}
+
+impl SimulatedVisit {
+    /// Makes the visit of somebody who was called. `own` is its index in the run.
+    pub fn new(own: u32, rank: u64, visitor: RankedVisitor, seat_left: bool) -> Self {
+        Self {
+            rank,
+            inside: false,
+            entered_ms: 0,
+            seat_left,
+            end: None,
+            own,
+            rng: visitor.rng,
+            wish: None,
+            gives_up: false,
+            rounds_left: 0,
+            baskets: 0,
+            taken: None,
+            lock: 0,
+            until_ms: 0,
+        }
+    }
+
+    /// Returns the visitor's generator.
+    pub fn rng(&mut self) -> &mut impl Rng {
+        &mut self.rng
+    }
+
+    /// Lets the visitor in with a new pass.
+    pub fn enter(&mut self, world: &mut VisitWorld, now_ms: i64) {
+        (self.inside, self.entered_ms) = (true, now_ms);
+        let pass_ms = i64::from(world.sale.room.pass_s) * 1_000;
+        self.later(world, now_ms + pass_ms, VisitStep::PassEnds);
+        if self.wish.is_some() {
+            // The pass had run out while the visitor was choosing.
+            return self.step(VisitStep::Hold, world, now_ms);
+        }
+        let behaviour = &world.sale.behaviour;
+        let show = self.rng.random_range(0..world.sale.shows.len());
+        let party = behaviour.party(&mut self.rng) as u32;
+        let planned = &world.sale.shows[show];
+        self.wish = Some(SeatWish {
+            show,
+            quantity: party.min(planned.seats_per_visitor),
+            legs: journey(planned, &mut self.rng),
+        });
+        self.gives_up = VisitorBehaviour::roll(behaviour.give_up, &mut self.rng);
+        let looks = VisitorBehaviour::roll(behaviour.browse, &mut self.rng);
+        let from_ms = if looks {
+            world.server.answer(now_ms)
+        } else {
+            now_ms
+        };
+        self.choose(world, from_ms);
+    }
+
+    /// Begins to choose seats for a basket.
+    fn choose(&mut self, world: &mut VisitWorld, now_ms: i64) {
+        let behaviour = &world.sale.behaviour;
+        if self.baskets == BASKETS_MAX {
+            self.end = Some(VisitEnd::NoSeats);
+            return;
+        }
+        self.baskets += 1;
+        self.rounds_left = behaviour.tries;
+        let together_ms = ms(world.sale.room.draw_s + behaviour.together_s);
+        let chosen_ms = now_ms + ms(behaviour.choose_s.draw(&mut self.rng));
+        let at_ms = if behaviour.together_s > 0.0 {
+            together_ms.max(now_ms)
+        } else {
+            chosen_ms
+        };
+        if VisitorBehaviour::roll(behaviour.by_seat, &mut self.rng) {
+            // The visitor reads the seats before it picks some.
+            world.server.answer(now_ms);
+        }
+        self.later(world, at_ms, VisitStep::Hold);
+    }
+
+    /// Does one step.
+    pub fn step(&mut self, step: VisitStep, world: &mut VisitWorld, now_ms: i64) {
+        match step {
+            VisitStep::Hold => self.hold(world, now_ms),
+            VisitStep::PutBack => {
+                let answered_ms = world.server.answer(now_ms);
+                self.put_back(world);
+                self.choose(world, answered_ms);
+            }
+            VisitStep::Order => self.order(world, now_ms),
+            VisitStep::Cancel => {
+                world.server.answer(now_ms);
+                self.put_back(world);
+                self.end = Some(VisitEnd::GaveUp);
+            }
+            VisitStep::Pay { declined } => self.pay(declined, world, now_ms),
+            VisitStep::Paid => self.paid(world, now_ms),
+            VisitStep::GiveBack => {
+                world.server.answer(now_ms);
+                if let Some(taken) = self.taken.take() {
+                    world.stock.give_back(&taken);
+                }
+            }
+            VisitStep::Lapse(lock) if lock == self.lock && self.end != Some(VisitEnd::Ticketed) => {
+                if let Some(taken) = self.taken.take() {
+                    world.seats_lapsed += u64::from(taken.quantity());
+                    world.stock.put_back(&taken);
+                }
+            }
+            VisitStep::Lapse(_) => {}
+            VisitStep::PassEnds => self.inside = false,
+        }
+    }
+
+    fn hold(&mut self, world: &mut VisitWorld, now_ms: i64) {
+        if !self.inside {
+            let claim = SaleEvent::Claim { visit: self.own };
+            return world.schedule.add(now_ms, claim);
+        }
+        let Some(wish) = self.wish.clone() else {
+            return;
+        };
+        let (sale, show) = (world.sale, world.sale.shows[wish.show]);
+        let behaviour = &sale.behaviour;
+        let answered_ms = world.server.answer(now_ms);
+        self.until_ms = now_ms + i64::from(show.hold_s) * 1_000;
+        let lock_ms = self.until_ms + i64::from(show.grace_s) * 1_000;
+        let Some(taken) = world.stock.hold(&wish, lock_ms) else {
+            if self.rounds_left == 0 {
+                self.end = Some(VisitEnd::NoSeats);
+                return;
+            }
+            self.rounds_left -= 1;
+            let again_ms = answered_ms + ms(behaviour.retry_s.draw(&mut self.rng));
+            return self.later(world, again_ms, VisitStep::Hold);
+        };
+        self.seat_left = true;
+        self.lock_until(taken, lock_ms, world);
+        let changes = VisitorBehaviour::roll(behaviour.change, &mut self.rng);
+        if changes && self.rng.random_bool(0.5) {
+            return self.later(world, answered_ms + ms(MIND_S), VisitStep::PutBack);
+        }
+        // A swap of one seat for another takes two calls and leaves the number of seats the same.
+        let ready_ms = if changes {
+            world.server.answer(answered_ms);
+            world.server.answer(answered_ms + ms(MIND_S))
+        } else {
+            answered_ms
+        };
+        if self.gives_up {
+            self.end = Some(VisitEnd::GaveUp);
+            return;
+        }
+        let order_ms = ready_ms + ms(behaviour.order_s.draw(&mut self.rng));
+        self.later(world, order_ms, VisitStep::Order);
+    }
+
+    fn order(&mut self, world: &mut VisitWorld, now_ms: i64) {
+        let answered_ms = world.server.answer(now_ms);
+        if now_ms > self.until_ms {
+            self.put_back(world);
+        }
+        let Some(mut taken) = self.taken.take() else {
+            return self.choose(world, answered_ms);
+        };
+        let behaviour = &world.sale.behaviour;
+        let show = self.wish.as_ref().map_or(0, |wish| wish.show);
+        let show = world.sale.shows[show];
+        self.until_ms = self.until_ms.max(now_ms + i64::from(show.pay_s) * 1_000);
+        let lock_ms = self.until_ms + i64::from(show.claim_grace_s) * 1_000;
+        world.stock.order(&mut taken);
+        self.lock_until(taken, lock_ms, world);
+        if VisitorBehaviour::roll(behaviour.cancel, &mut self.rng) {
+            return self.later(world, answered_ms + ms(MIND_S), VisitStep::Cancel);
+        }
+        let declined = VisitorBehaviour::roll(behaviour.decline, &mut self.rng);
+        let pay_ms = answered_ms + ms(behaviour.pay_s.draw(&mut self.rng));
+        self.later(world, pay_ms, VisitStep::Pay { declined });
+    }
+
+    fn pay(&mut self, declined: bool, world: &mut VisitWorld, now_ms: i64) {
+        let answered_ms = world.server.answer(now_ms);
+        if now_ms > self.until_ms || self.taken.is_none() {
+            self.end = Some(VisitEnd::TooLate);
+        } else if declined {
+            self.end = Some(VisitEnd::Declined);
+        } else {
+            self.later(world, answered_ms, VisitStep::Paid);
+        }
+    }
+
+    fn paid(&mut self, world: &mut VisitWorld, now_ms: i64) {
+        // The visitor reads its order and one ticket.
+        world.server.answer(now_ms);
+        world.server.answer(now_ms);
+        let Some(taken) = &self.taken else {
+            self.end = Some(VisitEnd::TooLate);
+            return;
+        };
+        world.stock.sell(taken);
+        (self.inside, self.end) = (false, Some(VisitEnd::Ticketed));
+        let behaviour = &world.sale.behaviour;
+        if VisitorBehaviour::roll(behaviour.give_back, &mut self.rng) {
+            let back_ms = now_ms + ms(behaviour.give_back_s.draw(&mut self.rng));
+            self.later(world, back_ms, VisitStep::GiveBack);
+        }
+    }
+
+    fn put_back(&mut self, world: &mut VisitWorld) {
+        if let Some(taken) = self.taken.take() {
+            world.stock.put_back(&taken);
+        }
+    }
+
+    fn lock_until(&mut self, taken: TakenSeats, lock_ms: i64, world: &mut VisitWorld) {
+        self.taken = Some(taken);
+        self.lock += 1;
+        self.later(world, lock_ms, VisitStep::Lapse(self.lock));
+    }
+
+    fn later(&self, world: &mut VisitWorld, at_ms: i64, step: VisitStep) {
+        let visit = self.own;
+        world.schedule.add(at_ms, SaleEvent::Step { visit, step });
+    }
+}
+
+/// Draws the legs that a visitor travels. Each pair of stops is as likely as the swarm makes it.
+fn journey(show: &PlannedShow, rng: &mut impl Rng) -> std::ops::Range<u32> {
+    if show.legs == 1 {
+        return 0..1;
+    }
+    let from = rng.random_range(0..show.legs);
+    from..rng.random_range(from + 1..=show.legs)
+}

@@ -1,0 +1,188 @@
+//! Reads the figures of plans and runs under the same names, and compares them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The figures of one file, by name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FigureFile(BTreeMap<String, f64>);
+
+/// One figure of both files.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedFigure {
+    name: String,
+    /// The figure of the first file; `null` if only the second has it.
+    first: Option<f64>,
+    /// The figure of the second file; `null` if only the first has it.
+    second: Option<f64>,
+    /// Whether both have it, and the difference is allowed.
+    pub agrees: bool,
+}
+
+impl FigureFile {
+    /// Reads what `loadtest plan --json` or `loadtest swarm --json` printed.
+    ///
+    /// # Errors
+    /// Why the file has no figures.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let told = |fault: String| format!("{}: {fault}", file.display());
+        let text = std::fs::read_to_string(file).map_err(|error| told(error.to_string()))?;
+        let document: Value =
+            serde_json::from_str(&text).map_err(|error| told(error.to_string()))?;
+        if document["valid"] == false {
+            return Err(told("the run is invalid: the swarm was late itself".into()));
+        }
+        Self::from_document(&document).ok_or_else(|| {
+            told("it is not what `loadtest plan --json` or `loadtest swarm --json` prints".into())
+        })
+    }
+
+    fn from_document(document: &Value) -> Option<Self> {
+        if let Some(figures) = document["figures"].as_object() {
+            let numbers = figures.iter();
+            let numbers = numbers.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
+            return Some(Self(numbers.collect()));
+        }
+        let summary = document["summary"].as_object()?;
+        let mut figures = BTreeMap::new();
+        let named = [
+            ("sold_out_s", "sold_out_s"),
+            ("wait_p50_s", "wait_p50_s"),
+            ("wait_p90_s", "wait_p90_s"),
+            ("ticketed", "purchases"),
+        ];
+        for (own, name) in named {
+            if let Some(value) = summary.get(own).and_then(|band| band["p50"].as_f64()) {
+                figures.insert(name.to_owned(), value);
+            }
+        }
+        let odds = document["odds"].as_array().into_iter().flatten();
+        for (part, odds) in (1..).zip(odds) {
+            if let Some(odds) = odds.as_f64() {
+                figures.insert(format!("seat_left_{part}"), odds);
+            }
+        }
+        Some(Self(figures))
+    }
+
+    /// Returns the median of each figure that all files have.
+    pub fn median(files: &[Self]) -> Self {
+        let Some(first) = files.first() else {
+            return Self::default();
+        };
+        let median = |name: &String| {
+            let values = files.iter().map(|file| file.0.get(name).copied());
+            let mut values: Vec<f64> = values.collect::<Option<_>>()?;
+            values.sort_unstable_by(f64::total_cmp);
+            Some((name.clone(), values[values.len() / 2]))
+        };
+        Self(first.0.keys().filter_map(median).collect())
+    }
+}
+
+/// Compares the figures with these names, or all that both files have. `within` is the largest
+/// difference, as a part of the first figure, or of 1 for shares.
+///
+/// # Errors
+/// If no figure could be compared.
+pub fn compare(
+    first: &FigureFile,
+    second: &FigureFile,
+    names: &[String],
+    within: f64,
+) -> Result<Vec<ComparedFigure>, String> {
+    let shared = first.0.keys().filter(|name| second.0.contains_key(*name));
+    let names: Vec<&String> = if names.is_empty() {
+        shared.collect()
+    } else {
+        names.iter().collect()
+    };
+    if names.is_empty() {
+        return Err("the two files have no figure in common".to_owned());
+    }
+    let one = |name: &String| {
+        let (first, second) = (first.0.get(name).copied(), second.0.get(name).copied());
+        let agrees = first.zip(second).is_some_and(|(first, second)| {
+            let scale = if name.starts_with("seat_left_") {
+                1.0
+            } else {
+                first.abs()
+            };
+            (first - second).abs() <= within * scale + 1e-9
+        });
+        ComparedFigure {
+            name: name.clone(),
+            first,
+            second,
+            agrees,
+        }
+    };
+    Ok(names.into_iter().map(one).collect())
+}
+
+impl fmt::Display for ComparedFigure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value: Option<f64>| value.map_or("none".to_owned(), |v| format!("{v:.2}"));
+        let (first, second) = (shown(self.first), shown(self.second));
+        write!(out, "{:<16} {first:>12} {second:>12}", self.name)?;
+        match (self.first, self.second) {
+            (Some(first), Some(second)) if first != 0.0 => {
+                write!(out, "  {:+.1} %", (second / first - 1.0) * 100.0)?;
+            }
+            _ => {}
+        }
+        if !self.agrees {
+            out.write_str("  differs")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn file(document: &Value) -> FigureFile {
+        FigureFile::from_document(document).expect("figures")
+    }
+
+    #[test]
+    fn a_plan_and_a_run_have_their_figures_under_the_same_names() {
+        let plan = file(&json!({
+            "summary": {"sold_out_s": {"p10": 90.0, "p50": 100.0, "p90": 110.0}, "wait_p50_s": null},
+            "odds": [1.0, 0.5, null],
+        }));
+        let run = file(&json!({"figures": {"sold_out_s": 109.0, "seat_left_1": 0.96, "rss": 3}}));
+        let compared = compare(&plan, &run, &[], 0.1).expect("figures in common");
+        let names: Vec<&str> = compared.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["seat_left_1", "sold_out_s"]);
+        assert!(compared.iter().all(|one| one.agrees), "{compared:?}");
+        let strict = compare(&plan, &run, &[], 0.05).expect("figures in common");
+        let agree: Vec<bool> = strict.iter().map(|one| one.agrees).collect();
+        assert_eq!(agree, [true, false], "0.04 of a share, and 9 % of a time");
+    }
+
+    #[test]
+    fn a_figure_that_is_asked_for_and_missing_does_not_agree() {
+        let both = file(&json!({"figures": {"sold_out_s": 1.0}}));
+        let asked = ["wait_p50_s".to_owned()];
+        let compared = compare(&both, &both, &asked, 0.1).expect("a comparison");
+        assert!(!compared[0].agrees);
+        let other = file(&json!({"figures": {"wait_p50_s": 1.0}}));
+        assert!(compare(&both, &other, &[], 0.1).is_err());
+        assert_eq!(FigureFile::from_document(&json!({"held": true})), None);
+    }
+
+    #[test]
+    fn of_several_runs_the_median_counts() {
+        let runs = [3.0, 1.0, 2.0].map(|at| file(&json!({"figures": {"sold_out_s": at}})));
+        let two = file(&json!({"figures": {"sold_out_s": 2.0}}));
+        assert_eq!(FigureFile::median(&runs), two);
+    }
+}

@@ -1,0 +1,108 @@
+//! `loadtest plan`: simulates a sale with the rules by which gateways call visitors, many times
+//! faster than it happens, and says when it is sold out, who waits how long, and who gets a seat.
+
+mod past_arrivals;
+mod report;
+mod sale;
+mod seeds;
+mod sweep;
+
+use std::path::PathBuf;
+
+use crate::swarm::{LoadtestExitCode, read_to_plan};
+use report::PlanReport;
+use seeds::simulate_seeds;
+use sweep::PlanSweep;
+
+/// The command line of `loadtest plan`.
+#[derive(clap::Args)]
+pub struct PlanOptions {
+    /// A scenario of the swarm, or an on-sale file with [crowd] and [behaviour]
+    file: PathBuf,
+    /// How many times the sale is simulated, each time with another seed
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    seeds: u32,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Plans the sale for several values of one setting, such as per_s=50..500
+    #[arg(long)]
+    sweep: Option<PlanSweep>,
+    /// The arrivals of a past sale: a CSV file with the columns second and visitors. It replaces
+    /// the times and the number of the crowd
+    #[arg(long)]
+    csv: Option<PathBuf>,
+    /// How many calls booking answers in a second; without it booking always answers at once
+    #[arg(long)]
+    calls_per_s: Option<f64>,
+    /// Prints the answer as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Plans as the command line asks.
+///
+/// # Errors
+/// Why no answer could be written.
+#[expect(
+    clippy::print_stdout,
+    reason = "the answer is what the command is asked for"
+)]
+pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
+    let sales = match planned_sales(options) {
+        Ok(sales) => sales,
+        Err(faults) => {
+            let file = options.file.display();
+            eprintln!("{file} cannot be planned; nothing was simulated:");
+            faults.iter().for_each(|fault| eprintln!("  - {fault}"));
+            return Ok(LoadtestExitCode::Usage);
+        }
+    };
+    let mut reports = Vec::new();
+    for (value, sale) in &sales {
+        let simulated = simulate_seeds(sale, options.seed, options.seeds);
+        let name = match (&options.sweep, value) {
+            (Some(sweep), Some(value)) => format!("{} = {value}", sweep.field()),
+            _ => options.file.display().to_string(),
+        };
+        let report = PlanReport::new(name, sale, &simulated);
+        if !options.json {
+            println!("{}", report.lines().join("\n"));
+        }
+        reports.push(report);
+    }
+    if options.json {
+        let text = match (&options.sweep, &reports[..]) {
+            (None, [only]) => serde_json::to_string_pretty(only)?,
+            _ => serde_json::to_string_pretty(&reports)?,
+        };
+        println!("{text}");
+    }
+    Ok(LoadtestExitCode::Held)
+}
+
+/// A sale, and the value of the swept setting with which it is planned, if one is swept.
+type SweptSale = (Option<f64>, fairgate_simulation::sale::PlannedSale);
+
+/// Reads the sale, and varies it where a setting is swept.
+fn planned_sales(options: &PlanOptions) -> Result<Vec<SweptSale>, Vec<String>> {
+    if options
+        .calls_per_s
+        .is_some_and(|calls| calls <= 0.0 || calls.is_nan())
+    {
+        return Err(vec!["--calls-per-s must be above 0".to_owned()]);
+    }
+    let scenario = read_to_plan(&options.file)?;
+    let mut sale = sale::planned_sale(&scenario, options.calls_per_s)?;
+    if let Some(file) = &options.csv {
+        sale.arrivals = Some(past_arrivals::read(file)?);
+    }
+    Ok(match &options.sweep {
+        None => vec![(None, sale)],
+        Some(sweep) => sweep
+            .vary(&sale)
+            .into_iter()
+            .map(|(value, sale)| (Some(value), sale))
+            .collect(),
+    })
+}

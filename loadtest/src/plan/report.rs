@@ -1,0 +1,231 @@
+//! Writes the answer of a plan: first one sentence, then the figures.
+
+use fairgate_simulation::outcome::PARTS;
+use fairgate_simulation::sale::PlannedSale;
+use fairgate_simulation::summary::{SaleSummary, SeedPercentiles};
+use serde::Serialize;
+
+use super::seeds::SimulatedSeeds;
+
+/// The answer of a plan.
+#[derive(Debug, Serialize)]
+pub struct PlanReport {
+    /// The file, or the setting that was varied and its value.
+    name: String,
+    visitors: u64,
+    /// The cells for sale: seats by legs.
+    cells: u64,
+    shows: usize,
+    /// When everything is sold, in seconds after the beginning of the sale; `null` if it is not in
+    /// half of the seeds.
+    sold_out_s: Option<SeedPercentiles>,
+    wait_s: PlannedWait,
+    /// The chance that a seat is left at the call, by tenth of the line, as the median of the
+    /// seeds.
+    odds: Vec<Option<f64>>,
+    told_no: f64,
+    /// The most visitors inside at once, as the median of the seeds.
+    inside_max: f64,
+    /// The most that the promoter allows.
+    inside_allowed: u64,
+    seats_left: f64,
+    /// The calls that booking answers in a second, if that is limited.
+    calls_per_s: Option<f64>,
+    seeds: usize,
+    /// How long one seed took on one core, in seconds.
+    seed_s: f64,
+    /// All figures as percentiles of the seeds.
+    summary: SaleSummary,
+}
+
+/// How long called visitors waited, as the median of the seeds, in seconds.
+#[derive(Debug, Serialize)]
+struct PlannedWait {
+    p50: Option<f64>,
+    p90: Option<f64>,
+}
+
+impl PlanReport {
+    /// Makes the answer from the figures of all seeds.
+    pub fn new(name: String, sale: &PlannedSale, simulated: &SimulatedSeeds) -> Self {
+        let summary = SaleSummary::of(&simulated.figures);
+        let middle = |figure: Option<SeedPercentiles>| figure.map(|figure| figure.p50);
+        let arrivals = sale.arrivals.as_ref();
+        Self {
+            name,
+            visitors: arrivals.map_or(sale.crowd.visitors as u64, |past| past.total()),
+            cells: sale.cells(),
+            shows: sale.shows.len(),
+            sold_out_s: summary.sold_out_s.filter(|_| summary.sold_out_share >= 0.5),
+            wait_s: PlannedWait {
+                p50: middle(summary.wait_p50_s),
+                p90: middle(summary.wait_p90_s),
+            },
+            odds: summary.odds.iter().map(|odds| middle(*odds)).collect(),
+            told_no: middle(summary.told_no).unwrap_or(0.0),
+            inside_max: middle(summary.inside_most).unwrap_or(0.0),
+            inside_allowed: sale.room.pace.max_inside,
+            seats_left: middle(summary.cells_left).unwrap_or(0.0),
+            calls_per_s: sale.server.calls_per_s,
+            seeds: simulated.figures.len(),
+            seed_s: simulated.seed_s,
+            summary,
+        }
+    }
+
+    /// Returns the answer as lines of text.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            format!(
+                "{}: {} visitors, {} seats in {}, {}",
+                self.name,
+                grouped(self.visitors as f64),
+                grouped(self.cells as f64),
+                counted(self.shows, "show"),
+                counted(self.seeds, "seed"),
+            ),
+            self.answer(),
+        ];
+        if let (Some(half), Some(most)) = (self.wait_s.p50, self.wait_s.p90) {
+            lines.push(format!(
+                "  waits            half of those called wait at most {}, nine in ten at most {}",
+                duration(half),
+                duration(most)
+            ));
+        }
+        let odds = self.odds.iter().map(|odds| match odds {
+            Some(odds) => format!("{:.0} %", odds * 100.0),
+            None => "nobody".to_owned(),
+        });
+        let odds: Vec<String> = odds.collect();
+        lines.push(format!(
+            "  a seat is left   {} (by tenths of the line, the front first)",
+            odds.join(", ")
+        ));
+        lines.push(format!("  told \"no\"        {}", self.told_no()));
+        lines.push(format!(
+            "  inside           at most {} at once; {} are allowed",
+            grouped(self.inside_max),
+            grouped(self.inside_allowed as f64)
+        ));
+        lines.push(format!("  booking          {}", self.booking()));
+        lines.push(format!(
+            "  seats            {} run out in baskets or unpaid orders; {} are left",
+            band(self.summary.seats_lapsed),
+            grouped(self.seats_left)
+        ));
+        lines
+    }
+
+    fn answer(&self) -> String {
+        let Some(sold_out) = self.sold_out_s else {
+            let share = self.summary.sold_out_share;
+            let left = grouped(self.seats_left);
+            return if share > 0.0 {
+                format!(
+                    "Everything is sold in {:.0} % of the seeds; otherwise {left} seats are left.",
+                    share * 100.0
+                )
+            } else {
+                format!("Not everything is sold: {left} seats are left.")
+            };
+        };
+        format!(
+            "Sold out {} after the beginning of the sale; in eight of ten seeds between {} and {}.",
+            duration(sold_out.p50),
+            duration(sold_out.p10),
+            duration(sold_out.p90)
+        )
+    }
+
+    fn told_no(&self) -> String {
+        let people = grouped(self.told_no);
+        match self.sold_out_s {
+            Some(sold_out) if self.told_no > 0.0 => format!(
+                "{people} visitors, most of them {} after the beginning of the sale",
+                duration(sold_out.p50)
+            ),
+            _ => format!("{people} visitors"),
+        }
+    }
+
+    fn booking(&self) -> String {
+        let calls = band(self.summary.calls_per_s_most);
+        match self.calls_per_s {
+            None => format!(
+                "at most {calls} calls a second; it is taken to answer at once, because --calls-per-s is not given"
+            ),
+            Some(limit) => format!(
+                "at most {calls} calls a second of {} that it answers; 99 of 100 within {} ms at the worst",
+                grouped(limit),
+                band(self.summary.p99_ms_most)
+            ),
+        }
+    }
+}
+
+/// Returns a figure and its spread over the seeds.
+fn band(figure: Option<SeedPercentiles>) -> String {
+    let Some(figure) = figure else {
+        return "0".to_owned();
+    };
+    if (figure.p90 - figure.p10).abs() < 0.5 {
+        return grouped(figure.p50);
+    }
+    format!(
+        "{} ({} to {})",
+        grouped(figure.p50),
+        grouped(figure.p10),
+        grouped(figure.p90)
+    )
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+/// Writes a number without a fraction, with a comma between thousands.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Writes a duration in the units that fit its length.
+fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..120 => format!("{seconds:.1} s"),
+        120..7_200 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
+    }
+}
+
+/// The number of tenths that the JSON document lists.
+const _: () = assert!(PARTS == 10, "the contract names tenths of the line");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_durations_are_written_for_people() {
+        for (number, text) in [(0.0, "0"), (999.0, "999"), (10_000_000.0, "10,000,000")] {
+            assert_eq!(grouped(number), text);
+        }
+        for (seconds, text) in [
+            (59.94, "59.9 s"),
+            (125.0, "2 min 05 s"),
+            (7_260.0, "2 h 01 min"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+}

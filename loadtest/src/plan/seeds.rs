@@ -1,0 +1,65 @@
+//! Simulates a sale with several seeds, on all cores.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use fairgate_simulation::sale::PlannedSale;
+use fairgate_simulation::simulate;
+use fairgate_simulation::summary::SeedFigures;
+
+/// How often the progress is told, at most.
+const TOLD_EVERY: Duration = Duration::from_secs(5);
+
+/// The figures of all seeds.
+pub struct SimulatedSeeds {
+    /// The figures, by seed.
+    pub figures: Vec<SeedFigures>,
+    /// The mean time that one seed took on one core, in seconds.
+    pub seed_s: f64,
+}
+
+/// Simulates the sale with the seeds from `first` on. The same sale and seeds give the same figures
+/// on any number of cores.
+pub fn simulate_seeds(sale: &PlannedSale, first: u64, count: u32) -> SimulatedSeeds {
+    let next = AtomicU32::new(0);
+    let done: Mutex<Vec<(u32, SeedFigures, Duration)>> = Mutex::new(Vec::new());
+    let told = Mutex::new(Instant::now());
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return;
+            }
+            let begun = Instant::now();
+            let outcome = simulate(sale, first + u64::from(index));
+            let figures = SeedFigures::from(&outcome);
+            let mut done = lock(&done);
+            done.push((index, figures, begun.elapsed()));
+            let mut told = lock(&told);
+            if told.elapsed() >= TOLD_EVERY {
+                *told = Instant::now();
+                eprintln!("{} of {count} seeds are simulated …", done.len());
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
+    let mut done = std::mem::take(&mut *lock(&done));
+    done.sort_unstable_by_key(|(index, _, _)| *index);
+    let took: Duration = done.iter().map(|(_, _, took)| *took).sum();
+    SimulatedSeeds {
+        figures: done.into_iter().map(|(_, figures, _)| figures).collect(),
+        seed_s: took.as_secs_f64() / f64::from(count.max(1)),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,118 @@
+//! Varies one setting of a sale: `--sweep per_s=50..500`.
+
+use std::str::FromStr;
+
+use fairgate_rules::faults::micros_per_s;
+use fairgate_simulation::sale::PlannedSale;
+
+/// How many values of the setting are planned.
+const STEPS: i32 = 6;
+
+/// The settings that can be varied.
+const FIELDS: [&str; 8] = [
+    "per_s",
+    "max_inside",
+    "visitors",
+    "hold_s",
+    "pay_s",
+    "claim_s",
+    "pass_s",
+    "calls_per_s",
+];
+
+/// A setting, and the range of its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanSweep {
+    field: &'static str,
+    from: f64,
+    to: f64,
+}
+
+impl FromStr for PlanSweep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || format!("\"{text}\" is not of the form per_s=50..500");
+        let (name, range) = text.split_once('=').ok_or_else(form)?;
+        let (from, to) = range.split_once("..").ok_or_else(form)?;
+        let number = |text: &str| text.parse::<f64>().map_err(|_| form());
+        let (from, to) = (number(from)?, number(to)?);
+        let known = FIELDS.iter().find(|field| **field == name);
+        let field = known.ok_or_else(|| {
+            format!(
+                "\"{name}\" cannot be varied; these can: {}",
+                FIELDS.join(", ")
+            )
+        })?;
+        if !(from > 0.0 && to > from && to.is_finite()) {
+            return Err(format!("{from}..{to} is no range above 0 that grows"));
+        }
+        if *field != "per_s" && *field != "calls_per_s" && !(from >= 1.0 && to <= 1e9) {
+            return Err(format!("{from}..{to} is not within 1..1000000000"));
+        }
+        if *field == "per_s" && !(from >= 0.001 && to <= 1e6) {
+            return Err(format!("{from}..{to} is not within 0.001..1000000"));
+        }
+        Ok(Self { field, from, to })
+    }
+}
+
+impl PlanSweep {
+    /// Returns the name of the setting.
+    pub fn field(&self) -> &'static str {
+        self.field
+    }
+
+    /// Returns the sale with each value of the setting. Each value is the same multiple of the one
+    /// before.
+    pub fn vary(&self, sale: &PlannedSale) -> Vec<(f64, PlannedSale)> {
+        let factor = (self.to / self.from).powf(1.0 / f64::from(STEPS - 1));
+        let values = (0..STEPS).map(|step| self.from * factor.powi(step));
+        let mut sales = Vec::new();
+        for value in values {
+            let rounded = value.round();
+            let value = if rounded >= 10.0 { rounded } else { value };
+            let mut sale = sale.clone();
+            self.set(&mut sale, value);
+            sales.push((value, sale));
+        }
+        sales
+    }
+
+    fn set(&self, sale: &mut PlannedSale, value: f64) {
+        let whole = value.round() as u32;
+        match self.field {
+            "per_s" => sale.room.pace.per_s_u = micros_per_s(value),
+            "max_inside" => sale.room.pace.max_inside = u64::from(whole),
+            "visitors" => sale.crowd.visitors = whole as usize,
+            "hold_s" => sale.shows.iter_mut().for_each(|show| show.hold_s = whole),
+            "pay_s" => sale.shows.iter_mut().for_each(|show| show.pay_s = whole),
+            "claim_s" => sale.room.claim_s = whole,
+            "pass_s" => sale.room.pass_s = whole,
+            _ => sale.server.calls_per_s = Some(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_a_known_setting_is_read_and_everything_else_is_told() {
+        let sweep: PlanSweep = "per_s=50..500".parse().expect("a sweep");
+        assert_eq!(sweep.field(), "per_s");
+        for (text, told) in [
+            ("per_s", "form"),
+            ("per_s=50", "form"),
+            ("per_s=a..b", "form"),
+            ("speed=1..2", "max_inside"),
+            ("per_s=5..5", "grows"),
+            ("per_s=0..5", "above 0"),
+            ("hold_s=0.5..5", "within"),
+        ] {
+            let fault = PlanSweep::from_str(text).expect_err(text);
+            assert!(fault.contains(told), "{text}: {fault}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod compare;
 mod faults;
+mod html;
 mod http;
 mod plan;
 mod rig;

@@ -70,6 +70,9 @@ pub struct SaleOutcome {
     pub seconds: Vec<SecondFigures>,
     /// When no seat was free or in a basket any more, in seconds after the beginning of the sale.
     pub sold_out_s: Option<f64>,
+    /// When 99 of 100 cells were sold, in seconds after the beginning of the sale, to a second. The
+    /// last seats take long, because baskets run out and their seats are offered again.
+    pub sold_99_s: Option<f64>,
     /// How long each called visitor waited after the beginning of the sale or, if that is later,
     /// after its join, in seconds, the shortest wait first.
     pub waits_s: Vec<f32>,

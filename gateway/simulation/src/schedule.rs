@@ -8,6 +8,8 @@ use std::collections::BinaryHeap;
 pub enum VisitStep {
     /// The visitor asks for seats.
     Hold,
+    /// The visitor swaps one seat of its basket for another.
+    Swap,
     /// The visitor gives its basket back and chooses again.
     PutBack,
     /// The visitor orders its basket.

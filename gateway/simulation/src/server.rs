@@ -18,6 +18,8 @@ pub struct SimulatedServer {
     /// The calls of the last seconds: when each was answered, and how long that took.
     answers: VecDeque<(i64, u32)>,
     calls: u64,
+    /// When the last call was made, in milliseconds after the start.
+    last_ms: i64,
 }
 
 impl SimulatedServer {
@@ -28,11 +30,15 @@ impl SimulatedServer {
             busy_until_ms: 0.0,
             answers: VecDeque::new(),
             calls: 0,
+            last_ms: 0,
         }
     }
 
-    /// Makes one call and returns when it is answered, in milliseconds after the start.
+    /// Makes one call and returns when it is answered, in milliseconds after the start. Calls are
+    /// made in the order of time.
     pub fn answer(&mut self, now_ms: i64) -> i64 {
+        debug_assert!(now_ms >= self.last_ms, "a call before the last one");
+        self.last_ms = now_ms;
         let now = now_ms as f64;
         let slower = self.server.slowdown(now_ms);
         let work_ms = self.server.calls_per_s.map_or(0.0, |per_s| 1e3 / per_s);

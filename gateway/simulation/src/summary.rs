@@ -37,6 +37,8 @@ impl SeedPercentiles {
 pub struct SeedFigures {
     /// See [`SaleOutcome::sold_out_s`].
     pub sold_out_s: Option<f64>,
+    /// See [`SaleOutcome::sold_99_s`].
+    pub sold_99_s: Option<f64>,
     /// Half of the called visitors waited at most this long, in seconds.
     pub wait_p50_s: Option<f64>,
     /// Nine in ten of the called visitors waited at most this long, in seconds.
@@ -64,6 +66,7 @@ impl From<&SaleOutcome> for SeedFigures {
         let slowest = outcome.seconds.iter().map(|second| second.p99_ms).max();
         Self {
             sold_out_s: outcome.sold_out_s,
+            sold_99_s: outcome.sold_99_s,
             wait_p50_s: outcome.wait_s(0.5),
             wait_p90_s: outcome.wait_s(0.9),
             odds: outcome.odds(),
@@ -84,6 +87,8 @@ pub struct SaleSummary {
     /// When everything was sold, in seconds after the beginning of the sale, over the seeds in
     /// which everything was.
     pub sold_out_s: Option<SeedPercentiles>,
+    /// See [`SeedFigures::sold_99_s`].
+    pub sold_99_s: Option<SeedPercentiles>,
     /// The share of the seeds in which everything was sold.
     pub sold_out_share: f64,
     /// See [`SeedFigures::wait_p50_s`].
@@ -123,6 +128,7 @@ impl SaleSummary {
             |part: usize| SeedPercentiles::of(seeds.iter().filter_map(|seed| seed.odds[part]));
         Self {
             sold_out_s: some(|seed| seed.sold_out_s),
+            sold_99_s: some(|seed| seed.sold_99_s),
             sold_out_share: sold_out.count() as f64 / seeds.len().max(1) as f64,
             wait_p50_s: some(|seed| seed.wait_p50_s),
             wait_p90_s: some(|seed| seed.wait_p90_s),

@@ -76,6 +76,8 @@ pub struct SimulatedVisit {
     rng: Xoshiro256PlusPlus,
     wish: Option<SeatWish>,
     gives_up: bool,
+    /// Whether the visitor reads the seats and picks some, in place of asking for the best.
+    picks_seats: bool,
     rounds_left: u32,
     baskets: u32,
     taken: Option<TakenSeats>,
@@ -102,6 +104,7 @@ impl SimulatedVisit {
             rng: visitor.rng,
             wish: None,
             gives_up: false,
+            picks_seats: false,
             rounds_left: 0,
             baskets: 0,
             taken: None,
@@ -159,10 +162,7 @@ impl SimulatedVisit {
         } else {
             chosen_ms
         };
-        if VisitorBehaviour::roll(behaviour.by_seat, &mut self.rng) {
-            // The visitor reads the seats before it picks some.
-            world.server.answer(now_ms);
-        }
+        self.picks_seats = VisitorBehaviour::roll(behaviour.by_seat, &mut self.rng);
         self.later(world, at_ms, VisitStep::Hold);
     }
 
@@ -170,6 +170,12 @@ impl SimulatedVisit {
     pub fn step(&mut self, step: VisitStep, world: &mut VisitWorld, now_ms: i64) {
         match step {
             VisitStep::Hold => self.hold(world, now_ms),
+            VisitStep::Swap => {
+                // It reads the seats and makes the swap, which leaves the number of seats the same.
+                world.server.answer(now_ms);
+                let answered_ms = world.server.answer(now_ms);
+                self.keep_basket(world, answered_ms);
+            }
             VisitStep::PutBack => {
                 let answered_ms = world.server.answer(now_ms);
                 self.put_back(world);
@@ -210,6 +216,9 @@ impl SimulatedVisit {
         };
         let (sale, show) = (world.sale, world.sale.shows[wish.show]);
         let behaviour = &sale.behaviour;
+        if self.picks_seats {
+            world.server.answer(now_ms);
+        }
         let answered_ms = world.server.answer(now_ms);
         self.until_ms = now_ms + i64::from(show.hold_s) * 1_000;
         let lock_ms = self.until_ms + i64::from(show.grace_s) * 1_000;
@@ -228,19 +237,20 @@ impl SimulatedVisit {
         if changes && self.rng.random_bool(0.5) {
             return self.later(world, answered_ms + ms(MIND_S), VisitStep::PutBack);
         }
-        // A swap of one seat for another takes two calls and leaves the number of seats the same.
-        let ready_ms = if changes {
-            world.server.answer(answered_ms);
-            world.server.answer(answered_ms + ms(MIND_S))
-        } else {
-            answered_ms
-        };
+        if changes {
+            return self.later(world, answered_ms + ms(MIND_S), VisitStep::Swap);
+        }
+        self.keep_basket(world, answered_ms);
+    }
+
+    /// Abandons the basket, or orders it later.
+    fn keep_basket(&mut self, world: &mut VisitWorld, now_ms: i64) {
         if self.gives_up {
             self.end = Some(VisitEnd::GaveUp);
             return;
         }
-        let order_ms = ready_ms + ms(behaviour.order_s.draw(&mut self.rng));
-        self.later(world, order_ms, VisitStep::Order);
+        let order_s = world.sale.behaviour.order_s.draw(&mut self.rng);
+        self.later(world, now_ms + ms(order_s), VisitStep::Order);
     }
 
     fn order(&mut self, world: &mut VisitWorld, now_ms: i64) {

@@ -1,17 +1,23 @@
 //! `loadtest plan`: simulates a sale with the rules by which gateways call visitors, many times
 //! faster than it happens, and says when it is sold out, who waits how long, and who gets a seat.
 
+mod page;
 mod past_arrivals;
 mod report;
 mod sale;
 mod seeds;
 mod sweep;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use fairgate_simulation::sale::PlannedSale;
+use fairgate_simulation::simulate;
 
 use crate::swarm::{LoadtestExitCode, read_to_plan};
+use page::PlanPage;
 use report::PlanReport;
-use seeds::simulate_seeds;
+use seeds::{SimulatedSeeds, simulate_seeds};
 use sweep::PlanSweep;
 
 /// The command line of `loadtest plan`.
@@ -35,6 +41,9 @@ pub struct PlanOptions {
     /// How many calls booking answers in a second; without it booking always answers at once
     #[arg(long)]
     calls_per_s: Option<f64>,
+    /// Writes the answer with charts into this file, an HTML page that needs nothing else
+    #[arg(long, conflicts_with = "sweep")]
+    html: Option<PathBuf>,
     /// Prints the answer as one JSON document
     #[arg(long)]
     json: bool,
@@ -66,6 +75,9 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
             _ => options.file.display().to_string(),
         };
         let report = PlanReport::new(name, sale, &simulated);
+        if let Some(file) = &options.html {
+            write_page(options, sale, &simulated, &report, file)?;
+        }
         if !options.json {
             println!("{}", report.lines().join("\n"));
         }
@@ -81,8 +93,28 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
     Ok(LoadtestExitCode::Held)
 }
 
+/// Writes the HTML report. The seed in the middle is simulated again for the charts over time.
+fn write_page(
+    options: &PlanOptions,
+    sale: &PlannedSale,
+    simulated: &SimulatedSeeds,
+    report: &PlanReport,
+    file: &Path,
+) -> anyhow::Result<()> {
+    let typical = options.seed + page::typical_seed(&simulated.figures) as u64;
+    let page = PlanPage {
+        report,
+        sale,
+        seeds: &simulated.figures,
+        first_seed: options.seed,
+        typical: (typical, simulate(sale, typical)),
+    };
+    std::fs::write(file, page.html().document())
+        .with_context(|| format!("the report could not be written to {}", file.display()))
+}
+
 /// A sale, and the value of the swept setting with which it is planned, if one is swept.
-type SweptSale = (Option<f64>, fairgate_simulation::sale::PlannedSale);
+type SweptSale = (Option<f64>, PlannedSale);
 
 /// Reads the sale, and varies it where a setting is swept.
 fn planned_sales(options: &PlanOptions) -> Result<Vec<SweptSale>, Vec<String>> {

@@ -73,7 +73,13 @@ impl PlanReport {
         }
     }
 
-    /// Returns the answer as lines of text.
+    /// Returns the chance that a seat is left, by tenth of the line.
+    pub fn odds_bands(&self) -> &[Option<SeedPercentiles>] {
+        &self.summary.odds
+    }
+
+    /// Returns the answer as lines of text: what was planned, the answer in a sentence, and figures
+    /// with their names.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(
@@ -86,6 +92,14 @@ impl PlanReport {
             ),
             self.answer(),
         ];
+        if let Some(sold) = self.summary.sold_99_s {
+            lines.push(format!(
+                "  99 of 100 seats  sold {} after the beginning (between {} and {})",
+                duration(sold.p50),
+                duration(sold.p10),
+                duration(sold.p90)
+            ));
+        }
         if let (Some(half), Some(most)) = (self.wait_s.p50, self.wait_s.p90) {
             lines.push(format!(
                 "  waits            half of those called wait at most {}, nine in ten at most {}",
@@ -113,6 +127,10 @@ impl PlanReport {
             "  seats            {} run out in baskets or unpaid orders; {} are left",
             band(self.summary.seats_lapsed),
             grouped(self.seats_left)
+        ));
+        lines.push(format!(
+            "  seeds simulated  {}, {:.2} s each on one core",
+            self.seeds, self.seed_s
         ));
         lines
     }

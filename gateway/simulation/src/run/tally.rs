@@ -168,11 +168,17 @@ impl SaleTally {
     /// Returns the outcome. `draw_s` is the beginning of the sale.
     pub fn into_outcome(mut self, draw_s: f64, cells_left: u64, seats_lapsed: u64) -> SaleOutcome {
         self.waits_s.sort_unstable_by(f32::total_cmp);
+        let sold_99 = self.seconds.iter().find(|second| {
+            let cells = second.free + second.held + second.sold;
+            second.sold * 100 >= cells * 99
+        });
+        let sold_99_s = sold_99.map(|second| f64::from(second.at_s) - draw_s);
         SaleOutcome {
             seconds: self.seconds,
             sold_out_s: self
                 .sold_out_ms
                 .map(|at_ms| (at_ms as f64 / 1e3 - draw_s).max(0.0)),
+            sold_99_s,
             waits_s: self.waits_s,
             parts: self.parts,
             ends: self.ends,

@@ -96,6 +96,18 @@ pub const ROWS: &[CommandRow] = &[
         "the port is not 8080",
     ),
     // README.md, the planner
+    plain(
+        "cargo run --release -p loadtest -- plan loadtest/data/stadium.toml",
+        &[
+            "2,000,000 visitors, 40,000 seats in 2 shows, 20 seeds",
+            "Sold out ",
+        ],
+    ),
+    short(
+        "cargo run --release -p loadtest -- plan loadtest/data/stadium.toml --seeds 5 --sweep per_s=25..400",
+        "cargo run --release -p loadtest -- plan loadtest/data/stadium.toml --seeds 1 --sweep per_s=25..400",
+        &["per_s = 25", "per_s = 400"],
+    ),
     plain("curl http://127.0.0.1:8080/metrics", &["fairgate_"]),
     plain("curl http://127.0.0.1:8080/readyz", &["\"ready\":true"]),
     plain(

@@ -1,0 +1,219 @@
+//! Writes a report as one HTML file that needs nothing else: no network, no other file. A chart is
+//! drawn from the table below it, so both always have the same numbers, and without scripts the
+//! tables remain.
+
+use std::fmt::Write;
+
+/// The plotting library, version 1.6.32. Its licence is in `vendor/LICENSE`.
+const PLOT_SCRIPT: &str = include_str!("vendor/uplot-1.6.32.min.js");
+const PLOT_STYLE: &str = include_str!("vendor/uplot-1.6.32.min.css");
+const SCRIPT: &str = include_str!("report.js");
+const STYLE: &str = include_str!("report.css");
+
+/// A chart has at most this many points. More are not seen, and would make its table long.
+pub const POINTS_MAX: usize = 120;
+
+/// A report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HtmlReport {
+    /// What the report is about.
+    pub title: String,
+    /// The answer, in a sentence.
+    pub answer: String,
+    /// The most important figures, each with its name.
+    pub figures: Vec<(String, String)>,
+    /// The charts.
+    pub charts: Vec<ReportChart>,
+    /// The settings with which the figures came about, each with its name.
+    pub settings: Vec<(String, String)>,
+    /// How the figures came about, in sentences.
+    pub origin: Vec<String>,
+}
+
+/// A chart, and its table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportChart {
+    /// What the chart shows.
+    pub title: String,
+    /// What one should see in it, in a sentence.
+    pub caption: String,
+    /// The name and unit of the horizontal axis.
+    pub across: String,
+    /// The names and units of the lines.
+    pub lines: Vec<String>,
+    /// The points: a position on the horizontal axis, and a value of each line, if it has one
+    /// there.
+    pub points: Vec<(f64, Vec<Option<f64>>)>,
+}
+
+impl HtmlReport {
+    /// Returns the whole document.
+    pub fn document(&self) -> String {
+        let mut page = String::new();
+        let title = escaped(&self.title);
+        // Writing to a string cannot fail.
+        let _ = write!(
+            page,
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title}</title>\n<style>{PLOT_STYLE}{STYLE}</style>\n</head>\n<body>\n<main>\n\
+             <h1>{title}</h1>\n<p class=\"answer\">{}</p>\n",
+            escaped(&self.answer)
+        );
+        page.push_str(&definitions(&self.figures));
+        for (nth, chart) in self.charts.iter().enumerate() {
+            page.push_str(&chart.section(nth));
+        }
+        page.push_str("<h2>Settings</h2>\n");
+        page.push_str(&definitions(&self.settings));
+        page.push_str("<h2>How this came about</h2>\n");
+        for sentence in &self.origin {
+            let _ = writeln!(page, "<p>{}</p>", escaped(sentence));
+        }
+        let _ = write!(
+            page,
+            "</main>\n<script>{PLOT_SCRIPT}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+        );
+        page
+    }
+}
+
+impl ReportChart {
+    /// Returns the chart's part of the document. `nth` makes its ids unique.
+    fn section(&self, nth: usize) -> String {
+        let mut section = String::new();
+        let (title, caption) = (escaped(&self.title), escaped(&self.caption));
+        let _ = write!(
+            section,
+            "<section aria-labelledby=\"chart-{nth}\">\n<h2 id=\"chart-{nth}\">{title}</h2>\n\
+             <p>{caption}</p>\n<div class=\"plot\" role=\"img\" aria-label=\"{title}; the figures are \
+             in the table below\"></div>\n<details>\n<summary>The figures as a table</summary>\n\
+             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {title}\">\n\
+             <table>\n<thead><tr><th scope=\"col\">{}</th>",
+            escaped(&self.across)
+        );
+        for line in &self.lines {
+            let _ = write!(section, "<th scope=\"col\">{}</th>", escaped(line));
+        }
+        section.push_str("</tr></thead>\n<tbody>\n");
+        for (across, values) in &self.points {
+            let _ = write!(section, "<tr><th scope=\"row\">{}</th>", number(*across));
+            for value in values {
+                let _ = write!(
+                    section,
+                    "<td>{}</td>",
+                    value.map(number).unwrap_or_default()
+                );
+            }
+            section.push_str("</tr>\n");
+        }
+        section.push_str("</tbody>\n</table>\n</div>\n</details>\n</section>\n");
+        section
+    }
+}
+
+/// Returns at most [`POINTS_MAX`] of the items, at equal distances, with the first and the last.
+pub fn thinned<T: Clone>(items: &[T]) -> Vec<T> {
+    let Some(last) = items.len().checked_sub(1) else {
+        return Vec::new();
+    };
+    let points = items.len().min(POINTS_MAX);
+    let at = |point: usize| {
+        items[(point * last + points.saturating_sub(1) / 2) / points.saturating_sub(1).max(1)]
+            .clone()
+    };
+    (0..points).map(at).collect()
+}
+
+fn definitions(list: &[(String, String)]) -> String {
+    let mut text = "<dl>\n".to_owned();
+    for (name, value) in list {
+        let (name, value) = (escaped(name), escaped(value));
+        let _ = writeln!(text, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+    }
+    text.push_str("</dl>\n");
+    text
+}
+
+/// Writes a number with as many digits as one can read in a chart.
+fn number(value: f64) -> String {
+    let text = if value.abs() < 100.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.0}")
+    };
+    match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole.to_owned(),
+        _ => text,
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> HtmlReport {
+        HtmlReport {
+            title: "A <sale> & \"more\"".to_owned(),
+            answer: "Sold out.".to_owned(),
+            figures: vec![("told \"no\"".to_owned(), "3".to_owned())],
+            charts: vec![ReportChart {
+                title: "Seats".to_owned(),
+                caption: "They are sold.".to_owned(),
+                across: "minutes".to_owned(),
+                lines: vec!["free".to_owned(), "sold".to_owned()],
+                points: vec![
+                    (0.0, vec![Some(5.0), None]),
+                    (1.5, vec![Some(1_234.5), Some(0.25)]),
+                ],
+            }],
+            settings: Vec::new(),
+            origin: vec!["Simulated.".to_owned()],
+        }
+    }
+
+    #[test]
+    fn what_people_wrote_is_escaped_and_every_number_stands_in_the_table() {
+        let page = report().document();
+        assert!(page.contains("<title>A &lt;sale&gt; &amp; &quot;more&quot;</title>"));
+        assert!(page.contains("<dt>told &quot;no&quot;</dt>"));
+        assert!(page.contains("<tr><th scope=\"row\">0</th><td>5</td><td></td></tr>"));
+        assert!(page.contains("<tr><th scope=\"row\">1.50</th><td>1234</td><td>0.25</td></tr>"));
+    }
+
+    #[test]
+    fn the_document_names_no_outside_resource() {
+        let page = report().document();
+        for word in ["src=", "href=", "@import", "url("] {
+            assert!(!page.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn long_series_keep_their_ends() {
+        let long: Vec<usize> = (0..5_000).collect();
+        let thin = thinned(&long);
+        assert_eq!(
+            (thin.len(), thin[0], thin[POINTS_MAX - 1]),
+            (POINTS_MAX, 0, 4_999)
+        );
+        assert!(thin.is_sorted());
+        assert_eq!(thinned(&[1, 2, 3]), [1, 2, 3]);
+        assert_eq!(thinned(&[1]), [1]);
+        assert!(thinned::<u8>(&[]).is_empty());
+    }
+}

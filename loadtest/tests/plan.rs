@@ -1,0 +1,247 @@
+//! Runs `loadtest plan` and `loadtest compare` as processes: their answers, their exit codes, what
+//! they say of files with faults, and the page that a browser shows.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A sale that is sold out within a minute.
+const SALE: &str = r#"
+title = "A small sale"
+planned_s = 60.0
+deadline_s = 400.0
+[crowd]
+visitors = 400
+over_s = 5.0
+[behaviour]
+party = [1, 1]
+claim_s = [0.2, 2.0]
+[[venue]]
+id = "hall"
+plan = "grid:10x20"
+[[show]]
+id = "night"
+venue = "hall"
+title = "A night"
+starts_at = "2031-06-01T20:00:00Z"
+prices = { cat1 = 9900, cat2 = 4900 }
+[[room]]
+id = "sale"
+title = "A night"
+shows = ["night"]
+opens_at = "+0s"
+draw_at = "+10s"
+mode = "fixed"
+per_s = 20
+"#;
+
+/// Where Chromium may be.
+const CHROMIUM: [&str; 3] = [
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+];
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn with_sale(sale: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("sale.toml"), sale).expect("the file can be written");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn plan(&self, more: &[&str]) -> Output {
+        loadtest(&["plan"], &[&self.path("sale.toml")], more)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.path(name);
+        std::fs::write(&file, text).expect("the file can be written");
+        file
+    }
+}
+
+fn loadtest(command: &[&str], files: &[&Path], more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_loadtest"))
+        .args(command)
+        .args(files)
+        .args(more)
+        .output()
+        .expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_plan_answers_in_a_sentence_and_the_same_seeds_give_the_same_answer() {
+    let folder = Folder::with_sale(SALE);
+    let told = folder.plan(&["--seeds", "5"]);
+    assert!(told.status.success(), "{}", text(&told.stderr));
+    let told = text(&told.stdout);
+    assert!(
+        told.contains("400 visitors, 200 seats in 1 show, 5 seeds"),
+        "{told}"
+    );
+    assert!(
+        told.lines()
+            .nth(1)
+            .is_some_and(|line| line.starts_with("Sold out ")),
+        "{told}"
+    );
+    let documents = [(); 2].map(|()| {
+        let output = folder.plan(&["--seeds", "5", "--json"]);
+        let mut document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert!(document["seed_s"].take().is_number());
+        document
+    });
+    assert_eq!(documents[0], documents[1]);
+    let [document, _] = documents;
+    for field in ["p10", "p50", "p90"] {
+        assert!(document["sold_out_s"][field].is_number(), "{document}");
+    }
+    assert!(document["wait_s"]["p50"].is_number() && document["wait_s"]["p90"].is_number());
+    assert_eq!(document["odds"].as_array().map(Vec::len), Some(10));
+    for field in ["told_no", "inside_max", "seats_left", "seeds"] {
+        assert!(document[field].is_number(), "{field}");
+    }
+}
+
+#[test]
+fn arrivals_of_a_past_sale_replace_the_crowd_and_a_setting_can_be_swept() {
+    let folder = Folder::with_sale(SALE);
+    let past = folder.write("past.csv", "second,visitors\n0,30\n4,20\n");
+    let past = past.to_string_lossy().into_owned();
+    let told = text(&folder.plan(&["--csv", &past, "--seeds", "2"]).stdout);
+    assert!(told.contains("50 visitors"), "{told}");
+    assert!(told.contains("Not everything is sold"), "{told}");
+    let swept = text(
+        &folder
+            .plan(&["--sweep", "per_s=2..64", "--seeds", "2"])
+            .stdout,
+    );
+    assert_eq!(swept.matches("per_s = ").count(), 6, "{swept}");
+}
+
+#[test]
+fn a_file_with_a_fault_is_refused_with_the_place_of_the_fault() {
+    for (right, wrong, told) in [
+        ("visitors = 400", "visitors = 400\npeople = 3", "people"),
+        ("visitors = 400", "visitors = 0", "crowd.visitors"),
+        ("party = [1, 1]", "party = []", "behaviour.party"),
+        ("\"+10s\"", "\"+10h\"", "draw_at"),
+        ("per_s = 20", "per_s = -1", "room \"sale\": per_s"),
+        (
+            "prices = { cat1 = 9900, cat2 = 4900 }",
+            "",
+            "show \"night\": missing field `prices`",
+        ),
+        ("grid:10x20", "grid:10", "venue \"hall\""),
+        ("[crowd]", "[crowds]", "crowd"),
+    ] {
+        let refused = Folder::with_sale(&SALE.replacen(right, wrong, 1)).plan(&[]);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{wrong}: {said}");
+        assert!(
+            said.contains("nothing was simulated") && said.contains(told),
+            "{wrong}: {said}"
+        );
+        assert!(refused.stdout.is_empty(), "{wrong}");
+    }
+    let folder = Folder::with_sale(SALE);
+    for more in [
+        ["--sweep", "speed=1..2"],
+        ["--seeds", "0"],
+        ["--calls-per-s", "0"],
+        ["--csv", "/nowhere/past.csv"],
+    ] {
+        assert_eq!(folder.plan(&more).status.code(), Some(2), "{more:?}");
+    }
+}
+
+#[test]
+fn two_plans_agree_or_differ_and_a_foreign_file_is_refused() {
+    let folder = Folder::with_sale(SALE);
+    let one = folder.write(
+        "one.json",
+        &text(&folder.plan(&["--seeds", "5", "--json"]).stdout),
+    );
+    let slower = Folder::with_sale(&SALE.replace("per_s = 20", "per_s = 5"));
+    let other = text(&slower.plan(&["--seeds", "5", "--json"]).stdout);
+    let other = folder.write("other.json", &other);
+    let compare = |files: &[&Path], more: &[&str]| loadtest(&["compare"], files, more);
+    let same = compare(&[&one, &one], &[]);
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stdout));
+    let differs = compare(&[&one, &other], &[]);
+    assert_eq!(differs.status.code(), Some(99));
+    assert!(
+        text(&differs.stdout).contains("differs"),
+        "{}",
+        text(&differs.stdout)
+    );
+    let tolerant = compare(&[&one, &other], &["--within", "1000"]);
+    assert_eq!(tolerant.status.code(), Some(0));
+    let late = folder.write(
+        "late.json",
+        "{\"valid\": false, \"figures\": {\"sold_out_s\": 1}}",
+    );
+    for wrong in [&folder.path("sale.toml"), &folder.path("none.json"), &late] {
+        let refused = compare(&[&one, wrong], &[]);
+        assert_eq!(refused.status.code(), Some(2), "{}", wrong.display());
+        assert!(text(&refused.stderr).contains("Nothing was compared"));
+    }
+}
+
+#[test]
+fn a_browser_without_a_network_draws_a_chart_from_each_table() {
+    let folder = Folder::with_sale(SALE);
+    let page = folder.path("plan.html");
+    let file = page.to_string_lossy().into_owned();
+    let told = folder.plan(&["--seeds", "5", "--html", &file]);
+    assert!(told.status.success(), "{}", text(&told.stderr));
+    let named = std::env::var_os("FAIRGATE_CHROMIUM").map(PathBuf::from);
+    let found = named.or_else(|| {
+        CHROMIUM
+            .iter()
+            .map(PathBuf::from)
+            .find(|path| path.exists())
+    });
+    let Some(chromium) = found else {
+        eprintln!("SKIPPED: no chromium here; install it, or name it in FAIRGATE_CHROMIUM");
+        return;
+    };
+    let profile = format!("--user-data-dir={}", folder.path("profile").display());
+    let shown = Command::new(chromium)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", &profile])
+        .args([
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--virtual-time-budget=5000",
+        ])
+        .args(["--window-size=1000,800", "--dump-dom"])
+        .arg(format!("file://{file}"))
+        .output()
+        .expect("chromium runs");
+    let shown = text(&shown.stdout);
+    let charts = shown.matches("<section").count();
+    assert_eq!(charts, 8, "{}", text(&told.stdout));
+    assert_eq!(
+        shown.matches("<canvas").count(),
+        charts,
+        "each chart is drawn"
+    );
+    for section in shown.split("<section").skip(1) {
+        let rows = section.matches("<th scope=\"row\">").count();
+        let drawn = format!("data-points=\"{rows}\"");
+        assert!(
+            rows > 1 && section.contains(&drawn),
+            "{drawn}: {section:.400}"
+        );
+    }
+}

@@ -144,7 +144,11 @@ fn a_file_with_a_fault_is_refused_with_the_place_of_the_fault() {
             "show \"night\": missing field `prices`",
         ),
         ("grid:10x20", "grid:10", "venue \"hall\""),
-        ("[crowd]", "[crowds]", "crowd"),
+        (
+            "[crowd]\nvisitors = 400\nover_s = 5.0",
+            "",
+            "there is no [crowd]",
+        ),
     ] {
         let refused = Folder::with_sale(&SALE.replacen(right, wrong, 1)).plan(&[]);
         let said = text(&refused.stderr);
@@ -161,6 +165,7 @@ fn a_file_with_a_fault_is_refused_with_the_place_of_the_fault() {
         ["--seeds", "0"],
         ["--calls-per-s", "0"],
         ["--csv", "/nowhere/past.csv"],
+        ["--html", "/nowhere/plan.html"],
     ] {
         assert_eq!(folder.plan(&more).status.code(), Some(2), "{more:?}");
     }

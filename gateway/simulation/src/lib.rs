@@ -12,6 +12,7 @@ mod schedule;
 mod server;
 mod stock;
 pub mod summary;
+mod told_odds;
 mod visit;
 
 pub use run::simulate;

@@ -79,6 +79,12 @@ impl<'a> SimulatedLine<'a> {
         self.arrivals.before(now_s).max(self.shuffled)
     }
 
+    /// Returns how many visitors have joined by a time, in seconds after the start.
+    #[must_use]
+    pub fn joined(&self, now_s: f64) -> u64 {
+        self.arrivals.before(now_s)
+    }
+
     /// Returns how many visitors there are at all.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -128,6 +134,17 @@ impl<'a> SimulatedLine<'a> {
         } else {
             RankPresence::Here
         }
+    }
+
+    /// Returns the sampled ranks from `from` on whose visitors have joined and are still there.
+    pub fn sampled_there(&self, from: u64, now_s: f64) -> impl Iterator<Item = u64> {
+        let there = self
+            .sampled
+            .iter()
+            .filter(move |(rank, joined_s, leaves_s)| {
+                *rank >= from && *joined_s <= now_s && now_s < *leaves_s
+            });
+        there.map(|(rank, _, _)| *rank)
     }
 
     /// Estimates how many visitors with ranks `from..to` have joined and are still there.

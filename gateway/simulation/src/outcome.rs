@@ -80,6 +80,9 @@ pub struct SaleOutcome {
     pub parts: [LinePart; PARTS],
     /// The visits that have ended.
     pub ends: VisitEnds,
+    /// The mean square of the difference between the odds that visitors read after the draw and
+    /// what came true for them, from a sample of the line.
+    pub odds_brier: Option<f64>,
     /// Visitors who were told that everything is sold, in the line or inside.
     pub told_no: u64,
     /// The most visitors inside at once.

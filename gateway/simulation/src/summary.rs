@@ -45,6 +45,8 @@ pub struct SeedFigures {
     pub wait_p90_s: Option<f64>,
     /// See [`SaleOutcome::odds`].
     pub odds: [Option<f64>; PARTS],
+    /// See [`SaleOutcome::odds_brier`].
+    pub odds_brier: Option<f64>,
     /// See [`SaleOutcome::told_no`].
     pub told_no: u64,
     /// See [`SaleOutcome::inside_most`].
@@ -70,6 +72,7 @@ impl From<&SaleOutcome> for SeedFigures {
             wait_p50_s: outcome.wait_s(0.5),
             wait_p90_s: outcome.wait_s(0.9),
             odds: outcome.odds(),
+            odds_brier: outcome.odds_brier,
             told_no: outcome.told_no,
             inside_most: outcome.inside_most,
             cells_left: outcome.cells_left,
@@ -97,6 +100,8 @@ pub struct SaleSummary {
     pub wait_p90_s: Option<SeedPercentiles>,
     /// See [`SeedFigures::odds`].
     pub odds: Vec<Option<SeedPercentiles>>,
+    /// The band in which 95 of 100 seeds have their [`SeedFigures::odds_brier`].
+    pub odds_brier_95: Option<[f64; 2]>,
     /// See [`SeedFigures::told_no`].
     pub told_no: Option<SeedPercentiles>,
     /// See [`SeedFigures::inside_most`].
@@ -133,6 +138,7 @@ impl SaleSummary {
             wait_p50_s: some(|seed| seed.wait_p50_s),
             wait_p90_s: some(|seed| seed.wait_p90_s),
             odds: (0..PARTS).map(odds).collect(),
+            odds_brier_95: band_95(seeds.iter().filter_map(|seed| seed.odds_brier)),
             told_no: count(|seed| seed.told_no),
             inside_most: count(|seed| seed.inside_most),
             cells_left: count(|seed| seed.cells_left),
@@ -142,6 +148,15 @@ impl SaleSummary {
             ticketed: count(|seed| seed.ends.ticketed),
         }
     }
+}
+
+/// Returns the band that leaves out one in forty values at each end.
+fn band_95(values: impl IntoIterator<Item = f64>) -> Option<[f64; 2]> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    let at = |share: f64| values[(share * last as f64).round() as usize];
+    Some([at(0.025), at(0.975)])
 }
 
 #[cfg(test)]
@@ -158,5 +173,6 @@ mod tests {
         };
         assert_eq!(SeedPercentiles::of(values), Some(expected));
         assert_eq!(SeedPercentiles::of([]), None);
+        assert_eq!(band_95((0..=40).map(f64::from)), Some([1.0, 39.0]));
     }
 }

@@ -139,6 +139,7 @@ proptest! {
         for second in seconds {
             prop_assert!(second.released <= second.joined);
             prop_assert!(second.entered <= second.released);
+            prop_assert!(second.waiting <= second.joined);
             prop_assert!(second.inside <= outcome.inside_most);
             prop_assert!(outcome.inside_most <= sale.room.pace.max_inside);
             prop_assert!(second.inside_max <= sale.room.pace.max_inside);
@@ -158,7 +159,10 @@ proptest! {
         let slow_s = simulate(&slow, seed).sold_out_s;
         let fast_s = simulate(&fast, seed).sold_out_s;
         if let Some(slow_s) = slow_s {
-            prop_assert!(fast_s.is_some_and(|fast_s| fast_s <= slow_s), "{fast_s:?} {slow_s}");
+            // Calls come with ticks, a second apart. And the last seats, for which the pace calls
+            // people one by one, are taken by other people at another pace.
+            let latest_s = slow_s * 1.05 + 2.0;
+            prop_assert!(fast_s.is_some_and(|fast_s| fast_s <= latest_s), "{fast_s:?} {slow_s}");
         }
     }
 

@@ -9,7 +9,11 @@ use serde_json::Value;
 
 /// The figures of one file, by name.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct FigureFile(BTreeMap<String, f64>);
+pub struct FigureFile {
+    figures: BTreeMap<String, f64>,
+    /// The bands within which a plan expects figures of which no single value is right.
+    bands: BTreeMap<String, [f64; 2]>,
+}
 
 /// One figure of both files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,7 +49,10 @@ impl FigureFile {
         if let Some(figures) = document["figures"].as_object() {
             let numbers = figures.iter();
             let numbers = numbers.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
-            return Some(Self(numbers.collect()));
+            return Some(Self {
+                figures: numbers.collect(),
+                bands: BTreeMap::new(),
+            });
         }
         let summary = document["summary"].as_object()?;
         let mut figures = BTreeMap::new();
@@ -66,7 +73,13 @@ impl FigureFile {
                 figures.insert(format!("seat_left_{part}"), odds);
             }
         }
-        Some(Self(figures))
+        let mut bands = BTreeMap::new();
+        let edge = |at: usize| summary.get("odds_brier_95")?.get(at)?.as_f64();
+        if let (Some(low), Some(high)) = (edge(0), edge(1)) {
+            figures.insert("odds_brier".to_owned(), f64::midpoint(low, high));
+            bands.insert("odds_brier".to_owned(), [low, high]);
+        }
+        Some(Self { figures, bands })
     }
 
     /// Returns the median of each figure that all files have.
@@ -75,12 +88,15 @@ impl FigureFile {
             return Self::default();
         };
         let median = |name: &String| {
-            let values = files.iter().map(|file| file.0.get(name).copied());
+            let values = files.iter().map(|file| file.figures.get(name).copied());
             let mut values: Vec<f64> = values.collect::<Option<_>>()?;
             values.sort_unstable_by(f64::total_cmp);
             Some((name.clone(), values[values.len() / 2]))
         };
-        Self(first.0.keys().filter_map(median).collect())
+        Self {
+            figures: first.figures.keys().filter_map(median).collect(),
+            bands: first.bands.clone(),
+        }
     }
 }
 
@@ -95,7 +111,10 @@ pub fn compare(
     names: &[String],
     within: f64,
 ) -> Result<Vec<ComparedFigure>, String> {
-    let shared = first.0.keys().filter(|name| second.0.contains_key(*name));
+    let shared = first
+        .figures
+        .keys()
+        .filter(|name| second.figures.contains_key(*name));
     let names: Vec<&String> = if names.is_empty() {
         shared.collect()
     } else {
@@ -105,8 +124,13 @@ pub fn compare(
         return Err("the two files have no figure in common".to_owned());
     }
     let one = |name: &String| {
-        let (first, second) = (first.0.get(name).copied(), second.0.get(name).copied());
+        let band = first.bands.get(name).copied();
+        let value = |file: &FigureFile| file.figures.get(name).copied();
+        let (first, second) = (value(first), value(second));
         let agrees = first.zip(second).is_some_and(|(first, second)| {
+            if let Some([low, high]) = band {
+                return (low..=high).contains(&second);
+            }
             let scale = if name.starts_with("seat_left_") {
                 1.0
             } else {
@@ -177,6 +201,19 @@ mod tests {
         let other = file(&json!({"figures": {"wait_p50_s": 1.0}}));
         assert!(compare(&both, &other, &[], 0.1).is_err());
         assert_eq!(FigureFile::from_document(&json!({"held": true})), None);
+    }
+
+    #[test]
+    fn a_figure_with_a_band_agrees_inside_of_it() {
+        let plan = file(&json!({"summary": {"odds_brier_95": [0.02, 0.05]}, "odds": []}));
+        let agrees = |score: f64| {
+            let run = file(&json!({"figures": {"odds_brier": score}}));
+            compare(&plan, &run, &[], 0.0).expect("a comparison")[0].agrees
+        };
+        assert_eq!(
+            [0.01, 0.02, 0.05, 0.06].map(agrees),
+            [false, true, true, false]
+        );
     }
 
     #[test]

@@ -8,9 +8,8 @@ mod sale;
 mod seeds;
 mod sweep;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context;
 use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
 
@@ -76,7 +75,11 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
         };
         let report = PlanReport::new(name, sale, &simulated);
         if let Some(file) = &options.html {
-            write_page(options, sale, &simulated, &report, file)?;
+            let page = page(options, sale, &simulated, &report);
+            if let Err(error) = std::fs::write(file, page) {
+                eprintln!("{} could not be written: {error}", file.display());
+                return Ok(LoadtestExitCode::Usage);
+            }
         }
         if !options.json {
             println!("{}", report.lines().join("\n"));
@@ -93,14 +96,13 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
     Ok(LoadtestExitCode::Held)
 }
 
-/// Writes the HTML report. The seed in the middle is simulated again for the charts over time.
-fn write_page(
+/// Returns the HTML report. The seed in the middle is simulated again for the charts over time.
+fn page(
     options: &PlanOptions,
     sale: &PlannedSale,
     simulated: &SimulatedSeeds,
     report: &PlanReport,
-    file: &Path,
-) -> anyhow::Result<()> {
+) -> String {
     let typical = options.seed + page::typical_seed(&simulated.figures) as u64;
     let page = PlanPage {
         report,
@@ -109,8 +111,7 @@ fn write_page(
         first_seed: options.seed,
         typical: (typical, simulate(sale, typical)),
     };
-    std::fs::write(file, page.html().document())
-        .with_context(|| format!("the report could not be written to {}", file.display()))
+    page.html().document()
 }
 
 /// A sale, and the value of the swept setting with which it is planned, if one is swept.

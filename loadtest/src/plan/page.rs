@@ -57,20 +57,8 @@ impl PlanPage<'_> {
     }
 
     fn charts(&self) -> Vec<ReportChart> {
-        let seconds = thinned(&self.since_begin());
-        let draw_s = self.sale.room.draw_s;
         let over_time = |title: &str, caption: &str, lines: &[&str], values: Values| {
-            let point = |second: &SecondFigures| {
-                let minutes = (f64::from(second.at_s) - draw_s) / 60.0;
-                (minutes, values(second).into_iter().map(Some).collect())
-            };
-            ReportChart {
-                title: title.to_owned(),
-                caption: caption.to_owned(),
-                across: "minutes after the beginning of the sale".to_owned(),
-                lines: lines.iter().map(|line| (*line).to_owned()).collect(),
-                points: seconds.iter().map(point).collect(),
-            }
+            self.over_time(&self.since_begin(), [title, caption], lines, values)
         };
         let mut charts = vec![
             over_time(
@@ -79,9 +67,12 @@ impl PlanPage<'_> {
                 &["free", "in baskets and orders", "sold"],
                 |second| vec![second.free as f64, second.held as f64, second.sold as f64],
             ),
-            over_time(
-                "The line",
-                "How many people wait. The number is estimated from a sample of the line.",
+            self.over_time(
+                &self.typical.1.seconds,
+                [
+                    "The line",
+                    "How many people wait, from the opening of the lobby on. The number is estimated from a sample of the line.",
+                ],
                 &["waiting"],
                 |second| vec![second.waiting as f64],
             ),
@@ -101,6 +92,28 @@ impl PlanPage<'_> {
         ];
         charts.extend([self.waits(), self.odds(), self.sold_out()]);
         charts
+    }
+
+    /// Returns a chart over time. `words` are its title and its caption.
+    fn over_time(
+        &self,
+        seconds: &[SecondFigures],
+        words: [&str; 2],
+        lines: &[&str],
+        values: Values,
+    ) -> ReportChart {
+        let draw_s = self.sale.room.draw_s;
+        let point = |second: &SecondFigures| {
+            let minutes = (f64::from(second.at_s) - draw_s) / 60.0;
+            (minutes, values(second).into_iter().map(Some).collect())
+        };
+        ReportChart {
+            title: words[0].to_owned(),
+            caption: words[1].to_owned(),
+            across: "minutes after the beginning of the sale".to_owned(),
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+            points: thinned(seconds).iter().map(point).collect(),
+        }
     }
 
     /// Returns the seconds of the typical seed from the beginning of the sale on.
@@ -201,11 +214,19 @@ impl PlanPage<'_> {
             format!("{} to {} s", range.0, range.1)
         };
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let mut settings = vec![
-            ("visitors", crowd.visitors.to_string()),
-            ("they come over", format!("{} s", crowd.over_s)),
-            ("in the last rush", percent(crowd.rush)),
-            ("after the draw", percent(crowd.after_draw)),
+        let mut settings = match &self.sale.arrivals {
+            Some(past) => vec![
+                ("visitors", past.total().to_string()),
+                ("they come", "as in a past sale".to_owned()),
+            ],
+            None => vec![
+                ("visitors", crowd.visitors.to_string()),
+                ("they come over", format!("{} s", crowd.over_s)),
+                ("in the last rush", percent(crowd.rush)),
+                ("after the draw", percent(crowd.after_draw)),
+            ],
+        };
+        settings.extend([
             ("method", format!("{:?}", room.method).to_lowercase()),
             ("mode", format!("{:?}", room.pace.mode).to_lowercase()),
             ("per_s", (room.pace.per_s_u as f64 / 1e6).to_string()),
@@ -220,7 +241,7 @@ impl PlanPage<'_> {
             ("choose for", range(behaviour.choose_s)),
             ("order after", range(behaviour.order_s)),
             ("pay after", range(behaviour.pay_s)),
-        ];
+        ]);
         if let Some(patience) = behaviour.patience_s {
             settings.push(("patience", range(patience)));
         }

@@ -18,6 +18,7 @@ use crate::sale::PlannedSale;
 use crate::schedule::{SaleEvent, SaleSchedule, VisitStep};
 use crate::server::SimulatedServer;
 use crate::stock::SeatStock;
+use crate::told_odds::READ_AFTER_S;
 use crate::visit::{SimulatedVisit, VisitEnd, VisitWorld};
 use tally::SaleTally;
 
@@ -161,22 +162,27 @@ impl SaleRun<'_> {
         } else {
             self.line.end(now_s)
         };
+        if (now_s - sale.room.draw_s - READ_AFTER_S).abs() < 0.5 {
+            self.tell_odds(&limits, now_s);
+        }
         self.release(&limits, &measured, selling, end, now_ms);
-        self.tally.second(second, self.line.end(now_s), |figures| {
-            figures.released = self.released;
-            figures.waiting = if self.told_sold_out {
-                0
-            } else {
-                self.line.people_there(self.released, end, now_s)
-            };
-            figures.inside_max = limits.inside_max;
-            let behind = self.line.end(now_s).saturating_sub(self.released);
-            figures.odds_of_last = limits.demand.map_or(1.0, |demand| demand.seat_odds(behind));
-            (figures.free, figures.held) = (measured.seats.free, measured.seats.held);
-            figures.sold = measured.seats.sold;
-            figures.p99_ms = measured.reading.p99_ms.unwrap_or(0);
-            figures.calls = self.world.server.calls();
-        });
+        self.tally
+            .second(second, self.line.joined(now_s), |figures| {
+                figures.released = self.released;
+                figures.waiting = if self.told_sold_out {
+                    0
+                } else {
+                    let there = self.line.people_there(self.released, end, now_s);
+                    there.min(figures.joined.saturating_sub(self.released))
+                };
+                figures.inside_max = limits.inside_max;
+                let behind = self.line.end(now_s).saturating_sub(self.released);
+                figures.odds_of_last = limits.demand.map_or(1.0, |demand| demand.seat_odds(behind));
+                (figures.free, figures.held) = (measured.seats.free, measured.seats.held);
+                figures.sold = measured.seats.sold;
+                figures.p99_ms = measured.reading.p99_ms.unwrap_or(0);
+                figures.calls = self.world.server.calls();
+            });
     }
 
     fn release(
@@ -256,9 +262,26 @@ impl SaleRun<'_> {
             .add(claim_ms, SaleEvent::Claim { visit });
     }
 
+    /// Tells a sample of the line the odds, as visitors read them after the draw.
+    fn tell_odds(&mut self, limits: &PaceLimits, now_s: f64) {
+        let Some(demand) = limits.demand else {
+            return;
+        };
+        let (line, released) = (&self.line, self.released);
+        let end = line.end(now_s);
+        let behind = end.saturating_sub(released).max(1);
+        let there = line.people_there(released, end, now_s) as f64 / behind as f64;
+        let ahead = |rank: u64| (there * (rank - released) as f64) as u64;
+        let odds = &mut self.tally.odds;
+        odds.tell(line.sampled_there(released, now_s), &demand, ahead);
+    }
+
     /// Tells everybody in the line that everything is sold, or that the room is closed.
     fn tell_everybody(&mut self, now_s: f64) {
         self.told_sold_out = true;
+        for rank in self.line.sampled_there(self.released, now_s) {
+            self.tally.odds.note(rank, false);
+        }
         let end = self.line.end(now_s);
         self.tally.told_waiting(self.released, |from, to| {
             self.line.people_there(from.min(end), to.min(end), now_s)

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use fairgate_rules::odds::AGES_S;
 
 use crate::outcome::{LinePart, PARTS, SaleOutcome, SecondFigures, VisitEnds};
+use crate::told_odds::ToldOdds;
 use crate::visit::{SimulatedVisit, VisitEnd};
 
 /// What has happened so far.
@@ -15,6 +16,8 @@ pub struct SaleTally {
     pub passes_ended: u64,
     /// Visitors who were called and whose visit has not ended.
     pub under_way: u64,
+    /// The odds that visitors were told.
+    pub odds: ToldOdds,
     /// When no seat was free or in a basket for the first time, in milliseconds after the start.
     pub sold_out_ms: Option<i64>,
     ranks: u64,
@@ -38,6 +41,7 @@ impl SaleTally {
             done: 0,
             passes_ended: 0,
             under_way: 0,
+            odds: ToldOdds::default(),
             sold_out_ms: None,
             ranks,
             entered: 0,
@@ -159,6 +163,7 @@ impl SaleTally {
         part.people += 1;
         part.seat_left += u64::from(visit.seat_left);
         part.ticketed += u64::from(visit.end == Some(VisitEnd::Ticketed));
+        self.odds.note(visit.rank, visit.seat_left);
     }
 
     fn first_rank(&self, part: usize) -> u64 {
@@ -182,6 +187,7 @@ impl SaleTally {
             waits_s: self.waits_s,
             parts: self.parts,
             ends: self.ends,
+            odds_brier: self.odds.brier(),
             told_no: self.told_no,
             inside_most: self.inside_most,
             cells_left,

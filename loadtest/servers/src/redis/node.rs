@@ -83,7 +83,12 @@ impl RedisNode {
         let ready = async || {
             let told = self.call(&["INFO", "server"]).await;
             let own = self.process.pid().map(|pid| format!("process_id:{pid}"));
-            told.is_ok_and(|told| told.text().lines().any(|line| Some(line) == own.as_deref()))
+            let is_own = |told: RespReply| {
+                let mut lines = told.text().lines();
+                lines.any(|line| Some(line) == own.as_deref())
+            };
+            // A server that still reads its data answers INFO, but no other command.
+            told.is_ok_and(is_own) && self.info("persistence", "loading").await != "1"
         };
         until_ready(&self.name, &self.process, READY_WITHIN, ready).await
     }

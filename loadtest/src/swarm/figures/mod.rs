@@ -88,6 +88,7 @@ pub const FIGURES: &[&str] = &[
     "sold_out_s",
     "wait_p50_s",
     "wait_p90_s",
+    "odds_brier",
     "seat_left_1",
     "seat_left_2",
     "seat_left_3",

@@ -1,5 +1,6 @@
 //! Works out the figures that a plan foretells: when everything was sold, how long called visitors
-//! waited, and for which share of each tenth of the line a seat was left.
+//! waited, for which share of each tenth of the line a seat was left, and how good the odds were
+//! that visitors read.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,15 @@ pub fn figures(seen: &SwarmMeasurements, draw_ms: f64, into: &mut BTreeMap<Strin
         for (name, tenths) in [("wait_p50_s", 5), ("wait_p90_s", 9)] {
             into.insert(name.into(), waits_s[(last * tenths + 5) / 10]);
         }
+    }
+    let odds = seen.people.iter().filter_map(|person| {
+        let came = came_true(person, &seen.free)?;
+        Some((person.told?.odds? - f64::from(u8::from(came))).powi(2))
+    });
+    let squares: Vec<f64> = odds.collect();
+    if !squares.is_empty() {
+        let mean = squares.iter().sum::<f64>() / float(squares.len() as u64);
+        into.insert("odds_brier".into(), mean);
     }
     let ranks = seen.people.iter().filter_map(|person| person.rank).max();
     let ranks = ranks.map_or(0, |last| last + 1);

@@ -101,6 +101,10 @@ pub fn read_to_plan(path: &Path) -> Result<Scenario, Vec<String>> {
         .map(|stem| stem.to_string_lossy().into_owned())
         .unwrap_or_default();
     let mut table = table(&text)?;
+    if !table.contains_key("crowd") {
+        let fault = "there is no [crowd]: a plan needs at least its visitors, and over_s, the seconds over which they come";
+        return Err(vec![fault.to_owned()]);
+    }
     if !table.contains_key("planned_s") && !table.contains_key("deadline_s") {
         let until_s = toml::Value::Float(PLANNED_MAX_S);
         table.insert("planned_s".to_owned(), until_s.clone());

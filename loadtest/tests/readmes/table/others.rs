@@ -197,6 +197,19 @@ pub const ROWS: &[CommandRow] = &[
         "loadtest bench waitlist [--parties 1000] [--rig …] [--json]",
         How::By("cargo run --release -p loadtest -- bench waitlist"),
     ),
+    row(
+        "loadtest plan FILE [--seeds 20] [--sweep per_s=50..500] [--csv ARRIVALS] [--calls-per-s N] [--html FILE] [--json]",
+        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+    ),
+    row(
+        "loadtest plan FILE",
+        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+    ),
+    filled(
+        "loadtest compare A.json B.json… [--figures NAMES] [--within 10] [--json]",
+        "loadtest plan loadtest/data/stadium.toml --seeds 1 --json > one.json && loadtest compare one.json one.json --json",
+        &["sold_out_s", "\"agrees\": true"],
+    ),
     row("loadtest swarm SCENARIO.toml --rig", How::By(SWARM)),
     row(
         "loadtest faults [--seeds N] [--seed S] [--rig …] [--json]",

@@ -1,0 +1,83 @@
+//! Compares the odds that visitors read after the draw with what came true for them.
+
+use std::collections::BTreeMap;
+
+use fairgate_rules::odds::SeatDemand;
+
+/// How long after the beginning of the sale visitors read their odds, in seconds.
+pub const READ_AFTER_S: f64 = 2.0;
+
+/// The odds that a sample of the line was told.
+#[derive(Debug, Clone, Default)]
+pub struct ToldOdds {
+    /// The odds, by rank.
+    told: BTreeMap<u64, f64>,
+    /// Whether a seat was left, by rank, as far as it is known.
+    came_true: BTreeMap<u64, bool>,
+}
+
+impl ToldOdds {
+    /// Tells the odds to the visitors at these ranks. `ahead` returns how many people are in front
+    /// of a rank.
+    pub fn tell(
+        &mut self,
+        ranks: impl Iterator<Item = u64>,
+        demand: &SeatDemand,
+        ahead: impl Fn(u64) -> u64,
+    ) {
+        self.told = ranks
+            .map(|rank| (rank, demand.seat_odds(ahead(rank))))
+            .collect();
+    }
+
+    /// Notes whether a seat was left for the visitor at a rank. Ranks that were not told are
+    /// ignored.
+    pub fn note(&mut self, rank: u64, seat_left: bool) {
+        if self.told.contains_key(&rank) {
+            self.came_true.insert(rank, seat_left);
+        }
+    }
+
+    /// Returns the mean square of the difference between the odds and what came true: 0 if all
+    /// were right, 1 if all were wrong (Brier, 1950). Returns `None` if nothing is known.
+    #[must_use]
+    pub fn brier(&self) -> Option<f64> {
+        let squares: f64 = self
+            .came_true
+            .iter()
+            .map(|(rank, came)| (self.told[rank] - f64::from(u8::from(*came))).powi(2))
+            .sum();
+        (!self.came_true.is_empty()).then(|| squares / self.came_true.len() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairgate_rules::odds::{PeopleAhead, SeatSupply};
+
+    use super::*;
+
+    #[test]
+    fn odds_that_come_true_score_low_and_odds_that_do_not_score_high() {
+        let supply = SeatSupply {
+            free: 1_000,
+            ..SeatSupply::default()
+        };
+        let people = PeopleAhead {
+            show_up: 1.0,
+            ..PeopleAhead::default()
+        };
+        let demand = SeatDemand::from_counts(&supply, &people).expect("there are seats");
+        let score = |front: bool, back: bool| {
+            let mut odds = ToldOdds::default();
+            odds.tell([0, 10_000].into_iter(), &demand, |rank| rank);
+            odds.note(0, front);
+            odds.note(10_000, back);
+            odds.note(5, true);
+            odds.brier().expect("two are known")
+        };
+        assert!(score(true, false) < 0.01);
+        assert!(score(false, true) > 0.95);
+        assert_eq!(ToldOdds::default().brier(), None);
+    }
+}

@@ -135,6 +135,14 @@ fn a_file_with_a_fault_is_refused_with_the_place_of_the_fault() {
     for (right, wrong, told) in [
         ("visitors = 400", "visitors = 400\npeople = 3", "people"),
         ("visitors = 400", "visitors = 0", "crowd.visitors"),
+        ("visitors = 400", "visitors = 10000000000", "crowd.visitors"),
+        ("over_s = 5.0", "over_s = 1e12", "crowd.over_s"),
+        (
+            "claim_s = [0.2, 2.0]",
+            "claim_s = [0.2, inf]",
+            "behaviour.claim_s",
+        ),
+        ("party = [1, 1]", "party = [nan]", "behaviour.party"),
         ("party = [1, 1]", "party = []", "behaviour.party"),
         ("\"+10s\"", "\"+10h\"", "draw_at"),
         ("per_s = 20", "per_s = -1", "room \"sale\": per_s"),
@@ -164,6 +172,7 @@ fn a_file_with_a_fault_is_refused_with_the_place_of_the_fault() {
         ["--sweep", "speed=1..2"],
         ["--seeds", "0"],
         ["--calls-per-s", "0"],
+        ["--calls-per-s", "nan"],
         ["--csv", "/nowhere/past.csv"],
         ["--html", "/nowhere/plan.html"],
     ] {

@@ -4,6 +4,8 @@
 use rand::{Rng, RngExt};
 use serde::Deserialize;
 
+use crate::crowd::SECONDS_MAX;
+
 /// A range of seconds that includes both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct SecondsRange(pub f64, pub f64);
@@ -211,16 +213,29 @@ impl VisitorBehaviour {
         faults.extend(
             spans
                 .iter()
-                .filter(|(_, span)| !(span.0 >= 0.0 && span.1 >= span.0))
+                .filter(|(_, span)| !(0.0..=span.1).contains(&span.0) || span.1 > SECONDS_MAX)
                 .map(|(name, span)| {
                     format!(
-                        "behaviour.{name}: [{}, {}] is not a span of seconds",
+                        "behaviour.{name}: [{}, {}] is not a span of seconds, from less to more and at most {SECONDS_MAX}",
                         span.0, span.1
                     )
                 }),
         );
         let weights = &self.party;
-        if weights.iter().any(|weight| *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
+        let times = [
+            ("together_s", self.together_s),
+            ("late_at_s", self.late_at_s),
+        ];
+        faults.extend(
+            times
+                .iter()
+                .filter(|(_, time_s)| !(0.0..=SECONDS_MAX).contains(time_s))
+                .map(|(name, time_s)| {
+                    format!("behaviour.{name}: {time_s} is not between 0 and {SECONDS_MAX} seconds")
+                }),
+        );
+        let are_weights = weights.iter().all(|weight| (0.0..=1e9).contains(weight));
+        if !are_weights || weights.iter().sum::<f64>() <= 0.0 {
             faults.push(
                 "behaviour.party: weights of parties of 1, 2, 3 … people, at least one above 0"
                     .to_owned(),
@@ -247,6 +262,21 @@ mod tests {
             .filter(|_| behaviour.party(&mut rng) == 2)
             .count();
         assert!((7_200..7_800).contains(&pairs), "{pairs}");
+    }
+
+    #[test]
+    fn times_and_weights_that_are_no_numbers_are_faults() {
+        let behaviour = VisitorBehaviour {
+            party: vec![1.0, f64::NAN],
+            pay_s: SecondsRange(0.0, f64::INFINITY),
+            claim_s: SecondsRange(3.0, 2.0),
+            late_at_s: 1e12,
+            ..VisitorBehaviour::default()
+        };
+        let faults = behaviour.faults().join("\n");
+        for name in ["party", "pay_s", "claim_s", "late_at_s"] {
+            assert!(faults.contains(name), "{faults}");
+        }
     }
 
     #[test]

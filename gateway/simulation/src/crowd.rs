@@ -47,6 +47,11 @@ pub struct CrowdSettings {
     pub mute: usize,
 }
 
+/// The most visitors of one crowd.
+pub const VISITORS_MAX: usize = 1_000_000_000;
+/// The longest time that a crowd or a visitor may name, in seconds: two days.
+pub const SECONDS_MAX: f64 = 48.0 * 3_600.0;
+
 fn default_socket_share() -> f64 {
     0.8
 }
@@ -157,8 +162,10 @@ impl CrowdSettings {
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        if self.visitors == 0 || self.mute > self.visitors {
-            faults.push("crowd.visitors must be above 0, and mute not above it".to_owned());
+        if !(1..=VISITORS_MAX).contains(&self.visitors) || self.mute > self.visitors {
+            faults.push(format!(
+                "crowd.visitors is between 1 and {VISITORS_MAX}, and mute is not above it"
+            ));
         }
         let shares = [
             ("socket", self.socket),
@@ -178,9 +185,9 @@ impl CrowdSettings {
             ("rush_s", self.rush_s),
         ];
         for (name, time_s) in times {
-            if !(time_s >= 0.0 && time_s.is_finite()) {
+            if !(0.0..=SECONDS_MAX).contains(&time_s) {
                 faults.push(format!(
-                    "crowd.{name}: {time_s} is no time in seconds, 0 or more"
+                    "crowd.{name}: {time_s} is not between 0 and {SECONDS_MAX} seconds"
                 ));
             }
         }

@@ -10,6 +10,10 @@ use crate::sale::PlannedServer;
 /// The time over which booking's health is read, in milliseconds.
 const HEALTH_WINDOW_MS: i64 = 3_000;
 
+/// The longest time that a call takes, in milliseconds: longer than any plan. Larger numbers would
+/// not fit.
+const ANSWER_MS_MAX: f64 = 1e9;
+
 /// Booking as its callers see it.
 pub struct SimulatedServer {
     server: PlannedServer,
@@ -43,7 +47,8 @@ impl SimulatedServer {
         let slower = self.server.slowdown(now_ms);
         let work_ms = self.server.calls_per_s.map_or(0.0, |per_s| 1e3 / per_s);
         self.busy_until_ms = self.busy_until_ms.max(now) + work_ms * slower;
-        let answered = (self.busy_until_ms + self.server.answer_ms * slower).ceil() as i64;
+        let answered = self.busy_until_ms + self.server.answer_ms * slower;
+        let answered = answered.min(now + ANSWER_MS_MAX).ceil() as i64;
         let took_ms = u32::try_from(answered - now_ms).unwrap_or(u32::MAX);
         self.answers.push_back((answered, took_ms));
         self.calls += 1;

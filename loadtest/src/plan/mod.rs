@@ -103,7 +103,9 @@ fn page(
     simulated: &SimulatedSeeds,
     report: &PlanReport,
 ) -> String {
-    let typical = options.seed + page::typical_seed(&simulated.figures) as u64;
+    let typical = options
+        .seed
+        .wrapping_add(page::typical_seed(&simulated.figures) as u64);
     let page = PlanPage {
         report,
         sale,
@@ -119,11 +121,11 @@ type SweptSale = (Option<f64>, PlannedSale);
 
 /// Reads the sale, and varies it where a setting is swept.
 fn planned_sales(options: &PlanOptions) -> Result<Vec<SweptSale>, Vec<String>> {
-    if options
-        .calls_per_s
-        .is_some_and(|calls| calls <= 0.0 || calls.is_nan())
-    {
-        return Err(vec!["--calls-per-s must be above 0".to_owned()]);
+    let calls_per_s = options.calls_per_s.unwrap_or(1.0);
+    if !(0.001..=1e9).contains(&calls_per_s) {
+        return Err(vec![format!(
+            "--calls-per-s {calls_per_s} is not between 0.001 and 1000000000"
+        )]);
     }
     let scenario = read_to_plan(&options.file)?;
     let mut sale = sale::planned_sale(&scenario, options.calls_per_s)?;

@@ -257,7 +257,7 @@ impl PlanPage<'_> {
 
     fn origin(&self) -> Vec<String> {
         let (first, count) = (self.first_seed, self.seeds.len() as u64);
-        let last = first + count - 1;
+        let last = first.wrapping_add(count - 1);
         let server = match self.sale.server.calls_per_s {
             Some(calls) => format!("Booking was taken to answer {calls} calls a second."),
             None => "Booking was taken to answer at once, so what it can bear was not looked at."

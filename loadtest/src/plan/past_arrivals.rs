@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fairgate_simulation::arrivals::ArrivalCounts;
+use fairgate_simulation::crowd::VISITORS_MAX;
 use serde::Deserialize;
 
 /// The longest past sale that is read, in seconds.
@@ -33,6 +34,13 @@ pub fn read(file: &Path) -> Result<ArrivalCounts, Vec<String>> {
         let row = row.map_err(|error| told(error.to_string()))?;
         if row.second >= SECONDS_MAX {
             let fault = format!("second {} is not below {SECONDS_MAX}", row.second);
+            return Err(told(fault));
+        }
+        if row.visitors > VISITORS_MAX as u64 {
+            let fault = format!(
+                "second {}: {} visitors are more than {VISITORS_MAX}",
+                row.second, row.visitors
+            );
             return Err(told(fault));
         }
         if counts.len() <= row.second {
@@ -70,6 +78,7 @@ mod tests {
             ("second,people\n1,2\n", "people"),
             ("second,visitors\n1,-2\n", "line: 2"),
             ("second,visitors\n9999999,2\n", "9999999"),
+            ("second,visitors\n1,9999999999\n", "9999999999"),
             ("second,visitors\n1,0\n", "no visitor"),
         ] {
             let faults = read_text(text).expect_err(text).join("\n");

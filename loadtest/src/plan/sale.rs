@@ -10,6 +10,7 @@ use fairgate_model::shows::coverage::matches;
 use fairgate_model::shows::document::{ShowDocument, check_show_document};
 use fairgate_rules::pace_settings::PaceSettings;
 use fairgate_rules::room_document::{RoomDocument, RoomDocumentInput};
+use fairgate_simulation::crowd::SECONDS_MAX;
 use fairgate_simulation::sale::{
     PlannedRoom, PlannedSale, PlannedServer, PlannedShow, PlannedSlowSpan,
 };
@@ -63,7 +64,17 @@ pub fn planned_sale(
     }
     let seconds = |at_ms: i64| (at_ms - start.as_millisecond()) as f64 / 1e3;
     let closes_s = room.closes_at.map(seconds);
-    let until_s = closes_s.unwrap_or(f64::INFINITY).min(scenario.deadline_s);
+    let until_s = closes_s
+        .unwrap_or(f64::INFINITY)
+        .min(scenario.deadline_s)
+        .min(SECONDS_MAX);
+    if seconds(room.draw_at) >= until_s {
+        return Err(vec![format!(
+            "room \"{}\": draw_at is {} s after the start, and the plan ends after {until_s} s; a plan covers at most {SECONDS_MAX} s",
+            onsale.room(),
+            seconds(room.draw_at)
+        )]);
+    }
     Ok(PlannedSale {
         room: PlannedRoom {
             method: room.method,
@@ -230,6 +241,7 @@ mod tests {
         let cheap = sale(&TEXT.replace("cat1 = 9900, ", "")).expect("a sale");
         assert!(cheap.cells() < 20);
         let absolute = TEXT
+            .replace("deadline_s = 600.0", "deadline_s = 7200.0")
             .replace("\"+5s\"", "\"2031-01-10T09:00:00+01:00\"")
             .replace("\"+20s\"", "\"2031-01-10T10:00:00+01:00\"");
         let absolute = sale(&absolute).expect("a sale");
@@ -254,6 +266,7 @@ mod tests {
             ),
             ("cat2 = 4900", "stalls = 4900", "prices.stalls"),
             ("hold_s = 20", "hold_s = 0", "hold_s"),
+            ("\"+20s\"", "\"+700s\"", "draw_at is 700 s after the start"),
             ("grid:4x5", "grid:4by5", "venue \"hall\""),
             (
                 "venue = \"hall\"",

@@ -32,7 +32,7 @@ pub fn simulate_seeds(sale: &PlannedSale, first: u64, count: u32) -> SimulatedSe
                 return;
             }
             let begun = Instant::now();
-            let outcome = simulate(sale, first + u64::from(index));
+            let outcome = simulate(sale, first.wrapping_add(u64::from(index)));
             let figures = SeedFigures::from(&outcome);
             let mut done = lock(&done);
             done.push((index, figures, begun.elapsed()));

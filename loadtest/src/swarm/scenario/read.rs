@@ -3,15 +3,13 @@
 
 use std::path::Path;
 
+use fairgate_simulation::crowd::SECONDS_MAX;
 use serde::Deserialize;
 
 use super::{
     CrowdSettings, PlannedCancel, PlannedSlowdown, Scenario, ScenarioOnsale, Threshold,
     VisitorBehaviour,
 };
-
-/// The longest sale that is planned, from the opening of its lobby on, in seconds.
-pub const PLANNED_MAX_S: f64 = 48.0 * 3_600.0;
 
 /// The contents of the file without the on-sale, the baseline and the thresholds.
 #[derive(Deserialize)]
@@ -90,7 +88,7 @@ pub fn read_text(name: &str, text: &str) -> Result<Scenario, Vec<String>> {
 
 /// Reads a scenario, or an on-sale file with `[crowd]` and `[behaviour]`, which has neither a title
 /// nor the times of a run: it is planned until its room closes, and no longer than
-/// [`PLANNED_MAX_S`].
+/// [`SECONDS_MAX`].
 ///
 /// # Errors
 /// As [`read`].
@@ -106,7 +104,7 @@ pub fn read_to_plan(path: &Path) -> Result<Scenario, Vec<String>> {
         return Err(vec![fault.to_owned()]);
     }
     if !table.contains_key("planned_s") && !table.contains_key("deadline_s") {
-        let until_s = toml::Value::Float(PLANNED_MAX_S);
+        let until_s = toml::Value::Float(SECONDS_MAX);
         table.insert("planned_s".to_owned(), until_s.clone());
         table.insert("deadline_s".to_owned(), until_s);
         let title = toml::Value::String(name.clone());

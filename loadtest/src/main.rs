@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod calibration;
 mod compare;
 mod faults;
 mod html;
@@ -27,6 +28,8 @@ enum LoadtestCommand {
     /// One figure, with its baseline in the same run.
     #[command(subcommand)]
     Bench(bench::BenchCommand),
+    /// What each kind of work costs on this machine, for plans.
+    Calibrate(calibration::CalibrateOptions),
     /// Figures side by side: a plan and a run, or two runs.
     Compare(compare::CompareOptions),
     /// Seeded schedules of faults against real processes, each ending in a verdict.
@@ -42,6 +45,7 @@ enum LoadtestCommand {
 fn main() -> ExitCode {
     let ended = match LoadtestArgs::parse().what {
         LoadtestCommand::Bench(bench) => bench.run().map(ExitCode::from),
+        LoadtestCommand::Calibrate(options) => calibration::run(&options).map(ExitCode::from),
         LoadtestCommand::Compare(options) => compare::run(&options).map(ExitCode::from),
         LoadtestCommand::Faults(options) => options.run().map(ExitCode::from),
         LoadtestCommand::Plan(options) => plan::run(&options).map(ExitCode::from),

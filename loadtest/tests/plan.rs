@@ -214,6 +214,52 @@ fn two_plans_agree_or_differ_and_a_foreign_file_is_refused() {
 }
 
 #[test]
+fn a_calibration_says_what_a_sale_takes_and_a_false_one_is_refused() {
+    let folder = Folder::with_sale(SALE);
+    let figures = folder.path("figures.toml");
+    let of_this_machine = loadtest(
+        &["calibrate", "--out"],
+        &[&figures],
+        &["--visitors", "100", "--seconds", "1"],
+    );
+    assert!(
+        of_this_machine.status.success(),
+        "{}",
+        text(&of_this_machine.stderr)
+    );
+    let prices = folder.write(
+        "prices.toml",
+        "currency = \"EUR\"\n[machine]\ncpus = 4\nmemory_mb = 8000\nper_hour = 0.25\n",
+    );
+    let (figures, prices) = (figures.to_string_lossy(), prices.to_string_lossy());
+    let more = [
+        "--seeds",
+        "2",
+        "--json",
+        "--calibration",
+        &figures,
+        "--prices",
+        &prices,
+    ];
+    let planned = folder.plan(&more);
+    assert!(planned.status.success(), "{}", text(&planned.stderr));
+    let planned: Value = serde_json::from_slice(&planned.stdout).expect("JSON");
+    let machines = &planned["machines"];
+    assert_eq!(machines["gateways"]["count"], 1, "{machines}");
+    assert_eq!(machines["cost"]["currency"], "EUR");
+    assert_eq!(machines["cost"]["amount"], 0.25);
+    assert!(planned["breaks_first"]["limit"].is_string(), "{planned}");
+
+    let short = std::fs::read_to_string(&*figures).expect("figures");
+    let bad = folder.write("bad.toml", &short.replacen("per_s = ", "per_s = -", 1));
+    let refused = folder.plan(&["--calibration", &bad.to_string_lossy()]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("work.join.per_s"));
+    let nowhere = loadtest(&["calibrate"], &[], &["--out", "/nowhere/figures.toml"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+}
+
+#[test]
 fn a_browser_without_a_network_draws_a_chart_from_each_table() {
     let folder = Folder::with_sale(SALE);
     let page = folder.path("plan.html");

@@ -45,6 +45,15 @@ impl ArrivalCounts {
         Self { before }
     }
 
+    /// Returns the counts of a crowd that is so many times as large.
+    #[must_use]
+    pub fn times(&self, times: f64) -> Self {
+        let larger = |before: &u64| (*before as f64 * times).round() as u64;
+        Self {
+            before: self.before.iter().map(larger).collect(),
+        }
+    }
+
     /// Returns how many visitors come at all.
     #[must_use]
     pub fn total(&self) -> u64 {

@@ -101,6 +101,13 @@ impl PlannedServer {
 }
 
 impl PlannedSale {
+    /// Returns how many visitors come.
+    #[must_use]
+    pub fn visitors(&self) -> u64 {
+        let arrivals = self.arrivals.as_ref();
+        arrivals.map_or(self.crowd.visitors as u64, ArrivalCounts::total)
+    }
+
     /// Returns how many cells are for sale: seats by legs.
     #[must_use]
     pub fn cells(&self) -> u64 {

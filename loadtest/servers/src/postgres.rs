@@ -158,6 +158,12 @@ impl PostgresServer {
         self.psql(&self.url(), sql).await
     }
 
+    /// Returns the ids of the server's processes. There are none while it does not run.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        self.process.pids()
+    }
+
     /// Kills the server without warning.
     pub fn kill(&self) {
         self.process.kill();

@@ -81,6 +81,16 @@ impl ServerProcess {
         matches!(child.try_wait(), Ok(None)).then(|| child.id())
     }
 
+    /// Returns the ids of the process and of its children. There are none while it does not run.
+    pub fn pids(&self) -> Vec<u32> {
+        let Some(pid) = self.pid() else {
+            return Vec::new();
+        };
+        let mut pids = children(pid);
+        pids.insert(0, pid);
+        pids
+    }
+
     /// Kills the process and its children without warning. Does nothing if the process does not
     /// run.
     pub fn kill(&self) {

@@ -1,6 +1,7 @@
 //! `loadtest plan`: simulates a sale with the rules by which gateways call visitors, many times
 //! faster than it happens, and says when it is sold out, who waits how long, and who gets a seat.
 
+mod needs;
 mod page;
 mod past_arrivals;
 mod report;
@@ -10,10 +11,13 @@ mod sweep;
 
 use std::path::PathBuf;
 
+use fairgate_simulation::outcome::SaleOutcome;
 use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
 
+use crate::calibration::Calibration;
 use crate::swarm::{LoadtestExitCode, read_to_plan};
+use needs::{FirstLimit, NeededMachines, Prices, SaleDemand, first_limit};
 use page::PlanPage;
 use report::PlanReport;
 use seeds::{SimulatedSeeds, simulate_seeds};
@@ -40,6 +44,13 @@ pub struct PlanOptions {
     /// How many calls booking answers in a second; without it booking always answers at once
     #[arg(long)]
     calls_per_s: Option<f64>,
+    /// The figures of a machine, which `loadtest calibrate` has written. With them the plan says
+    /// what the sale takes, and which limit breaks first as the crowd grows
+    #[arg(long)]
+    calibration: Option<PathBuf>,
+    /// What machines and traffic cost: a TOML file
+    #[arg(long, requires = "calibration")]
+    prices: Option<PathBuf>,
     /// Writes the answer with charts into this file, an HTML page that needs nothing else
     #[arg(long, conflicts_with = "sweep")]
     html: Option<PathBuf>,
@@ -57,8 +68,9 @@ pub struct PlanOptions {
     reason = "the answer is what the command is asked for"
 )]
 pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
-    let sales = match planned_sales(options) {
-        Ok(sales) => sales,
+    let read = planned_sales(options).and_then(|sales| Ok((sales, Measured::read(options)?)));
+    let (sales, measured) = match read {
+        Ok(read) => read,
         Err(faults) => {
             let file = options.file.display();
             eprintln!("{file} cannot be planned; nothing was simulated:");
@@ -73,9 +85,21 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
             (Some(sweep), Some(value)) => format!("{} = {value}", sweep.field()),
             _ => options.file.display().to_string(),
         };
-        let report = PlanReport::new(name, sale, &simulated);
+        let mut report = PlanReport::new(name, sale, &simulated);
+        let (typical, outcome) = typical_outcome(options, sale, &simulated);
+        if let Some(measured) = &measured {
+            let (machines, breaks_first) = measured.needs(sale, typical, &outcome);
+            report.takes(machines, breaks_first);
+        }
         if let Some(file) = &options.html {
-            let page = page(options, sale, &simulated, &report);
+            let page = PlanPage {
+                report: &report,
+                sale,
+                seeds: &simulated.figures,
+                first_seed: options.seed,
+                typical: (typical, outcome),
+            };
+            let page = page.html().document();
             if let Err(error) = std::fs::write(file, page) {
                 eprintln!("{} could not be written: {error}", file.display());
                 return Ok(LoadtestExitCode::Usage);
@@ -96,24 +120,50 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
     Ok(LoadtestExitCode::Held)
 }
 
-/// Returns the HTML report. The seed in the middle is simulated again for the charts over time.
-fn page(
+/// Simulates the seed in the middle again, for what the figures of the seeds do not keep. Returns
+/// the seed, too.
+fn typical_outcome(
     options: &PlanOptions,
     sale: &PlannedSale,
     simulated: &SimulatedSeeds,
-    report: &PlanReport,
-) -> String {
-    let typical = options
-        .seed
-        .wrapping_add(page::typical_seed(&simulated.figures) as u64);
-    let page = PlanPage {
-        report,
-        sale,
-        seeds: &simulated.figures,
-        first_seed: options.seed,
-        typical: (typical, simulate(sale, typical)),
-    };
-    page.html().document()
+) -> (u64, SaleOutcome) {
+    let typical = page::typical_seed(&simulated.figures) as u64;
+    let typical = options.seed.wrapping_add(typical);
+    (typical, simulate(sale, typical))
+}
+
+/// What was measured on a machine, and the user's prices.
+struct Measured {
+    calibration: Calibration,
+    prices: Option<Prices>,
+}
+
+impl Measured {
+    /// Reads both files; `None` without a calibration.
+    fn read(options: &PlanOptions) -> Result<Option<Self>, Vec<String>> {
+        let Some(file) = &options.calibration else {
+            return Ok(None);
+        };
+        let calibration = Calibration::read(file).map_err(|fault| vec![fault])?;
+        let prices = options.prices.as_ref().map(|file| Prices::read(file));
+        let prices = prices.transpose().map_err(|fault| vec![fault])?;
+        Ok(Some(Self {
+            calibration,
+            prices,
+        }))
+    }
+
+    /// Works out what the sale takes, and which limit breaks first.
+    fn needs(
+        &self,
+        sale: &PlannedSale,
+        typical: u64,
+        outcome: &SaleOutcome,
+    ) -> (NeededMachines, Option<FirstLimit>) {
+        let demand = SaleDemand::of(sale, outcome);
+        let machines = NeededMachines::of(&demand, &self.calibration, self.prices.as_ref());
+        (machines, first_limit(sale, &self.calibration, typical))
+    }
 }
 
 /// A sale, and the value of the swept setting with which it is planned, if one is swept.

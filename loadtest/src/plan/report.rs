@@ -5,6 +5,7 @@ use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::summary::{SaleSummary, SeedPercentiles};
 use serde::Serialize;
 
+use super::needs::{FirstLimit, NeededMachines};
 use super::seeds::SimulatedSeeds;
 
 /// The answer of a plan.
@@ -29,6 +30,11 @@ pub struct PlanReport {
     /// The most that the promoter allows.
     inside_allowed: u64,
     seats_left: f64,
+    /// What the sale takes; `null` without a calibration.
+    machines: Option<NeededMachines>,
+    /// The limit that breaks first as the crowd grows; `null` without a calibration, or if none
+    /// breaks with 64 times the crowd.
+    breaks_first: Option<FirstLimit>,
     /// The calls that booking answers in a second, if that is limited.
     calls_per_s: Option<f64>,
     seeds: usize,
@@ -50,10 +56,9 @@ impl PlanReport {
     pub fn new(name: String, sale: &PlannedSale, simulated: &SimulatedSeeds) -> Self {
         let summary = SaleSummary::of(&simulated.figures);
         let middle = |figure: Option<SeedPercentiles>| figure.map(|figure| figure.p50);
-        let arrivals = sale.arrivals.as_ref();
         Self {
             name,
-            visitors: arrivals.map_or(sale.crowd.visitors as u64, |past| past.total()),
+            visitors: sale.visitors(),
             cells: sale.cells(),
             shows: sale.shows.len(),
             sold_out_s: summary.sold_out_s.filter(|_| summary.sold_out_share >= 0.5),
@@ -66,11 +71,18 @@ impl PlanReport {
             inside_max: middle(summary.inside_most).unwrap_or(0.0),
             inside_allowed: sale.room.pace.max_inside,
             seats_left: middle(summary.cells_left).unwrap_or(0.0),
+            machines: None,
+            breaks_first: None,
             calls_per_s: sale.server.calls_per_s,
             seeds: simulated.figures.len(),
             seed_s: simulated.seed_s,
             summary,
         }
+    }
+
+    /// Adds what the sale takes, and which limit breaks first.
+    pub fn takes(&mut self, machines: NeededMachines, breaks_first: Option<FirstLimit>) {
+        (self.machines, self.breaks_first) = (Some(machines), breaks_first);
     }
 
     /// Returns the chance that a seat is left, by tenth of the line.
@@ -128,6 +140,10 @@ impl PlanReport {
             band(self.summary.seats_lapsed),
             grouped(self.seats_left)
         ));
+        if let Some(machines) = &self.machines {
+            lines.extend(machines.lines());
+            lines.push(format!("  breaks first     {}", self.breaks_first()));
+        }
         lines.push(format!(
             "  seeds simulated  {}, {:.2} s each on one core",
             self.seeds, self.seed_s
@@ -154,6 +170,18 @@ impl PlanReport {
             duration(sold_out.p10),
             duration(sold_out.p90)
         )
+    }
+
+    fn breaks_first(&self) -> String {
+        match &self.breaks_first {
+            None => "nothing, up to 64 times the crowd".to_owned(),
+            Some(first) => format!(
+                "{} of the measured processes, from {} visitors on ({:.2} times the crowd)",
+                first.limit.words(),
+                grouped(first.at_visitors as f64),
+                first.times
+            ),
+        }
     }
 
     fn told_no(&self) -> String {
@@ -204,7 +232,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// Writes a number without a fraction, with a comma between thousands.
-fn grouped(number: f64) -> String {
+pub fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -16,6 +16,7 @@ use rand::RngExt;
 use super::disk::SmallDisk;
 use super::judge::LedgerLocation;
 use super::process::{ProcessSetting, RigProcess, find_or_build};
+use super::processors::ProcessorShares;
 use super::spec::{RedisForm, RigLedgerKind, RigPaymentProvider};
 use super::{Rig, RigSpecification, judge, memory, railway};
 
@@ -72,6 +73,7 @@ impl Rig {
         if let Some(missing) = fairgate_servers::missing_programs().filter(|_| needs_servers) {
             bail!("this rig starts servers, and there is no {missing}");
         }
+        let shares = spec.cpus.map(ProcessorShares::split).transpose()?;
         let folder = tempfile::tempdir().context("no temporary folder could be made")?;
         let (redis, postgres) = tokio::try_join!(redis(spec, &breakable), postgres(spec))?;
         let key = secret();
@@ -130,7 +132,7 @@ impl Rig {
         let samples = Arc::default();
         let pids = gateways.iter().map(RigProcess::pid_cell).collect();
         let sampler = tokio::spawn(sample(pids, Arc::clone(&samples)));
-        Ok(Self {
+        let rig = Self {
             spec,
             gateways,
             bookings,
@@ -141,12 +143,15 @@ impl Rig {
             cut,
             disk,
             key,
+            shares,
             folder: folder.keep(),
             kept: false.into(),
             turns: Default::default(),
             samples,
             sampler,
-        })
+        };
+        rig.keep_processors_apart();
+        Ok(rig)
     }
 }
 

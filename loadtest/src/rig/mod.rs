@@ -8,6 +8,7 @@ mod judge;
 mod memory;
 mod part;
 mod process;
+mod processors;
 mod railway;
 mod spec;
 
@@ -34,6 +35,7 @@ pub use spec::{
 
 use judge::LedgerLocation;
 use process::RigProcess;
+use processors::ProcessorShares;
 
 /// The length of a cycle of a slowed process. The process is paused for a part of each cycle, and
 /// runs for the rest.
@@ -65,6 +67,8 @@ pub struct Rig {
     /// The disk of the ledger file, if it can be filled.
     disk: Option<SmallDisk>,
     key: String,
+    /// The rig's own processors, if it does not share them with this program.
+    shares: Option<ProcessorShares>,
     folder: PathBuf,
     /// Whether the folder stays when the rig is dropped.
     kept: AtomicBool,
@@ -263,6 +267,11 @@ impl Rig {
         self.redis.as_ref().context("the rig has no Redis")
     }
 
+    /// Returns the rig's PostgreSQL, if it has one.
+    pub fn postgres(&self) -> Option<&PostgresServer> {
+        self.postgres.as_ref()
+    }
+
     /// Returns the clock of a gateway.
     ///
     /// # Errors
@@ -298,12 +307,8 @@ impl Rig {
 
     /// Returns the seconds that all gateways have spent on processors.
     pub fn gateway_cpu_s(&self) -> f64 {
-        let pid = |gateway: &RigProcess| {
-            let cell = gateway.pid_cell();
-            *cell.lock().unwrap_or_else(PoisonError::into_inner)
-        };
-        let pids = self.gateways.iter().filter_map(pid);
-        pids.filter_map(memory::processor_s).sum()
+        let gateways = (0..self.gateways.len()).map(RigComponent::Gateway);
+        gateways.filter_map(|part| self.cpu_ms(part)).sum::<f64>() / 1e3
     }
 
     /// Returns the payment provider, if it is the server that imitates Stripe.

@@ -77,14 +77,16 @@ impl Rig {
     pub async fn revive(&self, part: RigComponent) -> anyhow::Result<()> {
         match part {
             RigComponent::Gateway(_) | RigComponent::Booking(_) => {
-                self.process(part)?.revive().await
+                self.process(part)?.revive().await?;
             }
-            RigComponent::Redis(index) => self.redis()?.start(index).await,
+            RigComponent::Redis(index) => self.redis()?.start(index).await?,
             RigComponent::Ledger => {
                 let postgres = self.postgres.as_ref().context("no PostgreSQL")?;
-                postgres.ensure_running().await
+                postgres.ensure_running().await?;
             }
         }
+        self.keep_processors_apart();
+        Ok(())
     }
 
     /// Pauses a process.
@@ -114,20 +116,33 @@ impl Rig {
         postgres.restart().await
     }
 
-    /// Returns the resident memory of a gateway or booking process in megabytes (10^6 bytes), or
-    /// `None` while it does not run.
-    pub fn resident_mb(&self, part: RigComponent) -> Option<f64> {
-        let pid = self.process(part).ok()?.pid_cell();
-        let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
-        memory::resident_mb(pid?)
+    /// Returns the ids of the processes of a part. There are none while it does not run.
+    pub fn pids(&self, part: RigComponent) -> Vec<u32> {
+        match (part, &self.redis, &self.postgres) {
+            (RigComponent::Redis(index), Some(redis), _) => redis.pids(index),
+            (RigComponent::Ledger, _, Some(postgres)) => postgres.pids(),
+            _ => {
+                let cell = self.process(part).ok().map(RigProcess::pid_cell);
+                let pid =
+                    cell.and_then(|cell| *cell.lock().unwrap_or_else(PoisonError::into_inner));
+                pid.into_iter().collect()
+            }
+        }
     }
 
-    /// Returns the processor's time of a gateway or booking process so far in milliseconds, or
-    /// `None` while it does not run.
+    /// Returns the resident memory of a part in megabytes (10^6 bytes), or `None` while it does not
+    /// run.
+    pub fn resident_mb(&self, part: RigComponent) -> Option<f64> {
+        let each = self.pids(part).into_iter().map(memory::resident_mb);
+        each.reduce(|sum, one| Some(sum? + one?)).flatten()
+    }
+
+    /// Returns the processor's time of a part so far in milliseconds, or `None` while it does not
+    /// run.
     pub fn cpu_ms(&self, part: RigComponent) -> Option<f64> {
-        let pid = self.process(part).ok()?.pid_cell();
-        let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
-        memory::processor_s(pid?).map(|seconds| seconds * 1e3)
+        let each = self.pids(part).into_iter().map(memory::processor_s);
+        let all = each.reduce(|sum, one| Some(sum? + one?)).flatten();
+        all.map(|seconds| seconds * 1e3)
     }
 
     /// Returns the value of a metric of a gateway or booking process, summed over all labels.

@@ -20,6 +20,9 @@ pub struct RigSpecification {
     pub ledger: RigLedgerKind,
     /// The payment provider.
     pub payments: RigPaymentProvider,
+    /// How many of this machine's processors the rig has for itself, while the crowd has the
+    /// others. `None` if both share all of them.
+    pub cpus: Option<usize>,
 }
 
 /// The form of the fast stores.
@@ -85,6 +88,7 @@ impl Default for RigSpecification {
             redis: RedisForm::None,
             ledger: RigLedgerKind::Sqlite,
             payments: RigPaymentProvider::Sandbox,
+            cpus: None,
         }
     }
 }
@@ -140,6 +144,9 @@ impl fmt::Display for RigSpecification {
                 name_of(&RigPaymentProvider::NAMES, self.payments)
             )?;
         }
+        if let Some(cpus) = self.cpus {
+            write!(out, ",cpus={cpus}")?;
+        }
         Ok(())
     }
 }
@@ -159,9 +166,10 @@ impl FromStr for RigSpecification {
                 "redis" => spec.redis = parse_name(&RedisForm::NAMES, name, value)?,
                 "ledger" => spec.ledger = parse_name(&RigLedgerKind::NAMES, name, value)?,
                 "payments" => spec.payments = parse_name(&RigPaymentProvider::NAMES, name, value)?,
+                "cpus" => spec.cpus = Some(count(name, value, 1)?),
                 _ => {
                     return Err(format!(
-                        "\"{name}\" is none of gateways, bookings, redis, ledger, payments"
+                        "\"{name}\" is none of gateways, bookings, redis, ledger, payments, cpus"
                     ));
                 }
             }
@@ -310,6 +318,7 @@ mod tests {
             "gateways=1,bookings=1,redis=sentinel,ledger=postgres",
             "gateways=3,bookings=2,redis=cluster,ledger=postgres",
             "gateways=2,bookings=2,redis=single,ledger=postgres,payments=stripe",
+            "gateways=1,bookings=0,redis=none,ledger=sqlite,cpus=1",
         ] {
             let spec: RigSpecification = text.parse().expect(text);
             assert_eq!(spec.to_string(), text);

@@ -236,6 +236,7 @@ pub fn spec_of_seed(seed: u64) -> RigSpecification {
         } else {
             RigPaymentProvider::Stripe
         },
+        cpus: None,
     }
 }
 

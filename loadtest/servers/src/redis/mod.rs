@@ -148,6 +148,15 @@ impl RedisServers {
         self.nodes[index].call(words).await
     }
 
+    /// Returns the ids of a node's processes. There are none while it does not run.
+    ///
+    /// # Panics
+    /// Panics if there is no such node.
+    #[must_use]
+    pub fn pids(&self, index: usize) -> Vec<u32> {
+        self.nodes[index].process().pids()
+    }
+
     /// Kills a process. Its data is lost, unless the process is persistent.
     pub fn kill(&self, index: usize) {
         self.nodes[index].process().kill();

@@ -41,11 +41,26 @@ impl Buyers {
     /// # Errors
     /// Where the map of the seats cannot be read.
     pub async fn start(http: &LoadHttpClient, buyers: usize, first: usize) -> anyhow::Result<Self> {
-        let map = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seatmap"));
-        let map = granted(http, 0, &map).await?;
-        let seats = map["seats"].as_array().context("a map without seats")?;
-        let seats: anyhow::Result<Vec<_>> = seats.iter().map(|seat| text(seat, "label")).collect();
-        let seats: Arc<[String]> = seats?.into();
+        Ok(Self::start_with(http, buyers, first, seats(http).await?))
+    }
+
+    /// Lets buyers buy as [`Self::start`] does, beginning with the last seats of the map.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_at_the_back(
+        http: &LoadHttpClient,
+        buyers: usize,
+        first: usize,
+    ) -> anyhow::Result<Self> {
+        let mut seats = seats(http).await?;
+        seats.reverse();
+        // Nobody has the number of somebody who bought before.
+        Ok(Self::start_with(http, buyers, first + seats.len(), seats))
+    }
+
+    fn start_with(http: &LoadHttpClient, buyers: usize, first: usize, seats: Vec<String>) -> Self {
+        let seats: Arc<[String]> = seats.into();
         let (bought, stop) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let next = Arc::new(AtomicUsize::new(first));
         let mut tasks = JoinSet::new();
@@ -62,11 +77,11 @@ impl Buyers {
                 anyhow::Ok(())
             });
         }
-        Ok(Self {
+        Self {
             bought,
             stop,
             tasks,
-        })
+        }
     }
 
     /// Returns how many tickets there are so far.
@@ -85,6 +100,14 @@ impl Buyers {
         }
         Ok(())
     }
+}
+
+/// Returns the labels of all seats of the map.
+async fn seats(http: &LoadHttpClient) -> anyhow::Result<Vec<String>> {
+    let map = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seatmap"));
+    let map = granted(http, 0, &map).await?;
+    let seats = map["seats"].as_array().context("a map without seats")?;
+    seats.iter().map(|seat| text(seat, "label")).collect()
 }
 
 /// Joins, claims a pass, holds the seat, orders, pays, and reads the ticket.

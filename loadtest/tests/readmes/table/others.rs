@@ -198,11 +198,23 @@ pub const ROWS: &[CommandRow] = &[
         How::By("cargo run --release -p loadtest -- bench waitlist"),
     ),
     row(
-        "loadtest plan FILE [--seeds 20] [--sweep per_s=50..500] [--csv ARRIVALS] [--calls-per-s N] [--html FILE] [--json]",
+        "loadtest plan FILE [--seeds 20] [--sweep per_s=50..500] [--csv ARRIVALS] [--calls-per-s N] [--calibration FILE] [--prices FILE] [--html FILE] [--json]",
         How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
     ),
     row(
         "loadtest plan FILE",
+        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+    ),
+    row(
+        "loadtest calibrate --out FILE [--rig …] [--visitors 4000] [--seconds 10]",
+        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+    ),
+    row(
+        "loadtest calibrate --out figures.toml",
+        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+    ),
+    row(
+        "loadtest plan FILE --calibration figures.toml",
         How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
     ),
     filled(

@@ -1,0 +1,63 @@
+//! `loadtest calibrate`: measures on this machine what each kind of work costs the system, and
+//! writes the figures into a file. `loadtest plan` works out from them what a sale takes.
+
+mod figures;
+mod ledger;
+mod machine;
+mod measure;
+mod meter;
+mod tls;
+
+use std::path::PathBuf;
+
+use crate::rig::RigSpecification;
+use crate::swarm::LoadtestExitCode;
+
+pub use figures::{Calibration, WorkCost};
+
+/// The command line of `loadtest calibrate`.
+#[derive(clap::Args)]
+pub struct CalibrateOptions {
+    /// The file of the figures, in TOML
+    #[arg(long)]
+    out: PathBuf,
+    /// The processes to measure:
+    /// gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres,cpus=1
+    #[arg(long, default_value = "")]
+    rig: RigSpecification,
+    /// How many visitors join and wait on sockets
+    #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(100..=18_000))]
+    visitors: u32,
+    /// How long each kind of work that has no end of its own is measured, in seconds
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=20))]
+    seconds: u64,
+}
+
+/// Measures, and writes the figures.
+///
+/// # Errors
+/// Why the figures could not be measured or written.
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what the command is asked for"
+)]
+pub fn run(options: &CalibrateOptions) -> anyhow::Result<LoadtestExitCode> {
+    // The file is opened first, because nobody wants to measure for a minute in vain.
+    if let Err(error) = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&options.out)
+    {
+        let file = options.out.display();
+        eprintln!("{file} cannot be written: {error}. Nothing was measured.");
+        return Ok(LoadtestExitCode::Usage);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let calibration = runtime.block_on(measure::measure(options))?;
+    calibration.write(&options.out)?;
+    println!("{}", calibration.lines().join("\n"));
+    println!("written to {}", options.out.display());
+    Ok(LoadtestExitCode::Held)
+}

@@ -1,0 +1,197 @@
+//! Works out from a simulated sale how much of each kind of work there is in each second, and what
+//! it costs by the figures of a calibration.
+
+use fairgate_rules::estimate::refresh_s;
+use fairgate_simulation::outcome::{SaleOutcome, SecondFigures};
+use fairgate_simulation::sale::PlannedSale;
+
+use crate::calibration::{Calibration, WorkCost};
+
+/// The calls of a purchase after the pass: the hold, the order, the payment, and two that read the
+/// order and its ticket.
+const CALLS_AFTER_PASS: f64 = 5.0;
+/// How many pictures of the seats a second a visitor inside gets.
+const PICTURES_PER_S: f64 = 1.0;
+
+/// The work of one second, as the mean of a few.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SecondOfWork {
+    pub joins: f64,
+    pub polls: f64,
+    /// Open sockets, the most in these seconds.
+    pub sockets: f64,
+    pub sockets_opened: f64,
+    pub entries: f64,
+    pub calls: f64,
+    pub pictures: f64,
+    pub purchases: f64,
+}
+
+/// How many seconds of work are taken together. A server that is too busy for a second or two only
+/// answers a little later.
+const TOGETHER: usize = 5;
+
+/// What a second of work takes: milliseconds of processors by kind of process, and bytes.
+pub type UseOfSecond = WorkCost;
+
+/// The work of a sale, second by second.
+#[derive(Debug, Clone)]
+pub struct SaleDemand {
+    seconds: Vec<SecondOfWork>,
+    /// The places at the end.
+    pub places: f64,
+}
+
+impl SaleDemand {
+    /// Works out the work of a simulated sale.
+    pub fn of(sale: &PlannedSale, outcome: &SaleOutcome) -> Self {
+        let mut before = None;
+        let mut seconds = Vec::with_capacity(outcome.seconds.len());
+        let tickets = outcome.ends.ticketed.max(1) as f64;
+        let sold = outcome.seconds.last().map_or(0, |second| second.sold);
+        let cells_each = (sold as f64 / tickets).max(1.0);
+        for second in &outcome.seconds {
+            seconds.push(work(sale, before, second, cells_each));
+            before = Some(second);
+        }
+        let last = outcome.seconds.last();
+        Self {
+            seconds: (1..=seconds.len())
+                .map(|until| SecondOfWork::mean(&seconds[until.saturating_sub(TOGETHER)..until]))
+                .collect(),
+            places: last.map_or(0.0, |second| second.joined as f64),
+        }
+    }
+
+    /// Returns how long the sale takes from the opening of the lobby, in seconds.
+    pub fn length_s(&self) -> f64 {
+        self.seconds.len() as f64
+    }
+
+    /// Returns the largest value of something over all seconds.
+    pub fn peak(&self, of: impl Fn(&SecondOfWork) -> f64) -> f64 {
+        self.seconds.iter().map(of).fold(0.0, f64::max)
+    }
+
+    /// Returns whether something holds in every second.
+    pub fn all_seconds(&self, holds: impl Fn(&SecondOfWork) -> bool) -> bool {
+        self.seconds.iter().all(holds)
+    }
+
+    /// Returns the sum of something over all seconds.
+    pub fn sum(&self, of: impl Fn(&SecondOfWork) -> f64) -> f64 {
+        self.seconds.iter().map(of).sum()
+    }
+}
+
+fn work(
+    sale: &PlannedSale,
+    before: Option<&SecondFigures>,
+    now: &SecondFigures,
+    cells_each: f64,
+) -> SecondOfWork {
+    let grown = |figure: fn(&SecondFigures) -> u64| {
+        let then = before.map_or(0, figure);
+        figure(now).saturating_sub(then) as f64
+    };
+    let (waiting, inside) = (now.waiting as f64, now.inside as f64);
+    let socket = sale.crowd.socket;
+    let begun = f64::from(now.at_s) >= sale.room.draw_s;
+    let middle = begun.then_some(now.waiting / 2);
+    let every_s = refresh_s(middle, sale.room.pace.per_s_u) as f64;
+    let joins = grown(|second| second.joined);
+    SecondOfWork {
+        joins,
+        polls: waiting * (1.0 - socket) / every_s,
+        sockets: (waiting + inside) * socket,
+        sockets_opened: joins * socket,
+        entries: grown(|second| second.entered),
+        calls: grown(|second| second.calls),
+        pictures: inside * socket * PICTURES_PER_S,
+        purchases: grown(|second| second.sold) / cells_each,
+    }
+}
+
+impl SecondOfWork {
+    /// Returns the mean of the last seconds. Those before the first one had no work.
+    fn mean(seconds: &[Self]) -> Self {
+        let mean = |of: fn(&Self) -> f64| seconds.iter().map(of).sum::<f64>() / TOGETHER as f64;
+        Self {
+            joins: mean(|second| second.joins),
+            polls: mean(|second| second.polls),
+            sockets: seconds
+                .iter()
+                .map(|second| second.sockets)
+                .fold(0.0, f64::max),
+            sockets_opened: mean(|second| second.sockets_opened),
+            entries: mean(|second| second.entries),
+            calls: mean(|second| second.calls),
+            pictures: mean(|second| second.pictures),
+            purchases: mean(|second| second.purchases),
+        }
+    }
+
+    /// Returns what this second takes by the figures of a calibration.
+    pub fn cost(&self, calibration: &Calibration) -> UseOfSecond {
+        let work = &calibration.work;
+        let parts = [
+            (self.joins, work.join),
+            (self.polls, work.poll),
+            (self.sockets, work.socket_wait),
+            (self.sockets_opened, work.socket_open),
+            (self.entries, work.enter),
+            (self.calls, call(calibration)),
+            (self.pictures, work.picture),
+        ];
+        let mut all = WorkCost::default();
+        for (units, cost) in parts {
+            all = all.plus(&cost.divided(1.0 / units.max(f64::MIN_POSITIVE)));
+        }
+        all
+    }
+
+    /// Returns whether the machine of the calibration has done as much of each kind of work.
+    pub fn was_reached(&self, calibration: &Calibration) -> bool {
+        let work = &calibration.work;
+        let done = [
+            (self.joins, work.join),
+            (self.polls, work.poll),
+            (self.sockets, work.socket_wait),
+            (self.entries, work.enter),
+            (self.purchases, work.purchase),
+        ];
+        done.iter().all(|(units, cost)| *units <= cost.per_s)
+    }
+}
+
+/// Returns what one call of booking costs: a purchase without the join and the pass, by its calls.
+pub fn call(calibration: &Calibration) -> WorkCost {
+    let work = &calibration.work;
+    let bought = work.purchase.without(&work.join).without(&work.enter);
+    bought.divided(CALLS_AFTER_PASS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_of_a_second_is_the_sum_of_its_work() {
+        let calibration = Calibration::example();
+        let second = SecondOfWork {
+            joins: 10.0,
+            sockets: 1_000.0,
+            calls: 10.0,
+            ..SecondOfWork::default()
+        };
+        // 10 × 0.2 + 1,000 × 0.002 + 10 × (3.4 − 0.2 − 0.2) / 5
+        let cost = second.cost(&calibration);
+        assert!((cost.gateway_ms - 10.0).abs() < 1e-9, "{cost:?}");
+        assert!(second.was_reached(&calibration));
+        let more = SecondOfWork {
+            joins: 1_001.0,
+            ..second
+        };
+        assert!(!more.was_reached(&calibration));
+    }
+}

@@ -1,0 +1,298 @@
+//! Works out how many machines a sale takes, and what they cost.
+
+use serde::Serialize;
+
+use super::BUSY_MAX;
+use super::demand::SaleDemand;
+use super::prices::{PricedMachine, Prices};
+use crate::calibration::Calibration;
+use crate::plan::report::grouped;
+use crate::rig::{RedisForm, RigSpecification};
+
+/// The part of a machine that is used in the worst second. The rest is for what no plan foresees.
+const USED: f64 = 0.7;
+/// A gigabyte, in bytes.
+const GB: f64 = 1e9;
+
+/// Whether a figure was measured, or follows from figures that were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureOrigin {
+    /// The calibrated processes have done as much.
+    Measured,
+    /// It is a multiple of what the calibrated processes have done.
+    Extrapolated,
+}
+
+/// What a sale takes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NeededMachines {
+    /// The processes that were measured, on which processor, and when.
+    pub measured_on: String,
+    /// Machines for gateways, with booking inside if it was inside when it was measured.
+    pub gateways: MachineGroup,
+    /// Machines for booking processes; none if booking is inside the gateways.
+    pub bookings: Option<MachineGroup>,
+    /// The Redis servers; none if there is no Redis.
+    pub redis: Option<ServerLoad>,
+    /// PostgreSQL; none if the ledger is a SQLite file.
+    pub ledger: Option<ServerLoad>,
+    /// The commits a second, where they are counted.
+    pub commits_per_s: Option<f64>,
+    /// The most traffic in a second, in megabits.
+    pub mbit_per_s: f64,
+    /// The traffic of the whole sale, in gigabytes.
+    pub traffic_gb: f64,
+    /// The processors that the proxies need for TLS: every connection is new once. `None` if TLS
+    /// was not measured.
+    pub tls_cpus: Option<f64>,
+    /// How long it takes until everybody who waits has a socket again, if all sockets break at
+    /// once, in seconds.
+    pub reconnect_s: f64,
+    /// How many hours the machines run.
+    pub hours: f64,
+    /// What all of this costs, where prices are known.
+    pub cost: Option<NeededMoney>,
+    /// Whether these figures were measured.
+    pub origin: FigureOrigin,
+    /// What else an operator should know.
+    pub notes: Vec<String>,
+}
+
+/// Machines of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MachineGroup {
+    /// How many.
+    pub count: u64,
+    /// Of how many processors each.
+    pub cpus_each: usize,
+    /// The processors in use in the worst second.
+    pub cpus_used: f64,
+    /// The memory in use, in megabytes (10^6 bytes).
+    pub memory_mb: f64,
+    /// The most sockets at once.
+    pub sockets: f64,
+}
+
+/// How much of a server is in use.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerLoad {
+    /// The processors in use in the worst second.
+    pub cpus_used: f64,
+}
+
+/// An amount of money.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NeededMoney {
+    /// How much.
+    pub amount: f64,
+    /// The currency of the file of prices.
+    pub currency: String,
+}
+
+/// Returns the memory that places and sockets take at most, in megabytes. Places stay in memory
+/// until the end.
+pub fn memory_mb(demand: &SaleDemand, calibration: &Calibration) -> f64 {
+    let memory = &calibration.memory;
+    let sockets = demand.peak(|second| second.sockets);
+    let each = memory.socket_bytes + memory.kernel_socket_bytes;
+    (demand.places * memory.place_bytes + sockets * each) / 1e6
+}
+
+impl NeededMachines {
+    /// Works out what a sale takes. Without prices, every machine is like the calibrated one.
+    pub fn of(demand: &SaleDemand, calibration: &Calibration, prices: Option<&Prices>) -> Self {
+        let rig: RigSpecification = calibration.rig.parse().unwrap_or_default();
+        let machine = prices.map_or(
+            PricedMachine {
+                cpus: calibration.machine.cpus,
+                memory_mb: calibration.machine.memory_mb,
+                per_hour: 0.0,
+            },
+            |prices| prices.machine,
+        );
+        let cpus = |part: fn(&super::demand::UseOfSecond) -> f64| {
+            demand.peak(|second| part(&second.cost(calibration))) / 1e3
+        };
+        let sockets = demand.peak(|second| second.sockets);
+        let memory_mb = memory_mb(demand, calibration);
+        let gateway_cpus = cpus(|cost| cost.gateway_ms);
+        let by_sockets = sockets / calibration.machine.sockets_max.max(1) as f64;
+        let gateways = [
+            gateway_cpus / (machine.cpus as f64 * USED),
+            memory_mb / (machine.memory_mb * USED),
+            by_sockets / USED,
+        ];
+        let count = |needed: &[f64]| {
+            needed
+                .iter()
+                .fold(0.0_f64, |a, b| a.max(*b))
+                .ceil()
+                .max(1.0)
+        };
+        let gateways = MachineGroup {
+            count: count(&gateways) as u64,
+            cpus_each: machine.cpus,
+            cpus_used: gateway_cpus,
+            memory_mb,
+            sockets,
+        };
+        let booking_cpus = cpus(|cost| cost.booking_ms);
+        let bookings = (rig.bookings > 0).then(|| MachineGroup {
+            count: count(&[booking_cpus / (machine.cpus as f64 * USED)]) as u64,
+            cpus_each: machine.cpus,
+            cpus_used: booking_cpus,
+            memory_mb: 0.0,
+            sockets: 0.0,
+        });
+        let redis = (rig.redis != RedisForm::None).then(|| ServerLoad {
+            cpus_used: cpus(|cost| cost.redis_ms),
+        });
+        let ledger_cpus = cpus(|cost| cost.ledger_ms);
+        let ledger = (ledger_cpus > 0.0).then_some(ServerLoad {
+            cpus_used: ledger_cpus,
+        });
+        let each = calibration.ledger.commits_per_purchase;
+        let commits_per_s = each.map(|each| demand.peak(|second| second.purchases) * each);
+        let bytes = demand.sum(|second| second.cost(calibration).bytes);
+        let peak_bytes = demand.peak(|second| second.cost(calibration).bytes);
+        let tls = calibration.tls.as_ref();
+        let tls_cpus = tls.map(|tls| {
+            let second_ms = |second: &super::demand::SecondOfWork| {
+                let megabytes = second.cost(calibration).bytes / 1e6;
+                (second.joins + second.sockets_opened) * tls.handshake_ms
+                    + megabytes * tls.megabyte_ms
+            };
+            demand.peak(second_ms) / 1e3
+        });
+        let open_ms = calibration.work.socket_open.all_ms();
+        let all_cpus = (gateways.count as usize * machine.cpus) as f64 * BUSY_MAX;
+        let reached = demand.all_seconds(|second| second.was_reached(calibration));
+        let mut needed = Self {
+            measured_on: format!(
+                "{} on {} processor(s) of {}, {}",
+                calibration.rig,
+                calibration.machine.cpus,
+                calibration.machine.processor,
+                calibration.made_at
+            ),
+            notes: Vec::new(),
+            reconnect_s: sockets * open_ms / 1e3 / all_cpus,
+            gateways,
+            bookings,
+            redis,
+            ledger,
+            commits_per_s,
+            mbit_per_s: peak_bytes * 8.0 / 1e6,
+            traffic_gb: bytes / GB,
+            tls_cpus,
+            hours: (demand.length_s() / 3_600.0).ceil(),
+            cost: None,
+            origin: if reached {
+                FigureOrigin::Measured
+            } else {
+                FigureOrigin::Extrapolated
+            },
+        };
+        needed.notes = needed.notes_for(&rig, calibration);
+        needed.cost = prices.map(|prices| needed.money(prices));
+        needed
+    }
+
+    fn money(&self, prices: &Prices) -> NeededMoney {
+        let machines = self.gateways.count + self.bookings.as_ref().map_or(0, |group| group.count);
+        let service = |load: &Option<ServerLoad>, price: Option<super::prices::PricedService>| {
+            let price = price.filter(|_| load.is_some());
+            price.map_or(0.0, |price| price.per_hour)
+        };
+        let per_hour = machines as f64 * prices.machine.per_hour
+            + service(&self.redis, prices.redis)
+            + service(&self.ledger, prices.ledger);
+        NeededMoney {
+            amount: per_hour * self.hours + self.traffic_gb * prices.traffic_per_gb,
+            currency: prices.currency.clone(),
+        }
+    }
+
+    fn notes_for(&self, rig: &RigSpecification, calibration: &Calibration) -> Vec<String> {
+        let mut notes = Vec::new();
+        let several = self.gateways.count > 1;
+        if several && rig.redis == RedisForm::None {
+            notes.push("one process with a ledger file cannot be divided: calibrate with --rig gateways=2,redis=single,ledger=postgres".to_owned());
+        } else if several {
+            notes.push(
+                "one gateway more lets the sale go on as planned when a gateway is lost".to_owned(),
+            );
+        }
+        let is_tight =
+            |load: &Option<ServerLoad>| load.as_ref().is_some_and(|load| load.cpus_used > BUSY_MAX);
+        if is_tight(&self.redis) {
+            notes.push("a room and a show each live in one slot of Redis, which is one processor: this sale needs more; divide it into several rooms or lower the pace".to_owned());
+        }
+        let sockets_max = calibration.machine.sockets_max;
+        if several && self.gateways.sockets > sockets_max as f64 {
+            notes.push(format!(
+                "a process of the calibrated machine may open {sockets_max} files: where more are allowed, fewer gateways do"
+            ));
+        }
+        if self.commits_per_s.unwrap_or(0.0) > calibration.ledger.syncs_per_s {
+            notes.push(format!(
+                "the ledger's disk waited for at most {:.0} pages a second when it was measured",
+                calibration.ledger.syncs_per_s
+            ));
+        }
+        if !calibration.optimised {
+            notes.push("the calibration was made with programs without optimisation: these figures are of no use".to_owned());
+        }
+        notes
+    }
+
+    /// Returns the answer as lines of text.
+    pub fn lines(&self) -> Vec<String> {
+        let origin = match self.origin {
+            FigureOrigin::Measured => "measured",
+            FigureOrigin::Extrapolated => "extrapolated",
+        };
+        let group = |what: &str, group: &MachineGroup| {
+            format!(
+                "{} {what} of {} processor(s), {:.1} in use at the worst",
+                group.count, group.cpus_each, group.cpus_used
+            )
+        };
+        let mut takes = vec![group("gateway(s)", &self.gateways)];
+        takes.extend(self.bookings.as_ref().map(|own| group("booking(s)", own)));
+        let server = |what: &str, load: &ServerLoad| {
+            format!("{what} with {:.2} processors in use", load.cpus_used)
+        };
+        takes.extend(self.redis.as_ref().map(|load| server("Redis", load)));
+        takes.extend(self.ledger.as_ref().map(|load| server("PostgreSQL", load)));
+        let mut lines = vec![
+            format!("  it takes         {} ({origin})", takes.join("; ")),
+            format!(
+                "  memory, sockets  {} MB for places and sockets; {} sockets at once; {:.1} s until all are back",
+                grouped(self.gateways.memory_mb),
+                grouped(self.gateways.sockets),
+                self.reconnect_s
+            ),
+            format!(
+                "  traffic          {:.0} Mbit a second at the worst, {:.1} GB in all{}",
+                self.mbit_per_s,
+                self.traffic_gb,
+                match self.tls_cpus {
+                    Some(cpus) => format!("; {cpus:.2} processors for TLS at the proxy"),
+                    None => "; TLS was not measured".to_owned(),
+                }
+            ),
+        ];
+        if let Some(cost) = &self.cost {
+            lines.push(format!(
+                "  it costs         {:.2} {} for {:.0} h",
+                cost.amount, cost.currency, self.hours
+            ));
+        }
+        lines.push(format!("  measured on      {}", self.measured_on));
+        let notes = self.notes.iter();
+        lines.extend(notes.map(|note| format!("  note             {note}")));
+        lines
+    }
+}

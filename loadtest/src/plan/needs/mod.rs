@@ -1,0 +1,17 @@
+//! Works out what a planned sale takes from the figures that were measured on a machine: gateways,
+//! bookings, Redis, PostgreSQL, bandwidth and money, and which limit breaks first as the crowd
+//! grows.
+
+mod demand;
+mod limits;
+mod machines;
+mod prices;
+
+pub use demand::SaleDemand;
+pub use limits::{FirstLimit, first_limit};
+pub use machines::NeededMachines;
+pub use prices::Prices;
+
+/// The part of its processors that a machine may use. Beyond it, calls wait for each other so long
+/// that visitors feel it.
+pub const BUSY_MAX: f64 = 0.9;

@@ -23,7 +23,7 @@ use gateway::ledger::RoomLedger;
 use gateway::ledger::sql::RoomSqlLedger;
 use gateway::load::ProcessLoad;
 use gateway::personal::PersonalEventHub;
-use gateway::promoter::{ManualPhase, PromoterControls, RoomPatchInput};
+use gateway::promoter::{MadeForecasts, ManualPhase, PromoterControls, RoomPatchInput};
 use gateway::push::hub::RoomSocketHubs;
 use gateway::room::{Room, RoomDependencies, RoomRegistry};
 use gateway::store::MemoryRoomStore;
@@ -77,6 +77,7 @@ impl Node {
             keys: RoleKeys::default(),
             providers: ChallengeProviders::new(&ProvidersSettings::default(), [1; 32])
                 .expect("TLS"),
+            forecasts: MadeForecasts::default(),
         };
         Self {
             rooms,

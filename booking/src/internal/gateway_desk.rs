@@ -50,6 +50,9 @@ pub struct ShowSummary {
     /// Whether the show is on a cinema's programme, which has a search of its own.
     #[serde(default)]
     pub showing: bool,
+    /// How long a basket keeps its seats, in seconds; 0 from an older booking process.
+    #[serde(default)]
+    pub hold_s: u32,
 }
 
 /// Whether this booking can sell.
@@ -149,6 +152,7 @@ impl GatewayDesk {
             venue: show.document.venue.to_string(),
             currency: show.document.currency.as_str().to_owned(),
             seats: show.plan.map.cell_count(),
+            hold_s: show.document.hold_s + show.document.grace_s,
         };
         let mut shows = self.catalogue.shows();
         shows.extend(self.catalogue.departures());

@@ -4,6 +4,7 @@
 pub mod arrivals;
 pub mod behaviour;
 pub mod crowd;
+pub mod forecast;
 pub mod line;
 pub mod outcome;
 mod run;

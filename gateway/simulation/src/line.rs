@@ -14,6 +14,8 @@ use crate::sale::PlannedSale;
 const AWAY_AFTER_S: f64 = 60.0;
 /// The most ranks from which the number of those who are still there is estimated.
 const SAMPLED_MAX: u64 = 4_096;
+/// The same for a sale that is running already. Its forecast asks only whether anybody waits.
+const SAMPLED_RUNNING_MAX: u64 = 128;
 
 /// The line of one simulated sale.
 pub struct SimulatedLine<'a> {
@@ -59,7 +61,11 @@ impl<'a> SimulatedLine<'a> {
             sampled: Vec::new(),
         };
         let total = arrivals.total();
-        let step = total.div_ceil(SAMPLED_MAX).max(1);
+        let most = match sale.so_far {
+            None => SAMPLED_MAX,
+            Some(_) => SAMPLED_RUNNING_MAX,
+        };
+        let step = total.div_ceil(most).max(1);
         let sample = |rank| {
             let visitor = line.visitor(rank);
             let until_s = if visitor.no_show {

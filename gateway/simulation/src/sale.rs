@@ -24,8 +24,29 @@ pub struct PlannedSale {
     pub behaviour: VisitorBehaviour,
     /// How fast booking answers.
     pub server: PlannedServer,
+    /// The calls of a sale that is running already. Its first seconds then go as they went.
+    pub so_far: Option<CalledSoFar>,
     /// When the simulation ends at the latest, in seconds after the start.
     pub until_s: u32,
+}
+
+/// The calls of a running sale since the start of its simulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CalledSoFar {
+    /// How many visitors had been called by the end of each second.
+    pub called: Vec<u64>,
+    /// The cells that were free or in baskets at the end of the last of these seconds.
+    pub cells_left: u64,
+}
+
+impl CalledSoFar {
+    /// Returns how many visitors had been called by the end of a second, from 1; `None` after the
+    /// last one.
+    #[must_use]
+    pub fn by(&self, second: u32) -> Option<u64> {
+        let at = (second as usize).checked_sub(1)?;
+        self.called.get(at).copied()
+    }
 }
 
 /// The room of a sale.

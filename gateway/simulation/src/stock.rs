@@ -176,6 +176,15 @@ impl SeatStock {
         }
     }
 
+    /// Takes seats out of the first show until so many cells are left, free or in baskets.
+    pub fn leave(&mut self, cells: u64) {
+        let free = cells.saturating_sub(self.held).min(self.free);
+        if let Some(ShowSeats::Hall { free: seats }) = self.shows.first_mut() {
+            *seats = free;
+            self.free = free;
+        }
+    }
+
     fn forget_lapse(&mut self, taken: &TakenSeats) {
         let Some(until_ms) = taken.basket_until_ms else {
             return;

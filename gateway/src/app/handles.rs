@@ -13,7 +13,7 @@ use crate::line::come_back::LineComeBackTimes;
 use crate::load::ProcessLoad;
 use crate::ops::GatewayOpsRoutes;
 use crate::personal::PersonalEventHub;
-use crate::promoter::PromoterControls;
+use crate::promoter::{MadeForecasts, PromoterControls};
 use crate::push::LiveSockets;
 use crate::push::hub::RoomSocketHubs;
 use crate::push::limit::SocketLimit;
@@ -100,6 +100,7 @@ pub(super) fn gateway_handles(
             hasher: NetworkHasher::new(secret),
             keys: config.keys.roles(),
             providers: providers.clone(),
+            forecasts: MadeForecasts::default(),
         },
         ops: GatewayOpsRoutes {
             rooms: rooms.clone(),

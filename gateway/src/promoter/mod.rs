@@ -2,6 +2,7 @@
 
 mod audit;
 mod controls;
+mod forecast;
 pub mod http;
 mod networks;
 mod report;
@@ -17,6 +18,7 @@ use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
 
 pub use controls::{ManualPhase, RoomChangeRefusal, RoomPatchInput};
+pub use forecast::MadeForecasts;
 pub use revoke::{RevokeFault, RevokeInput};
 
 /// The parts that the promoter's calls need.
@@ -35,4 +37,6 @@ pub struct PromoterControls {
     pub keys: RoleKeys,
     /// Knows which providers of challenges are set up.
     pub providers: ChallengeProviders,
+    /// The forecasts of the rooms' sales.
+    pub forecasts: MadeForecasts,
 }

@@ -45,6 +45,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "fairgate-pass",
             "fairgate-redis",
             "fairgate-rules",
+            "fairgate-simulation",
             "fairgate-databases",
             "waitroom-ui",
         ],

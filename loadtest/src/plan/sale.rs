@@ -98,6 +98,7 @@ pub fn planned_sale(
                 factor: slow.factor,
             }),
         },
+        so_far: None,
         until_s: until_s.ceil() as u32,
     })
 }

@@ -76,6 +76,17 @@ pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
     all
 }
 
+/// Reads the report of the room. Returns `null` if it cannot be read, because only the figure of its
+/// forecasts is then missing.
+pub async fn room_report(stage: &SwarmContext, key: &str) -> Value {
+    let room = stage.scenario.onsale.room();
+    let call = LoadHttpCall::get(format!("/v1/promoter/rooms/{room}/report")).bearer(key);
+    match stage.http.send(&call, 0).await {
+        Ok(answer) if answer.is_ok() => answer.json(),
+        _ => Value::Null,
+    }
+}
+
 /// Returns whether a show's refunds are done. If the show is not cancelled, its remaining orders
 /// need no refund.
 fn is_done(told: &Value) -> bool {

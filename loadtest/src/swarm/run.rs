@@ -115,6 +115,7 @@ pub async fn play_scenario(
         per_s: scenario.onsale.number("per_s").unwrap_or(500.0),
         p99_ms: scenario.onsale.number("p99_ms").unwrap_or(300.0),
         memory: memory.unwrap_or_default(),
+        promoters_report: promoter::room_report(&stage, environment.key).await,
     };
     let report = SwarmReport::from_measurements(&stage.tally.seen(), &setting);
     write_ending(&stage, &report, settled_ms.is_some());

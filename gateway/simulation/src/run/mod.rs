@@ -6,7 +6,9 @@ mod tally;
 use std::collections::HashSet;
 
 use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
-use fairgate_rules::pace::{PaceInput, RankPresence, decide_release};
+use fairgate_rules::pace::{
+    PaceInput, RankPresence, ReleaseBound, ReleaseDecision, decide_release,
+};
 use fairgate_rules::release_cohorts::{ClaimToEnter, ReleaseCohorts};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -135,6 +137,11 @@ impl SaleRun<'_> {
 
     fn tick(&mut self, second: u32) {
         let (sale, now_ms) = (self.world.sale, i64::from(second) * 1_000);
+        if let Some(so_far) = &sale.so_far
+            && so_far.called.len() == second as usize
+        {
+            self.world.stock.leave(so_far.cells_left);
+        }
         let (settings, now_s) = (&sale.room.pace, f64::from(second));
         self.cohorts
             .expire(now_ms, i64::from(sale.room.claim_s) * 1_000);
@@ -207,7 +214,12 @@ impl SaleRun<'_> {
             released: self.released,
             end,
         };
-        let decided = decide_release(&input, |rank| self.line.presence(rank, now_s));
+        let second = u32::try_from(now_ms / 1_000).unwrap_or(u32::MAX);
+        let so_far = self.world.sale.so_far.as_ref();
+        let decided = match so_far.and_then(|so_far| so_far.by(second)) {
+            Some(called) => self.as_it_went(called.min(end)),
+            None => decide_release(&input, |rank| self.line.presence(rank, now_s)),
+        };
         self.cohorts
             .ticked(now_ms, decided.owed_u, decided.late_u, settings.per_s_u);
         let called = self.released..decided.released;
@@ -229,6 +241,19 @@ impl SaleRun<'_> {
         self.remainder_u = decided.remainder_u;
         self.memory
             .record_tick(decided.people, decided.bound, 1_000, settings, measured);
+    }
+
+    /// Returns the release that was made in a second of the past.
+    fn as_it_went(&self, released: u64) -> ReleaseDecision {
+        let released = released.max(self.released);
+        ReleaseDecision {
+            released,
+            people: released - self.released,
+            remainder_u: 0,
+            owed_u: 0,
+            late_u: 0,
+            bound: ReleaseBound::Rate,
+        }
     }
 
     /// Calls the visitor at a rank. A visitor who is there claims soon.

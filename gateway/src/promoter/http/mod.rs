@@ -13,6 +13,7 @@ use fairgate_rules::room_document::RoomDocumentInput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::forecast::ForecastReport;
 use super::{ManualPhase, PromoterControls, RevokeInput, RoomPatchInput, audit, report};
 use crate::ledger::{AuditRow, RoomRow};
 use crate::room::RoomView;
@@ -161,6 +162,8 @@ pub(crate) struct RoomReportQuery {
 struct RoomReport {
     room: RoomView,
     samples: Vec<report::RoomReportLine>,
+    #[serde(flatten)]
+    end: ForecastReport,
 }
 
 /// Figures over time
@@ -177,9 +180,12 @@ pub(crate) async fn get_report(
     let samples = promoter.rooms.ledger().samples(&id).await?;
     match query.format.as_deref() {
         None | Some("json") => {
+            let forecasts = &promoter.forecasts;
+            let end = forecasts.report(&promoter.rooms, &room, &samples).await;
             let room = RoomView::fresh(&promoter.rooms, &room).await;
             let samples = samples.into_iter().map(Into::into).collect();
-            Ok(Json(RoomReport { room, samples }).into_response())
+            let report = RoomReport { room, samples, end };
+            Ok(Json(report).into_response())
         }
         Some("csv") => Ok((
             [(header::CONTENT_TYPE, "text/csv; charset=utf-8")],

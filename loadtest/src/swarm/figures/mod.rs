@@ -3,6 +3,7 @@
 
 mod calls;
 mod cover;
+mod forecast;
 mod pace;
 mod people;
 mod recovery;
@@ -89,6 +90,7 @@ pub const FIGURES: &[&str] = &[
     "wait_p50_s",
     "wait_p90_s",
     "odds_brier",
+    "forecast_off_at_half",
     "seat_left_1",
     "seat_left_2",
     "seat_left_3",

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::calls::{by_window, float, quantile_of};
-use super::{SwarmMeasurements, VisitorFigures, cover, pace, people, recovery, sale, waits};
+use super::{
+    SwarmMeasurements, VisitorFigures, cover, forecast, pace, people, recovery, sale, waits,
+};
 use crate::rig::MemorySample;
 
 /// The conditions of a run that its figures depend on.
@@ -27,6 +29,8 @@ pub struct RunConditions {
     pub p99_ms: f64,
     /// The memory of the gateway that uses the most memory, over time.
     pub memory: Vec<MemorySample>,
+    /// The report that the promoter reads after the run.
+    pub promoters_report: Value,
 }
 
 /// A run's figures.
@@ -65,6 +69,12 @@ impl SwarmReport {
         );
         waits::figures(&seen.people, &seen.free, setting.end_ms, &mut figures);
         sale::figures(seen, setting.draw_ms, &mut figures);
+        forecast::figures(
+            &setting.promoters_report,
+            setting.draw_ms,
+            seen.all_sold_ms,
+            &mut figures,
+        );
         recovery::figures(
             &seen.calls.booking,
             &seen.people,

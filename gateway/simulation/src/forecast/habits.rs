@@ -1,0 +1,177 @@
+//! Measures from the figures of a running sale what its visitors do: how many of the called enter,
+//! how many of those buy, how many seats, and how long both take.
+
+use super::{DONE_MIN, RunningFigures};
+
+/// A first guess of a share weighs as much as this many visitors.
+const GUESS_WEIGHT: f64 = 20.0;
+/// The first guess of the share of called visitors who enter.
+const SHOW_UP: f64 = 0.95;
+/// The first guess of the share of visitors inside who buy.
+const BUY: f64 = 0.8;
+/// The delays that are tried, in seconds: each is longer than the one before by this factor.
+const DELAY_STEP: f64 = 1.25;
+const DELAY_MIN_S: f64 = 0.5;
+const DELAY_MAX_S: f64 = 1_800.0;
+/// When less than this part of the seats is free, buyers fail for want of seats. What visitors want
+/// is measured before.
+const FREE_MIN: f64 = 0.1;
+
+/// What the visitors of a sale do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasuredHabits {
+    /// Of the called visitors this share enters, this many seconds later.
+    pub show_up: DelayedShare,
+    /// Of the visitors who enter this share buys, this many seconds later.
+    pub buy: DelayedShare,
+    /// How many cells a buyer takes on average.
+    pub party: f64,
+    /// How many visitors have tickets. The more there are, the less the shares are doubted.
+    pub buyers: u64,
+}
+
+/// A share of one count that follows in another count after a delay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DelayedShare {
+    /// The share, above 0 and at most 1.
+    pub share: f64,
+    /// The delay, in seconds.
+    pub delay_s: f64,
+}
+
+/// Returns how many ranks with people in them were called. Ranks whose visitors had left are called
+/// without effect.
+pub fn people_called(figures: &RunningFigures) -> f64 {
+    let left = figures.left as f64 / (figures.joined as f64).max(1.0);
+    figures.released as f64 * (1.0 - left.min(1.0))
+}
+
+/// Returns the value of a figure at a time, in a straight line between the figures before and after.
+pub fn value_at(figures: &[RunningFigures], at_s: f64, of: impl Fn(&RunningFigures) -> f64) -> f64 {
+    let next = figures.partition_point(|figures| figures.at_s <= at_s);
+    let Some(before) = next.checked_sub(1).and_then(|before| figures.get(before)) else {
+        return 0.0;
+    };
+    let Some(after) = figures.get(next) else {
+        return of(before);
+    };
+    let passed = (at_s - before.at_s) / (after.at_s - before.at_s);
+    of(before) + passed * (of(after) - of(before))
+}
+
+impl MeasuredHabits {
+    /// Measures what visitors do; `None` while too few have tickets.
+    pub fn of(figures: &[RunningFigures]) -> Option<Self> {
+        let (first, last) = (figures.first()?, figures.last()?);
+        if last.done < DONE_MIN || last.done <= first.done {
+            return None;
+        }
+        let cells = (first.free + first.held) as f64;
+        let plenty: Vec<RunningFigures> = figures
+            .iter()
+            .copied()
+            .filter(|figures| figures.free as f64 >= FREE_MIN * cells)
+            .collect();
+        let known = match plenty.last() {
+            Some(last) if last.done >= DONE_MIN => &plenty[..],
+            _ => figures,
+        };
+        let sold = last.sold.saturating_sub(first.sold) as f64;
+        Some(Self {
+            show_up: delayed_share(
+                known,
+                people_called,
+                |figures| figures.claimed as f64,
+                SHOW_UP,
+            ),
+            buy: delayed_share(
+                known,
+                |figures| figures.claimed as f64,
+                |figures| figures.done as f64,
+                BUY,
+            ),
+            party: (sold / (last.done - first.done) as f64).max(1.0),
+            buyers: last.done - first.done,
+        })
+    }
+}
+
+/// Finds the share and the delay with which one count follows another: those with the least
+/// squares.
+fn delayed_share(
+    figures: &[RunningFigures],
+    from: impl Fn(&RunningFigures) -> f64,
+    to: impl Fn(&RunningFigures) -> f64,
+    guess: f64,
+) -> DelayedShare {
+    let mut best = (f64::INFINITY, guess, DELAY_MIN_S);
+    let mut delay_s = DELAY_MIN_S;
+    while delay_s <= DELAY_MAX_S {
+        let earlier = |now: &RunningFigures| value_at(figures, now.at_s - delay_s, &from);
+        let (mut both, mut squares, mut sum) = (0.0, 0.0, 0.0);
+        for now in figures {
+            let earlier = earlier(now);
+            both += earlier * to(now);
+            squares += earlier * earlier;
+            sum += earlier;
+        }
+        let weight = GUESS_WEIGHT * sum / figures.len() as f64;
+        let share =
+            ((both + weight * guess) / (squares + weight).max(f64::MIN_POSITIVE)).clamp(0.02, 1.0);
+        let misses = figures
+            .iter()
+            .map(|now| (to(now) - share * earlier(now)).powi(2))
+            .sum::<f64>();
+        if misses < best.0 {
+            best = (misses, share, delay_s);
+        }
+        delay_s *= DELAY_STEP;
+    }
+    DelayedShare {
+        share: best.1,
+        delay_s: best.2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten visitors a second are called, eight of ten enter two seconds later, and half of those
+    /// have two tickets each twenty seconds after that.
+    fn figures() -> Vec<RunningFigures> {
+        let after = |at_s: f64, delay_s: f64| (at_s - delay_s).max(0.0);
+        (0..=9)
+            .map(|ten| {
+                let at_s = f64::from(ten) * 10.0;
+                let done = (after(at_s, 22.0) * 4.0) as u64;
+                RunningFigures {
+                    at_s,
+                    joined: 5_000,
+                    waiting: 5_000 - (at_s * 10.0) as u64,
+                    released: (at_s * 10.0) as u64,
+                    claimed: (after(at_s, 2.0) * 8.0) as u64,
+                    done,
+                    sold: 2 * done,
+                    free: 5_000 - 2 * done,
+                    ..RunningFigures::default()
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn shares_and_delays_are_found_in_the_counts() {
+        let habits = MeasuredHabits::of(&figures()).expect("enough have tickets");
+        assert!((habits.party - 2.0).abs() < 1e-9);
+        assert!((habits.show_up.share - 0.8).abs() < 0.04, "{habits:?}");
+        assert!((habits.buy.share - 0.5).abs() < 0.06, "{habits:?}");
+        assert!((15.0..26.0).contains(&habits.buy.delay_s), "{habits:?}");
+    }
+
+    #[test]
+    fn nothing_is_known_before_the_first_tickets() {
+        assert_eq!(MeasuredHabits::of(&[]), None);
+        assert_eq!(MeasuredHabits::of(&figures()[..3]), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Forecasts when a running sale is sold out. The figures of the sale so far say what its visitors
+//! do. The sale is then simulated several times, first as it has gone, and then on to its end.
+
+mod habits;
+mod rest;
+
+use crate::outcome::{SaleOutcome, SecondFigures};
+use crate::run::simulate;
+use crate::sale::PlannedRoom;
+use habits::MeasuredHabits;
+use rest::RestOfSale;
+
+/// A forecast needs at least this many visitors with tickets.
+const DONE_MIN: u64 = 10;
+/// How many times the rest of the sale is simulated at most, and at least.
+const SEEDS: u64 = 8;
+const SEEDS_MIN: usize = 3;
+/// No further seed is simulated after so many simulated seconds in all. This keeps a forecast below
+/// 50 ms of processor time.
+const SECONDS_MAX: usize = 9_000;
+/// Eight in ten values of a normal distribution are at most this many standard deviations from its
+/// middle.
+const EIGHT_IN_TEN: f64 = 1.28;
+
+/// A sale that is running.
+#[derive(Debug, Clone)]
+pub struct RunningSale {
+    /// The room. Its times are seconds after the beginning of the sale.
+    pub room: PlannedRoom,
+    /// How long a basket keeps its seats, in seconds.
+    pub hold_s: u32,
+    /// The figures since the beginning of the sale, oldest first.
+    pub figures: Vec<RunningFigures>,
+}
+
+/// The figures of a running sale at one time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RunningFigures {
+    /// Seconds after the beginning of the sale.
+    pub at_s: f64,
+    /// Visitors who have joined.
+    pub joined: u64,
+    /// Those of them who have left.
+    pub left: u64,
+    /// Visitors who wait.
+    pub waiting: u64,
+    /// Ranks that have been called.
+    pub released: u64,
+    /// Visitors who have entered.
+    pub claimed: u64,
+    /// Visitors who are inside.
+    pub inside: u64,
+    /// Visitors who have tickets.
+    pub done: u64,
+    /// Free cells.
+    pub free: u64,
+    /// Cells in baskets and unpaid orders.
+    pub held: u64,
+    /// Sold cells.
+    pub sold: u64,
+}
+
+/// When a sale is expected to be sold out, in seconds after its beginning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SoldOutForecast {
+    /// One in ten sales is sold out by then.
+    pub p10_s: f64,
+    /// Half of them are.
+    pub p50_s: f64,
+    /// Nine in ten are.
+    pub p90_s: f64,
+}
+
+/// What is known about the end of a sale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SaleForecast {
+    /// It will be sold out.
+    SoldOut(SoldOutForecast),
+    /// Seats will be left when nobody waits any more, or when the room closes.
+    SeatsLeft,
+}
+
+/// Returns the time in which the last cells shrink to a third, roughly (to 1 / e), as the mean of
+/// the simulated ends. A sale that is so many times as large has so many times as many cells left
+/// at the same time, and takes longer by the logarithm of that number.
+fn fade_s(outcomes: &[SaleOutcome]) -> f64 {
+    let spans = outcomes.iter().filter_map(|outcome| {
+        let first = |left: u64| {
+            let is_left = |second: &&SecondFigures| second.free + second.held <= left;
+            let second = outcome.seconds.iter().find(is_left);
+            second.map(|second| f64::from(second.at_s))
+        };
+        Some(first(1)? - first(4)?)
+    });
+    let spans: Vec<f64> = spans.collect();
+    // If each cell goes with the same probability in each second, the spans between four cells and
+    // one are a fourth, a third and a half of this time.
+    let fourths = 1.0 / 4.0 + 1.0 / 3.0 + 1.0 / 2.0;
+    spans.iter().sum::<f64>() / (spans.len() as f64).max(1.0) / fourths
+}
+
+/// Forecasts a running sale. Returns `None` while too few visitors have tickets, and when nothing is
+/// left to sell. The same figures give the same forecast.
+#[must_use]
+pub fn forecast(sale: &RunningSale) -> Option<SaleForecast> {
+    let now = sale.figures.last()?;
+    let habits = MeasuredHabits::of(&sale.figures)?;
+    if now.free + now.held == 0 {
+        return None;
+    }
+    let rest = RestOfSale::of(sale, &habits);
+    let (mut outcomes, mut seconds): (Vec<SaleOutcome>, usize) = (Vec::new(), 0);
+    for seed in 1..=SEEDS {
+        if seconds > SECONDS_MAX && outcomes.len() >= SEEDS_MIN {
+            break;
+        }
+        let outcome = simulate(&rest.planned(seed), seed);
+        seconds += outcome.seconds.len();
+        outcomes.push(outcome);
+    }
+    let ends = outcomes.iter().filter_map(|outcome| outcome.sold_out_s);
+    let mut sold_out: Vec<f64> = ends.map(|end_s| rest.from_s + end_s).collect();
+    if sold_out.len() * 2 <= outcomes.len() {
+        return Some(SaleForecast::SeatsLeft);
+    }
+    let later_s = fade_s(&outcomes) * rest.buyers_each().ln();
+    sold_out.iter_mut().for_each(|end| *end += later_s);
+    sold_out.sort_unstable_by(f64::total_cmp);
+    let count = sold_out.len() as f64;
+    let middle = f64::midpoint(
+        sold_out[(sold_out.len() - 1) / 2],
+        sold_out[sold_out.len() / 2],
+    );
+    let variance = sold_out.iter().map(|end| (end - middle).powi(2));
+    let deviation = (variance.sum::<f64>() / count).sqrt();
+    let to_side = EIGHT_IN_TEN * deviation;
+    Some(SaleForecast::SoldOut(SoldOutForecast {
+        p10_s: (middle - to_side).max(now.at_s),
+        p50_s: middle.max(now.at_s),
+        p90_s: middle + to_side,
+    }))
+}

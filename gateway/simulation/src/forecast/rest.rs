@@ -1,0 +1,234 @@
+//! Makes the sale that a forecast simulates: its last minutes as they went, and then its rest by
+//! the rules of the pace. A large sale is made smaller, with the same times.
+
+use fairgate_rules::room_document::{LineMethod, PaceMode};
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::habits::{DelayedShare, MeasuredHabits, people_called, value_at};
+use super::{RunningFigures, RunningSale};
+use crate::arrivals::ArrivalCounts;
+use crate::behaviour::{SecondsRange, VisitorBehaviour};
+use crate::crowd::{ArrivalPattern, CrowdSettings};
+use crate::sale::{CalledSoFar, PlannedRoom, PlannedSale, PlannedServer, PlannedShow};
+
+/// A forecast simulates about this many visitors who enter. A larger sale is made smaller.
+const VISITS: f64 = 250.0;
+/// The line has this many times as many visitors as will probably be called for the seats that are
+/// left, and this many more.
+const LINE: f64 = 3.0;
+const LINE_MIN: f64 = 50.0;
+/// At least so many visitors a second are called while no more are wanted.
+const TRICKLE_MIN: f64 = 0.1;
+/// At most these last seconds of the past are simulated.
+const PAST_MAX_S: f64 = 900.0;
+/// The part of the pace below which booking's health, and not the promoter, limits an auto room.
+const SLOWED: f64 = 0.8;
+/// New visitors are expected to come as fast as they did in these last seconds.
+const JOINS_S: f64 = 120.0;
+/// Whatever is measured is doubted by this share at least.
+const DOUBT_MIN: f64 = 0.02;
+
+/// The rest of a running sale.
+pub struct RestOfSale<'a> {
+    sale: &'a RunningSale,
+    habits: &'a MeasuredHabits,
+    /// When the simulation begins, in seconds after the beginning of the sale.
+    pub from_s: f64,
+    /// How many visitors one simulated visitor stands for.
+    each: f64,
+}
+
+impl<'a> RestOfSale<'a> {
+    pub fn of(sale: &'a RunningSale, habits: &'a MeasuredHabits) -> Self {
+        let now = last(sale);
+        let begin = sale.figures.first().copied().unwrap_or_default();
+        let visit_s = 3.0 * habits.buy.delay_s + 60.0;
+        let known_s = f64::from(sale.hold_s.max(sale.room.pass_s)).max(visit_s);
+        let from_s = (now.at_s - known_s.min(PAST_MAX_S)).max(begin.at_s).floor();
+        let entered =
+            now.claimed as f64 - value_at(&sale.figures, from_s, |figures| figures.claimed as f64);
+        let visits = entered + Self::buyers_left(&now, habits) / habits.buy.share;
+        Self {
+            sale,
+            habits,
+            from_s,
+            each: (visits / VISITS).max(1.0),
+        }
+    }
+
+    fn buyers_left(now: &RunningFigures, habits: &MeasuredHabits) -> f64 {
+        (now.free + now.held) as f64 / habits.party
+    }
+
+    /// Returns how many simulated visitors, seats or calls stand for so many.
+    fn fewer(&self, count: f64) -> f64 {
+        count / self.each
+    }
+
+    /// Returns the simulated cells that are left. Everybody takes one, so that no cell is left over
+    /// that is too few for a party.
+    fn cells(&self) -> u64 {
+        let buyers = Self::buyers_left(&last(self.sale), self.habits);
+        (self.fewer(buyers).round() as u64).max(1)
+    }
+
+    /// Returns how many times as many buyers are left in the sale as are simulated.
+    pub fn buyers_each(&self) -> f64 {
+        let buyers = Self::buyers_left(&last(self.sale), self.habits);
+        (buyers / self.cells() as f64).max(1.0)
+    }
+
+    /// Makes the sale. Each seed believes something else within the doubt about the shares.
+    pub fn planned(&self, seed: u64) -> PlannedSale {
+        let (now, figures) = (last(self.sale), &self.sale.figures);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let doubted = |share: DelayedShare, rng: &mut Xoshiro256PlusPlus| {
+            let buyers = self.habits.buyers as f64;
+            let doubt = ((1.0 - share.share) / (share.share * buyers)).sqrt() + DOUBT_MIN;
+            let error: f64 = StandardNormal.sample(rng);
+            (share.share * (1.0 + doubt * error)).clamp(0.02, 1.0)
+        };
+        let buy = doubted(self.habits.buy, &mut rng);
+        let show_up = self.habits.show_up.share;
+        let past_s = (now.at_s - self.from_s).max(1.0);
+        let called_before = value_at(figures, self.from_s, people_called);
+        let called = (1..=past_s as u32).map(|second| {
+            let called = value_at(figures, self.from_s + f64::from(second), people_called);
+            self.fewer(called - called_before) as u64
+        });
+        let called: Vec<u64> = called.collect();
+        let wanted = Self::buyers_left(&now, self.habits) / (buy * show_up);
+        let waiting = self.fewer(now.waiting as f64);
+        let rest_s = self.rest_s(wanted);
+        let trickle = self.fewer(self.pace() / 100.0).max(TRICKLE_MIN);
+        let line = waiting.min(LINE * self.fewer(wanted) + trickle * rest_s + LINE_MIN);
+        let first = called.last().copied().unwrap_or(0) + line.round() as u64;
+        let cells = self.cells();
+        let joins = self.joins();
+        let mut each_second = vec![0; rest_s as usize];
+        for (second, joined) in each_second.iter_mut().enumerate() {
+            let by = |second: usize| (joins * second as f64) as u64;
+            *joined = by(second + 1) - by(second);
+        }
+        let past = vec![0; called.len().saturating_sub(1)];
+        let arrivals = std::iter::once(first).chain(past).chain(each_second);
+        let arrivals = ArrivalCounts::from_counts(arrivals);
+        let until_s = (past_s + rest_s) as u32;
+        PlannedSale {
+            room: self.room(),
+            shows: vec![self.show(cells, &called)],
+            crowd: CrowdSettings {
+                visitors: arrivals.total() as usize,
+                from_s: 0.0,
+                over_s: 1.0,
+                arrivals: ArrivalPattern::Uniform,
+                rush: 0.0,
+                rush_s: 0.0,
+                after_draw: 0.0,
+                socket: 1.0,
+                mute: 0,
+            },
+            arrivals: Some(arrivals),
+            behaviour: self.behaviour(buy, show_up),
+            server: PlannedServer {
+                calls_per_s: None,
+                answer_ms: 5.0,
+                slow: None,
+            },
+            so_far: Some(CalledSoFar {
+                called,
+                cells_left: cells,
+            }),
+            until_s,
+        }
+    }
+
+    /// Returns the promoter's pace, in visitors a second.
+    fn pace(&self) -> f64 {
+        self.sale.room.pace.per_s_u as f64 / 1e6
+    }
+
+    /// Returns how many seconds of the rest are simulated at most.
+    fn rest_s(&self, wanted: f64) -> f64 {
+        let (now, room) = (last(self.sale), &self.sale.room);
+        let at_pace_s = wanted / self.pace().max(1e-6);
+        let so_far_s = now.at_s * (now.free + now.held) as f64 / (now.sold as f64).max(1.0);
+        let longest_s = f64::from(self.sale.hold_s.max(room.pass_s));
+        let rest_s = 3.0 * at_pace_s.max(so_far_s) + 8.0 * longest_s;
+        let closes_s = room.closes_s.unwrap_or(f64::INFINITY);
+        rest_s.min(closes_s - now.at_s).clamp(1.0, 14_400.0)
+    }
+
+    /// Returns how many new simulated visitors are expected each second.
+    fn joins(&self) -> f64 {
+        let now = last(self.sale);
+        let since_s = (now.at_s - JOINS_S).max(0.0);
+        let before = value_at(&self.sale.figures, since_s, |figures| figures.joined as f64);
+        let joined = (now.joined as f64 - before).max(0.0);
+        self.fewer(joined / (now.at_s - since_s).max(1.0))
+    }
+
+    fn room(&self) -> PlannedRoom {
+        let (room, now) = (self.sale.room, last(self.sale));
+        let mut pace = room.pace;
+        let before = value_at(&self.sale.figures, now.at_s - 30.0, people_called);
+        let lately = (people_called(&now) - before) / now.at_s.clamp(1.0, 30.0);
+        let takes = self.habits.party * self.habits.buy.share;
+        let plenty = now.free as f64 > 4.0 * now.inside as f64 * takes;
+        let slowed = lately < SLOWED * self.pace();
+        if pace.mode == PaceMode::Auto && plenty && now.waiting > 0 && slowed {
+            pace.per_s_u = (lately * 1e6) as u64;
+        }
+        pace.per_s_u = (self.fewer(pace.per_s_u as f64) as u64).max(1);
+        pace.max_inside = (self.fewer(pace.max_inside as f64).round() as u64).max(1);
+        PlannedRoom {
+            // The order of those who wait is drawn already.
+            method: match room.method {
+                LineMethod::Draw | LineMethod::Fifo => LineMethod::Fifo,
+                LineMethod::Open => LineMethod::Open,
+            },
+            pace,
+            opens_s: 0.0,
+            draw_s: 0.0,
+            closes_s: room.closes_s.map(|closes_s| closes_s - self.from_s),
+            ..room
+        }
+    }
+
+    /// The past must not run out of seats, so the hall has more at first.
+    fn show(&self, cells: u64, called: &[u64]) -> PlannedShow {
+        let taken = called.last().copied().unwrap_or(0);
+        PlannedShow {
+            seats: u32::try_from(cells + taken).unwrap_or(u32::MAX),
+            legs: 1,
+            hold_s: self.sale.hold_s,
+            grace_s: 0,
+            pay_s: self.sale.hold_s,
+            claim_grace_s: 0,
+            seats_per_visitor: 1,
+        }
+    }
+
+    fn behaviour(&self, buy: f64, show_up: f64) -> VisitorBehaviour {
+        let visit_s = self.habits.buy.delay_s;
+        let part = |share: f64| SecondsRange(share * visit_s * 0.3, share * visit_s * 1.7);
+        VisitorBehaviour {
+            party: vec![1.0],
+            give_up: 1.0 - buy,
+            no_show: 1.0 - show_up,
+            claim_s: SecondsRange(0.0, 2.0 * self.habits.show_up.delay_s),
+            choose_s: part(0.4),
+            order_s: part(0.3),
+            pay_s: part(0.3),
+            tries: 100,
+            retry_s: SecondsRange(2.0, 5.0),
+            ..VisitorBehaviour::default()
+        }
+    }
+}
+
+fn last(sale: &RunningSale) -> RunningFigures {
+    sale.figures.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,102 @@
+//! Forecasts of simulated sales, whose end is known.
+
+mod common;
+
+use fairgate_rules::pace::VISITOR_U;
+use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
+use fairgate_simulation::forecast::{RunningFigures, RunningSale, SaleForecast, forecast};
+use fairgate_simulation::sale::PlannedSale;
+use fairgate_simulation::simulate;
+
+/// Everybody buys two seats, so that the tickets follow from the seats.
+const PARTY: u64 = 2;
+
+fn sale(seats: u32, per_s: u64, visitors: usize) -> PlannedSale {
+    let mut sale = common::sale();
+    sale.shows[0].seats = seats;
+    sale.shows[0].hold_s = 15;
+    sale.shows[0].pay_s = 15;
+    sale.room.pace.per_s_u = per_s * VISITOR_U;
+    sale.room.pass_s = 60;
+    sale.crowd.visitors = visitors;
+    sale.behaviour = VisitorBehaviour {
+        party: vec![0.0, 1.0],
+        give_up: 0.1,
+        claim_s: SecondsRange(0.5, 3.0),
+        choose_s: SecondsRange(2.0, 10.0),
+        order_s: SecondsRange(2.0, 8.0),
+        pay_s: SecondsRange(2.0, 12.0),
+        tries: 100,
+        ..VisitorBehaviour::default()
+    };
+    sale.until_s = 7_200;
+    sale
+}
+
+/// Plays a sale, and returns what a report has after a share of its time, with when such sales are
+/// sold out: the median of nine, because chance decides about the last seats of each.
+fn until(sale: &PlannedSale, share: f64) -> (RunningSale, f64) {
+    let sold_out_s = |seed| simulate(sale, seed).sold_out_s.expect("it is sold out");
+    let mut ends: Vec<f64> = (1..=9).map(sold_out_s).collect();
+    ends.sort_unstable_by(f64::total_cmp);
+    let sold_out_s = ends[4];
+    let outcome = simulate(sale, 7);
+    let until_s = (sold_out_s * share / 10.0).floor() * 10.0;
+    let figures = outcome.seconds.iter().map(|second| RunningFigures {
+        at_s: f64::from(second.at_s) - sale.room.draw_s,
+        joined: second.joined,
+        left: 0,
+        waiting: second.waiting,
+        released: second.released,
+        claimed: second.entered,
+        inside: second.inside,
+        done: second.sold / PARTY,
+        free: second.free,
+        held: second.held,
+        sold: second.sold,
+    });
+    let every_ten = |figures: &RunningFigures| {
+        figures.at_s >= 0.0 && figures.at_s <= until_s && figures.at_s % 10.0 == 0.0
+    };
+    let running = RunningSale {
+        room: sale.room,
+        hold_s: sale.shows[0].hold_s,
+        figures: figures.filter(every_ten).collect(),
+    };
+    (running, sold_out_s)
+}
+
+#[test]
+fn at_half_of_a_sale_its_end_is_known_within_a_tenth() {
+    for (seats, per_s, visitors) in [(400, 4, 4_000), (4_000, 10, 20_000), (20_000, 100, 60_000)] {
+        let (running, sold_out_s) = until(&sale(seats, per_s, visitors), 0.5);
+        let Some(SaleForecast::SoldOut(told)) = forecast(&running) else {
+            panic!("{seats} seats: it will be sold out");
+        };
+        let off = told.p50_s / sold_out_s - 1.0;
+        assert!(off.abs() <= 0.1, "{seats} seats: {sold_out_s} s, {told:?}");
+        assert!(told.p10_s <= told.p50_s && told.p50_s <= told.p90_s);
+        assert_eq!(forecast(&running), Some(SaleForecast::SoldOut(told)));
+    }
+}
+
+#[test]
+fn a_line_that_is_too_short_leaves_seats() {
+    let (mut running, _) = until(&sale(400, 4, 4_000), 0.5);
+    let joined = running.figures.last().expect("figures").released;
+    for figures in &mut running.figures {
+        (figures.joined, figures.waiting) = (joined, joined - figures.released);
+    }
+    assert_eq!(forecast(&running), Some(SaleForecast::SeatsLeft));
+}
+
+#[test]
+fn nothing_is_told_before_the_first_tickets_and_after_the_last_seat() {
+    let (mut running, _) = until(&sale(400, 4, 4_000), 0.5);
+    let mut early = running.clone();
+    early.figures.truncate(2);
+    assert_eq!(forecast(&early), None);
+    let last = running.figures.last_mut().expect("figures");
+    (last.free, last.held) = (0, 0);
+    assert_eq!(forecast(&running), None);
+}

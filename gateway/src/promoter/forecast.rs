@@ -1,0 +1,378 @@
+//! Forecasts when a room's seats are sold out, from the samples of its report, and says how good
+//! earlier forecasts were. A forecast follows from the samples alone, so all nodes tell the same.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use fairgate_base::clock::rfc3339;
+use fairgate_rules::pace_settings::PaceSettings;
+use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::{LineMethod, RoomDocument};
+use fairgate_simulation::forecast::{
+    RunningFigures, RunningSale, SaleForecast, SoldOutForecast, forecast,
+};
+use fairgate_simulation::sale::PlannedRoom;
+use serde::Serialize;
+use tokio::sync::Mutex;
+
+use crate::ledger::RoomSample;
+use crate::room::RoomRegistry;
+
+/// A new sale is forecast with every sample. After this time it is forecast once a minute.
+const NEW_FOR_MS: i64 = 600_000;
+const MINUTE_MS: i64 = 60_000;
+/// One call of the report makes at most so many forecasts, the newest first. Only a node that has
+/// just started has more to make.
+const MADE_AT_ONCE: usize = 8;
+/// Samples before this time are not looked at. The sale of an everyday room has no end.
+const LOOK_BACK_MS: i64 = 12 * 3_600_000;
+/// How long a basket keeps its seats if booking does not say so, in seconds.
+const HOLD_S: u32 = 305;
+
+/// When the seats of a room's shows are expected to be sold out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[schema(as = Forecast)]
+pub struct RoomForecast {
+    /// When the forecast was made: the time of the last sample that it knows, RFC 3339.
+    made_at: String,
+    /// `null` if seats will be left when nobody waits any more, or when the room closes.
+    sold_out_at: Option<ForecastTimes>,
+}
+
+/// Three times, RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ForecastTimes {
+    /// With a probability of one in ten it is earlier.
+    p10: String,
+    /// Earlier and later are equally likely.
+    p50: String,
+    /// With a probability of one in ten it is later.
+    p90: String,
+}
+
+/// A forecast that was made before.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct EarlierForecast {
+    #[serde(flatten)]
+    forecast: RoomForecast,
+    /// How many seconds later than really the seats were expected to be sold out; negative for
+    /// earlier. `null` until they are.
+    off_by_s: Option<i64>,
+}
+
+/// What the report says about the end of the sale.
+#[derive(Debug, Default, Serialize, utoipa::ToSchema)]
+pub struct ForecastReport {
+    /// The newest forecast. `null` before ten visitors have tickets, while the room is paused or
+    /// has no line, and once everything is sold.
+    pub forecast: Option<RoomForecast>,
+    /// The forecasts before it, oldest first.
+    pub earlier_forecasts: Vec<EarlierForecast>,
+    /// When everything was sold, to the next sample; RFC 3339.
+    pub sold_out_at: Option<String>,
+}
+
+/// A forecast in milliseconds since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum MadeForecast {
+    SoldOut { p10: i64, p50: i64, p90: i64 },
+    SeatsLeft,
+}
+
+/// The forecasts of a room by the time of their last sample; `None` where none could be made.
+type RoomForecasts = BTreeMap<i64, Option<MadeForecast>>;
+
+/// The forecasts that this node has made, by room.
+#[derive(Clone, Default)]
+pub struct MadeForecasts {
+    rooms: Arc<Mutex<HashMap<String, RoomForecasts>>>,
+}
+
+impl MadeForecasts {
+    /// Makes the forecasts that are still missing, and returns all of a room.
+    pub async fn report(
+        &self,
+        rooms: &RoomRegistry,
+        room: &crate::room::Room,
+        samples: &[RoomSample],
+    ) -> ForecastReport {
+        let row = room.row();
+        let Some(sale) = SaleSamples::of(&row.document, &row.facts, samples) else {
+            return ForecastReport::default();
+        };
+        // While it is held, nobody else makes the same forecasts.
+        let mut all = self.rooms.lock().await;
+        let made = all.entry(room.id().to_owned()).or_default();
+        let due = sale.due();
+        let missing = due.iter().rev().filter(|at| !made.contains_key(at));
+        let missing: Vec<i64> = missing.take(MADE_AT_ONCE).copied().collect();
+        if !missing.is_empty() && !row.facts.paused {
+            let hold_s = hold_s(rooms, room).await;
+            let (sale, planned) = (sale.clone(), planned_room(&row.document, sale.began_at));
+            let new = tokio::task::spawn_blocking(move || {
+                let forecast_at = |at: i64| (at, sale.forecast(&planned, hold_s, at));
+                missing.into_iter().map(forecast_at).collect::<Vec<_>>()
+            });
+            // Only a panic can be lost here. The next report tries again.
+            made.extend(new.await.unwrap_or_default());
+        }
+        sale.told(made, &due, row.facts.paused)
+    }
+}
+
+/// Returns how long baskets keep their seats, in seconds.
+async fn hold_s(rooms: &RoomRegistry, room: &crate::room::Room) -> u32 {
+    let shows = rooms.shows_of(room).await.unwrap_or_default();
+    let longest = shows.iter().map(|show| show.hold_s).max();
+    longest.filter(|hold_s| *hold_s > 0).unwrap_or(HOLD_S)
+}
+
+fn planned_room(document: &RoomDocument, began_at: i64) -> PlannedRoom {
+    let seconds = |at: i64| (at - began_at) as f64 / 1e3;
+    PlannedRoom {
+        method: document.method,
+        pace: PaceSettings::from(document),
+        opens_s: 0.0,
+        draw_s: 0.0,
+        closes_s: document.closes_at.map(seconds),
+        claim_s: u32::try_from(document.claim_s).unwrap_or(u32::MAX),
+        pass_s: u32::try_from(document.pass_s).unwrap_or(u32::MAX),
+    }
+}
+
+/// The samples of a sale since its beginning.
+#[derive(Debug, Clone)]
+struct SaleSamples {
+    began_at: i64,
+    samples: Vec<RoomSample>,
+}
+
+impl SaleSamples {
+    /// Returns the samples since the first release; `None` before it, and without a line.
+    fn of(document: &RoomDocument, facts: &RoomFacts, samples: &[RoomSample]) -> Option<Self> {
+        if document.method == LineMethod::Open {
+            return None;
+        }
+        let newest = samples.last()?.at_ms;
+        let recent = samples.partition_point(|sample| sample.at_ms < newest - LOOK_BACK_MS);
+        let recent = &samples[recent..];
+        let first = recent.iter().position(|sample| sample.released > 0)?;
+        let before = first.checked_sub(1).map(|before| recent[before]);
+        let draw_at = facts.draw_called_at.unwrap_or(document.draw_at);
+        let began_at = before.map_or(recent[first].at_ms, |before| {
+            draw_at.clamp(before.at_ms, recent[first].at_ms)
+        });
+        let begin = before.map(|before| RoomSample {
+            at_ms: began_at,
+            ..before
+        });
+        let samples = begin.into_iter().chain(recent[first..].iter().copied());
+        Some(Self {
+            began_at,
+            samples: samples.collect(),
+        })
+    }
+
+    /// Returns when the last cell was sold, if it was.
+    fn sold_out_at(&self) -> Option<i64> {
+        let last = self.samples.last()?;
+        let is_out = |sample: &RoomSample| sample.free + sample.held == 0 && sample.sold > 0;
+        if !is_out(last) {
+            return None;
+        }
+        let since = self
+            .samples
+            .iter()
+            .rev()
+            .take_while(|sample| is_out(sample));
+        since.last().map(|sample| sample.at_ms)
+    }
+
+    /// Returns the samples with which a forecast is made: at first all, then one a minute.
+    fn due(&self) -> Vec<i64> {
+        let sold_out_at = self.sold_out_at().unwrap_or(i64::MAX);
+        let mut due: Vec<i64> = Vec::new();
+        for sample in &self.samples {
+            let every_ms = match sample.at_ms - self.began_at {
+                since if since < NEW_FOR_MS => 0,
+                _ => MINUTE_MS,
+            };
+            let last = due.last().copied().unwrap_or(self.began_at);
+            if sample.at_ms > self.began_at
+                && sample.at_ms - last >= every_ms
+                && sample.at_ms < sold_out_at
+            {
+                due.push(sample.at_ms);
+            }
+        }
+        due
+    }
+
+    /// Makes the forecast that was possible with the samples up to a time.
+    fn forecast(&self, room: &PlannedRoom, hold_s: u32, at: i64) -> Option<MadeForecast> {
+        let known = self.samples.iter().take_while(|sample| sample.at_ms <= at);
+        let sale = RunningSale {
+            room: *room,
+            hold_s,
+            figures: known.map(|sample| self.figures(sample)).collect(),
+        };
+        let at = |s: f64| self.began_at + (s * 1e3) as i64;
+        Some(match forecast(&sale)? {
+            SaleForecast::SoldOut(SoldOutForecast {
+                p10_s,
+                p50_s,
+                p90_s,
+            }) => MadeForecast::SoldOut {
+                p10: at(p10_s),
+                p50: at(p50_s),
+                p90: at(p90_s),
+            },
+            SaleForecast::SeatsLeft => MadeForecast::SeatsLeft,
+        })
+    }
+
+    fn figures(&self, sample: &RoomSample) -> RunningFigures {
+        RunningFigures {
+            at_s: (sample.at_ms - self.began_at) as f64 / 1e3,
+            joined: sample.joined,
+            left: sample.left,
+            waiting: sample.waiting,
+            released: sample.released,
+            claimed: sample.claimed,
+            inside: sample.inside,
+            done: sample.done,
+            free: sample.free,
+            held: sample.held,
+            sold: sample.sold,
+        }
+    }
+
+    fn told(&self, made: &RoomForecasts, due: &[i64], paused: bool) -> ForecastReport {
+        let sold_out_at = self.sold_out_at();
+        let known = due.iter().filter_map(|at| Some((*at, (*made.get(at)?)?)));
+        let mut earlier: Vec<EarlierForecast> = known
+            .map(|(at, made)| EarlierForecast {
+                forecast: RoomForecast::new(at, made),
+                off_by_s: match made {
+                    MadeForecast::SoldOut { p50, .. } => {
+                        sold_out_at.map(|sold_out_at| (p50 - sold_out_at) / 1_000)
+                    }
+                    MadeForecast::SeatsLeft => None,
+                },
+            })
+            .collect();
+        let running = sold_out_at.is_none() && !paused;
+        let newest = earlier.pop_if(|_| running);
+        ForecastReport {
+            forecast: newest.map(|newest| newest.forecast),
+            earlier_forecasts: earlier,
+            sold_out_at: sold_out_at.map(rfc3339),
+        }
+    }
+}
+
+impl RoomForecast {
+    fn new(at: i64, made: MadeForecast) -> Self {
+        Self {
+            made_at: rfc3339(at),
+            sold_out_at: match made {
+                MadeForecast::SoldOut { p10, p50, p90 } => Some(ForecastTimes {
+                    p10: rfc3339(p10),
+                    p50: rfc3339(p50),
+                    p90: rfc3339(p90),
+                }),
+                MadeForecast::SeatsLeft => None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGAN_AT: i64 = 1_800_000_000_000;
+
+    /// Ten visitors a second are called, all enter and half of them buy two seats 20 s later.
+    fn samples(seats: u64) -> Vec<RoomSample> {
+        let at = |second: u64| {
+            let done = (5 * second.saturating_sub(20)).min(seats / 2);
+            RoomSample {
+                at_ms: BEGAN_AT + 1_000 * i64::try_from(second).expect("a time"),
+                joined: 10_000,
+                waiting: 10_000 - 10 * second,
+                released: 10 * second,
+                claimed: 10 * second,
+                done,
+                free: seats - 2 * done,
+                sold: 2 * done,
+                ..RoomSample::default()
+            }
+        };
+        (0..=30).map(|ten| at(10 * ten)).collect()
+    }
+
+    fn document() -> RoomDocument {
+        RoomDocument {
+            method: LineMethod::Draw,
+            draw_at: BEGAN_AT + 3_000,
+            per_s: 10.0,
+            max_inside: 5_000,
+            pass_s: 60,
+            ..RoomDocument::everyday()
+        }
+    }
+
+    fn sale(seats: u64) -> SaleSamples {
+        SaleSamples::of(&document(), &RoomFacts::default(), &samples(seats)).expect("it began")
+    }
+
+    fn forecasts(sale: &SaleSamples) -> RoomForecasts {
+        let room = planned_room(&document(), sale.began_at);
+        let due = sale.due().into_iter();
+        due.map(|at| (at, sale.forecast(&room, 60, at))).collect()
+    }
+
+    #[test]
+    fn a_sale_begins_with_its_draw_and_is_forecast_with_each_sample() {
+        let sale = sale(4_000);
+        assert_eq!(sale.began_at, BEGAN_AT + 3_000);
+        assert_eq!(sale.due().len(), 30);
+        let told = sale.told(&forecasts(&sale), &sale.due(), false);
+        let newest = told.forecast.expect("it is running");
+        assert_eq!(newest.made_at, rfc3339(BEGAN_AT + 300_000));
+        let times = newest.sold_out_at.expect("all will be sold");
+        assert!(times.p10 <= times.p50 && times.p50 <= times.p90);
+        assert!(told.earlier_forecasts.len() > 20);
+        assert_eq!(told.sold_out_at, None);
+        assert!(
+            told.earlier_forecasts
+                .iter()
+                .all(|one| one.off_by_s.is_none())
+        );
+        let paused = sale.told(&forecasts(&sale), &sale.due(), true);
+        assert_eq!(paused.forecast, None);
+    }
+
+    #[test]
+    fn when_everything_is_sold_earlier_forecasts_are_compared_with_the_time() {
+        let sale = sale(1_000);
+        let told = sale.told(&forecasts(&sale), &sale.due(), false);
+        assert_eq!(told.forecast, None);
+        assert_eq!(told.sold_out_at, Some(rfc3339(BEGAN_AT + 120_000)));
+        let off = told.earlier_forecasts.iter().filter_map(|one| one.off_by_s);
+        assert!(off.count() > 3);
+    }
+
+    #[test]
+    fn a_room_without_a_line_or_before_its_sale_is_not_forecast() {
+        let facts = RoomFacts::default();
+        let open = RoomDocument {
+            method: LineMethod::Open,
+            ..document()
+        };
+        assert!(SaleSamples::of(&open, &facts, &samples(100)).is_none());
+        assert!(SaleSamples::of(&document(), &facts, &samples(100)[..1]).is_none());
+        assert!(SaleSamples::of(&document(), &facts, &[]).is_none());
+    }
+}

@@ -21,8 +21,8 @@ pub struct CalibrateOptions {
     /// The file of the figures, in TOML
     #[arg(long)]
     out: PathBuf,
-    /// The processes to measure:
-    /// gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres,cpus=1
+    /// The processes to measure, as gateways=3,bookings=2,redis=cluster,ledger=postgres,cpus=1;
+    /// redis is none, single, replica, sentinel or cluster, and ledger sqlite or postgres
     #[arg(long, default_value = "")]
     rig: RigSpecification,
     /// How many visitors join and wait on sockets

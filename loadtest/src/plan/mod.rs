@@ -1,6 +1,7 @@
 //! `loadtest plan`: simulates a sale with the rules by which gateways call visitors, many times
 //! faster than it happens, and says when it is sold out, who waits how long, and who gets a seat.
 
+mod grouped;
 mod needs;
 mod page;
 mod past_arrivals;

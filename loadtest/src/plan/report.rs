@@ -5,6 +5,7 @@ use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::summary::{SaleSummary, SeedPercentiles};
 use serde::Serialize;
 
+use super::grouped::grouped;
 use super::needs::{FirstLimit, NeededMachines};
 use super::seeds::SimulatedSeeds;
 
@@ -229,19 +230,6 @@ fn band(figure: Option<SeedPercentiles>) -> String {
 fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
-}
-
-/// Writes a number without a fraction, with a comma between thousands.
-pub fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Writes a duration in the units that fit its length.

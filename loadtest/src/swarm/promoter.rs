@@ -76,8 +76,8 @@ pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
     all
 }
 
-/// Reads the report of the room. Returns `null` if it cannot be read, because only the figure of its
-/// forecasts is then missing.
+/// Reads the report of the room. Returns `null` if it cannot be read, because only the figure of
+/// its forecasts is then missing.
 pub async fn room_report(stage: &SwarmContext, key: &str) -> Value {
     let room = stage.scenario.onsale.room();
     let call = LoadHttpCall::get(format!("/v1/promoter/rooms/{room}/report")).bearer(key);

@@ -1,8 +1,10 @@
 //! Measures from the figures of a running sale what its visitors do: how many of the called enter,
 //! how many of those buy, how many seats, and how long both take.
 
-use super::{DONE_MIN, RunningFigures};
+use super::running::RunningFigures;
 
+/// A forecast needs at least this many visitors with tickets.
+const DONE_MIN: u64 = 10;
 /// A first guess of a share weighs as much as this many visitors.
 const GUESS_WEIGHT: f64 = 20.0;
 /// The first guess of the share of called visitors who enter.
@@ -46,7 +48,8 @@ pub fn people_called(figures: &RunningFigures) -> f64 {
     figures.released as f64 * (1.0 - left.min(1.0))
 }
 
-/// Returns the value of a figure at a time, in a straight line between the figures before and after.
+/// Returns the value of a figure at a time, in a straight line between the figures before and after
+/// it.
 pub fn value_at(figures: &[RunningFigures], at_s: f64, of: impl Fn(&RunningFigures) -> f64) -> f64 {
     let next = figures.partition_point(|figures| figures.at_s <= at_s);
     let Some(before) = next.checked_sub(1).and_then(|before| figures.get(before)) else {

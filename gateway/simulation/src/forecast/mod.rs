@@ -3,15 +3,15 @@
 
 mod habits;
 mod rest;
+mod running;
 
 use crate::outcome::{SaleOutcome, SecondFigures};
 use crate::run::simulate;
-use crate::sale::PlannedRoom;
 use habits::MeasuredHabits;
 use rest::RestOfSale;
 
-/// A forecast needs at least this many visitors with tickets.
-const DONE_MIN: u64 = 10;
+pub use running::{RunningFigures, RunningSale};
+
 /// How many times the rest of the sale is simulated at most, and at least.
 const SEEDS: u64 = 8;
 const SEEDS_MIN: usize = 3;
@@ -21,44 +21,6 @@ const SECONDS_MAX: usize = 9_000;
 /// Eight in ten values of a normal distribution are at most this many standard deviations from its
 /// middle.
 const EIGHT_IN_TEN: f64 = 1.28;
-
-/// A sale that is running.
-#[derive(Debug, Clone)]
-pub struct RunningSale {
-    /// The room. Its times are seconds after the beginning of the sale.
-    pub room: PlannedRoom,
-    /// How long a basket keeps its seats, in seconds.
-    pub hold_s: u32,
-    /// The figures since the beginning of the sale, oldest first.
-    pub figures: Vec<RunningFigures>,
-}
-
-/// The figures of a running sale at one time.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct RunningFigures {
-    /// Seconds after the beginning of the sale.
-    pub at_s: f64,
-    /// Visitors who have joined.
-    pub joined: u64,
-    /// Those of them who have left.
-    pub left: u64,
-    /// Visitors who wait.
-    pub waiting: u64,
-    /// Ranks that have been called.
-    pub released: u64,
-    /// Visitors who have entered.
-    pub claimed: u64,
-    /// Visitors who are inside.
-    pub inside: u64,
-    /// Visitors who have tickets.
-    pub done: u64,
-    /// Free cells.
-    pub free: u64,
-    /// Cells in baskets and unpaid orders.
-    pub held: u64,
-    /// Sold cells.
-    pub sold: u64,
-}
 
 /// When a sale is expected to be sold out, in seconds after its beginning.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,8 +61,8 @@ fn fade_s(outcomes: &[SaleOutcome]) -> f64 {
     spans.iter().sum::<f64>() / (spans.len() as f64).max(1.0) / fourths
 }
 
-/// Forecasts a running sale. Returns `None` while too few visitors have tickets, and when nothing is
-/// left to sell. The same figures give the same forecast.
+/// Forecasts a running sale. Returns `None` while too few visitors have tickets, and when nothing
+/// is left to sell. The same figures give the same forecast.
 #[must_use]
 pub fn forecast(sale: &RunningSale) -> Option<SaleForecast> {
     let now = sale.figures.last()?;

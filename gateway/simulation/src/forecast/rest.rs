@@ -7,7 +7,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::habits::{DelayedShare, MeasuredHabits, people_called, value_at};
-use super::{RunningFigures, RunningSale};
+use super::running::{RunningFigures, RunningSale};
 use crate::arrivals::ArrivalCounts;
 use crate::behaviour::{SecondsRange, VisitorBehaviour};
 use crate::crowd::{ArrivalPattern, CrowdSettings};

@@ -6,7 +6,7 @@ use super::BUSY_MAX;
 use super::demand::SaleDemand;
 use super::prices::{PricedMachine, Prices};
 use crate::calibration::Calibration;
-use crate::plan::report::grouped;
+use crate::plan::grouped::grouped;
 use crate::rig::{RedisForm, RigSpecification};
 
 /// The part of a machine that is used in the worst second. The rest is for what no plan foresees.

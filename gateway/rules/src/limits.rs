@@ -5,16 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::flow::{TickOutcome, VisitorRates};
 use super::odds::{PeopleAhead, SeatDemand, SeatSupply};
-use super::pace::{ReleaseBound, VISITOR_U};
+use super::pace::ReleaseBound;
 use super::pace_settings::PaceSettings;
 use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
 use crate::room_document::PaceMode;
 
 /// The trickle is released even if nobody more is wanted. It is one part in this many of the
-/// promoter's pace, but at least `TRICKLE_MIN_U` (in millionths of a visitor a second) or, if the
-/// whole pace is lower than that, the whole pace.
+/// promoter's pace, but at least [`PaceSettings::trickle_min_u`].
 const TRICKLE_PART: u64 = 100;
-const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
 
 /// The measurements of one second.
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +134,7 @@ impl PaceMemory {
             None
         };
         let trickle_u = (settings.per_s_u / TRICKLE_PART)
-            .max(TRICKLE_MIN_U)
+            .max(settings.trickle_min_u)
             .min(settings.per_s_u);
         let rate_u = match settings.mode {
             PaceMode::Auto if !well => settings

@@ -1,7 +1,11 @@
 //! Holds the settings of a room that affect its pace.
 
 use crate::faults::micros_per_s;
+use crate::pace::VISITOR_U;
 use crate::room_document::{LineMethod, PaceMode, RoomDocument};
+
+/// The smallest trickle of a room, in millionths of a visitor a second.
+pub const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
 
 /// The settings that the promoter chose for a room's pace.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +17,9 @@ pub struct PaceSettings {
     pub line: bool,
     /// The pace in millionths of a visitor a second. In auto mode this is the highest pace.
     pub per_s_u: u64,
+    /// This many visitors are called even if nobody more is wanted, in millionths of a visitor a
+    /// second: at least so many, or the whole pace if that is lower.
+    pub trickle_min_u: u64,
     /// The most visitors inside at once.
     pub max_inside: u64,
     /// The time within which booking should answer 99 of 100 calls, in milliseconds.
@@ -25,6 +32,7 @@ impl From<&RoomDocument> for PaceSettings {
             mode: document.mode,
             line: document.method != LineMethod::Open,
             per_s_u: micros_per_s(document.per_s),
+            trickle_min_u: TRICKLE_MIN_U,
             max_inside: document.max_inside,
             p99_ms: document.p99_ms,
         }

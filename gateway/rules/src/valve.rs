@@ -226,6 +226,7 @@ mod tests {
         mode: PaceMode::Auto,
         line: true,
         per_s_u: 10 * VISITOR_U,
+        trickle_min_u: VISITOR_U / 10,
         max_inside: 1000,
         p99_ms: 300,
     };

@@ -4,7 +4,7 @@ mod common;
 
 use common::sale;
 use fairgate_rules::pace::VISITOR_U;
-use fairgate_rules::pace_settings::PaceSettings;
+use fairgate_rules::pace_settings::{PaceSettings, TRICKLE_MIN_U};
 use fairgate_rules::room_document::{LineMethod, PaceMode};
 use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
 use fairgate_simulation::crowd::CrowdSettings;
@@ -59,6 +59,7 @@ fn any_sale() -> impl Strategy<Value = PlannedSale> {
                 mode,
                 line: method != LineMethod::Open,
                 per_s_u: per_s * VISITOR_U,
+                trickle_min_u: TRICKLE_MIN_U,
                 max_inside,
                 p99_ms: 300,
             };

@@ -14,13 +14,11 @@ use crate::crowd::{ArrivalPattern, CrowdSettings};
 use crate::sale::{CalledSoFar, PlannedRoom, PlannedSale, PlannedServer, PlannedShow};
 
 /// A forecast simulates about this many visitors who enter. A larger sale is made smaller.
-const VISITS: f64 = 250.0;
+const VISITS: f64 = 1_000.0;
 /// The line has this many times as many visitors as will probably be called for the seats that are
 /// left, and this many more.
 const LINE: f64 = 3.0;
 const LINE_MIN: f64 = 50.0;
-/// At least so many visitors a second are called while no more are wanted.
-const TRICKLE_MIN: f64 = 0.1;
 /// At most these last seconds of the past are simulated.
 const PAST_MAX_S: f64 = 900.0;
 /// The part of the pace below which booking's health, and not the promoter, limits an auto room.
@@ -102,7 +100,8 @@ impl<'a> RestOfSale<'a> {
         let wanted = Self::buyers_left(&now, self.habits) / (buy * show_up);
         let waiting = self.fewer(now.waiting as f64);
         let rest_s = self.rest_s(wanted);
-        let trickle = self.fewer(self.pace() / 100.0).max(TRICKLE_MIN);
+        let trickle_min = self.sale.room.pace.trickle_min_u as f64 / 1e6;
+        let trickle = self.fewer((self.pace() / 100.0).max(trickle_min));
         let line = waiting.min(LINE * self.fewer(wanted) + trickle * rest_s + LINE_MIN);
         let first = called.last().copied().unwrap_or(0) + line.round() as u64;
         let cells = self.cells();
@@ -182,6 +181,7 @@ impl<'a> RestOfSale<'a> {
             pace.per_s_u = (lately * 1e6) as u64;
         }
         pace.per_s_u = (self.fewer(pace.per_s_u as f64) as u64).max(1);
+        pace.trickle_min_u = self.fewer(pace.trickle_min_u as f64) as u64;
         pace.max_inside = (self.fewer(pace.max_inside as f64).round() as u64).max(1);
         PlannedRoom {
             // The order of those who wait is drawn already.

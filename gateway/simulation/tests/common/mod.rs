@@ -1,7 +1,7 @@
 //! A small sale that the tests vary.
 
 use fairgate_rules::pace::VISITOR_U;
-use fairgate_rules::pace_settings::PaceSettings;
+use fairgate_rules::pace_settings::{PaceSettings, TRICKLE_MIN_U};
 use fairgate_rules::room_document::{LineMethod, PaceMode};
 use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
 use fairgate_simulation::crowd::{ArrivalPattern, CrowdSettings};
@@ -17,6 +17,7 @@ pub fn sale() -> PlannedSale {
                 mode: PaceMode::Fixed,
                 line: true,
                 per_s_u: 10 * VISITOR_U,
+                trickle_min_u: TRICKLE_MIN_U,
                 max_inside: 5_000,
                 p99_ms: 300,
             },

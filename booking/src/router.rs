@@ -16,6 +16,7 @@ use utoipa_axum::routes;
 use crate::app::Booking;
 use crate::http::catalogue::{self, CatalogueRoutes};
 use crate::http::cinema::{self, CinemaRoutes};
+use crate::http::dump::{self, DumpRoutes};
 use crate::http::exchanges;
 use crate::http::fates::{self, ShowFateRoutes};
 use crate::http::handles::RouteHandles;
@@ -60,6 +61,7 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
         .merge(cinema().with_state(handles.cinema))
         .merge(holds().with_state(handles.holds))
         .merge(orders().with_state(handles.orders))
+        .merge(dump().with_state(handles.dump))
         .merge(fates().with_state(handles.fates))
         .merge(payments().with_state(handles.payments))
         .merge(tickets().with_state(handles.tickets))
@@ -85,6 +87,7 @@ pub fn openapi_document() -> OpenApi {
         rail().into_openapi(),
         promoter().into_openapi(),
         programme().into_openapi(),
+        dump().into_openapi(),
     ] {
         document.merge(part);
     }
@@ -163,6 +166,10 @@ fn promoter() -> OpenApiRouter<PromoterRoutes> {
     OpenApiRouter::new()
         .routes(routes!(promoter::put_venue))
         .routes(routes!(promoter::put_show))
+}
+
+fn dump() -> OpenApiRouter<DumpRoutes> {
+    OpenApiRouter::new().routes(routes!(dump::dump))
 }
 
 /// Builds the router of a booking that runs as its own process: the routes for the public, for

@@ -13,13 +13,18 @@ use http_body_util::{BodyExt, Full};
 use hyper::{Method, Request, header};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use ipnet::Ipv4Net;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// A call without an answer after this time has an unknown outcome.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// The longest wait for an answer that sends a whole ledger.
+const SLOW_ANSWER_MAX: Duration = Duration::from_secs(600);
 /// The number of source addresses on loopback.
 const SOURCES: u8 = 16;
+/// The most source addresses of a network that are used. Each keeps connections of its own.
+const SOURCES_MAX: usize = 4_096;
 
 /// How long a gateway is avoided after it did not answer, in milliseconds. A load balancer's health
 /// check has the same effect.
@@ -32,6 +37,8 @@ static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 pub struct LoadHttpClient {
     bases: Arc<[HttpEndpoint]>,
     clients: Vec<Client<HttpConnector, Full<Bytes>>>,
+    /// The source addresses that were asked for; empty if none were.
+    sources: Arc<[Ipv4Addr]>,
 }
 
 /// One gateway.
@@ -179,23 +186,43 @@ impl LoadHttpClient {
         let is_near =
             |url: &String| url.starts_with("http://127.") || url.starts_with("http://localhost");
         let is_loopback = urls.iter().all(is_near);
-        let sources = if is_loopback { SOURCES } else { 1 };
-        let client = |source: u8| {
-            let mut connector = HttpConnector::new();
-            connector.set_nodelay(true);
-            connector.set_connect_timeout(Some(Duration::from_secs(5)));
-            if is_loopback {
-                connector.set_local_address(Some(IpAddr::V4(Ipv4Addr::new(127, 0, 1, source + 1))));
-            }
-            Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(Duration::from_secs(30))
-                .build(connector)
+        let clients = if is_loopback {
+            let near = |source| Ipv4Addr::new(127, 0, 1, source + 1);
+            (0..SOURCES)
+                .map(|source| client(Some(near(source))))
+                .collect()
+        } else {
+            vec![client(None)]
         };
         Self {
             bases: urls.iter().map(base).collect(),
-            clients: (0..sources).map(client).collect(),
+            clients,
+            sources: Arc::default(),
         }
+    }
+
+    /// Makes a client that calls from the addresses of this network, of which it uses at most
+    /// [`SOURCES_MAX`].
+    pub fn calling_from(urls: &[String], network: Ipv4Net) -> Self {
+        let sources: Arc<[Ipv4Addr]> = network.hosts().take(SOURCES_MAX).collect();
+        Self {
+            clients: sources.iter().map(|source| client(Some(*source))).collect(),
+            sources,
+            ..Self::new(urls)
+        }
+    }
+
+    /// Returns an address of this network that this machine does not have, among those that calls
+    /// would come from.
+    pub fn missing_source(network: Ipv4Net) -> Option<Ipv4Addr> {
+        let mut used = network.hosts().take(SOURCES_MAX);
+        used.find(|address| std::net::TcpListener::bind((*address, 0)).is_err())
+    }
+
+    /// Returns the source address of `who`, if source addresses were asked for.
+    pub fn source_of(&self, who: usize) -> Option<Ipv4Addr> {
+        let index = who.checked_rem(self.sources.len())?;
+        Some(self.sources[index])
     }
 
     /// Returns how many gateways there are.
@@ -241,6 +268,15 @@ impl LoadHttpClient {
         answer
     }
 
+    /// Makes a call whose answer may take minutes, such as one that reads a whole ledger, to the
+    /// first gateway.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub async fn send_slow(&self, call: &LoadHttpCall) -> Result<LoadHttpAnswer, String> {
+        self.exchange(0, call, 0, SLOW_ANSWER_MAX).await
+    }
+
     /// Makes the call as [`Self::send`] does, but to this gateway. If the gateway does not answer,
     /// later calls do not avoid it.
     ///
@@ -251,6 +287,16 @@ impl LoadHttpClient {
         base: usize,
         call: &LoadHttpCall,
         who: usize,
+    ) -> Result<LoadHttpAnswer, String> {
+        self.exchange(base, call, who, ANSWER_MAX).await
+    }
+
+    async fn exchange(
+        &self,
+        base: usize,
+        call: &LoadHttpCall,
+        who: usize,
+        answer_max: Duration,
     ) -> Result<LoadHttpAnswer, String> {
         let mut request = Request::builder().method(call.method.clone()).uri(format!(
             "{}{}",
@@ -300,11 +346,23 @@ impl LoadHttpClient {
                 retry_after_s,
             })
         };
-        match tokio::time::timeout(ANSWER_MAX, exchange).await {
+        match tokio::time::timeout(answer_max, exchange).await {
             Ok(answer) => answer,
-            Err(_) => Err(format!("no answer within {} s", ANSWER_MAX.as_secs())),
+            Err(_) => Err(format!("no answer within {} s", answer_max.as_secs())),
         }
     }
+}
+
+/// Makes hyper's client, which calls from this address if there is one.
+fn client(source: Option<Ipv4Addr>) -> Client<HttpConnector, Full<Bytes>> {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(Duration::from_secs(5)));
+    connector.set_local_address(source.map(IpAddr::V4));
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(Duration::from_secs(30))
+        .build(connector)
 }
 
 #[expect(
@@ -330,6 +388,16 @@ fn error_chain(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn visitors_call_from_the_addresses_of_a_network_in_turn() {
+        let urls = ["http://127.0.0.1:1".to_owned()];
+        let network = "127.9.0.0/30".parse().expect("a network");
+        let http = LoadHttpClient::calling_from(&urls, network);
+        let from = |who| http.source_of(who).expect("an address").to_string();
+        assert_eq!([0, 1, 2].map(from), ["127.9.0.1", "127.9.0.2", "127.9.0.1"]);
+        assert_eq!(LoadHttpClient::new(&urls).source_of(0), None);
+    }
 
     #[test]
     fn visitors_spread_over_the_gateways_and_avoid_one_that_does_not_answer() {

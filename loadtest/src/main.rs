@@ -7,9 +7,11 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod calibration;
 mod compare;
+mod exit_code;
 mod faults;
 mod html;
 mod http;
+mod machine;
 mod plan;
 mod rig;
 mod swarm;
@@ -36,8 +38,13 @@ enum LoadtestCommand {
     Faults(faults::FaultTrialOptions),
     /// A simulated sale: when it is sold out, who waits how long, and who gets a seat.
     Plan(plan::PlanOptions),
+    /// An installation of several nodes to try things on, until Ctrl-C.
+    Rig(rig::RigOptions),
     /// A crowd of visitors, from join to ticket.
     Swarm(swarm::SwarmOptions),
+    /// One process of a swarm that several processes share; `loadtest swarm` starts it.
+    #[command(name = swarm::WORKER_COMMAND, hide = true)]
+    SwarmWorker,
     /// Whether a run kept its promises, by its history and the ledger's dump alone.
     Verdict(verdict::VerdictOptions),
 }
@@ -49,7 +56,9 @@ fn main() -> ExitCode {
         LoadtestCommand::Compare(options) => compare::run(&options).map(ExitCode::from),
         LoadtestCommand::Faults(options) => options.run().map(ExitCode::from),
         LoadtestCommand::Plan(options) => plan::run(&options).map(ExitCode::from),
+        LoadtestCommand::Rig(options) => rig::run(&options).map(|()| ExitCode::SUCCESS),
         LoadtestCommand::Swarm(options) => swarm::run(&options).map(ExitCode::from),
+        LoadtestCommand::SwarmWorker => swarm::run_worker().map(ExitCode::from),
         LoadtestCommand::Verdict(options) => return options.run(),
     };
     ended.unwrap_or_else(|error| {

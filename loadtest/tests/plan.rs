@@ -289,14 +289,14 @@ fn a_browser_without_a_network_draws_a_chart_from_each_table() {
         .output()
         .expect("chromium runs");
     let shown = text(&shown.stdout);
-    let charts = shown.matches("<section").count();
+    let charts = shown.matches("<section class=\"chart\"").count();
     assert_eq!(charts, 8, "{}", text(&told.stdout));
     assert_eq!(
         shown.matches("<canvas").count(),
         charts,
         "each chart is drawn"
     );
-    for section in shown.split("<section").skip(1) {
+    for section in shown.split("<section class=\"chart\"").skip(1) {
         let rows = section.matches("<th scope=\"row\">").count();
         let drawn = format!("data-points=\"{rows}\"");
         assert!(

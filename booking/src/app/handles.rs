@@ -7,6 +7,7 @@ use fairgate_base::http::shared_bodies::SharedBodies;
 use super::Booking;
 use crate::http::catalogue::CatalogueRoutes;
 use crate::http::cinema::CinemaRoutes;
+use crate::http::dump::DumpRoutes;
 use crate::http::fates::ShowFateRoutes;
 use crate::http::handles::RouteHandles;
 use crate::http::holds::HoldRoutes;
@@ -121,6 +122,12 @@ impl Booking {
         RouteHandles {
             catalogue: self.catalogue_routes(),
             promoter: self.promoter_routes(),
+            dump: DumpRoutes {
+                ledger: Arc::clone(&self.ledger),
+                keys: self.setup.keys.clone(),
+                clock: self.setup.clock.clone(),
+                reading: Arc::default(),
+            },
             cinema: self.cinema_routes(),
             holds: self.hold_routes(),
             orders: self.order_routes(),

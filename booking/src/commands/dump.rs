@@ -1,13 +1,13 @@
 //! Writes a dump to a file as a whole or not at all, so that a judge never reads an incomplete
 //! dump.
 
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use fairgate_databases::{Installation, PostgresDatabase, SqlTransaction, snapshot_of_file};
 use tempfile::NamedTempFile;
 
 use crate::dump::DumpRecord;
+use crate::dump::lines::{DumpFailed, DumpLines};
 use crate::ledger::LedgerError;
 use crate::ledger::sql::dump;
 
@@ -73,9 +73,7 @@ pub async fn write_database(url: &str, out: &Path, now_ms: i64) -> Result<u64, D
 /// Writes the records into a temporary file, which replaces `out` once it is complete.
 struct DumpFileWriter {
     out: PathBuf,
-    temporary: BufWriter<NamedTempFile>,
-    records: u64,
-    failed: Option<std::io::Error>,
+    lines: DumpLines<NamedTempFile>,
 }
 
 impl DumpFileWriter {
@@ -85,9 +83,7 @@ impl DumpFileWriter {
             .map_err(|error| DumpError::File(out.to_owned(), error))?;
         Ok(Self {
             out: out.to_owned(),
-            temporary: BufWriter::new(temporary),
-            records: 0,
-            failed: None,
+            lines: DumpLines::new(temporary),
         })
     }
 
@@ -98,21 +94,9 @@ impl DumpFileWriter {
         tx: &SqlTransaction,
         now_ms: i64,
     ) -> Result<(Self, Result<(), LedgerError>), LedgerError> {
-        let mut add = |record: &DumpRecord| self.add(record);
+        let mut add = |record: &DumpRecord| self.lines.add(record);
         let kept = dump::read_records(tx, now_ms, &mut add).await;
         Ok((self, kept))
-    }
-
-    fn add(&mut self, record: &DumpRecord) -> Result<(), LedgerError> {
-        let written = serde_json::to_writer(&mut self.temporary, record)
-            .map_err(std::io::Error::from)
-            .and_then(|()| self.temporary.write_all(b"\n"));
-        self.records += 1;
-        written.map_err(|error| {
-            let told = LedgerError::Unavailable(error.to_string());
-            self.failed = Some(error);
-            told
-        })
     }
 
     /// Replaces `out` by the temporary file if everything was read and written.
@@ -121,20 +105,17 @@ impl DumpFileWriter {
         kept: Result<(), LedgerError>,
         unread: impl FnOnce(LedgerError) -> DumpError,
     ) -> Result<u64, DumpError> {
-        let out = self.out;
+        let Self { out, lines } = self;
+        let records = lines.records();
+        let temporary = lines.finish(kept).map_err(|failed| match failed {
+            DumpFailed::Written(error) => DumpError::File(out.clone(), error),
+            DumpFailed::Read(error) => unread(error),
+        })?;
         let cannot = |error| DumpError::File(out.clone(), error);
-        if let Some(error) = self.failed {
-            return Err(cannot(error));
-        }
-        kept.map_err(unread)?;
-        let temporary = self
-            .temporary
-            .into_inner()
-            .map_err(|error| cannot(error.into_error()))?;
         temporary.as_file().sync_all().map_err(cannot)?;
         temporary
             .persist(&out)
             .map_err(|error| cannot(error.error))?;
-        Ok(self.records)
+        Ok(records)
     }
 }

@@ -1,7 +1,9 @@
 //! The dump: ledger and payments, one record a line, for a judge: a separate program that checks
-//! whether all sales were right. This module defines the records. `ledger/sql/dump` reads them, and
-//! `commands/dump` writes the file as a whole or not at all.
+//! whether all sales were right. This module defines the records, and `lines` writes them.
+//! `ledger/sql/dump` reads them. `commands/dump` writes them into a file, and `http/dump` sends
+//! them.
 
+pub mod lines;
 pub mod sold;
 pub mod waiting;
 

@@ -2,6 +2,7 @@
 
 use crate::http::catalogue::CatalogueRoutes;
 use crate::http::cinema::CinemaRoutes;
+use crate::http::dump::DumpRoutes;
 use crate::http::fates::ShowFateRoutes;
 use crate::http::holds::HoldRoutes;
 use crate::http::order_routes::OrderRoutes;
@@ -17,6 +18,8 @@ pub struct RouteHandles {
     pub catalogue: CatalogueRoutes,
     /// Venues and shows, for promoters.
     pub promoter: PromoterRoutes,
+    /// The dump of the ledger, for promoters.
+    pub dump: DumpRoutes,
     /// The cinema programme.
     pub cinema: CinemaRoutes,
     /// Holds.

@@ -4,6 +4,7 @@
 pub mod answers;
 pub mod catalogue;
 pub mod cinema;
+pub mod dump;
 pub mod exchanges;
 pub mod fates;
 pub mod handles;

@@ -13,6 +13,7 @@ pub mod sql;
 mod stopped_passes;
 mod stored;
 
+use std::fs::File;
 use std::ops::Range;
 
 use async_trait::async_trait;
@@ -22,6 +23,7 @@ pub use programme::*;
 pub use records::*;
 pub use stopped_passes::*;
 
+use crate::dump::lines::DumpFailed;
 use crate::retention::RetentionKind;
 use crate::store::SeatOutboxRow;
 use fairgate_model::findings::OrderFacts;
@@ -468,6 +470,9 @@ pub trait AuditLedger: Send + Sync {
     /// Owes the effect or issues the tickets that the order's state needs, if they are missing.
     /// Returns false if nothing was missing.
     async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool, LedgerError>;
+    /// Writes every record of the dump into `out`, read in one snapshot at `now_ms`, and returns
+    /// `out`.
+    async fn write_dump(&self, out: File, now_ms: i64) -> Result<File, DumpFailed>;
 }
 
 /// Timetables: each is an immutable version, and the newest version is in force.

@@ -144,6 +144,38 @@ fn check_whole(lines: &[Value], paid: &Value, undelivered: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_promoter_reads_the_same_dump_over_http_without_names_and_addresses() {
+    let (app, ana, ben) = opened().await;
+    let paid = one_paid_and_one_open(&app, &ana, &ben).await;
+    let call = || get("/v1/promoter/dump");
+    for (refused, status, code) in [
+        (call(), 401, "key_required"),
+        (call().by(&"not-a-key"), 401, "key_invalid"),
+        (call().by(&DOOR), 403, "key_role"),
+    ] {
+        app.ask(refused).await.problem(status, code);
+    }
+    let told = app.ask(call().by(&PROMOTER)).await;
+    assert_eq!(told.status, 200, "{}", told.text());
+    assert_eq!(told.header("content-type"), "application/x-ndjson");
+    assert_eq!(
+        told.header("content-length"),
+        told.body.len().to_string(),
+        "a cut-off answer must be noticed"
+    );
+    let out = folder(&app).join("told.jsonl");
+    std::fs::write(&out, &told.body).expect("written");
+    let mut sent = lines(&out);
+    let buyer = &buyer()["buyer"];
+    for secret in [&buyer["name"], &buyer["email"], &paid["order_key"]] {
+        let secret = secret.as_str().expect("a text");
+        assert!(!told.text().contains(secret), "{secret} is in the dump");
+    }
+    sent[0]["at_ms"] = json!(1_234);
+    check_whole(&sent, &paid, &Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_expired_order_keeps_its_cells_in_the_dump_and_has_no_claims() {
     let (app, ana, _) = opened_with(json!({"hold_s": 60, "pay_s": 60, "claim_grace_s": 1})).await;
     let order = app.order(&ana, &["A-1"]).await;

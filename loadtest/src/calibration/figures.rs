@@ -5,6 +5,8 @@ use std::path::Path;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
+use crate::machine::Machine;
+
 /// The figures of one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +18,7 @@ pub struct Calibration {
     /// Whether the programs were built with optimisation.
     pub optimised: bool,
     /// The machine.
-    pub machine: CalibratedMachine,
+    pub machine: Machine,
     /// What one unit of each kind of work costs.
     pub work: WorkCosts,
     /// What must be remembered.
@@ -25,22 +27,6 @@ pub struct Calibration {
     pub ledger: LedgerCosts,
     /// What TLS at a proxy costs; missing if this machine has no `openssl`.
     pub tls: Option<TlsCosts>,
-}
-
-/// A machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CalibratedMachine {
-    /// The name of the processor.
-    pub processor: String,
-    /// The processors that the measured processes could use.
-    pub cpus: usize,
-    /// The memory, in megabytes (10^6 bytes).
-    pub memory_mb: f64,
-    /// The operating system.
-    pub system: String,
-    /// How many sockets one process may have open.
-    pub sockets_max: u64,
 }
 
 /// The kinds of work.
@@ -295,7 +281,7 @@ impl Calibration {
             made_at: "2031-01-01T00:00:00Z".to_owned(),
             rig: "gateways=1,bookings=0,redis=none,ledger=sqlite".to_owned(),
             optimised: true,
-            machine: CalibratedMachine {
+            machine: Machine {
                 processor: "a processor".to_owned(),
                 cpus: 2,
                 memory_mb: 4_000.0,

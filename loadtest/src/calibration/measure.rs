@@ -13,12 +13,13 @@ use tokio::time::sleep;
 use super::CalibrateOptions;
 use super::figures::{Calibration, LedgerCosts, MemoryCosts, WorkCost, WorkCosts};
 use super::meter::{IdleUse, RigUse};
-use super::{ledger, machine, tls};
+use super::{ledger, tls};
 use crate::bench::fans::buyers::Buyers;
 use crate::bench::fans::sockets::FanSockets;
 use crate::bench::fans::{self, ROOM, SHOW};
 use crate::bench::people;
 use crate::http::{LoadHttpCall, LoadHttpClient};
+use crate::machine::{kernel_cache_bytes, this_machine};
 use crate::rig::{Rig, RigComponent, RigFeatures};
 
 /// How many people buy at the same time.
@@ -79,7 +80,7 @@ impl Workshop {
         told("places that are asked for");
         let ((), poll) = self.work(visitors.into(), self.polls(&places)).await?;
         told("sockets");
-        let kernel = machine::kernel_cache_bytes();
+        let kernel = kernel_cache_bytes();
         let polled_mb = self.gateways_mb();
         let (sockets, socket_open) = self
             .work(visitors.into(), open(address, places.clone(), false))
@@ -88,7 +89,7 @@ impl Workshop {
         let units = f64::from(visitors) * time.as_secs_f64();
         let ((), socket_wait) = self.work(units, rest(time)).await?;
         let open_mb = self.gateways_mb();
-        let kernel = machine::kernel_cache_bytes() - kernel;
+        let kernel = kernel_cache_bytes() - kernel;
         sockets.ensure_open()?;
         tokio::task::spawn_blocking(move || drop(sockets)).await?;
         people::draw(http, rig.promoter_key(), ROOM).await?;
@@ -111,7 +112,7 @@ impl Workshop {
             made_at: jiff::Timestamp::now().to_string(),
             rig: options.rig.to_string(),
             optimised: !cfg!(debug_assertions),
-            machine: machine::this_machine(options.rig.cpus),
+            machine: this_machine(options.rig.cpus),
             work: WorkCosts {
                 join,
                 poll,

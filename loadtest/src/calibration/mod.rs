@@ -3,15 +3,14 @@
 
 mod figures;
 mod ledger;
-mod machine;
 mod measure;
 mod meter;
 mod tls;
 
 use std::path::PathBuf;
 
+use crate::exit_code::LoadtestExitCode;
 use crate::rig::RigSpecification;
-use crate::swarm::LoadtestExitCode;
 
 pub use figures::{Calibration, WorkCost};
 

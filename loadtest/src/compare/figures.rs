@@ -45,7 +45,9 @@ impl FigureFile {
         })
     }
 
-    fn from_document(document: &Value) -> Option<Self> {
+    /// Takes the figures of a document that `loadtest swarm --json` would print, or `plan --json`;
+    /// `None` if it has none.
+    pub fn from_document(document: &Value) -> Option<Self> {
         if let Some(figures) = document["figures"].as_object() {
             let numbers = figures.iter();
             let numbers = numbers.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
@@ -148,16 +150,31 @@ pub fn compare(
     Ok(names.into_iter().map(one).collect())
 }
 
+impl ComparedFigure {
+    /// Returns the name, both figures and their difference, as the cells of a table.
+    pub fn cells(&self) -> Vec<String> {
+        let shown = |value: Option<f64>| value.map_or("none".to_owned(), |v| format!("{v:.2}"));
+        let difference = match (self.first, self.second) {
+            (Some(first), Some(second)) if first != 0.0 => {
+                format!("{:+.1} %", (second / first - 1.0) * 100.0)
+            }
+            _ => String::new(),
+        };
+        vec![
+            self.name.clone(),
+            shown(self.first),
+            shown(self.second),
+            difference,
+        ]
+    }
+}
+
 impl fmt::Display for ComparedFigure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |value: Option<f64>| value.map_or("none".to_owned(), |v| format!("{v:.2}"));
-        let (first, second) = (shown(self.first), shown(self.second));
-        write!(out, "{:<16} {first:>12} {second:>12}", self.name)?;
-        match (self.first, self.second) {
-            (Some(first), Some(second)) if first != 0.0 => {
-                write!(out, "  {:+.1} %", (second / first - 1.0) * 100.0)?;
-            }
-            _ => {}
+        let cells = self.cells();
+        write!(out, "{:<16} {:>12} {:>12}", cells[0], cells[1], cells[2])?;
+        if !cells[3].is_empty() {
+            write!(out, "  {}", cells[3])?;
         }
         if !self.agrees {
             out.write_str("  differs")?;

@@ -5,8 +5,9 @@ mod figures;
 
 use std::path::PathBuf;
 
-use crate::swarm::LoadtestExitCode;
-use figures::{ComparedFigure, FigureFile};
+use crate::exit_code::LoadtestExitCode;
+
+pub use figures::{ComparedFigure, FigureFile, compare as compare_figures};
 
 /// The command line of `loadtest compare`.
 #[derive(clap::Args)]

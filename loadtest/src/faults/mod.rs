@@ -8,15 +8,16 @@ use std::time::Instant;
 use anyhow::Context;
 use serde_json::{Value, json};
 
+use crate::exit_code::LoadtestExitCode;
 use crate::rig::{
-    CLASS, DEPARTURES, Rig, RigFeatures, RigPaymentProvider, RigSpecification, RigVerdict, STOPS,
-    SmallDisk, departure,
+    CLASS, DEPARTURES, Rig, RigFeatures, RigPaymentProvider, RigSpecification, STOPS, SmallDisk,
+    departure,
 };
 use crate::swarm::schedule::{self, FaultAction, ScheduledFault};
 use crate::swarm::{
-    LoadtestExitCode, Scenario, ScenarioTrain, SwarmEnvironment, SwarmFaults, SwarmReport,
-    play_scenario, scenario_of,
+    Scenario, ScenarioTrain, SwarmEnvironment, SwarmFaults, SwarmReport, play_scenario, scenario_of,
 };
+use crate::verdict::RunVerdict;
 
 /// The scenario of the crowd. Its `hold_s`, `grace_s` and `claim_grace_s` are short, so that
 /// everything is final soon.
@@ -55,7 +56,7 @@ struct FaultTrial {
     /// The figures of the crowd, or `None` if an error ended the scenario, for instance because a
     /// process did not start again.
     report: Option<SwarmReport>,
-    judged: Option<RigVerdict>,
+    judged: Option<RunVerdict>,
     /// Why the trial failed. Empty if everything held.
     faults: Vec<String>,
 }
@@ -151,6 +152,8 @@ async fn trial(
         trouble: SwarmFaults::Strikes(strikes.clone()),
         seed,
         history: &history,
+        from: None,
+        workers: None,
     };
     let played = play_scenario(scenario, &environment).await;
     let mut faults = Vec::new();

@@ -3,6 +3,10 @@
 //! tables remain.
 
 use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::Value;
 
 /// The plotting library, version 1.6.32. Its licence is in `vendor/LICENSE`.
 const PLOT_SCRIPT: &str = include_str!("vendor/uplot-1.6.32.min.js");
@@ -24,6 +28,8 @@ pub struct HtmlReport {
     pub figures: Vec<(String, String)>,
     /// The charts.
     pub charts: Vec<ReportChart>,
+    /// The tables of what no chart shows.
+    pub tables: Vec<ReportTable>,
     /// The settings with which the figures came about, each with its name.
     pub settings: Vec<(String, String)>,
     /// How the figures came about, in sentences.
@@ -44,9 +50,62 @@ pub struct ReportChart {
     /// The points: a position on the horizontal axis, and a value of each line, if it has one
     /// there.
     pub points: Vec<(f64, Vec<Option<f64>>)>,
+    /// Whether the points are drawn as dots without lines between them.
+    pub dots: bool,
+}
+
+/// A table without a chart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportTable {
+    /// What the table shows.
+    pub title: String,
+    /// The names of its columns.
+    pub head: Vec<String>,
+    /// Its rows, each with as many cells as there are columns.
+    pub rows: Vec<Vec<String>>,
 }
 
 impl HtmlReport {
+    /// Writes the document into `file` and, beside it, the figures as JSON and the points of all
+    /// charts as CSV.
+    ///
+    /// # Errors
+    /// Where a file cannot be written. The message names it.
+    pub fn write(&self, file: &Path, figures: &Value) -> anyhow::Result<()> {
+        let files = [
+            (file.to_owned(), self.document()),
+            (file.with_extension("json"), format!("{figures:#}\n")),
+            (file.with_extension("csv"), self.csv()?),
+        ];
+        for (path, text) in files {
+            std::fs::write(&path, text)
+                .with_context(|| format!("{} could not be written", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the points of all charts as CSV, one value a line.
+    fn csv(&self) -> anyhow::Result<String> {
+        let mut lines = csv::Writer::from_writer(Vec::new());
+        lines.write_record(["chart", "across", "at", "line", "value"])?;
+        for chart in &self.charts {
+            for (at, values) in &chart.points {
+                for (line, value) in chart.lines.iter().zip(values) {
+                    let Some(value) = value else { continue };
+                    lines.write_record([
+                        &chart.title,
+                        &chart.across,
+                        &number(*at),
+                        line,
+                        &number(*value),
+                    ])?;
+                }
+            }
+        }
+        let lines = lines.into_inner().context("the CSV could not be made")?;
+        Ok(String::from_utf8(lines)?)
+    }
+
     /// Returns the whole document.
     pub fn document(&self) -> String {
         let mut page = String::new();
@@ -63,6 +122,9 @@ impl HtmlReport {
         page.push_str(&definitions(&self.figures));
         for (nth, chart) in self.charts.iter().enumerate() {
             page.push_str(&chart.section(nth));
+        }
+        for table in &self.tables {
+            page.push_str(&table.section());
         }
         page.push_str("<h2>Settings</h2>\n");
         page.push_str(&definitions(&self.settings));
@@ -83,9 +145,10 @@ impl ReportChart {
     fn section(&self, nth: usize) -> String {
         let mut section = String::new();
         let (title, caption) = (escaped(&self.title), escaped(&self.caption));
+        let class = if self.dots { "chart dots" } else { "chart" };
         let _ = write!(
             section,
-            "<section aria-labelledby=\"chart-{nth}\">\n<h2 id=\"chart-{nth}\">{title}</h2>\n\
+            "<section class=\"{class}\" aria-labelledby=\"chart-{nth}\">\n<h2 id=\"chart-{nth}\">{title}</h2>\n\
              <p>{caption}</p>\n<div class=\"plot\" role=\"img\" aria-label=\"{title}; the figures are \
              in the table below\"></div>\n<details>\n<summary>The figures as a table</summary>\n\
              <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {title}\">\n\
@@ -108,6 +171,30 @@ impl ReportChart {
             section.push_str("</tr>\n");
         }
         section.push_str("</tbody>\n</table>\n</div>\n</details>\n</section>\n");
+        section
+    }
+}
+
+impl ReportTable {
+    fn section(&self) -> String {
+        let title = escaped(&self.title);
+        let mut section = format!(
+            "<section>\n<h2>{title}</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+             aria-label=\"Table: {title}\">\n<table class=\"words\">\n<thead><tr>"
+        );
+        // Writing to a string cannot fail.
+        for name in &self.head {
+            let _ = write!(section, "<th scope=\"col\">{}</th>", escaped(name));
+        }
+        section.push_str("</tr></thead>\n<tbody>\n");
+        for row in &self.rows {
+            section.push_str("<tr>");
+            for cell in row {
+                let _ = write!(section, "<td>{}</td>", escaped(cell));
+            }
+            section.push_str("</tr>\n");
+        }
+        section.push_str("</tbody>\n</table>\n</div>\n</section>\n");
         section
     }
 }
@@ -180,6 +267,12 @@ mod tests {
                     (0.0, vec![Some(5.0), None]),
                     (1.5, vec![Some(1_234.5), Some(0.25)]),
                 ],
+                dots: false,
+            }],
+            tables: vec![ReportTable {
+                title: "Thresholds".to_owned(),
+                head: vec!["threshold".to_owned(), "held".to_owned()],
+                rows: vec![vec!["a < b".to_owned(), "yes".to_owned()]],
             }],
             settings: Vec::new(),
             origin: vec!["Simulated.".to_owned()],
@@ -193,6 +286,24 @@ mod tests {
         assert!(page.contains("<dt>told &quot;no&quot;</dt>"));
         assert!(page.contains("<tr><th scope=\"row\">0</th><td>5</td><td></td></tr>"));
         assert!(page.contains("<tr><th scope=\"row\">1.50</th><td>1234</td><td>0.25</td></tr>"));
+    }
+
+    #[test]
+    fn the_figures_stand_beside_the_page_as_json_and_csv() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("report.html");
+        let figures = serde_json::json!({"sold": 7});
+        report().write(&file, &figures).expect("written");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file");
+        assert!(read("report.html").contains("<td>a &lt; b</td><td>yes</td>"));
+        assert!(read("report.json").contains("\"sold\": 7"));
+        let lines = read("report.csv");
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!(lines[1], "Seats,minutes,0,free,5");
+        assert_eq!(lines.len(), 4, "a value that is missing has no line");
+        let nowhere = report().write(&folder.path().join("no/report.html"), &figures);
+        let told = nowhere.expect_err("there is no such folder").to_string();
+        assert!(told.contains("no/report.html"), "{told}");
     }
 
     #[test]

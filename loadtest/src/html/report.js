@@ -16,6 +16,7 @@ function columnOf(rows, at) {
 function draw(section) {
   const plot = section.querySelector(".plot");
   const table = section.querySelector("table");
+  const dots = section.classList.contains("dots");
   const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
   const rows = [...table.tBodies[0].rows];
   const data = names.map((_, at) => columnOf(rows, at));
@@ -28,6 +29,7 @@ function draw(section) {
           dash: DASHES[(at - 1) % DASHES.length],
           width: 2,
           spanGaps: true,
+          ...(dots ? { paths: () => null, points: { show: true, size: 6, fill: COLOURS[0] } } : {}),
         },
   );
   const size = () => ({ width: plot.clientWidth, height: HEIGHT });
@@ -38,4 +40,4 @@ function draw(section) {
   window.addEventListener("resize", () => chart.setSize(size()));
 }
 
-document.querySelectorAll("section").forEach(draw);
+document.querySelectorAll("section.chart").forEach(draw);

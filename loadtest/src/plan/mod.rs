@@ -17,7 +17,8 @@ use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
 
 use crate::calibration::Calibration;
-use crate::swarm::{LoadtestExitCode, read_to_plan};
+use crate::exit_code::LoadtestExitCode;
+use crate::swarm::read_to_plan;
 use needs::{FirstLimit, NeededMachines, Prices, SaleDemand, first_limit};
 use page::PlanPage;
 use report::PlanReport;
@@ -100,9 +101,8 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
                 first_seed: options.seed,
                 typical: (typical, outcome),
             };
-            let page = page.html().document();
-            if let Err(error) = std::fs::write(file, page) {
-                eprintln!("{} could not be written: {error}", file.display());
+            if let Err(error) = page.html().write(file, &serde_json::to_value(&report)?) {
+                eprintln!("{error:#}");
                 return Ok(LoadtestExitCode::Usage);
             }
         }

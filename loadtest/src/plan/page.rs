@@ -51,6 +51,7 @@ impl PlanPage<'_> {
             answer,
             figures: figures.collect(),
             charts: self.charts(),
+            tables: Vec::new(),
             settings: self.settings(),
             origin: self.origin(),
         }
@@ -113,6 +114,7 @@ impl PlanPage<'_> {
             across: "minutes after the beginning of the sale".to_owned(),
             lines: lines.iter().map(|line| (*line).to_owned()).collect(),
             points: thinned(seconds).iter().map(point).collect(),
+            dots: false,
         }
     }
 
@@ -144,6 +146,7 @@ impl PlanPage<'_> {
             across: "minutes after the beginning of the sale".to_owned(),
             lines: vec!["entries a second".to_owned(), "calls a second".to_owned()],
             points: seconds.windows(2).map(point).collect(),
+            dots: false,
         }
     }
 
@@ -162,6 +165,7 @@ impl PlanPage<'_> {
             across: "percent of those who were called".to_owned(),
             lines: vec!["minutes".to_owned()],
             points: (0..=100).map(point).collect(),
+            dots: false,
         }
     }
 
@@ -182,8 +186,7 @@ impl PlanPage<'_> {
                 .to_owned(),
             across: "tenth of the line".to_owned(),
             lines: ["low, %", "middle, %", "high, %"].map(str::to_owned).to_vec(),
-            points: (1..).zip(bands).map(point).collect(),
-        }
+            points: (1..).zip(bands).map(point).collect(), dots: false, }
     }
 
     fn sold_out(&self) -> ReportChart {
@@ -203,6 +206,7 @@ impl PlanPage<'_> {
             across: "percent of the seeds".to_owned(),
             lines: vec!["minutes after the beginning of the sale".to_owned()],
             points: thinned(&points),
+            dots: false,
         }
     }
 

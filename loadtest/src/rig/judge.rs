@@ -9,17 +9,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use super::Rig;
-use crate::verdict;
-
-/// The judge's verdict.
-pub struct RigVerdict {
-    /// Whether every invariant held.
-    pub held: bool,
-    /// The judge's report as text.
-    pub told: String,
-    /// The judge's report as JSON.
-    pub document: Value,
-}
+use crate::verdict::{self, RunVerdict};
 
 /// Where a ledger is stored.
 #[derive(Debug, Clone)]
@@ -41,7 +31,7 @@ pub async fn judge(
     dump: &Path,
     books: Option<&[Value]>,
     folder: &Path,
-) -> anyhow::Result<RigVerdict> {
+) -> anyhow::Result<RunVerdict> {
     dump_ledger(kept, dump).await?;
     let provider = folder.join("provider.jsonl");
     if let Some(books) = books {
@@ -49,16 +39,7 @@ pub async fn judge(
         std::fs::write(&provider, lines).context("the provider's books could not be written")?;
     }
     let provider = books.map(|_| provider);
-    let (history, dump) = (history.to_owned(), dump.to_owned());
-    let judging = tokio::task::spawn_blocking(move || -> anyhow::Result<RigVerdict> {
-        let report = verdict::files(&history, &dump, provider.as_deref(), None)?;
-        Ok(RigVerdict {
-            held: report.held(),
-            told: report.text(),
-            document: report.json(),
-        })
-    });
-    judging.await?
+    verdict::judge_run(history, dump, provider).await
 }
 
 async fn dump_ledger(kept: &LedgerLocation, dump: &Path) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@
 
 mod build;
 mod disk;
+mod hosting;
 mod judge;
 mod memory;
 mod part;
@@ -26,13 +27,14 @@ use futures_util::future::try_join_all;
 
 pub use build::RigFeatures;
 pub use disk::SmallDisk;
-pub use judge::RigVerdict;
+pub use hosting::{RigOptions, run};
 pub use part::RigComponent;
 pub use railway::{CLASS, DEPARTURES, STOPS, departure};
 pub use spec::{
     KillTarget, PlannedKill, RedisForm, RigLedgerKind, RigPaymentProvider, RigSpecification,
 };
 
+use crate::verdict::RunVerdict;
 use judge::LedgerLocation;
 use process::RigProcess;
 use processors::ProcessorShares;
@@ -232,7 +234,7 @@ impl Rig {
     ///
     /// # Errors
     /// Where the ledger cannot be dumped, or the judge cannot read the files.
-    pub async fn judge(&self, history: &Path, dump: Option<&Path>) -> anyhow::Result<RigVerdict> {
+    pub async fn judge(&self, history: &Path, dump: Option<&Path>) -> anyhow::Result<RunVerdict> {
         let kept = match &self.postgres {
             Some(postgres) => LedgerLocation::Database(postgres.url()),
             None => LedgerLocation::Folder(self.gateways[0].data()),

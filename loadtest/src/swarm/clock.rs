@@ -24,6 +24,20 @@ impl SwarmClock {
         }
     }
 
+    /// Returns the clock of a run that another process of this machine started at `start_ms`, in
+    /// milliseconds since the epoch.
+    pub fn joining(start_ms: f64) -> Self {
+        let now = Self::start();
+        let since = Duration::from_secs_f64(((now.base_ms - start_ms) / 1e3).max(0.0));
+        match now.base.checked_sub(since) {
+            Some(base) => Self {
+                base,
+                base_ms: start_ms,
+            },
+            None => now,
+        }
+    }
+
     /// Returns the time now, in milliseconds since the epoch.
     pub fn now_ms(self) -> f64 {
         self.base_ms + self.base.elapsed().as_secs_f64() * 1e3

@@ -3,7 +3,7 @@
 //! file, so that no visitor waits for the disk.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -56,6 +56,19 @@ impl HistoryWriter {
         // Sending fails only after `close` or after a failed write. `finish` reports a failed
         // write.
         let _ = self.lines.send(Some(Value::Object(record).to_string()));
+    }
+
+    /// Adds the lines of another process's history.
+    ///
+    /// # Errors
+    /// If the other history cannot be read.
+    pub fn add_file(&self, path: &Path) -> anyhow::Result<()> {
+        let told = || format!("the history {} cannot be read", path.display());
+        let file = File::open(path).with_context(told)?;
+        for line in BufReader::new(file).lines() {
+            let _ = self.lines.send(Some(line.with_context(told)?));
+        }
+        Ok(())
     }
 
     /// Tells the thread that no more records will come.

@@ -1,11 +1,14 @@
 //! `loadtest swarm`: a crowd of visitors who know only the public contract, from join to ticket.
 
+mod beside;
 mod clock;
+mod crowd;
 mod faults;
 mod figures;
 mod history;
 mod observer;
 mod outcome;
+mod page;
 mod plan;
 mod progress;
 mod promoter;
@@ -14,17 +17,25 @@ mod scenario;
 pub mod schedule;
 mod scheduled_fault;
 mod settle;
+mod shows;
 mod socket;
 mod stage;
+mod target;
 mod visitor;
+mod workers;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use ipnet::Ipv4Net;
 
+use crate::compare::FigureFile;
+use crate::exit_code::LoadtestExitCode;
+use crate::http::LoadHttpClient;
 use crate::rig::{PlannedKill, Rig, RigSpecification};
 use outcome::SwarmOutcome;
+use run::SwarmWorkers;
 
 pub use figures::SwarmReport;
 pub use run::{SwarmEnvironment, SwarmFaults, play_scenario};
@@ -32,16 +43,22 @@ pub use scenario::{
     Scenario, ScenarioOnsale, ScenarioTrain, read_text as scenario_of, read_to_plan,
 };
 pub use socket::SwarmSeatSnapshot;
+pub use workers::{WORKER_COMMAND, run_worker};
 
 /// The command line of `loadtest swarm`.
 #[derive(clap::Args)]
 pub struct SwarmOptions {
     /// The scenario's file
     scenario: PathBuf,
-    /// A running gateway, such as http://127.0.0.1:8080; the promoter's key is read from
-    /// FAIRGATE_PROMOTER_KEY
-    #[arg(long, conflicts_with = "rig", required_unless_present = "rig")]
-    target: Option<String>,
+    /// Running gateways, such as http://127.0.0.1:8080, with a comma between two; the promoter's
+    /// key is read from FAIRGATE_PROMOTER_KEY
+    #[arg(
+        long,
+        conflicts_with = "rig",
+        required_unless_present = "rig",
+        value_delimiter = ','
+    )]
+    target: Vec<String>,
     /// Starts the processes itself:
     /// gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
@@ -55,41 +72,30 @@ pub struct SwarmOptions {
     #[arg(long)]
     history: Option<PathBuf>,
     /// The file of the ledger's dump; without it the dump is deleted after the verdict
-    #[arg(long, requires = "rig", conflicts_with = "no_verdict")]
+    #[arg(long, conflicts_with = "no_verdict")]
     dump: Option<PathBuf>,
+    /// Shares the visitors among this many processes. One process may open only so many sockets
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    workers: u16,
+    /// Calls from the addresses of this network, such as 127.9.0.0/16, which the machine must have
+    #[arg(long, value_name = "CIDR")]
+    from: Option<Ipv4Net>,
     /// Leaves the verdict to a later `loadtest verdict`
     #[arg(long)]
     no_verdict: bool,
+    /// Writes the result with charts into this file, an HTML page that needs nothing else, and
+    /// beside it the figures as .json and the points of the charts as .csv
+    #[arg(long)]
+    html: Option<PathBuf>,
+    /// An earlier run, as --json printed it: the report shows what differs
+    #[arg(long)]
+    baseline: Option<PathBuf>,
     /// Prints all figures as one JSON document
     #[arg(long)]
     json: bool,
     /// Decides when visitors come and what they do
     #[arg(long, default_value_t = 1)]
     seed: u64,
-}
-
-/// How a command ended, as an exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadtestExitCode {
-    /// Every threshold and invariant held.
-    Held,
-    /// A threshold or an invariant did not hold.
-    Failed,
-    /// The command line or the scenario is wrong; nothing was started.
-    Usage,
-    /// The swarm missed its own schedule, so the run proves nothing about the system.
-    Invalid,
-}
-
-impl From<LoadtestExitCode> for std::process::ExitCode {
-    fn from(ended: LoadtestExitCode) -> Self {
-        Self::from(match ended {
-            LoadtestExitCode::Held => 0,
-            LoadtestExitCode::Failed => 99,
-            LoadtestExitCode::Usage => 2,
-            LoadtestExitCode::Invalid => 3,
-        })
-    }
 }
 
 /// Runs the swarm as the command line asks.
@@ -110,12 +116,20 @@ pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
         eprintln!("{fault} Nothing was started.");
         return Ok(LoadtestExitCode::Usage);
     }
+    let earlier = options.baseline.as_deref().map(FigureFile::read);
+    let earlier = match earlier.transpose() {
+        Ok(earlier) => earlier,
+        Err(fault) => {
+            eprintln!("--baseline {fault}. Nothing was started.");
+            return Ok(LoadtestExitCode::Usage);
+        }
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         tokio::select! {
-            ended = perform(options, &scenario) => ended,
+            ended = perform(options, &scenario, earlier) => ended,
             // Dropping the run ends the processes of the rig and removes its folder.
             _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
         }
@@ -125,6 +139,13 @@ pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
 /// Returns why the run cannot start with this command line, scenario and environment, or `None` if
 /// it can.
 fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
+    if let Some(network) = options.from
+        && let Some(missing) = LoadHttpClient::missing_source(network)
+    {
+        return Some(format!(
+            "--from {network}: this machine has no address {missing}. `ip route add local {network} dev lo` gives it the whole network."
+        ));
+    }
     if let Some(rig) = &options.rig {
         let kills = options.kill.iter();
         let mut spared = kills.filter_map(|kill| Some((kill.what, rig.why_no_target(kill.what)?)));
@@ -138,20 +159,24 @@ fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
                 .to_owned(),
         );
     }
-    let key = std::env::var("FAIRGATE_PROMOTER_KEY").unwrap_or_default();
-    let target = options.target.as_deref().unwrap_or_default();
-    if key.is_empty() {
+    if promoter_key().is_empty() {
         return Some(
             "FAIRGATE_PROMOTER_KEY is not set, and the on-sale cannot be applied without it."
                 .to_owned(),
         );
     }
-    (!target.starts_with("http://")).then(|| {
-        format!("--target {target} is not an address such as http://127.0.0.1:8080; TLS is not spoken here.")
-    })
+    let mut targets = options.target.iter();
+    let target = targets.find(|target| !target.starts_with("http://"))?;
+    Some(format!(
+        "--target {target} is not an address such as http://127.0.0.1:8080; TLS is not spoken here."
+    ))
 }
 
-async fn perform(options: &SwarmOptions, scenario: &Scenario) -> anyhow::Result<LoadtestExitCode> {
+async fn perform(
+    options: &SwarmOptions,
+    scenario: &Scenario,
+    earlier: Option<FigureFile>,
+) -> anyhow::Result<LoadtestExitCode> {
     let folder = tempfile::tempdir().context("no temporary folder could be made")?;
     let own = folder.path().join("history.jsonl");
     let history = options.history.as_deref().unwrap_or(&own);
@@ -160,20 +185,29 @@ async fn perform(options: &SwarmOptions, scenario: &Scenario) -> anyhow::Result<
         Some(baseline) => {
             eprintln!("first the baseline");
             let aside = folder.path().join("baseline.jsonl");
-            Some(run_once(options, baseline, &aside, &[]).await?.0)
+            Some(run_once(options, baseline, true, (&aside, &[])).await?.0)
         }
     };
     let kills = &options.kill;
-    let (report, rig) = run_once(options, scenario, history, kills).await?;
+    let (report, rig) = run_once(options, scenario, false, (history, kills)).await?;
     let judged = match rig {
-        Some(rig) if !options.no_verdict => {
-            Some(rig.judge(history, options.dump.as_deref()).await?)
+        _ if options.no_verdict => None,
+        Some(rig) => Some(rig.judge(history, options.dump.as_deref()).await?),
+        None => {
+            let own = folder.path().join("ledger.jsonl");
+            let dump = options.dump.as_deref().unwrap_or(&own);
+            Some(target::judge(&options.target, &promoter_key(), history, dump).await?)
         }
-        _ => None,
     };
     let outcome = SwarmOutcome::from_report(scenario, report, baseline, judged, !kills.is_empty());
     outcome.print(options.seed, options.json)?;
+    beside::write(options, &outcome, earlier.as_ref())?;
     Ok(outcome.ended())
+}
+
+/// Returns the promoter's key of a running installation; empty if it is not set.
+fn promoter_key() -> String {
+    std::env::var("FAIRGATE_PROMOTER_KEY").unwrap_or_default()
 }
 
 /// Runs the scenario once, in a new rig if the command line asks for a rig. Returns the figures and
@@ -181,8 +215,8 @@ async fn perform(options: &SwarmOptions, scenario: &Scenario) -> anyhow::Result<
 async fn run_once(
     options: &SwarmOptions,
     scenario: &Scenario,
-    history: &Path,
-    kills: &[PlannedKill],
+    is_baseline: bool,
+    (history, kills): (&Path, &[PlannedKill]),
 ) -> anyhow::Result<(figures::SwarmReport, Option<Arc<Rig>>)> {
     let rig = match &options.rig {
         Some(spec) => Some(Arc::new(Rig::start(*spec).await?)),
@@ -190,11 +224,11 @@ async fn run_once(
     };
     let key = match &rig {
         Some(rig) => rig.promoter_key().to_owned(),
-        None => std::env::var("FAIRGATE_PROMOTER_KEY").unwrap_or_default(),
+        None => promoter_key(),
     };
     let urls = match &rig {
         Some(rig) => rig.urls(),
-        None => options.target.iter().cloned().collect(),
+        None => options.target.clone(),
     };
     let ground = SwarmEnvironment {
         urls: &urls,
@@ -203,6 +237,12 @@ async fn run_once(
         trouble: SwarmFaults::Kills(kills.to_vec()),
         seed: options.seed,
         history,
+        from: options.from,
+        workers: (options.workers > 1).then(|| SwarmWorkers {
+            count: options.workers.into(),
+            scenario: options.scenario.clone(),
+            baseline: is_baseline,
+        }),
     };
     let report = play_scenario(scenario, &ground).await;
     if let Some(rig) = &rig {

@@ -1,14 +1,15 @@
 //! Decides how a run ended, and prints it. The decision depends on the thresholds, the verdict on
 //! the history, and whether the swarm kept its own schedule.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::LoadtestExitCode;
 use super::figures::{OF_CALLS, OPS, SwarmReport};
 use super::scenario::{MissedThreshold, Scenario};
-use crate::rig::RigVerdict;
+use crate::exit_code::LoadtestExitCode;
+use crate::verdict::RunVerdict;
 
 /// The largest p99 of the swarm's own lateness in a valid run, in milliseconds.
 const LAG_P99_MAX_MS: f64 = 250.0;
@@ -17,11 +18,11 @@ const LATE_SENDS_MAX: f64 = 0.01;
 
 /// The result of a run that finished.
 pub struct SwarmOutcome {
-    scenario: Scenario,
-    report: SwarmReport,
+    pub(super) scenario: Scenario,
+    pub(super) report: SwarmReport,
     baseline: Option<SwarmReport>,
-    judged: Option<RigVerdict>,
-    thresholds: Vec<(String, Result<f64, MissedThreshold>)>,
+    pub(super) judged: Option<RunVerdict>,
+    pub(super) thresholds: Vec<(String, Result<f64, MissedThreshold>)>,
 }
 
 impl SwarmOutcome {
@@ -31,7 +32,7 @@ impl SwarmOutcome {
         scenario: &Scenario,
         report: SwarmReport,
         baseline: Option<SwarmReport>,
-        judged: Option<RigVerdict>,
+        judged: Option<RunVerdict>,
         killed: bool,
     ) -> Self {
         let base = baseline.as_ref().map(|report| &report.figures);
@@ -70,6 +71,33 @@ impl SwarmOutcome {
         } else {
             LoadtestExitCode::Held
         }
+    }
+
+    /// Says in a sentence how the run ended, and what happened.
+    pub fn answer(&self) -> String {
+        let figures = &self.report.figures;
+        let figure = |name: &str| figures.get(name).copied().unwrap_or_default();
+        let missed = self.thresholds.iter().filter(|(_, judged)| judged.is_err());
+        let (missed, all) = (missed.count(), self.thresholds.len());
+        let verdict = match (&self.judged, self.ended()) {
+            (_, LoadtestExitCode::Invalid) => {
+                return "The run is invalid: the swarm was late itself, so it says nothing about the system.".to_owned();
+            }
+            (None, _) => "no verdict on the invariants was asked for".to_owned(),
+            (Some(judged), _) if judged.held => "every invariant held".to_owned(),
+            (Some(_), _) => "the verdict FAILED".to_owned(),
+        };
+        let sold_out = figures.get("sold_out_s").map_or_else(
+            || "not everything was sold".to_owned(),
+            |sold_out_s| format!("everything was sold {sold_out_s:.0} s after the draw"),
+        );
+        format!(
+            "{} of {all} thresholds held, and {verdict}. Of {:.0} visitors {:.0} entered and {:.0} got tickets; {sold_out}.",
+            all - missed,
+            figure("visitors"),
+            figure("entries"),
+            figure("purchases"),
+        )
     }
 
     /// Prints the result as text or as one JSON document.
@@ -120,22 +148,18 @@ impl SwarmOutcome {
             write!(out, "{what:>10}")?;
         }
         writeln!(out)?;
-        for op in OPS.iter().chain(&["booking"]) {
-            let of = |what: &str| self.report.figures.get(&format!("{op}.{what}"));
-            if of("count").is_none_or(|count| *count < 1.0) {
-                continue;
-            }
-            write!(out, "  {op:12}")?;
-            for what in OF_CALLS {
-                let digits = if what.ends_with("_ms") { 1 } else { 0 };
-                write!(out, "{:10.digits$}", of(what).copied().unwrap_or_default())?;
+        for (name, values) in operations(&self.report.figures) {
+            write!(out, "  {name:12}")?;
+            for value in values {
+                write!(out, "{value:>10}")?;
             }
             writeln!(out)?;
         }
         Ok(())
     }
 
-    fn document(&self, seed: u64) -> Value {
+    /// Returns the result as one JSON document.
+    pub fn document(&self, seed: u64) -> Value {
         let thresholds = self.thresholds.iter().map(|(told, judged)| {
             json!({
                 "threshold": told, "held": judged.is_ok(), "value": judged.as_ref().ok(),
@@ -151,6 +175,22 @@ impl SwarmOutcome {
         document["valid"] = json!(self.ended() != LoadtestExitCode::Invalid);
         document
     }
+}
+
+/// Returns the operations that were called and booking as a whole, each with [`OF_CALLS`].
+pub fn operations(
+    figures: &BTreeMap<String, f64>,
+) -> impl Iterator<Item = (&'static str, Vec<String>)> {
+    let names = OPS.iter().copied().chain(["booking"]);
+    names.filter_map(|name| {
+        let of = |what: &str| figures.get(&format!("{name}.{what}")).copied();
+        of("count").filter(|count| *count >= 1.0)?;
+        let value = |what: &&str| {
+            let digits = usize::from(what.ends_with("_ms"));
+            format!("{:.digits$}", of(what).unwrap_or_default())
+        };
+        Some((name, OF_CALLS.iter().map(value).collect()))
+    })
 }
 
 fn is_late(report: &SwarmReport) -> bool {

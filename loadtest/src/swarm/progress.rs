@@ -5,11 +5,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::figures::quantile_of;
+use super::figures::CrowdProgress;
 use super::stage::SwarmContext;
-
-/// The span over which the shown p99 is taken, in milliseconds.
-const RECENT_MS: f64 = 5_000.0;
 
 /// Shows the progress until the task is aborted.
 pub async fn show(stage: Arc<SwarmContext>) {
@@ -37,32 +34,36 @@ pub fn end_line() {
 }
 
 fn line(stage: &SwarmContext) -> String {
-    let now_ms = stage.clock.now_ms();
-    let seen = stage.tally.seen();
-    let (mut joined, mut waiting, mut inside, mut ended, mut ticketed) = (0, 0, 0, 0, 0);
-    for person in &seen.people {
-        joined += u32::from(person.joined_ms.is_some());
-        ticketed += u32::from(person.ticketed_ms.is_some());
-        if person.outcome.is_some() {
-            ended += 1;
-        } else if person.entered_ms.is_some() {
-            inside += 1;
-        } else if person.joined_ms.is_some() {
-            waiting += 1;
-        }
-    }
-    let recent = seen.calls.booking.iter().rev();
-    let mut recent: Vec<f64> = recent
-        .take_while(|(at_ms, _)| *at_ms > now_ms - RECENT_MS)
-        .map(|(_, took_ms)| *took_ms)
-        .collect();
-    let p99 = quantile_of(&mut recent, 0.99).unwrap_or_default();
+    let others = stage.workers_progress();
+    let far = others.iter().fold(stage.progress(), CrowdProgress::and);
     format!(
-        "{:5.0} s  {}  joined {joined}  waiting {waiting}  inside {inside}  tickets {ticketed}  ended {ended}  booking p99 {p99:.0} ms  errors {}",
+        "{:5.0} s  {}  joined {}  waiting {}  inside {}  tickets {}  ended {}  booking p99 {:.0} ms  errors {}  {}",
         stage.clock.elapsed_s(),
         phase(stage),
-        seen.calls.error_count(),
+        far.joined,
+        far.waiting,
+        far.inside,
+        far.ticketed,
+        far.ended,
+        far.booking_p99_ms,
+        far.errors,
+        time_left(stage),
     )
+}
+
+/// Says how long the run will still take: as the scenario expects it, or at most, and at the end
+/// until the last abandoned basket lapses.
+fn time_left(stage: &SwarmContext) -> String {
+    let (elapsed_s, scenario) = (stage.clock.elapsed_s(), &stage.scenario);
+    if stage.is_over() {
+        let lapse_s = (stage.lapses_ms() - stage.clock.now_ms()).max(0.0) / 1e3;
+        format!("about {lapse_s:.0} s until abandoned baskets lapse, then the verdict")
+    } else if elapsed_s < scenario.planned_s {
+        format!("about {:.0} s left", scenario.planned_s - elapsed_s)
+    } else {
+        let left_s = (scenario.deadline_s - elapsed_s).max(0.0);
+        format!("later than planned, at most {left_s:.0} s left")
+    }
 }
 
 fn phase(stage: &SwarmContext) -> &'static str {

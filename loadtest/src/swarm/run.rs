@@ -2,14 +2,14 @@
 //! until seats and money are final, and records the final state.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use hyper::Method;
+use ipnet::Ipv4Net;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 use super::clock::SwarmClock;
 use super::figures::{RunConditions, SwarmReport, SwarmTally};
@@ -17,14 +17,14 @@ use super::history::HistoryWriter;
 use super::scenario::{PromoterCall, Scenario};
 use super::schedule::ScheduledFault;
 use super::scheduled_fault;
-use super::stage::{SwarmContext, SwarmShow, round};
-use super::{faults, observer, plan, progress, promoter, settle, visitor};
+use super::shows::read_shows;
+use super::stage::{SwarmClients, SwarmContext, SwarmShow, round};
+use super::workers::WorkerTask;
+use super::{crowd, faults, observer, progress, promoter, settle, workers};
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{PlannedKill, Rig};
 use crate::verdict::oracle;
 
-/// The longest time until every node knows of a show.
-const KNOWN_WITHIN: Duration = Duration::from_secs(3);
 /// The longest time until observers receive the last changes.
 const LAST_FRAMES: Duration = Duration::from_millis(2_000);
 
@@ -42,6 +42,21 @@ pub struct SwarmEnvironment<'a> {
     pub seed: u64,
     /// The file of the history.
     pub history: &'a Path,
+    /// The network whose addresses the calls come from.
+    pub from: Option<Ipv4Net>,
+    /// The processes that share the crowd; `None` if this process plays it.
+    pub workers: Option<SwarmWorkers>,
+}
+
+/// The processes that share a crowd.
+#[derive(Debug, Clone)]
+pub struct SwarmWorkers {
+    /// How many there are.
+    pub count: usize,
+    /// The scenario's file, which each of them reads.
+    pub scenario: PathBuf,
+    /// Whether they play the scenario's baseline.
+    pub baseline: bool,
 }
 
 /// The faults that are inflicted on the system during the run.
@@ -53,10 +68,35 @@ pub enum SwarmFaults {
 }
 
 impl SwarmEnvironment<'_> {
-    /// Returns a client for card forms, or `None` if the rig does not run a payment provider.
-    fn provider_client(&self) -> Option<LoadHttpClient> {
-        let stripe = self.rig.as_ref()?.stripe()?;
-        Some(LoadHttpClient::new(&[stripe.url().to_owned()]))
+    /// Returns the address of the payment provider, or `None` if the rig does not run one.
+    fn provider(&self) -> Option<&str> {
+        Some(self.rig.as_ref()?.stripe()?.url())
+    }
+
+    fn clients(&self) -> SwarmClients {
+        SwarmClients::new(self.urls, self.from, self.provider())
+    }
+
+    /// Plays the crowd in this process, or in worker processes.
+    async fn play_crowd(&self, stage: &Arc<SwarmContext>) -> anyhow::Result<()> {
+        let Some(workers) = &self.workers else {
+            crowd::play(stage, self.seed, |_| true).await;
+            return Ok(());
+        };
+        let task = WorkerTask {
+            scenario: workers.scenario.clone(),
+            baseline: workers.baseline,
+            urls: self.urls.to_vec(),
+            provider: self.provider().map(str::to_owned),
+            door_key: self.key.to_owned(),
+            seed: self.seed,
+            start_ms: stage.clock.start_ms(),
+            index: 0,
+            of: workers.count,
+            from: self.from,
+            history: PathBuf::new(),
+        };
+        workers::play(stage, &task).await
     }
 }
 
@@ -68,19 +108,19 @@ pub async fn play_scenario(
     scenario: &Scenario,
     environment: &SwarmEnvironment<'_>,
 ) -> anyhow::Result<SwarmReport> {
-    let http = LoadHttpClient::new(environment.urls);
+    let clients = environment.clients();
+    let http = &clients.gateways;
     let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
-    apply(&http, environment.key, &venues).await?;
+    apply(http, environment.key, &venues).await?;
     // The clock starts only after the venues are applied, because the gateway may need a second to
     // read a large plan, and no visitor waits for that.
     let clock = SwarmClock::start();
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
-    apply(&http, environment.key, &rest).await?;
-    let shows = read_shows(&http, scenario).await?;
+    apply(http, environment.key, &rest).await?;
+    let shows = read_shows(http, scenario).await?;
     let (history, writer) = HistoryWriter::create(environment.history)?;
     write_beginning(&history, scenario, environment, clock, &shows);
     let tally = SwarmTally::new(scenario.crowd.visitors);
-    let clients = (http, environment.provider_client());
     let key = environment.key.to_owned();
     let stage = SwarmContext::new(scenario.clone(), clock, clients, history, tally, shows, key);
 
@@ -139,19 +179,19 @@ async fn crowd_in_trouble(
             let strikes =
                 scheduled_fault::inflict(Arc::clone(stage), Arc::clone(rig), strikes.clone());
             let strikes = tokio::spawn(strikes);
-            crowd(stage, ground.seed).await;
+            ground.play_crowd(stage).await?;
             strikes.await??;
         }
         (Some(rig), SwarmFaults::Kills(kills)) => {
             let kills = faults::inflict(Arc::clone(stage), Arc::clone(rig), kills.clone());
             let kills = tokio::spawn(kills);
-            crowd(stage, ground.seed).await;
+            ground.play_crowd(stage).await?;
             // Kills that have not happened by now are dropped, because no visitor is left for them
             // to disturb.
             kills.abort();
             let _ = kills.await;
         }
-        (None, _) => crowd(stage, ground.seed).await,
+        (None, _) => ground.play_crowd(stage).await?,
     }
     if let Some(cancelling) = cancelling {
         cancelling.await??;
@@ -185,25 +225,6 @@ fn write_ending(stage: &SwarmContext, report: &SwarmReport, is_settled: bool) {
     );
 }
 
-/// Runs all visitors. At the deadline it ends the run for those that are not done, and returns when
-/// all have ended.
-async fn crowd(stage: &Arc<SwarmContext>, seed: u64) {
-    let mut busy = JoinSet::new();
-    let mut mute = JoinSet::new();
-    for plan in plan::crowd(&stage.scenario, seed) {
-        let set = if plan.mute { &mut mute } else { &mut busy };
-        set.spawn(visitor::run_visitor(Arc::clone(stage), plan));
-    }
-    let deadline_ms = stage.clock.start_ms() + stage.scenario.deadline_s * 1e3;
-    let deadline = stage.clock.instant(deadline_ms).into();
-    let all_done = async { while busy.join_next().await.is_some() {} };
-    // After the deadline visitors end by themselves, each after its current call.
-    let _ = tokio::time::timeout_at(deadline, all_done).await;
-    stage.end();
-    while busy.join_next().await.is_some() {}
-    while mute.join_next().await.is_some() {}
-}
-
 /// Splits the calls into those for venues and all others.
 fn split(steps: Vec<PromoterCall>) -> (Vec<PromoterCall>, Vec<PromoterCall>) {
     steps
@@ -233,44 +254,6 @@ async fn apply(http: &LoadHttpClient, key: &str, steps: &[PromoterCall]) -> anyh
     Ok(())
 }
 
-/// Reads everything that is on sale, first the shows and then the trains.
-async fn read_shows(http: &LoadHttpClient, scenario: &Scenario) -> anyhow::Result<Vec<SwarmShow>> {
-    let mut shows = Vec::new();
-    for show in scenario.onsale.shows() {
-        shows.push(read_show(http, &show).await?);
-    }
-    for train in scenario.onsale.trains() {
-        let show = read_show(http, &train.show).await?;
-        shows.push(SwarmShow {
-            train: Some(train.clone()),
-            ..show
-        });
-    }
-    Ok(shows)
-}
-
-async fn read_show(http: &LoadHttpClient, show: &str) -> anyhow::Result<SwarmShow> {
-    let call = LoadHttpCall::get(format!("/v1/shows/{show}/seatmap"));
-    let asked = std::time::Instant::now();
-    let map = loop {
-        let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
-        // It may take a second until another node knows a new show, so the call is repeated.
-        if answer.is_ok() || asked.elapsed() > KNOWN_WITHIN {
-            break answer.json();
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
-    let seats = map["seats"].as_array();
-    let seats = seats.with_context(|| format!("the seat map of {show} could not be read"))?;
-    let label = |seat: &Value| seat["label"].as_str().unwrap_or_default().to_owned();
-    Ok(SwarmShow {
-        id: show.to_owned(),
-        labels: seats.iter().map(label).collect(),
-        by_label: seats.iter().map(|seat| seat["kind"].is_null()).collect(),
-        train: None,
-    })
-}
-
 fn write_beginning(
     history: &HistoryWriter,
     scenario: &Scenario,
@@ -284,7 +267,7 @@ fn write_beginning(
         json!({
             "version": 1, "scenario": scenario.name, "seed": ground.seed,
             "started_ms": round(clock.start_ms()), "planned": scenario.crowd.visitors,
-            "room": scenario.onsale.room(), "shows": scenario.onsale.shows(),
+            "room": scenario.onsale.room(), "shows": shows.iter().map(|show| &show.id).collect::<Vec<_>>(),
             "room_doc": room_doc, "show_docs": show_docs,
             "cancels": scenario.cancel.as_ref().map(|cancel| &cancel.show),
             "rig": ground.rig.as_ref().map(|rig| rig.spec().to_string()),

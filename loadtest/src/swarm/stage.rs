@@ -5,12 +5,14 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ipnet::Ipv4Net;
 use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 use super::clock::SwarmClock;
-use super::figures::SwarmTally;
+use super::figures::{CrowdProgress, SwarmTally};
 use super::history::HistoryWriter;
 use super::scenario::{Scenario, ScenarioTrain};
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
@@ -76,7 +78,7 @@ impl SwarmShow {
 }
 
 /// An order that its buyer paid, or tried to pay.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwarmPaidOrder {
     /// The number of the buyer.
     pub who: usize,
@@ -84,6 +86,27 @@ pub struct SwarmPaidOrder {
     pub order: String,
     /// The key with which the order can be read.
     pub key: String,
+}
+
+/// The HTTP clients of a run.
+pub struct SwarmClients {
+    /// The client for calls to the gateways.
+    pub gateways: LoadHttpClient,
+    /// The client for card forms; `None` if the sandbox is paid by its button.
+    pub provider: Option<LoadHttpClient>,
+}
+
+impl SwarmClients {
+    /// Makes the clients. Calls to gateways come from the addresses of `from` if it is given.
+    pub fn new(urls: &[String], from: Option<Ipv4Net>, provider: Option<&str>) -> Self {
+        Self {
+            gateways: match from {
+                Some(network) => LoadHttpClient::calling_from(urls, network),
+                None => LoadHttpClient::new(urls),
+            },
+            provider: provider.map(|url| LoadHttpClient::new(&[url.to_owned()])),
+        }
+    }
 }
 
 /// What all visitors of a run share.
@@ -113,6 +136,8 @@ pub struct SwarmContext {
     paid: Mutex<Vec<SwarmPaidOrder>>,
     /// The shows that the promoter cancelled or is about to cancel.
     cancelled: Mutex<Vec<String>>,
+    /// What each worker process said last.
+    workers: Mutex<Vec<CrowdProgress>>,
     /// Set when the run is over.
     over: AtomicBool,
     over_notify: Notify,
@@ -123,7 +148,7 @@ impl SwarmContext {
     pub fn new(
         scenario: Scenario,
         clock: SwarmClock,
-        (http, provider): (LoadHttpClient, Option<LoadHttpClient>),
+        clients: SwarmClients,
         history: HistoryWriter,
         tally: SwarmTally,
         shows: Vec<SwarmShow>,
@@ -132,8 +157,8 @@ impl SwarmContext {
         Arc::new(Self {
             scenario,
             clock,
-            http,
-            provider,
+            http: clients.gateways,
+            provider: clients.provider,
             history,
             tally,
             shows,
@@ -142,6 +167,7 @@ impl SwarmContext {
             lapses_ms: Mutex::new(0.0),
             paid: Mutex::default(),
             cancelled: Mutex::default(),
+            workers: Mutex::default(),
             over: AtomicBool::new(false),
             over_notify: Notify::new(),
         })
@@ -220,6 +246,33 @@ impl SwarmContext {
             .lapses_ms
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how far the visitors of this process are.
+    pub fn progress(&self) -> CrowdProgress {
+        self.tally.progress(self.clock.now_ms())
+    }
+
+    /// Notes how far a worker process is.
+    pub fn note_worker(&self, index: usize, progress: CrowdProgress) {
+        let mut all = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() <= index {
+            all.resize(index + 1, CrowdProgress::default());
+        }
+        all[index] = progress;
+    }
+
+    /// Returns how far the worker processes are. Empty after their measurements were added to the
+    /// tally.
+    pub fn workers_progress(&self) -> Vec<CrowdProgress> {
+        let all = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        all.clone()
+    }
+
+    /// Forgets how far the worker processes were, because the tally has their measurements.
+    pub fn forget_workers(&self) {
+        let mut all = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        all.clear();
     }
 
     /// Ends the run for every visitor that waits.

@@ -103,7 +103,39 @@ impl VerdictOptions {
     }
 }
 
-/// Judges the files of a run.
+/// The verdict on a run, as text and as JSON.
+pub struct RunVerdict {
+    /// Whether every invariant held.
+    pub held: bool,
+    /// The report as text.
+    pub told: String,
+    /// The report as JSON.
+    pub document: Value,
+}
+
+/// Judges the files of a run on a thread of its own, because a large run takes seconds.
+///
+/// # Errors
+/// If a file cannot be read.
+pub async fn judge_run(
+    history: &Path,
+    dump: &Path,
+    provider: Option<PathBuf>,
+) -> anyhow::Result<RunVerdict> {
+    let (history, dump) = (history.to_owned(), dump.to_owned());
+    let judging = tokio::task::spawn_blocking(move || -> anyhow::Result<RunVerdict> {
+        let report = files(&history, &dump, provider.as_deref(), None)?;
+        Ok(RunVerdict {
+            held: report.held(),
+            told: report.text(),
+            document: report.json(),
+        })
+    });
+    judging.await?
+}
+
+/// Judges the files of a run. Of the ledger it judges the shows that the run sold, because other
+/// shows have buyers whom the history does not know.
 ///
 /// # Errors
 /// If a file cannot be read. The message names the file and, if there is one, the line.
@@ -140,7 +172,10 @@ fn texts(
     record: Option<&Value>,
 ) -> anyhow::Result<VerdictReport> {
     let history = history::read(history_name, history)?;
-    let dump = dump::read(dump_name, dump)?;
+    let mut dump = dump::read(dump_name, dump)?;
+    if let Some(run) = history.run.as_ref().filter(|run| !run.shows.is_empty()) {
+        dump.keep_shows(&run.shows);
+    }
     ensure!(
         history.records == 0 || !dump.shows.is_empty(),
         "{dump_name}: there is no show in it"

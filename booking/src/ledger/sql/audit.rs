@@ -1,6 +1,7 @@
 //! Reads from the ledger for the reconciler, and makes its repairs.
 
 use std::collections::HashSet;
+use std::fs::File;
 
 use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
@@ -16,7 +17,9 @@ use super::rows::{
     text, unsearched,
 };
 use super::tickets::issue;
-use super::{SqlLedger, lock};
+use super::{SqlLedger, dump, lock};
+use crate::dump::DumpRecord;
+use crate::dump::lines::{DumpFailed, DumpLines};
 use crate::ledger::{AuditLedger, ClaimedCell, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 
 #[async_trait]
@@ -79,6 +82,20 @@ impl AuditLedger for SqlLedger {
                 Box::pin(mend_order(tx, order, now_ms))
             })
             .await
+    }
+
+    async fn write_dump(&self, out: File, now_ms: i64) -> std::result::Result<File, DumpFailed> {
+        let lines = DumpLines::new(out);
+        let read = self.installation.read_snapshot((), move |tx, ()| {
+            Box::pin(async move {
+                let mut lines = lines;
+                let mut add = |record: &DumpRecord| lines.add(record);
+                let read = dump::read_records(tx, now_ms, &mut add).await;
+                Ok((lines, read))
+            })
+        });
+        let (lines, read) = read.await.map_err(DumpFailed::Read)?;
+        lines.finish(read)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::crowd::{ArrivalPattern, CrowdSettings};
 use crate::sale::{CalledSoFar, PlannedRoom, PlannedSale, PlannedServer, PlannedShow};
 
 /// A forecast simulates about this many visitors who enter. A larger sale is made smaller.
-const VISITS: f64 = 1_000.0;
+const VISITS: f64 = 2_000.0;
 /// The line has this many times as many visitors as will probably be called for the seats that are
 /// left, and this many more.
 const LINE: f64 = 3.0;
@@ -25,7 +25,8 @@ const PAST_MAX_S: f64 = 900.0;
 const SLOWED: f64 = 0.8;
 /// New visitors are expected to come as fast as they did in these last seconds.
 const JOINS_S: f64 = 120.0;
-/// Whatever is measured is doubted by this share at least.
+/// A measured share, or the share of all others if that is smaller, is doubted by this part at
+/// least.
 const DOUBT_MIN: f64 = 0.02;
 
 /// The rest of a running sale.
@@ -84,7 +85,8 @@ impl<'a> RestOfSale<'a> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let doubted = |share: DelayedShare, rng: &mut Xoshiro256PlusPlus| {
             let buyers = self.habits.buyers as f64;
-            let doubt = ((1.0 - share.share) / (share.share * buyers)).sqrt() + DOUBT_MIN;
+            let others = (1.0 - share.share) / share.share;
+            let doubt = (others / buyers).sqrt() + DOUBT_MIN * others.min(1.0);
             let error: f64 = StandardNormal.sample(rng);
             (share.share * (1.0 + doubt * error)).clamp(0.02, 1.0)
         };

@@ -24,11 +24,13 @@ use crate::upstream::hops::{forwarded_answer, without_hops};
 const KEPT_BYTES_MAX: usize = 64 << 10;
 /// How long one booking process may take to answer a read. After that the next one gets the call.
 const READ_MAX: Duration = Duration::from_secs(5);
+/// The read that may take as long as an upload, because it sends the whole ledger.
+const LONG_READ: &str = "/v1/promoter/dump";
 /// How long one booking process may take for any other call, which may wait for the ledger.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// How long a call with a streamed body may take, such as the upload of a large seating plan. A
-/// call whose body makes no progress is given up much earlier.
-const UPLOAD_MAX: Duration = Duration::from_secs(15 * 60);
+/// How long [`LONG_READ`] may take, and a call with a streamed body, such as the upload of a large
+/// seating plan. A call whose body makes no progress is given up much earlier.
+const LONG_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// The headers that the HTTP client or this gateway sets itself, and the headers that concern only
 /// the browser and this gateway. Booking learns which encodings the client takes, because it has
@@ -154,7 +156,9 @@ impl ForwardedBody {
     fn next_attempt(&mut self, parts: &Parts) -> Option<(reqwest::Body, Duration)> {
         match self {
             Self::Kept(bytes) => {
-                let at_most = if parts.method.is_safe() {
+                let at_most = if parts.uri.path() == LONG_READ {
+                    LONG_MAX
+                } else if parts.method.is_safe() {
                     READ_MAX
                 } else {
                     ANSWER_MAX
@@ -163,7 +167,7 @@ impl ForwardedBody {
             }
             Self::Stream(body) => {
                 let stream = body.take()?.into_data_stream();
-                Some((reqwest::Body::wrap_stream(stream), UPLOAD_MAX))
+                Some((reqwest::Body::wrap_stream(stream), LONG_MAX))
             }
         }
     }

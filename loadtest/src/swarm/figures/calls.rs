@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
-use super::BOOKING;
+use super::{BOOKING, OPS};
 
 /// The largest latency that is recorded, in microseconds: two minutes. Latencies are exact to three
 /// digits.
@@ -35,6 +36,25 @@ pub struct CallStats {
     pub unknown: u64,
 }
 
+/// The figures of one operation as one process passes them to another.
+#[derive(Serialize, Deserialize)]
+struct OperationPart {
+    /// Latencies in microseconds, each with how often it was recorded.
+    times: Vec<(u64, u64)>,
+    ok: u64,
+    errors: BTreeMap<String, u64>,
+}
+
+/// The figures of all operations as one process passes them to another.
+#[derive(Serialize, Deserialize)]
+pub struct CallStatsPart {
+    ops: BTreeMap<String, OperationPart>,
+    lag: Vec<(u64, u64)>,
+    late: u64,
+    booking: Vec<(f64, f64)>,
+    unknown: u64,
+}
+
 impl Default for OperationStats {
     fn default() -> Self {
         Self {
@@ -61,6 +81,20 @@ impl Default for CallStats {
 
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, MAX_US, 3).expect("bounds that are in order, and three digits")
+}
+
+/// Returns the values of a histogram, each with how often it was recorded.
+fn recorded(times: &Histogram<u64>) -> Vec<(u64, u64)> {
+    let values = times.iter_recorded();
+    values
+        .map(|value| (value.value_iterated_to(), value.count_at_value()))
+        .collect()
+}
+
+fn record_all(times: &mut Histogram<u64>, recorded: &[(u64, u64)]) {
+    for (value, count) in recorded {
+        times.saturating_record_n(*value, *count);
+    }
 }
 
 #[expect(
@@ -110,6 +144,63 @@ impl CallStats {
         if BOOKING.contains(&op) {
             self.booking.push((done_ms, done_ms - intended_ms));
         }
+    }
+
+    /// Returns the latencies of each operation that was called, in milliseconds: for each share,
+    /// the time within which that share of the calls was answered.
+    pub fn latencies(&self, shares: &[f64]) -> BTreeMap<String, Vec<f64>> {
+        let called = self.ops.iter().filter(|(_, op)| op.count > 0);
+        called
+            .map(|(name, op)| {
+                let times = shares
+                    .iter()
+                    .map(|share| op.times.value_at_quantile(*share));
+                let times = times.map(|micros| float(micros) / 1e3);
+                ((*name).to_owned(), times.collect())
+            })
+            .collect()
+    }
+
+    /// Returns everything that was counted, for another process.
+    pub fn part(&self) -> CallStatsPart {
+        let part = |op: &OperationStats| OperationPart {
+            times: recorded(&op.times),
+            ok: op.ok,
+            errors: op.errors.clone(),
+        };
+        let ops = self.ops.iter();
+        CallStatsPart {
+            ops: ops
+                .map(|(name, op)| ((*name).to_owned(), part(op)))
+                .collect(),
+            lag: recorded(&self.lag),
+            late: self.late,
+            booking: self.booking.clone(),
+            unknown: self.unknown,
+        }
+    }
+
+    /// Adds what another process counted. An operation that [`OPS`] does not name is left out.
+    pub fn add_part(&mut self, part: CallStatsPart) {
+        for (name, part) in part.ops {
+            let Some(name) = OPS.iter().find(|known| **known == name) else {
+                continue;
+            };
+            let op = self.ops.entry(name).or_default();
+            op.count += part.times.iter().map(|(_, count)| count).sum::<u64>();
+            op.ok += part.ok;
+            record_all(&mut op.times, &part.times);
+            for (name, count) in part.errors {
+                *op.errors.entry(name).or_default() += count;
+            }
+        }
+        self.sent += part.lag.iter().map(|(_, count)| count).sum::<u64>();
+        record_all(&mut self.lag, &part.lag);
+        self.late += part.late;
+        self.unknown += part.unknown;
+        self.booking.extend(part.booking);
+        self.booking
+            .sort_unstable_by(|(one, _), (other, _)| one.total_cmp(other));
     }
 
     /// Adds the figures of each operation, of booking as a whole, and of the swarm's own lateness.
@@ -233,6 +324,34 @@ mod tests {
         );
         assert!((figures["late_sends"] - 1.0).abs() < 1e-9);
         assert!((figures["booking.count"] - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn two_parts_give_the_figures_of_the_whole() {
+        let calls = [
+            ("hold", [0.0, 1.0, 12.0], Some(201), None),
+            ("hold", [5.0, 5.0, 20.0], Some(409), Some("seats_taken")),
+            ("order", [7.0, 1_500.0, 1_600.0], Some(201), None),
+            ("join", [9.0, 9.0, 11.0], None, None),
+        ];
+        let (mut whole, mut one) = (CallStats::default(), CallStats::default());
+        let mut other = CallStats::default();
+        for (at, (op, times, status, code)) in calls.into_iter().enumerate() {
+            whole.add(op, times, status, code);
+            let part = if at % 2 == 0 { &mut one } else { &mut other };
+            part.add(op, times, status, code);
+        }
+        let mut merged = CallStats::default();
+        for part in [other, one] {
+            let sent = serde_json::to_string(&part.part()).expect("JSON");
+            merged.add_part(serde_json::from_str(&sent).expect("a part"));
+        }
+        let figures = |calls: &CallStats| {
+            let mut figures = BTreeMap::new();
+            calls.figures(&mut figures);
+            (figures, calls.errors(), calls.booking.clone())
+        };
+        assert_eq!(figures(&merged), figures(&whole));
     }
 
     #[test]

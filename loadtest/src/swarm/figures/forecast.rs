@@ -3,7 +3,36 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::Value;
+
+/// A forecast of the promoter's report, in seconds after the draw.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MadeForecast {
+    /// When it was made.
+    pub made_s: f64,
+    /// When everything was expected to be sold: one in ten sales by then, half, and nine in ten.
+    pub sold_out_s: [f64; 3],
+}
+
+/// Returns the forecasts of the promoter's report, the oldest first. `draw_ms` is the beginning of
+/// the sale, in milliseconds since the epoch.
+pub fn made(report: &Value, draw_ms: f64) -> Vec<MadeForecast> {
+    let earlier = report["earlier_forecasts"].as_array();
+    let made = earlier.into_iter().flatten().filter_map(|forecast| {
+        let after_s = |time: &Value| Some((at_ms(time)? - draw_ms) / 1e3);
+        let told = &forecast["sold_out_at"];
+        Some(MadeForecast {
+            made_s: after_s(&forecast["made_at"])?,
+            sold_out_s: [
+                after_s(&told["p10"])?,
+                after_s(&told["p50"])?,
+                after_s(&told["p90"])?,
+            ],
+        })
+    });
+    made.collect()
+}
 
 /// Adds the figure: by what share of the sale's length the forecast was off that was the newest at
 /// half of it. `report` is the promoter's report after the sale. Times are in milliseconds since
@@ -17,15 +46,11 @@ pub fn figures(
     let Some(sold_ms) = sold_ms else {
         return;
     };
-    let half_ms = f64::midpoint(draw_ms, sold_ms);
-    let earlier = report["earlier_forecasts"].as_array();
-    let told = earlier.into_iter().flatten().filter_map(|forecast| {
-        let made_ms = at_ms(&forecast["made_at"])?;
-        Some((made_ms, at_ms(&forecast["sold_out_at"]["p50"])?))
-    });
-    let newest = told.take_while(|(made_ms, _)| *made_ms <= half_ms).last();
-    if let Some((_, told_ms)) = newest {
-        let off = (told_ms - sold_ms).abs() / (sold_ms - draw_ms);
+    let length_s = (sold_ms - draw_ms) / 1e3;
+    let told = made(report, draw_ms).into_iter();
+    let newest = told.take_while(|one| one.made_s <= length_s / 2.0).last();
+    if let Some(newest) = newest {
+        let off = (newest.sold_out_s[1] - length_s).abs() / length_s;
         into.insert("forecast_off_at_half".into(), off);
     }
 }
@@ -43,8 +68,7 @@ mod tests {
 
     #[test]
     fn the_newest_forecast_at_half_of_the_sale_counts() {
-        let forecast =
-            |made_at: &str, p50: &str| json!({"made_at": made_at, "sold_out_at": {"p50": p50}});
+        let forecast = |made_at: &str, p50: &str| json!({"made_at": made_at, "sold_out_at": {"p10": p50, "p50": p50, "p90": p50}});
         let report = json!({"earlier_forecasts": [
             forecast("1970-01-01T00:00:20Z", "1970-01-01T00:09:00Z"),
             forecast("1970-01-01T00:00:40Z", "1970-01-01T00:02:00Z"),

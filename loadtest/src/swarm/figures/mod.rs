@@ -2,10 +2,14 @@
 //! from it.
 
 mod calls;
+mod charts;
+mod conditions;
 mod cover;
 mod forecast;
 mod pace;
+mod part;
 mod people;
+mod progress;
 mod recovery;
 mod report;
 mod sale;
@@ -14,8 +18,12 @@ mod waits;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use calls::{CallStats, quantile_of};
+pub use charts::{EnteredVisitor, LATENCY_SHARES, RunCharts, RunSecond};
+pub use conditions::RunConditions;
+pub use part::MeasuredPart;
 pub use people::{DrawWaitEstimate, VisitorFigures};
-pub use report::{RunConditions, SwarmReport};
+pub use progress::CrowdProgress;
+pub use report::SwarmReport;
 
 /// The operations of the line and of booking, as the history names them.
 pub const OPS: &[&str] = &[
@@ -90,6 +98,8 @@ pub const FIGURES: &[&str] = &[
     "wait_p50_s",
     "wait_p90_s",
     "odds_brier",
+    "tau_join_rank",
+    "tau_rank_entry",
     "forecast_off_at_half",
     "seat_left_1",
     "seat_left_2",

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::calls::float;
 
 /// A visitor counts as absent after this long unseen, in milliseconds.
 const ABSENT_AFTER_MS: f64 = 60_000.0;
 
 /// What the figures need to know about one visitor.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct VisitorFigures {
     /// The join number.
     pub number: Option<u64>,
@@ -38,11 +40,11 @@ pub struct VisitorFigures {
     /// never read them again.
     pub kept: Option<bool>,
     /// The visitor's outcome, as the history names it.
-    pub outcome: Option<&'static str>,
+    pub outcome: Option<String>,
 }
 
 /// The wait and the odds that a visitor read first after the draw.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct DrawWaitEstimate {
     /// When the visitor read them, in milliseconds since the epoch.
     pub at_ms: f64,
@@ -59,7 +61,7 @@ impl VisitorFigures {
     /// absent at once. Any other visitor is absent [`ABSENT_AFTER_MS`] after its end, because the
     /// line counts it as present until then.
     pub fn is_here(&self, at_ms: f64) -> bool {
-        let grace_ms = if self.outcome == Some("left") {
+        let grace_ms = if self.outcome.as_deref() == Some("left") {
             0.0
         } else {
             ABSENT_AFTER_MS
@@ -106,11 +108,16 @@ pub fn figures(people: &[VisitorFigures], into: &mut BTreeMap<String, f64>) {
     }
     into.insert(
         "told_no_seats".into(),
-        count(&|person| matches!(person.outcome, Some("no_seats" | "sold_out"))),
+        count(&|person| matches!(person.outcome.as_deref(), Some("no_seats" | "sold_out"))),
     );
     into.insert(
         "failed".into(),
-        count(&|person| person.outcome.is_none_or(|outcome| outcome == "failed")),
+        count(&|person| {
+            person
+                .outcome
+                .as_deref()
+                .is_none_or(|outcome| outcome == "failed")
+        }),
     );
     if !entries.is_empty() {
         let in_vain = count(&|person| person.entered_ms.is_some() && !person.held);

@@ -7,31 +7,10 @@ use serde_json::{Value, json};
 
 use super::calls::{by_window, float, quantile_of};
 use super::{
-    SwarmMeasurements, VisitorFigures, cover, forecast, pace, people, recovery, sale, waits,
+    RunCharts, RunConditions, SwarmMeasurements, VisitorFigures, cover, forecast, pace, people,
+    recovery, sale, waits,
 };
 use crate::rig::MemorySample;
-
-/// The conditions of a run that its figures depend on.
-#[derive(Debug, Clone)]
-pub struct RunConditions {
-    /// The start of the run, in milliseconds since the epoch.
-    pub start_ms: f64,
-    /// When the crowd was gone and all faults were healed, in milliseconds since the epoch.
-    pub end_ms: f64,
-    /// When no seat was held, all money was decided and all refunds were done, in milliseconds
-    /// since the epoch; `None` if that took too long.
-    pub settled_ms: Option<f64>,
-    /// The beginning of the sale, in milliseconds since the epoch.
-    pub draw_ms: f64,
-    /// The promised pace, in visitors a second.
-    pub per_s: f64,
-    /// Booking's target for 99 of 100 calls, in milliseconds.
-    pub p99_ms: f64,
-    /// The memory of the gateway that uses the most memory, over time.
-    pub memory: Vec<MemorySample>,
-    /// The report that the promoter reads after the run.
-    pub promoters_report: Value,
-}
 
 /// A run's figures.
 #[derive(Debug, Clone)]
@@ -45,6 +24,8 @@ pub struct SwarmReport {
     /// Booking's p99, entries, purchases and memory with one value a second, and the median of
     /// those p99.
     pub series: Value,
+    /// The points of the run's charts.
+    pub charts: RunCharts,
 }
 
 impl SwarmReport {
@@ -88,9 +69,11 @@ impl SwarmReport {
         }
         told_of_the_end(seen, &mut figures);
         memory(&setting.memory, &mut figures);
+        let charts = RunCharts::of(seen, setting);
+        charts.figures(&mut figures);
         let mut outcomes = BTreeMap::new();
         for person in &seen.people {
-            let outcome = person.outcome.unwrap_or("unaccounted");
+            let outcome = person.outcome.as_deref().unwrap_or("unaccounted");
             *outcomes.entry(outcome.to_owned()).or_default() += 1;
         }
         Self {
@@ -98,6 +81,7 @@ impl SwarmReport {
             errors: seen.calls.errors(),
             outcomes,
             series: series(seen, setting),
+            charts,
         }
     }
 
@@ -108,6 +92,7 @@ impl SwarmReport {
             "errors": self.errors,
             "outcomes": self.outcomes,
             "series": self.series,
+            "charts": self.charts,
         })
     }
 }

@@ -54,7 +54,14 @@ async fn open(
         SocketAddr::V4(_) => TcpSocket::new_v4().map_err(text)?,
         SocketAddr::V6(_) => TcpSocket::new_v6().map_err(text)?,
     };
-    if address.ip().is_loopback() && address.is_ipv4() {
+    if let Some(source) = stage
+        .http
+        .source_of(owner.who)
+        .filter(|_| address.is_ipv4())
+    {
+        let source = SocketAddr::new(IpAddr::V4(source), 0);
+        socket.bind(source).map_err(text)?;
+    } else if address.ip().is_loopback() && address.is_ipv4() {
         // The sockets come from many source addresses, because one address has too few ports for a
         // crowd.
         #[expect(

@@ -180,7 +180,7 @@ impl Visitor {
         };
         self.stage.tally.person(self.plan.who, |person| {
             person.gone_ms = Some(at_ms);
-            person.outcome = Some(end.history_name());
+            person.outcome = Some(end.history_name().to_owned());
         });
         self.stage.history.write(
             "end",

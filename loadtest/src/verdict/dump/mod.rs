@@ -312,6 +312,28 @@ impl DumpedLedger {
         Ok(())
     }
 
+    /// Removes everything of other shows. The work that was not finished stays, because its counts
+    /// do not say of which show it is.
+    pub fn keep_shows(&mut self, shows: &[String]) {
+        let sold = |show: &String| shows.contains(show);
+        self.shows.retain(|show, _| sold(show));
+        self.orders.retain(|order| sold(&order.show));
+        let positions = self.orders.iter().enumerate();
+        self.by_id = positions
+            .map(|(at, order)| (order.order.clone(), at))
+            .collect();
+        let orders = &self.by_id;
+        self.claims.retain(|claim| sold(&claim.show));
+        self.tickets.retain(|ticket| sold(&ticket.show));
+        self.waiters.retain(|waiter| sold(&waiter.show));
+        self.payments
+            .retain(|payment| orders.contains_key(&payment.order));
+        self.effects
+            .retain(|effect| orders.contains_key(&effect.order));
+        self.refunds
+            .retain(|refund| orders.contains_key(&refund.order));
+    }
+
     /// Returns an order by its id.
     pub fn order(&self, id: &str) -> Option<&DumpedOrder> {
         self.by_id.get(id).map(|at| &self.orders[*at])

@@ -70,6 +70,9 @@ pub struct HistoryRunRecord {
     pub planned: u64,
     /// The id of the room.
     pub room: String,
+    /// The shows that the run sold; empty in an older history.
+    #[serde(default)]
+    pub shows: Vec<String>,
     /// The room's on-sale document.
     #[serde(default)]
     room_doc: Value,

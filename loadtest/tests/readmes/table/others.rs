@@ -228,12 +228,17 @@ pub const ROWS: &[CommandRow] = &[
         How::By("cargo run --release -p loadtest -- faults --seeds 4"),
     ),
     short(
-        "loadtest swarm SCENARIO.toml --target URL",
-        "FAIRGATE_PAYMENTS=sandbox FAIRGATE_PROMOTER_KEY=change-me-change-me gateway serve --listen 127.0.0.1:0 --data target-data & answers http://127.0.0.1:0/readyz && FAIRGATE_PROMOTER_KEY=change-me-change-me loadtest swarm loadtest/scenarios/short.toml --target http://127.0.0.1:0",
-        &["approved_ticketed"],
+        "loadtest swarm SCENARIO.toml --target URL,URL",
+        "FAIRGATE_PAYMENTS=sandbox FAIRGATE_PROMOTER_KEY=change-me-change-me gateway serve --listen 127.0.0.1:0 --data target-data & answers http://127.0.0.1:0/readyz && FAIRGATE_PROMOTER_KEY=change-me-change-me loadtest swarm loadtest/scenarios/short.toml --workers 2 --target http://127.0.0.1:0",
+        &["approved_ticketed", "the verdict holds"],
+    ),
+    short(
+        "loadtest rig gateways=2,bookings=2,redis=single,ledger=postgres",
+        "timeout --preserve-status --signal=INT 10 loadtest rig",
+        &["FAIRGATE_TARGET=http://", "runs until Ctrl-C"],
     ),
     row(
-        "loadtest swarm SCENARIO.toml --rig [gateways=1,bookings=0,redis=none,ledger=sqlite] [--kill gateway@30%,gateway@60%] [--history FILE] [--dump FILE] [--json] [--seed N] [--no-verdict]",
+        "loadtest swarm SCENARIO.toml --rig [gateways=1,bookings=0,redis=none,ledger=sqlite] [--kill gateway@30%,gateway@60%] [--workers N] [--from CIDR] [--history FILE] [--dump FILE] [--html FILE] [--baseline FILE] [--json] [--seed N] [--no-verdict]",
         How::By(SWARM),
     ),
     // loadtest/house/README.md

@@ -1,11 +1,26 @@
 //! Describes this machine.
 
 use rustix::process::{Resource, getrlimit};
+use serde::{Deserialize, Serialize};
 
-use super::figures::CalibratedMachine;
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The name of the processor.
+    pub processor: String,
+    /// The processors that the measured processes could use.
+    pub cpus: usize,
+    /// The memory, in megabytes (10^6 bytes).
+    pub memory_mb: f64,
+    /// The operating system.
+    pub system: String,
+    /// How many sockets one process may have open.
+    pub sockets_max: u64,
+}
 
 /// Returns this machine, of which the measured processes have so many processors.
-pub fn this_machine(cpus: Option<usize>) -> CalibratedMachine {
+pub fn this_machine(cpus: Option<usize>) -> Machine {
     let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     let field = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name))?;
@@ -14,7 +29,7 @@ pub fn this_machine(cpus: Option<usize>) -> CalibratedMachine {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let processor = field(&read("/proc/cpuinfo"), "model name");
     let system = read("/proc/sys/kernel/osrelease");
-    CalibratedMachine {
+    Machine {
         processor: processor.unwrap_or_else(|| "an unknown processor".to_owned()),
         cpus: cpus.unwrap_or(all),
         memory_mb: kernel_kib("MemTotal") * 1.024e-3,

@@ -1,0 +1,65 @@
+//! What the coordinator of a swarm and its worker processes tell each other, one JSON document a
+//! line.
+
+use std::path::PathBuf;
+
+use ipnet::Ipv4Net;
+use serde::{Deserialize, Serialize};
+
+use crate::swarm::figures::{CrowdProgress, MeasuredPart};
+use crate::swarm::stage::SwarmPaidOrder;
+
+/// What a worker process is asked to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WorkerTask {
+    /// The scenario's file.
+    pub scenario: PathBuf,
+    /// Whether the scenario's baseline is played.
+    pub baseline: bool,
+    /// The addresses of the gateways.
+    pub urls: Vec<String>,
+    /// The address of the payment provider that the rig runs.
+    pub provider: Option<String>,
+    /// The key that the door sends with a scan.
+    pub door_key: String,
+    /// The seed that the whole crowd is planned from.
+    pub seed: u64,
+    /// When the run began, in milliseconds since the epoch.
+    pub start_ms: f64,
+    /// The number of this worker, from 0.
+    pub index: usize,
+    /// How many workers share the crowd.
+    pub of: usize,
+    /// The network whose addresses the calls come from.
+    pub from: Option<Ipv4Net>,
+    /// The file of this worker's history.
+    pub history: PathBuf,
+}
+
+impl WorkerTask {
+    /// Returns whether the visitor with this number belongs to this worker.
+    pub fn is_own(&self, who: usize) -> bool {
+        who % self.of == self.index
+    }
+}
+
+/// What a worker process reports.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerReport {
+    /// How far its visitors are.
+    Progress(CrowdProgress),
+    /// Its visitors are done. This is the last report.
+    Done(Box<FinishedWork>),
+}
+
+/// What a worker leaves to the coordinator when its visitors are done.
+#[derive(Serialize, Deserialize)]
+pub struct FinishedWork {
+    /// What it measured.
+    pub measured: MeasuredPart,
+    /// When the last abandoned basket or order lapses, in milliseconds since the epoch.
+    pub lapses_ms: f64,
+    /// The orders that may have been paid and whose final state was not seen.
+    pub paid: Vec<SwarmPaidOrder>,
+}

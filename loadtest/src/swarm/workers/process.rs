@@ -1,0 +1,102 @@
+//! One worker process: it plays its share of the crowd, and reports to the coordinator.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+
+use super::message::{FinishedWork, WorkerReport, WorkerTask};
+use crate::exit_code::LoadtestExitCode;
+use crate::swarm::clock::SwarmClock;
+use crate::swarm::crowd;
+use crate::swarm::figures::SwarmTally;
+use crate::swarm::history::HistoryWriter;
+use crate::swarm::scenario::{self, Scenario};
+use crate::swarm::shows::read_shows;
+use crate::swarm::stage::{SwarmClients, SwarmContext};
+
+/// The time between two reports of progress.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+
+/// Reads the task from the standard input, plays it, and writes reports to the standard output.
+///
+/// # Errors
+/// Why the share could not be played to its end.
+pub fn run_worker() -> anyhow::Result<LoadtestExitCode> {
+    let mut line = String::new();
+    std::io::stdin()
+        .read_line(&mut line)
+        .context("the task of this worker could not be read")?;
+    let task: WorkerTask = serde_json::from_str(&line).context(
+        "this command is started by `loadtest swarm --workers`, which tells it its task",
+    )?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        tokio::select! {
+            ended = play(task) => ended,
+            _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
+        }
+    })
+}
+
+async fn play(task: WorkerTask) -> anyhow::Result<LoadtestExitCode> {
+    let scenario = scenario_of(&task)?;
+    let clock = SwarmClock::joining(task.start_ms);
+    let clients = SwarmClients::new(&task.urls, task.from, task.provider.as_deref());
+    let shows = read_shows(&clients.gateways, &scenario).await?;
+    let (history, writer) = HistoryWriter::create(&task.history)?;
+    let tally = SwarmTally::new(scenario.crowd.visitors);
+    let key = task.door_key.clone();
+    let stage = SwarmContext::new(scenario, clock, clients, history, tally, shows, key);
+    if let Some(cancel) = stage.scenario.cancel.clone() {
+        let stage = Arc::clone(&stage);
+        tokio::spawn(async move {
+            // The coordinator asks for the cancellation at the same time.
+            let at_ms = stage.clock.start_ms() + cancel.at_s * 1e3;
+            tokio::time::sleep_until(stage.clock.instant(at_ms).into()).await;
+            stage.cancel(&cancel.show);
+        });
+    }
+    let reporting = tokio::spawn(report_progress(Arc::clone(&stage)));
+    crowd::play(&stage, task.seed, |who| task.is_own(who)).await;
+    reporting.abort();
+    stage.history.close();
+    tokio::task::spawn_blocking(|| writer.finish()).await??;
+    report(&WorkerReport::Done(Box::new(FinishedWork {
+        measured: stage.tally.part(|who| task.is_own(who)),
+        lapses_ms: stage.lapses_ms(),
+        paid: stage.not_seen_through(),
+    })))?;
+    Ok(LoadtestExitCode::Held)
+}
+
+fn scenario_of(task: &WorkerTask) -> anyhow::Result<Scenario> {
+    let scenario = scenario::read(&task.scenario).map_err(|faults| anyhow!(faults.join("; ")))?;
+    if !task.baseline {
+        return Ok(scenario);
+    }
+    let baseline = scenario.baseline.context("the scenario has no baseline")?;
+    Ok(*baseline)
+}
+
+async fn report_progress(stage: Arc<SwarmContext>) {
+    let mut tick = tokio::time::interval(REPORT_EVERY);
+    loop {
+        tick.tick().await;
+        if report(&WorkerReport::Progress(stage.progress())).is_err() {
+            // The coordinator has gone, and nobody judges this run any more.
+            stage.end();
+            return;
+        }
+    }
+}
+
+fn report(report: &WorkerReport) -> anyhow::Result<()> {
+    let line = serde_json::to_string(report)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}

@@ -28,8 +28,7 @@ struct LoadtestArgs {
 #[derive(Subcommand)]
 enum LoadtestCommand {
     /// One figure, with its baseline in the same run.
-    #[command(subcommand)]
-    Bench(bench::BenchCommand),
+    Bench(bench::BenchOptions),
     /// What each kind of work costs on this machine, for plans.
     Calibrate(calibration::CalibrateOptions),
     /// Figures side by side: a plan and a run, or two runs.

@@ -112,6 +112,8 @@ mod tests {
             after_draw: 0.0,
             socket: 1.0,
             mute: 0,
+            bots: 0,
+            bot_networks: 1,
         }
     }
 

@@ -45,15 +45,28 @@ pub struct CrowdSettings {
     /// The number of visitors who open a socket, watch the seats, and never read from the socket.
     #[serde(default)]
     pub mute: usize,
+    /// The number of bots who come in addition. They do what visitors do, but many come from one
+    /// network, and no bot solves a challenge.
+    #[serde(default)]
+    pub bots: usize,
+    /// How many networks the bots come from. Each visitor who is no bot has a network alone.
+    #[serde(default = "default_bot_networks")]
+    pub bot_networks: usize,
 }
 
 /// The most visitors of one crowd.
 pub const VISITORS_MAX: usize = 1_000_000_000;
+/// The most networks of bots.
+pub const BOT_NETWORKS_MAX: usize = 60_000;
 /// The longest time that a crowd or a visitor may name, in seconds: two days.
 pub const SECONDS_MAX: f64 = 48.0 * 3_600.0;
 
 fn default_socket_share() -> f64 {
     0.8
+}
+
+fn default_bot_networks() -> usize {
+    1
 }
 
 fn default_rush_s() -> f64 {
@@ -93,6 +106,14 @@ impl ArrivalSpan {
 }
 
 impl CrowdSettings {
+    /// Returns how many of the bots get places in a room that gives each network so many places
+    /// for nothing.
+    #[must_use]
+    pub fn placed_bots(&self, free_places: u64) -> usize {
+        let free = usize::try_from(free_places).unwrap_or(usize::MAX);
+        self.bots.min(self.bot_networks.saturating_mul(free))
+    }
+
     /// Returns when the visitor with the number `who`, from 0, arrives, in seconds after the start.
     /// The lobby opens at `opens_s`, and the draw is at `draw_s`.
     pub fn arrival_s(&self, who: usize, opens_s: f64, draw_s: f64, rng: &mut impl Rng) -> f64 {
@@ -167,6 +188,11 @@ impl CrowdSettings {
                 "crowd.visitors is between 1 and {VISITORS_MAX}, and mute is not above it"
             ));
         }
+        if self.bots > VISITORS_MAX || !(1..=BOT_NETWORKS_MAX).contains(&self.bot_networks) {
+            faults.push(format!(
+                "crowd.bots is at most {VISITORS_MAX}, and bot_networks between 1 and {BOT_NETWORKS_MAX}"
+            ));
+        }
         let shares = [
             ("socket", self.socket),
             ("after_draw", self.after_draw),
@@ -212,6 +238,8 @@ mod tests {
         after_draw: 0.2,
         socket: 0.8,
         mute: 0,
+        bots: 0,
+        bot_networks: 1,
     };
 
     #[test]

@@ -28,7 +28,7 @@ use stopping::RoomStopper;
 
 const BEAT: Duration = Duration::from_millis(200);
 const RELEASE_EVERY: Duration = Duration::from_secs(1);
-const SAMPLE_EVERY: Duration = Duration::from_secs(10);
+const SAMPLE_EVERY_MS: i64 = 10_000;
 /// How often the room's shows are looked up. Promoters change them by hand, so more look-ups would
 /// only add to booking's load.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
@@ -43,7 +43,8 @@ struct RoomLoopState {
     stopper: RoomStopper,
     reported: Option<Instant>,
     release: Instant,
-    sampled: Instant,
+    /// When the newest sample was due, in milliseconds since the epoch.
+    sampled_ms: i64,
     shows: Vec<String>,
     resolved: Option<Instant>,
 }
@@ -83,7 +84,7 @@ async fn run(
         stopper: RoomStopper::default(),
         reported: None,
         release: Instant::now(),
-        sampled: Instant::now(),
+        sampled_ms: sample_time(rooms.now_ms()),
         shows: Vec::new(),
         resolved: None,
     };
@@ -151,8 +152,8 @@ async fn one_beat(
     if due || nudged {
         hub.announce_line(room, now);
     }
-    if due && beats.sampled.elapsed() >= SAMPLE_EVERY {
-        beats.sampled = Instant::now();
+    if due && sample_time(now) > beats.sampled_ms {
+        beats.sampled_ms = sample_time(now);
         rooms.ledger().sample(room.id(), sample(room, now)).await?;
     }
     if due {
@@ -229,13 +230,18 @@ async fn fetch_pulse(
     Ok(Some(pulse))
 }
 
+/// Returns the time of the newest sample that is due at `now`. Samples of all nodes have the same
+/// times, and each is taken within a second after its time.
+fn sample_time(now: i64) -> i64 {
+    now - now.rem_euclid(SAMPLE_EVERY_MS)
+}
+
 /// Builds the sample of the present ten seconds. The ledger stores the sample of the first node and
 /// ignores those of the others.
 fn sample(room: &Room, now: i64) -> RoomSample {
     let tick = room.last_tick();
-    let every_ms = i64::try_from(SAMPLE_EVERY.as_millis()).unwrap_or(i64::MAX);
     RoomSample {
-        at_ms: now - now.rem_euclid(every_ms),
+        at_ms: sample_time(now),
         joined: tick.counts.joined,
         waiting: tick.waiting,
         left: tick.counts.left,
@@ -246,5 +252,17 @@ fn sample(room: &Room, now: i64) -> RoomSample {
         free: tick.pulse.free,
         held: tick.pulse.held,
         sold: tick.pulse.sold,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_all_nodes_have_the_same_times() {
+        for (now, expected) in [(20_000, 20_000), (20_001, 20_000), (29_999, 20_000)] {
+            assert_eq!(sample_time(now), expected);
+        }
     }
 }

@@ -8,7 +8,7 @@ use rand::RngExt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{BenchVerdict, challenges, people, report};
+use super::{BenchOutcome, challenges, people, report};
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigFeatures, RigSpecification};
 
@@ -71,7 +71,7 @@ struct BotLoot {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &BotBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &BotBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

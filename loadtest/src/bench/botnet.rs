@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::{BenchVerdict, challenges, people, report};
+use super::{BenchOutcome, challenges, people, report};
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigFeatures, RigSpecification};
 
@@ -82,7 +82,7 @@ struct BotnetLoot {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &BotnetBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &BotnetBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

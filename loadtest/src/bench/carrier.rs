@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::{BenchVerdict, challenges, people, report};
+use super::{BenchOutcome, challenges, people, report};
 use crate::http::LoadHttpClient;
 use crate::rig::{Rig, RigFeatures, RigSpecification};
 
@@ -90,7 +90,7 @@ struct JoinedPerson {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &CarrierBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &CarrierBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::fans::buyers::Buyers;
 use super::fans::sockets::{FanObserver, FanSockets};
-use super::{BenchVerdict, fans, report};
+use super::{BenchOutcome, fans, report};
 use crate::http::LoadHttpClient;
 
 /// The least purchases with watchers, as a part of those without.
@@ -70,7 +70,7 @@ struct DeltaBenchFigures {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &DeltaBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &DeltaBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

@@ -9,7 +9,7 @@ use fairgate_rules::draw::{self, shuffle};
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use serde::Serialize;
 
-use super::{BenchVerdict, median_ms, report, timed};
+use super::{BenchOutcome, median_ms, report, timed};
 
 /// The most time that a draw may take, as a multiple of the time of a plain shuffle.
 const RATIO_MAX: f64 = 1.5;
@@ -54,19 +54,19 @@ struct DrawBenchFigures {
     clippy::print_stdout,
     reason = "the figures are what the command is asked for"
 )]
-pub fn run(options: &DrawBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &DrawBenchOptions) -> anyhow::Result<BenchOutcome> {
     let n = options.n;
     if options.once {
         black_box(shuffle::line_and_ranks(&seed(n), n));
         println!("{}", own_peak_bytes()?);
-        return Ok(BenchVerdict::Held);
+        return Ok(BenchOutcome::without_figures(true));
     }
     if !is_a_draw(&shuffle::line_and_ranks(&seed(n), n)) {
         println!(
             "FAILED: the line is no permutation of 0…{}, or the ranks are not its inverse",
             n - 1
         );
-        return Ok(BenchVerdict::Failed);
+        return Ok(BenchOutcome::without_figures(false));
     }
     report::print(&measure(n)?, options.json)
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{BenchVerdict, challenges, people, report};
+use super::{BenchOutcome, challenges, people, report};
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigFeatures, RigSpecification};
 
@@ -49,7 +49,7 @@ struct ForeignBenchFigures {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &ForeignBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &ForeignBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::fans::sockets::FanSockets;
-use super::{BenchVerdict, fans, people, report};
+use super::{BenchOutcome, fans, people, report};
 use crate::http::LoadHttpClient;
 use crate::rig::Rig;
 
@@ -75,7 +75,7 @@ struct IdleCost {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &IdleBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &IdleBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

@@ -1,10 +1,12 @@
 //! Lists the benches. They share the result of a run and the functions that measure times.
 
-use std::{
-    hint::black_box,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::exit_code::LoadtestExitCode;
 
 mod bot;
 mod botnet;
@@ -61,13 +63,55 @@ pub enum BenchCommand {
     Waitlist(waitlist::WaitlistBenchOptions),
 }
 
+/// The command line of `loadtest bench`.
+#[derive(clap::Args)]
+pub struct BenchOptions {
+    /// Writes the figures into this file, an HTML page that needs nothing else, and beside it as
+    /// .json
+    #[arg(long, global = true)]
+    html: Option<PathBuf>,
+    #[command(subcommand)]
+    bench: BenchCommand,
+}
+
+impl BenchOptions {
+    /// Runs the bench, prints its figures, and writes its report if one is asked for.
+    ///
+    /// # Errors
+    /// Where the run is invalid, or the report cannot be written.
+    pub fn run(self) -> anyhow::Result<LoadtestExitCode> {
+        let outcome = self.bench.run()?;
+        if let Some(file) = &self.html {
+            report::page(&outcome).write(file, &outcome.figures)?;
+        }
+        Ok(if outcome.held {
+            LoadtestExitCode::Held
+        } else {
+            LoadtestExitCode::Failed
+        })
+    }
+}
+
 /// The result of a bench.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BenchVerdict {
-    /// Every threshold held.
-    Held,
-    /// A threshold did not hold, or an invariant broke.
-    Failed,
+#[derive(Debug, Clone, PartialEq)]
+pub struct BenchOutcome {
+    /// Whether every threshold held, and no invariant broke.
+    pub held: bool,
+    /// The figures as lines of text.
+    pub lines: Vec<String>,
+    /// The figures as JSON.
+    pub figures: Value,
+}
+
+impl BenchOutcome {
+    /// Makes the result of a run that has no figures.
+    pub fn without_figures(held: bool) -> Self {
+        Self {
+            held,
+            lines: Vec::new(),
+            figures: Value::Null,
+        }
+    }
 }
 
 impl BenchCommand {
@@ -75,7 +119,7 @@ impl BenchCommand {
     ///
     /// # Errors
     /// Where the run is invalid. The error gives the reason.
-    pub fn run(self) -> anyhow::Result<BenchVerdict> {
+    fn run(self) -> anyhow::Result<BenchOutcome> {
         match self {
             Self::Bot(options) => bot::run(&options),
             Self::Botnet(options) => botnet::run(&options),
@@ -90,15 +134,6 @@ impl BenchCommand {
             Self::OneSeat(options) => one_seat::run(&options),
             Self::Seats(options) => seats::run(&options),
             Self::Waitlist(options) => waitlist::run(&options),
-        }
-    }
-}
-
-impl From<BenchVerdict> for ExitCode {
-    fn from(verdict: BenchVerdict) -> Self {
-        match verdict {
-            BenchVerdict::Held => Self::SUCCESS,
-            BenchVerdict::Failed => Self::from(99),
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::{BenchVerdict, people, report};
+use super::{BenchOutcome, people, report};
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigSpecification};
 use crate::swarm::SwarmSeatSnapshot;
@@ -84,7 +84,7 @@ impl OneSeatRound {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &OneSeatBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &OneSeatBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

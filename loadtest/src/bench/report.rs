@@ -1,8 +1,11 @@
 //! Prints the figures of a bench as text or as JSON, and returns whether every threshold was met.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::BenchVerdict;
+use super::BenchOutcome;
+use crate::html::{HtmlReport, ReportTable};
+use crate::machine::this_machine;
 
 /// The figures that a bench measured.
 pub trait BenchFigures: Serialize {
@@ -20,19 +23,85 @@ pub trait BenchFigures: Serialize {
     clippy::print_stdout,
     reason = "the figures are what the command is asked for"
 )]
-pub fn print(figures: &impl BenchFigures, json: bool) -> anyhow::Result<BenchVerdict> {
-    let held = figures.held();
+pub fn print(figures: &impl BenchFigures, json: bool) -> anyhow::Result<BenchOutcome> {
+    let (held, lines) = (figures.held(), figures.lines());
     if json {
         println!("{}", serde_json::to_string_pretty(figures)?);
     } else {
-        println!("{}", figures.lines().join("\n"));
+        println!("{}", lines.join("\n"));
         println!("{}", if held { "held" } else { "FAILED" });
     }
-    Ok(if held {
-        BenchVerdict::Held
-    } else {
-        BenchVerdict::Failed
+    Ok(BenchOutcome {
+        held,
+        lines,
+        figures: serde_json::to_value(figures)?,
     })
+}
+
+/// Makes the HTML report of a bench: what was asked, whether it held, and every figure.
+pub fn page(outcome: &BenchOutcome) -> HtmlReport {
+    let machine = this_machine(None);
+    let name = outcome.figures["bench"].as_str().unwrap_or("bench");
+    let held = if outcome.held {
+        "Every threshold held"
+    } else {
+        "FAILED: a threshold was missed"
+    };
+    let first = outcome.lines.first().map_or("", |line| line.trim());
+    let told = outcome.lines.iter().skip(1).map(|line| {
+        let line = line.trim();
+        let (what, figure) = line.split_once("  ").unwrap_or((line, ""));
+        vec![what.to_owned(), figure.trim().to_owned()]
+    });
+    let mut rows = Vec::new();
+    flatten("", &outcome.figures, &mut rows);
+    let table = |title: &str, head: [&str; 2], rows: Vec<Vec<String>>| ReportTable {
+        title: title.to_owned(),
+        head: head.map(str::to_owned).to_vec(),
+        rows,
+    };
+    HtmlReport {
+        title: format!("Bench {name}"),
+        answer: format!("{held}: {first}."),
+        figures: Vec::new(),
+        charts: Vec::new(),
+        tables: vec![
+            table("What was measured", ["what", "figure"], told.collect()),
+            table("All figures", ["name", "value"], rows),
+        ],
+        settings: vec![
+            ("processor".to_owned(), machine.processor),
+            ("processors".to_owned(), machine.cpus.to_string()),
+            ("memory".to_owned(), format!("{:.0} MB", machine.memory_mb)),
+            ("operating system".to_owned(), machine.system),
+        ],
+        origin: vec![
+            format!("Measured by loadtest {}.", env!("CARGO_PKG_VERSION")),
+            "Figures of one run are compared with each other. Those of another machine or day say little about them.".to_owned(),
+        ],
+    }
+}
+
+/// Adds every value of a JSON document, with the path that leads to it.
+fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
+    let inner = |name: &dyn std::fmt::Display| match path {
+        "" => name.to_string(),
+        _ => format!("{path}.{name}"),
+    };
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                flatten(&inner(name), value, rows);
+            }
+        }
+        Value::Array(values) => {
+            for (at, value) in values.iter().enumerate() {
+                flatten(&inner(&at), value, rows);
+            }
+        }
+        Value::String(text) => rows.push(vec![path.to_owned(), text.clone()]),
+        other => rows.push(vec![path.to_owned(), other.to_string()]),
+    }
 }
 
 /// Runs `measure` with a thread for every core, then prints the figures.
@@ -42,9 +111,33 @@ pub fn print(figures: &impl BenchFigures, json: bool) -> anyhow::Result<BenchVer
 pub fn measured<F: BenchFigures>(
     json: bool,
     measure: impl Future<Output = anyhow::Result<F>>,
-) -> anyhow::Result<BenchVerdict> {
+) -> anyhow::Result<BenchOutcome> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     print(&runtime.block_on(measure)?, json)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_page_says_first_whether_it_held_and_has_every_figure() {
+        let outcome = BenchOutcome {
+            held: false,
+            lines: vec![
+                "two things, on one core".to_owned(),
+                "  ratio   0.9 of 1".to_owned(),
+            ],
+            figures: json!({"bench": "things", "runs": [{"ratio": 0.9}]}),
+        };
+        let page = page(&outcome);
+        assert_eq!(page.title, "Bench things");
+        assert!(page.answer.starts_with("FAILED"), "{}", page.answer);
+        assert_eq!(page.tables[0].rows, [["ratio", "0.9 of 1"]]);
+        assert_eq!(page.tables[1].rows[1], ["runs.0.ratio", "0.9"]);
+    }
 }

@@ -1,7 +1,10 @@
 //! Runs `loadtest faults`: schedules of faults, each planned from a seed, against real processes
 //! while a crowd buys. Each run ends with the verdict.
 
+mod page;
+
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,13 +12,10 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use crate::exit_code::LoadtestExitCode;
-use crate::rig::{
-    CLASS, DEPARTURES, Rig, RigFeatures, RigPaymentProvider, RigSpecification, STOPS, SmallDisk,
-    departure,
-};
+use crate::rig::{Rig, RigFeatures, RigPaymentProvider, RigSpecification, SmallDisk};
 use crate::swarm::schedule::{self, FaultAction, ScheduledFault};
 use crate::swarm::{
-    Scenario, ScenarioTrain, SwarmEnvironment, SwarmFaults, SwarmReport, play_scenario, scenario_of,
+    Scenario, SwarmEnvironment, SwarmFaults, SwarmReport, line_train, play_scenario, scenario_of,
 };
 use crate::verdict::RunVerdict;
 
@@ -42,6 +42,10 @@ pub struct FaultTrialOptions {
     /// everything in one process on SQLite
     #[arg(long)]
     rig: Option<RigSpecification>,
+    /// Writes the results into this file, an HTML page that needs nothing else, and beside it the
+    /// figures as .json and the points of the charts as .csv
+    #[arg(long)]
+    html: Option<PathBuf>,
     /// Prints the results of all seeds as one JSON document
     #[arg(long)]
     json: bool,
@@ -82,6 +86,9 @@ impl FaultTrialOptions {
             }
         })?;
         self.print(&trials);
+        if let Some(file) = &self.html {
+            page::page(&trials).write(file, &document(&trials))?;
+        }
         let held = trials.iter().all(|trial| trial.faults.is_empty());
         Ok(if held {
             LoadtestExitCode::Held
@@ -114,11 +121,7 @@ impl FaultTrialOptions {
         let held = trials.iter().filter(|trial| trial.faults.is_empty());
         let (held, all) = (held.count(), trials.len());
         if self.json {
-            let trials: Vec<Value> = trials.iter().map(FaultTrial::document).collect();
-            println!(
-                "{:#}",
-                json!({"held": held == all, "hits": hits, "trials": trials})
-            );
+            println!("{:#}", document(trials));
             return;
         }
         for (kind, count) in &hits {
@@ -195,12 +198,7 @@ fn with_train_and_limits(scenario: &Scenario, spec: RigSpecification) -> anyhow:
     if spec.payments == RigPaymentProvider::Stripe {
         scenario.onsale.limit_cards(SEATS_PER_CARD);
     }
-    scenario.onsale.sell_train(ScenarioTrain {
-        show: departure()?,
-        departures: DEPARTURES,
-        stops: &STOPS,
-        class: CLASS,
-    });
+    scenario.onsale.sell_train(line_train()?);
     Ok(scenario)
 }
 
@@ -227,6 +225,13 @@ fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
         proxied: false,
         checks: false,
     }
+}
+
+/// Returns the results of all seeds as one JSON document.
+fn document(trials: &[FaultTrial]) -> Value {
+    let held = trials.iter().all(|trial| trial.faults.is_empty());
+    let each: Vec<Value> = trials.iter().map(FaultTrial::document).collect();
+    json!({"held": held, "hits": hits(trials), "trials": each})
 }
 
 /// Counts the planned faults of all trials by kind. A kind without faults is listed with 0.

@@ -8,6 +8,7 @@ mod past_arrivals;
 mod report;
 mod sale;
 mod seeds;
+mod settings;
 mod sweep;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use fairgate_simulation::outcome::SaleOutcome;
 use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
+use jiff::Timestamp;
 
 use crate::calibration::Calibration;
 use crate::exit_code::LoadtestExitCode;
@@ -23,6 +25,7 @@ use needs::{FirstLimit, NeededMachines, Prices, SaleDemand, first_limit};
 use page::PlanPage;
 use report::PlanReport;
 use seeds::{SimulatedSeeds, simulate_seeds};
+use settings::recommend;
 use sweep::PlanSweep;
 
 /// The command line of `loadtest plan`.
@@ -56,6 +59,10 @@ pub struct PlanOptions {
     /// Writes the answer with charts into this file, an HTML page that needs nothing else
     #[arg(long, conflicts_with = "sweep")]
     html: Option<PathBuf>,
+    /// Writes the on-sale with the recommended pace into this file, in TOML for `gateway apply`.
+    /// With a calibration, the machines bear this pace
+    #[arg(long, conflicts_with = "sweep")]
+    settings: Option<PathBuf>,
     /// Prints the answer as one JSON document
     #[arg(long)]
     json: bool,
@@ -92,6 +99,20 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
         if let Some(measured) = &measured {
             let (machines, breaks_first) = measured.needs(sale, typical, &outcome);
             report.takes(machines, breaks_first);
+        }
+        if let Some(file) = &options.settings {
+            let calibration = measured.as_ref().map(|measured| &measured.calibration);
+            let written = recommend(sale, calibration, typical).and_then(|settings| {
+                settings.write(&options.file, file, Timestamp::now())?;
+                Ok(settings)
+            });
+            match written {
+                Ok(settings) => report.recommends(settings),
+                Err(fault) => {
+                    eprintln!("No settings were written: {fault}");
+                    return Ok(LoadtestExitCode::Usage);
+                }
+            }
         }
         if let Some(file) = &options.html {
             let page = PlanPage {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::grouped::grouped;
 use super::needs::{FirstLimit, NeededMachines};
 use super::seeds::SimulatedSeeds;
+use super::settings::RecommendedSettings;
 
 /// The answer of a plan.
 #[derive(Debug, Serialize)]
@@ -36,6 +37,8 @@ pub struct PlanReport {
     /// The limit that breaks first as the crowd grows; `null` without a calibration, or if none
     /// breaks with 64 times the crowd.
     breaks_first: Option<FirstLimit>,
+    /// Settings that suit the sale; `null` if they were not asked for.
+    recommended: Option<RecommendedSettings>,
     /// The calls that booking answers in a second, if that is limited.
     calls_per_s: Option<f64>,
     seeds: usize,
@@ -74,6 +77,7 @@ impl PlanReport {
             seats_left: middle(summary.cells_left).unwrap_or(0.0),
             machines: None,
             breaks_first: None,
+            recommended: None,
             calls_per_s: sale.server.calls_per_s,
             seeds: simulated.figures.len(),
             seed_s: simulated.seed_s,
@@ -84,6 +88,11 @@ impl PlanReport {
     /// Adds what the sale takes, and which limit breaks first.
     pub fn takes(&mut self, machines: NeededMachines, breaks_first: Option<FirstLimit>) {
         (self.machines, self.breaks_first) = (Some(machines), breaks_first);
+    }
+
+    /// Adds settings that suit the sale.
+    pub fn recommends(&mut self, settings: RecommendedSettings) {
+        self.recommended = Some(settings);
     }
 
     /// Returns the chance that a seat is left, by tenth of the line.
@@ -145,6 +154,7 @@ impl PlanReport {
             lines.extend(machines.lines());
             lines.push(format!("  breaks first     {}", self.breaks_first()));
         }
+        lines.extend(self.recommended.iter().map(RecommendedSettings::line));
         lines.push(format!(
             "  seeds simulated  {}, {:.2} s each on one core",
             self.seeds, self.seed_s

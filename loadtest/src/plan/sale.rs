@@ -17,7 +17,7 @@ use fairgate_simulation::sale::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::swarm::{Scenario, ScenarioOnsale};
+use crate::swarm::{CrowdSettings, Scenario, ScenarioOnsale, TrainPlan};
 
 /// How long booking takes to answer one call while it has nothing else to do, in milliseconds. With
 /// an installation on one machine most calls take less.
@@ -53,6 +53,7 @@ pub fn planned_sale(
             }
         }
     }
+    planned.extend(onsale.train_plans().iter().map(planned_train));
     if faults.is_empty() && planned.is_empty() {
         faults.push(format!(
             "room \"{}\": shows names none of the file's shows, so there is nothing to sell",
@@ -86,7 +87,11 @@ pub fn planned_sale(
             pass_s: u32::try_from(room.pass_s).unwrap_or(u32::MAX),
         },
         shows: planned,
-        crowd: scenario.crowd.clone(),
+        crowd: CrowdSettings {
+            // Bots with a place do what visitors do; the others are refused at the door.
+            visitors: scenario.crowd.visitors + scenario.crowd.placed_bots(room.per_network.soft),
+            ..scenario.crowd.clone()
+        },
         arrivals: None,
         behaviour: scenario.behaviour.clone(),
         server: PlannedServer {
@@ -157,6 +162,18 @@ fn seat_map(format: Option<&str>, body: &str) -> Result<SeatMap, Vec<String>> {
         )]);
     };
     parse(known, body).map_err(told)
+}
+
+fn planned_train(train: &TrainPlan) -> PlannedShow {
+    PlannedShow {
+        seats: train.seats,
+        legs: train.stops - 1,
+        hold_s: train.hold_s,
+        grace_s: train.grace_s,
+        pay_s: train.pay_s,
+        claim_grace_s: train.claim_grace_s,
+        seats_per_visitor: train.seats_per_visitor,
+    }
 }
 
 /// Checks a show, and counts the seats that have a price.

@@ -29,7 +29,7 @@ pub use build::RigFeatures;
 pub use disk::SmallDisk;
 pub use hosting::{RigOptions, run};
 pub use part::RigComponent;
-pub use railway::{CLASS, DEPARTURES, STOPS, departure};
+pub use railway::{CLASS, DEPARTURES, LONG_TRAIN, SHORT_TRAIN, STOPS, departure};
 pub use spec::{
     KillTarget, PlannedKill, RedisForm, RigLedgerKind, RigPaymentProvider, RigSpecification,
 };

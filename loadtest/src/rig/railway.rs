@@ -1,6 +1,6 @@
-//! Describes a railway line with one train a day, for crowds that also buy train tickets. Imports
-//! the line's timetable, like any other, before a gateway or booking process with this ledger
-//! starts.
+//! Describes a railway line with a short and a long train a day, for crowds that also buy train
+//! tickets. Imports the line's timetable, like any other, before a gateway or booking process with
+//! this ledger starts.
 
 use std::path::Path;
 
@@ -34,17 +34,24 @@ const LEAVES_IN_DAYS: i64 = 5;
 pub const STOPS: [&str; 4] = ["AAA", "BBB", "CCC", "DDD"];
 /// The key of the only class.
 pub const CLASS: &str = "second";
-/// The pattern with which the room names the departures.
+/// The id of the short train, without a date.
+pub const SHORT_TRAIN: &str = "t1";
+/// The id of the long train, without a date.
+pub const LONG_TRAIN: &str = "t2";
+/// The pattern with which the room names the departures of the short train.
 pub const DEPARTURES: &str = "t1-*";
 
-/// Returns the id of the departure for which the crowd buys tickets.
+/// Returns the id of a train's departure for which the crowd buys tickets.
 ///
 /// # Errors
 /// Where the time zone is unknown.
-pub fn departure() -> anyhow::Result<String> {
+pub fn departure(train: &str) -> anyhow::Result<String> {
     let zone = TimeZone::get(TIME_ZONE)?;
     let date = Timestamp::now().to_zoned(zone).date();
-    Ok(format!("t1-{}", date.checked_add(LEAVES_IN_DAYS.days())?))
+    Ok(format!(
+        "{train}-{}",
+        date.checked_add(LEAVES_IN_DAYS.days())?
+    ))
 }
 
 /// Imports the timetable into a ledger that no process uses yet. Writes the files of the timetable

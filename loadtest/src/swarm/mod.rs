@@ -10,6 +10,7 @@ mod observer;
 mod outcome;
 mod page;
 mod plan;
+mod processors;
 mod progress;
 mod promoter;
 mod run;
@@ -33,14 +34,15 @@ use ipnet::Ipv4Net;
 use crate::compare::FigureFile;
 use crate::exit_code::LoadtestExitCode;
 use crate::http::LoadHttpClient;
-use crate::rig::{PlannedKill, Rig, RigSpecification};
+use crate::rig::{PlannedKill, Rig, RigFeatures, RigSpecification};
 use outcome::SwarmOutcome;
 use run::SwarmWorkers;
 
 pub use figures::SwarmReport;
 pub use run::{SwarmEnvironment, SwarmFaults, play_scenario};
 pub use scenario::{
-    Scenario, ScenarioOnsale, ScenarioTrain, read_text as scenario_of, read_to_plan,
+    CrowdSettings, Scenario, ScenarioOnsale, TrainPlan, line_train, read_text as scenario_of,
+    read_to_plan,
 };
 pub use socket::SwarmSeatSnapshot;
 pub use workers::{WORKER_COMMAND, run_worker};
@@ -153,6 +155,9 @@ fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
             .next()
             .map(|(what, why)| format!("--kill {what}: {why}."));
     }
+    if !scenario.onsale.train_plans().is_empty() {
+        return Some("This scenario sells a train, whose timetable only --rig imports.".to_owned());
+    }
     if scenario.slow.is_some() || scenario.baseline.is_some() {
         return Some(
             "This scenario slows booking or runs a baseline on a system of its own, so it needs --rig."
@@ -205,6 +210,15 @@ async fn perform(
     Ok(outcome.ended())
 }
 
+/// Returns what the rig must be prepared for.
+fn features(scenario: &Scenario) -> RigFeatures {
+    RigFeatures {
+        proxied: scenario.crowd.bots > 0,
+        train: !scenario.onsale.trains().is_empty(),
+        ..RigFeatures::default()
+    }
+}
+
 /// Returns the promoter's key of a running installation; empty if it is not set.
 fn promoter_key() -> String {
     std::env::var("FAIRGATE_PROMOTER_KEY").unwrap_or_default()
@@ -219,7 +233,7 @@ async fn run_once(
     (history, kills): (&Path, &[PlannedKill]),
 ) -> anyhow::Result<(figures::SwarmReport, Option<Arc<Rig>>)> {
     let rig = match &options.rig {
-        Some(spec) => Some(Arc::new(Rig::start(*spec).await?)),
+        Some(spec) => Some(Arc::new(Rig::start_with(*spec, features(scenario)).await?)),
         None => None,
     };
     let key = match &rig {

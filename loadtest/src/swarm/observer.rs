@@ -47,6 +47,7 @@ pub async fn open(stage: &Arc<SwarmContext>) -> anyhow::Result<Observers> {
             who: at,
             observer: true,
             place: join(stage, &secret(&mut rng)).await?,
+            address: None,
         };
         let show = at / EACH;
         let kept = SwarmSocket::open(Arc::clone(stage), owner, rng);

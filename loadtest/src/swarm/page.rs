@@ -20,7 +20,7 @@ pub struct RunPage<'a> {
 /// The operations whose latencies are drawn.
 const DRAWN_OPERATIONS: [&str; 5] = ["join", "claim", "hold", "order", "pay"];
 /// The figures that stand at the top, each with its name there and how many of its unit make one.
-const TOP: [(&str, &str, &str); 16] = [
+const TOP: [(&str, &str, &str); 17] = [
     ("visitors", "visitors", ""),
     ("entries", "entered", ""),
     ("purchases", "with tickets", ""),
@@ -39,6 +39,11 @@ const TOP: [(&str, &str, &str); 16] = [
     ),
     ("tau_join_rank", "Kendall's τ, join and rank", ""),
     ("tau_rank_entry", "Kendall's τ, rank and entry", ""),
+    (
+        "cpu_busy_5s",
+        "processors, share used in the busiest 5 s",
+        "",
+    ),
     ("rss_max_mb", "most memory of a gateway", " MB"),
     (
         "lag_p99_ms",

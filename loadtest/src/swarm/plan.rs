@@ -2,10 +2,15 @@
 //! A slow server therefore does not change when visitors arrive (an open model), and the same seed
 //! gives the same crowd again.
 
+use std::net::Ipv4Addr;
+
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::scenario::{Scenario, VisitorBehaviour};
+
+/// How many networks of 256 addresses 10.0.0.0/8 has.
+const NETWORKS_MAX: usize = 65_536;
 
 /// The plan of one visitor.
 #[derive(Debug, Clone)]
@@ -27,6 +32,10 @@ pub struct VisitorPlan {
     pub leaves: bool,
     /// Whether the visitor's socket drops while waiting.
     pub drops: bool,
+    /// Whether the visitor is a bot.
+    pub bot: bool,
+    /// The address that a proxy reports as the visitor's, if the scenario has bots.
+    pub address: Option<Ipv4Addr>,
     /// The visitor's own generator, for everything else.
     pub rng: ChaCha8Rng,
 }
@@ -45,10 +54,11 @@ pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<VisitorPlan> {
     let draw_s = scenario.onsale.at_s("draw_at").unwrap_or_default();
     let plan = |who: usize| {
         let mut rng = rng_of(seed, who);
-        let arrives_s = crowd.arrival_s(who, opens_s, draw_s, &mut rng);
+        // Bots come over the same time as the others.
+        let arrives_s = crowd.arrival_s(who % crowd.visitors, opens_s, draw_s, &mut rng);
         plan_visitor(scenario, who, arrives_s, rng)
     };
-    (0..crowd.visitors).map(plan).collect()
+    (0..scenario.comers()).map(plan).collect()
 }
 
 fn plan_visitor(
@@ -68,11 +78,48 @@ fn plan_visitor(
         late: roll(behaviour.late),
         leaves: roll(behaviour.leave),
         drops: roll(behaviour.drop_socket),
+        bot: who >= scenario.crowd.visitors,
+        address: (scenario.crowd.bots > 0).then(|| address_of(scenario, who)),
         rng,
     }
+}
+
+/// Returns the address of one visitor. Each person has a /24 of its own, and each network of bots,
+/// too, in which all of its bots have the same address.
+fn address_of(scenario: &Scenario, who: usize) -> Ipv4Addr {
+    let crowd = &scenario.crowd;
+    let (base, network) = match who.checked_sub(crowd.visitors) {
+        None => (Ipv4Addr::new(10, 0, 0, 1), who % NETWORKS_MAX),
+        Some(bot) => (Ipv4Addr::new(11, 0, 0, 1), bot % crowd.bot_networks),
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "at most 65,536 networks")]
+    let network = network as u32;
+    Ipv4Addr::from_bits(base.to_bits() + (network << 8))
 }
 
 /// Returns 32 random bytes as hex.
 pub fn secret(rng: &mut impl Rng) -> String {
     hex::encode(rng.random::<[u8; 32]>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_person_has_a_network_alone_and_bots_share_theirs() {
+        let text = include_str!("../../scenarios/flood.toml");
+        let mut scenario = crate::swarm::scenario_of("flood", text).expect("a scenario");
+        (scenario.crowd.visitors, scenario.crowd.bots) = (3, 5);
+        scenario.crowd.bot_networks = 2;
+        let crowd = crowd(&scenario, 1);
+        let told: Vec<_> = crowd
+            .iter()
+            .map(|one| (one.bot, one.address.expect("an address").to_string()))
+            .collect();
+        let people = ["10.0.0.1", "10.0.1.1", "10.0.2.1"].map(|at| (false, at.to_owned()));
+        let bots = ["11.0.0.1", "11.0.1.1", "11.0.0.1", "11.0.1.1", "11.0.0.1"];
+        let bots = bots.map(|at| (true, at.to_owned()));
+        assert_eq!(told, [&people[..], &bots[..]].concat());
+    }
 }

@@ -20,7 +20,7 @@ use super::scheduled_fault;
 use super::shows::read_shows;
 use super::stage::{SwarmClients, SwarmContext, SwarmShow, round};
 use super::workers::WorkerTask;
-use super::{crowd, faults, observer, progress, promoter, settle, workers};
+use super::{crowd, faults, observer, processors, progress, promoter, settle, workers};
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{PlannedKill, Rig};
 use crate::verdict::oracle;
@@ -118,9 +118,10 @@ pub async fn play_scenario(
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
     apply(http, environment.key, &rest).await?;
     let shows = read_shows(http, scenario).await?;
+    trains_are_as_planned(scenario, &shows)?;
     let (history, writer) = HistoryWriter::create(environment.history)?;
     write_beginning(&history, scenario, environment, clock, &shows);
-    let tally = SwarmTally::new(scenario.crowd.visitors);
+    let tally = SwarmTally::new(scenario.comers());
     let key = environment.key.to_owned();
     let stage = SwarmContext::new(scenario.clone(), clock, clients, history, tally, shows, key);
 
@@ -128,7 +129,13 @@ pub async fn play_scenario(
     // `loadtest faults` shows no progress, because it runs many seeds and nobody watches each.
     let shown = matches!(environment.trouble, SwarmFaults::Kills(_));
     let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
-    crowd_in_trouble(&stage, environment).await?;
+    let watched = environment.rig.clone();
+    let watched = watched.map(|rig| tokio::spawn(processors::watch(Arc::clone(&stage), rig)));
+    let played = crowd_in_trouble(&stage, environment).await;
+    if let Some(watched) = watched {
+        watched.abort();
+    }
+    played?;
     let end_ms = stage.clock.now_ms();
     if let Some(rig) = &environment.rig {
         rig.wake();
@@ -154,6 +161,8 @@ pub async fn play_scenario(
         draw_ms: clock.start_ms() + scenario.onsale.at_s("draw_at").unwrap_or_default() * 1e3,
         per_s: scenario.onsale.number("per_s").unwrap_or(500.0),
         p99_ms: scenario.onsale.number("p99_ms").unwrap_or(300.0),
+        people: scenario.crowd.visitors,
+        cpus: cpus(environment.rig.as_deref()),
         memory: memory.unwrap_or_default(),
         promoters_report: promoter::room_report(&stage, environment.key).await,
     };
@@ -162,6 +171,28 @@ pub async fn play_scenario(
     stage.history.close();
     tokio::task::spawn_blocking(|| writer.finish()).await??;
     Ok(report)
+}
+
+/// Fails if a train has other seats than its `[[train]]` says, because a plan of the same file
+/// would then foretell another sale.
+fn trains_are_as_planned(scenario: &Scenario, shows: &[SwarmShow]) -> anyhow::Result<()> {
+    let trains = shows.iter().filter(|show| show.train.is_some());
+    for (plan, train) in scenario.onsale.train_plans().iter().zip(trains) {
+        ensure!(
+            plan.seats as usize == train.labels.len(),
+            "train \"{}\" has {} seats, and the scenario says {}",
+            plan.id,
+            train.labels.len(),
+            plan.seats
+        );
+    }
+    Ok(())
+}
+
+/// Returns how many processors a rig may use: those that it was given, or all.
+fn cpus(rig: Option<&Rig>) -> usize {
+    let given = rig.and_then(|rig| rig.spec().cpus);
+    given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Runs the crowd, and meanwhile cancels a show and inflicts faults, as the scenario and the run
@@ -266,7 +297,7 @@ fn write_beginning(
         "run",
         json!({
             "version": 1, "scenario": scenario.name, "seed": ground.seed,
-            "started_ms": round(clock.start_ms()), "planned": scenario.crowd.visitors,
+            "started_ms": round(clock.start_ms()), "planned": scenario.comers(),
             "room": scenario.onsale.room(), "shows": shows.iter().map(|show| &show.id).collect::<Vec<_>>(),
             "room_doc": room_doc, "show_docs": show_docs,
             "cancels": scenario.cancel.as_ref().map(|cancel| &cancel.show),

@@ -5,6 +5,7 @@
 mod frames;
 mod wire;
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct SwarmSocketOwner {
     pub observer: bool,
     /// The signed place of the owner.
     pub place: String,
+    /// The address that a proxy reports as the owner's, if there is one.
+    pub address: Option<Ipv4Addr>,
 }
 
 /// What a socket passes on to its visitor or observer.

@@ -130,6 +130,8 @@ impl<'a> RestOfSale<'a> {
                 after_draw: 0.0,
                 socket: 1.0,
                 mute: 0,
+                bots: 0,
+                bot_networks: 1,
             },
             arrivals: Some(arrivals),
             behaviour: self.behaviour(buy, show_up),

@@ -46,6 +46,8 @@ pub fn sale() -> PlannedSale {
             after_draw: 0.0,
             socket: 1.0,
             mute: 0,
+            bots: 0,
+            bot_networks: 1,
         },
         arrivals: None,
         behaviour: VisitorBehaviour {

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::{BenchVerdict, people, report};
+use super::{BenchOutcome, people, report};
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigComponent, RigFeatures};
 
@@ -92,7 +92,7 @@ struct EdgeBenchFigures {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &EdgeBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &EdgeBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-use super::{BenchVerdict, report};
+use super::{BenchOutcome, report};
 use record::RedisRecordingProxy;
 
 /// The least share of the bare scripts' rate that the store must reach.
@@ -58,7 +58,7 @@ struct HoldBenchFigures {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &HoldBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &HoldBenchOptions) -> anyhow::Result<BenchOutcome> {
     if let Some(missing) = fairgate_servers::missing_programs() {
         bail!("this bench starts servers, and there is no {missing}");
     }

@@ -15,7 +15,7 @@ use anyhow::{Context, bail, ensure};
 use jiff::civil::Date;
 use serde::Serialize;
 
-use super::{BenchVerdict, people, report};
+use super::{BenchOutcome, people, report};
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigComponent};
 use timetable::RailBenchTimetable;
@@ -85,7 +85,7 @@ struct RailBenchFigures {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &RailBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &RailBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

@@ -10,7 +10,7 @@ use anyhow::ensure;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{BenchVerdict, people, report};
+use super::{BenchOutcome, people, report};
 use crate::http::LoadHttpClient;
 use crate::rig::{Rig, RigComponent};
 use stages::{SeatBenchStage, ServedSeats};
@@ -60,7 +60,7 @@ struct SeatBenchFigures {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &SeatBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &SeatBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

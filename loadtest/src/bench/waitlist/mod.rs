@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{BenchVerdict, people, report};
+use super::{BenchOutcome, people, report};
 use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigSpecification};
 use crate::swarm::SwarmSeatSnapshot;
@@ -84,7 +84,7 @@ struct WaitlistBenchFigures {
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
-pub fn run(options: &WaitlistBenchOptions) -> anyhow::Result<BenchVerdict> {
+pub fn run(options: &WaitlistBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::measured(options.json, measure(options))
 }
 

@@ -8,10 +8,11 @@ mod machines;
 mod prices;
 
 pub use demand::SaleDemand;
-pub use limits::{FirstLimit, first_limit};
+pub use limits::{FirstLimit, first_limit, tightest};
 pub use machines::NeededMachines;
 pub use prices::Prices;
 
 /// The part of its processors that a machine may use. Beyond it, calls wait for each other so long
-/// that visitors feel it.
-pub const BUSY_MAX: f64 = 0.9;
+/// that visitors feel it. A calibration measures busy processes, which do much at once; between
+/// two waves of a real crowd the same work takes more.
+pub const BUSY_MAX: f64 = 0.8;

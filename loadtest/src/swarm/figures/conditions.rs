@@ -20,6 +20,10 @@ pub struct RunConditions {
     pub per_s: f64,
     /// Booking's target for 99 of 100 calls, in milliseconds.
     pub p99_ms: f64,
+    /// How many of the visitors are people. The visitors after them are bots.
+    pub people: usize,
+    /// How many processors the rig may use.
+    pub cpus: usize,
     /// The memory of the gateway that uses the most memory, over time.
     pub memory: Vec<MemorySample>,
     /// The report that the promoter reads after the run.

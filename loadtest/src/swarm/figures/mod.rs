@@ -1,6 +1,7 @@
 //! Collects what visitors saw during a run. At the end, pure functions work out the run's figures
 //! from it.
 
+mod bots;
 mod calls;
 mod charts;
 mod conditions;
@@ -98,6 +99,10 @@ pub const FIGURES: &[&str] = &[
     "wait_p50_s",
     "wait_p90_s",
     "odds_brier",
+    "people_joined",
+    "bots_joined",
+    "bots_share_places",
+    "bots_share_tickets",
     "tau_join_rank",
     "tau_rank_entry",
     "forecast_off_at_half",
@@ -117,6 +122,7 @@ pub const FIGURES: &[&str] = &[
     "settled_s",
     "recovery_s",
     "entries_recovery_s",
+    "cpu_busy_5s",
     "rss_max_mb",
     "rss_60s_mb",
     "rss_after_60s_ratio",
@@ -161,6 +167,9 @@ pub struct SwarmMeasurements {
     /// When the last seat for sale was sold, in milliseconds since the epoch; `None` while a seat
     /// is free or held.
     pub all_sold_ms: Option<f64>,
+    /// How much time the rig's processes have spent on processors, in milliseconds: the time of
+    /// each reading, and the sum since the first.
+    pub processors: Vec<(f64, f64)>,
     /// The faults of the run.
     pub disturbances: Vec<Disturbance>,
 }

@@ -7,10 +7,13 @@ use serde_json::{Value, json};
 
 use super::calls::{by_window, float, quantile_of};
 use super::{
-    RunCharts, RunConditions, SwarmMeasurements, VisitorFigures, cover, forecast, pace, people,
-    recovery, sale, waits,
+    RunCharts, RunConditions, SwarmMeasurements, VisitorFigures, bots, cover, forecast, pace,
+    people, recovery, sale, waits,
 };
 use crate::rig::MemorySample;
+
+/// How many seconds are taken together to find the busiest. A plan takes as many together.
+const BUSY_TOGETHER: usize = 5;
 
 /// A run's figures.
 #[derive(Debug, Clone)]
@@ -34,6 +37,7 @@ impl SwarmReport {
         let mut figures = BTreeMap::new();
         seen.calls.figures(&mut figures);
         people::figures(&seen.people, &mut figures);
+        bots::figures(&seen.people, setting.people, &mut figures);
         pace::figures(
             &seen.released,
             &seen.people,
@@ -69,6 +73,9 @@ impl SwarmReport {
         }
         told_of_the_end(seen, &mut figures);
         memory(&setting.memory, &mut figures);
+        if let Some(busy) = busiest(&seen.processors, setting.cpus) {
+            figures.insert("cpu_busy_5s".into(), busy);
+        }
         let charts = RunCharts::of(seen, setting);
         charts.figures(&mut figures);
         let mut outcomes = BTreeMap::new();
@@ -145,6 +152,16 @@ fn memory(samples: &[MemorySample], into: &mut BTreeMap<String, f64>) {
     }
 }
 
+/// Returns what part of so many processors was used in the busiest [`BUSY_TOGETHER`] readings;
+/// `None` after too few readings.
+fn busiest(readings: &[(f64, f64)], cpus: usize) -> Option<f64> {
+    let spans = readings.windows(BUSY_TOGETHER + 1).map(|readings| {
+        let ((from_ms, before_ms), (to_ms, spent_ms)) = (readings[0], readings[BUSY_TOGETHER]);
+        (spent_ms - before_ms) / ((to_ms - from_ms) * float(cpus.max(1) as u64))
+    });
+    spans.max_by(f64::total_cmp)
+}
+
 fn series(seen: &SwarmMeasurements, setting: &RunConditions) -> Value {
     let per_second = |at: &dyn Fn(&VisitorFigures) -> Option<f64>| {
         let samples: Vec<_> = seen
@@ -195,6 +212,19 @@ fn samples_per_second(samples: &[(f64, f64)], setting: &RunConditions) -> Vec<u6
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_busiest_seconds_are_a_part_of_the_processors() {
+        let readings: Vec<(f64, f64)> = (0..10_u32)
+            .map(|second| {
+                let spent_ms = f64::from(second.saturating_sub(4)) * 800.0;
+                (f64::from(second) * 1e3, spent_ms)
+            })
+            .collect();
+        let busy = busiest(&readings, 2).expect("enough readings");
+        assert!((busy - 0.4).abs() < 1e-9);
+        assert_eq!(busiest(&readings[..5], 2), None);
+    }
 
     #[test]
     fn memory_that_does_not_change_has_ratio_one_and_no_slope() {

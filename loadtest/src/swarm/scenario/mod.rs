@@ -2,15 +2,19 @@
 //! figures. The file is checked before anything starts. A misspelt threshold is therefore an error
 //! of usage, and not a threshold that is never checked.
 
+mod line;
 mod onsale;
 mod read;
 mod thresholds;
+mod train;
 
 pub use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
 pub use fairgate_simulation::crowd::CrowdSettings;
+pub use line::line_train;
 pub use onsale::{PromoterCall, ScenarioOnsale, ScenarioTrain};
 pub use read::{read, read_text, read_to_plan};
 pub use thresholds::{MissedThreshold, Threshold};
+pub use train::TrainPlan;
 
 use serde::Deserialize;
 
@@ -41,6 +45,13 @@ pub struct Scenario {
     pub thresholds: Vec<Threshold>,
     /// The same scenario with some values replaced. It runs first, on a rig of its own.
     pub baseline: Option<Box<Scenario>>,
+}
+
+impl Scenario {
+    /// Returns how many come: visitors and bots.
+    pub fn comers(&self) -> usize {
+        self.crowd.visitors + self.crowd.bots
+    }
 }
 
 /// `[slow]`: the processes that host booking run for only one part in `factor` of the time.

@@ -6,6 +6,8 @@ use std::path::Path;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::train::TrainPlan;
+
 /// One call of the promoter API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromoterCall {
@@ -27,6 +29,8 @@ pub struct ScenarioOnsale {
     room: (String, Map<String, Value>),
     /// The trains that are sold in addition to the shows. Their timetable is already imported.
     trains: Vec<ScenarioTrain>,
+    /// What `[[train]]` says of trains.
+    train_plans: Vec<TrainPlan>,
 }
 
 /// A train that the crowd buys in addition to the shows.
@@ -50,14 +54,17 @@ impl ScenarioOnsale {
     /// Every fault, one in each string.
     pub fn read(table: &toml::Table, folder: &Path) -> Result<Self, Vec<String>> {
         let (mut onsale, mut faults) = (Self::default(), Vec::new());
-        for (id, mut document) in entries(table, "venue", &mut faults) {
+        onsale.train_plans = TrainPlan::read_all(table, &mut faults);
+        // A railway needs no halls.
+        let needs_show = onsale.train_plans.is_empty();
+        for (id, mut document) in entries(table, "venue", needs_show, &mut faults) {
             match plan(&mut document, folder) {
                 Ok((format, body)) => onsale.venues.push((id, format, body)),
                 Err(fault) => faults.push(format!("venue \"{id}\": {fault}")),
             }
         }
-        onsale.shows = entries(table, "show", &mut faults);
-        let mut rooms = entries(table, "room", &mut faults);
+        onsale.shows = entries(table, "show", needs_show, &mut faults);
+        let mut rooms = entries(table, "room", true, &mut faults);
         match (rooms.pop(), rooms.is_empty()) {
             (Some(room), true) => onsale.room = room,
             _ => faults.push("a scenario has exactly one [[room]]".to_owned()),
@@ -94,6 +101,16 @@ impl ScenarioOnsale {
     /// Returns the room's id.
     pub fn room(&self) -> &str {
         &self.room.0
+    }
+
+    /// Returns what `[[train]]` says of trains.
+    pub fn train_plans(&self) -> &[TrainPlan] {
+        &self.train_plans
+    }
+
+    /// Adds a train whose departures the room's document lists already.
+    pub fn sell_listed_train(&mut self, train: ScenarioTrain) {
+        self.trains.push(train);
     }
 
     /// Adds a train to the sale.
@@ -192,6 +209,7 @@ impl ScenarioOnsale {
 fn entries(
     table: &toml::Table,
     kind: &str,
+    required: bool,
     faults: &mut Vec<String>,
 ) -> Vec<(String, Map<String, Value>)> {
     let mut found = Vec::new();
@@ -206,7 +224,7 @@ fn entries(
             _ => faults.push(format!("[[{kind}]] number {}: id is required", at + 1)),
         }
     }
-    if found.is_empty() {
+    if found.is_empty() && required {
         faults.push(format!("a scenario needs a [[{kind}]]"));
     }
     found

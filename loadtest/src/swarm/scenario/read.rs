@@ -6,6 +6,7 @@ use std::path::Path;
 use fairgate_simulation::crowd::SECONDS_MAX;
 use serde::Deserialize;
 
+use super::line::sell_line;
 use super::{
     CrowdSettings, PlannedCancel, PlannedSlowdown, Scenario, ScenarioOnsale, Threshold,
     VisitorBehaviour,
@@ -75,7 +76,13 @@ pub fn read(path: &Path) -> Result<Scenario, Vec<String>> {
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
-    parse(&name.unwrap_or_default(), table(&text)?, folder)
+    let mut scenario = parse(&name.unwrap_or_default(), table(&text)?, folder)?;
+    let baseline = scenario.baseline.as_deref_mut();
+    baseline
+        .map_or(Ok(()), sell_line)
+        .map_err(|fault| vec![fault])?;
+    sell_line(&mut scenario).map_err(|fault| vec![fault])?;
+    Ok(scenario)
 }
 
 /// Reads a scenario from its text. The paths of its charts start at the working folder.
@@ -170,7 +177,7 @@ fn parse_sections(
         faults.extend(found);
         ScenarioOnsale::default()
     });
-    for kind in ["venue", "show", "room"] {
+    for kind in ["venue", "show", "train", "room"] {
         rest.remove(kind);
     }
     let file: ScenarioFile = match rest.try_into() {

@@ -83,6 +83,11 @@ async fn open(
     request
         .headers_mut()
         .insert("sec-websocket-protocol", protocols);
+    if let Some(address) = owner.address {
+        let address = HeaderValue::from_str(&address.to_string());
+        let address = address.map_err(|error| error.to_string())?;
+        request.headers_mut().insert("x-forwarded-for", address);
+    }
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER)
         .write_buffer_size(0);

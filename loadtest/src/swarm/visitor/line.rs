@@ -75,6 +75,7 @@ impl Visitor {
                 }
                 (409, Some("not_open")) => think_s = 0.5,
                 (410, _) => return Err(VisitorOutcome::Closed),
+                (403, _) if self.plan.bot => return Err(VisitorOutcome::Refused),
                 _ => return Err(Self::unforeseen("join", &answer)),
             }
         }

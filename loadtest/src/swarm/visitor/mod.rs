@@ -50,6 +50,8 @@ pub enum VisitorOutcome {
     Waiting,
     /// The visitor joined and disappeared.
     NoShow,
+    /// The bot got no place, because its network had enough.
+    Refused,
     /// Something happened that must not happen, or a call got no answer in time.
     Failed(String),
 }
@@ -90,6 +92,7 @@ impl VisitorOutcome {
             Self::Closed => "closed",
             Self::Waiting => "waiting",
             Self::NoShow => "no_show",
+            Self::Refused => "refused",
             Self::Failed(_) => "failed",
         }
     }
@@ -158,6 +161,7 @@ impl Visitor {
             who: self.plan.who,
             observer: false,
             place: self.place.clone(),
+            address: self.plan.address,
         }
     }
 
@@ -198,12 +202,14 @@ impl Visitor {
         more: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
     ) -> VisitorResult<LoadHttpAnswer> {
         let intended_ms = self.at_ms + think_s * 1e3;
+        let mut call = call.clone();
+        call.forwarded = self.plan.address.map(|address| address.to_string());
         let answer = self
             .stage
             .call(
                 self.plan.who,
                 op,
-                call,
+                &call,
                 intended_ms,
                 &mut self.plan.rng,
                 more,

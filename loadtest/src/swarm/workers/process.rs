@@ -48,7 +48,7 @@ async fn play(task: WorkerTask) -> anyhow::Result<LoadtestExitCode> {
     let clients = SwarmClients::new(&task.urls, task.from, task.provider.as_deref());
     let shows = read_shows(&clients.gateways, &scenario).await?;
     let (history, writer) = HistoryWriter::create(&task.history)?;
-    let tally = SwarmTally::new(scenario.crowd.visitors);
+    let tally = SwarmTally::new(scenario.comers());
     let key = task.door_key.clone();
     let stage = SwarmContext::new(scenario, clock, clients, history, tally, shows, key);
     if let Some(cancel) = stage.scenario.cancel.clone() {

@@ -218,7 +218,7 @@ struct HistoryRecordTime {
     at_ms: f64,
 }
 
-const OUTCOMES: [&str; 12] = [
+const OUTCOMES: [&str; 13] = [
     "ticketed",
     "declined",
     "too_late",
@@ -230,6 +230,7 @@ const OUTCOMES: [&str; 12] = [
     "closed",
     "waiting",
     "no_show",
+    "refused",
     "failed",
 ];
 

@@ -1,0 +1,245 @@
+//! Recommends the pace of a sale and how many visitors may be inside, and writes them as an on-sale
+//! file.
+
+use std::path::Path;
+
+use fairgate_rules::faults::micros_per_s;
+use fairgate_simulation::sale::PlannedSale;
+use fairgate_simulation::simulate;
+use fairgate_simulation::summary::SeedFigures;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::needs::{SaleDemand, tightest};
+use crate::calibration::Calibration;
+
+/// How many paces are tried. Each is the same multiple of the one before.
+const PACES: i32 = 12;
+/// The slowest pace that is tried sells the seats in about this time, in seconds.
+const SLOWEST_S: f64 = 3.0 * 3_600.0;
+/// The fastest pace that is tried calls enough visitors for all seats in this time, in seconds.
+const FASTEST_S: f64 = 15.0;
+/// A slower pace is better if 99 of 100 seats are sold at most so many times as late as with the
+/// fastest that the machines bear. The waiting is then done in the line, and not inside.
+const LATER_MAX: f64 = 1.25;
+/// The part of every limit of the measured machines that a recommended pace uses at most.
+const USE_MAX: f64 = 0.7;
+/// How many times as many visitors may be inside as were in the simulation.
+const INSIDE_SPARE: f64 = 1.25;
+/// What of a file is an on-sale. The rest describes the crowd or the run.
+const ONSALE: [&str; 3] = ["venue", "show", "room"];
+
+/// Settings that suit a sale.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RecommendedSettings {
+    per_s: f64,
+    max_inside: u64,
+    /// When 99 of 100 seats are sold with them, in seconds after the beginning of the sale; `null`
+    /// if that many are not sold.
+    sold_99_s: Option<f64>,
+    /// The part that they use of the measured limit of which least is left; `null` without a
+    /// calibration.
+    used: Option<f64>,
+}
+
+/// A pace, and what came of it.
+struct TriedPace {
+    per_s: f64,
+    figures: SeedFigures,
+    used: Option<f64>,
+}
+
+impl TriedPace {
+    fn of(sale: &PlannedSale, per_s: f64, calibration: Option<&Calibration>, seed: u64) -> Self {
+        let mut tried = sale.clone();
+        tried.room.pace.per_s_u = micros_per_s(per_s);
+        tried.room.pace.max_inside = tried.visitors().max(1);
+        tried.server.calls_per_s = None;
+        let outcome = simulate(&tried, seed);
+        let used = calibration.map(|calibration| {
+            let demand = SaleDemand::of(&tried, &outcome);
+            tightest(&demand, calibration).1
+        });
+        Self {
+            per_s,
+            figures: SeedFigures::from(&outcome),
+            used,
+        }
+    }
+
+    /// Returns what a better pace has less of: the time until 99 of 100 seats are sold or, where
+    /// too few people want them, the wait of nine in ten.
+    fn time_s(&self) -> f64 {
+        let time_s = self.figures.sold_99_s.or(self.figures.wait_p90_s);
+        time_s.unwrap_or(f64::INFINITY)
+    }
+}
+
+/// Finds the slowest pace that is about as good as the fastest that the machines bear.
+///
+/// # Errors
+/// A sentence, if the measured machines bear no pace that was tried.
+pub fn recommend(
+    sale: &PlannedSale,
+    calibration: Option<&Calibration>,
+    seed: u64,
+) -> Result<RecommendedSettings, String> {
+    let wanted = (sale.cells().min(sale.visitors()) as f64).max(1.0);
+    let slowest = (wanted / SLOWEST_S).max(0.1);
+    let fastest = (wanted / FASTEST_S).clamp(2.0 * slowest, 10_000.0);
+    let factor = (fastest / slowest).powf(1.0 / f64::from(PACES - 1));
+    let tried = (0..PACES).map(|step| {
+        let per_s = slowest * factor.powi(step);
+        let per_s = if per_s >= 10.0 {
+            per_s.round()
+        } else {
+            (per_s * 10.0).round() / 10.0
+        };
+        TriedPace::of(sale, per_s, calibration, seed)
+    });
+    let borne: Vec<TriedPace> = tried
+        .filter(|tried| tried.used.is_none_or(|used| used <= USE_MAX))
+        .collect();
+    let best_s = borne
+        .iter()
+        .map(TriedPace::time_s)
+        .fold(f64::INFINITY, f64::min);
+    let good = borne
+        .into_iter()
+        .find(|tried| tried.time_s() <= best_s * LATER_MAX)
+        .ok_or(
+            "no pace was found that uses at most 70 % of every limit of the measured machines: the crowd that waits is too large for them",
+        )?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most as many as there are visitors"
+    )]
+    let max_inside = (good.figures.inside_most as f64 * INSIDE_SPARE).ceil() as u64;
+    Ok(RecommendedSettings {
+        per_s: good.per_s,
+        max_inside: max_inside.max(1),
+        sold_99_s: good.figures.sold_99_s,
+        used: good.used,
+    })
+}
+
+impl RecommendedSettings {
+    /// Returns the settings as a line of the plan's answer.
+    pub fn line(&self) -> String {
+        let sold = self.sold_99_s.map_or_else(String::new, |sold_99_s| {
+            format!("; 99 of 100 seats are then sold after {sold_99_s:.0} s")
+        });
+        let used = self.used.map_or_else(String::new, |used| {
+            format!(
+                "; at most {:.0} % of a measured limit is used",
+                used * 100.0
+            )
+        });
+        format!(
+            "  settings         per_s = {}, max_inside = {}{sold}{used}",
+            self.per_s, self.max_inside
+        )
+    }
+
+    /// Writes the on-sale of `from` with these settings into `file`. Times that count from the
+    /// start of a run become times of the day after `now`.
+    ///
+    /// # Errors
+    /// A sentence on the file that cannot be read or written.
+    pub fn write(&self, from: &Path, file: &Path, now: Timestamp) -> Result<(), String> {
+        let told =
+            |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(from).map_err(|error| told(from, &error))?;
+        let table: toml::Table = text.parse().map_err(|error| told(from, &error))?;
+        let hour_s = now.as_second().div_euclid(3_600) * 3_600;
+        let hour = Timestamp::from_second(hour_s).unwrap_or(now);
+        let start = hour + SignedDuration::from_hours(24);
+        let text = self
+            .onsale(table, start)
+            .map_err(|error| told(file, &error))?;
+        std::fs::write(file, text).map_err(|error| told(file, &error))
+    }
+
+    /// Returns the on-sale of a file with these settings, as TOML.
+    fn onsale(&self, table: toml::Table, start: Timestamp) -> Result<String, toml::ser::Error> {
+        let mut onsale: toml::Table = table
+            .into_iter()
+            .filter(|(name, _)| ONSALE.contains(&name.as_str()))
+            .collect();
+        let mut moved = false;
+        for (_, entries) in &mut onsale {
+            let entries = entries.as_array_mut().into_iter().flatten();
+            for (_, value) in entries.filter_map(toml::Value::as_table_mut).flatten() {
+                if let Some(at_s) = after_start_s(value) {
+                    let at = start + SignedDuration::from_secs_f64(at_s);
+                    *value = toml::Value::String(at.to_string());
+                    moved = true;
+                }
+            }
+        }
+        let rooms = onsale.get_mut("room").and_then(toml::Value::as_array_mut);
+        let rooms = rooms.into_iter().flatten();
+        for room in rooms.filter_map(toml::Value::as_table_mut) {
+            room.insert("per_s".to_owned(), toml::Value::Float(self.per_s));
+            let inside = i64::try_from(self.max_inside).unwrap_or(i64::MAX);
+            room.insert("max_inside".to_owned(), toml::Value::Integer(inside));
+        }
+        let mut text = "# `loadtest plan` recommends per_s and max_inside.\n".to_owned();
+        if moved {
+            text.push_str("# Times that counted from the start of a run are now times of tomorrow: choose yours.\n");
+        }
+        text.push('\n');
+        text.push_str(&toml::to_string_pretty(&onsale)?);
+        Ok(text)
+    }
+}
+
+/// Returns the seconds of a time such as `"+20s"`.
+fn after_start_s(value: &toml::Value) -> Option<f64> {
+    let number = value.as_str()?.strip_prefix('+')?.strip_suffix('s')?;
+    number.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::sale::planned_sale;
+    use crate::swarm::scenario_of;
+
+    const CALM: &str = include_str!("../../scenarios/calm.toml");
+
+    fn sale() -> PlannedSale {
+        planned_sale(&scenario_of("calm", CALM).expect("a scenario"), None).expect("a sale")
+    }
+
+    #[test]
+    fn the_recommended_pace_is_nearly_as_good_as_the_fastest_and_slower() {
+        let good = recommend(&sale(), None, 1).expect("settings");
+        let fastest = TriedPace::of(&sale(), 400.0 / FASTEST_S, None, 1);
+        let sold_99_s = good.sold_99_s.expect("they are sold");
+        assert!(sold_99_s <= fastest.time_s() * LATER_MAX + 1.0, "{good:?}");
+        assert!(good.per_s < 400.0 / FASTEST_S, "{good:?}");
+        assert!(good.max_inside < 4_000 && good.used.is_none());
+    }
+
+    #[test]
+    fn the_file_is_an_on_sale_with_the_settings_and_with_times_of_a_day() {
+        let settings = RecommendedSettings {
+            per_s: 7.5,
+            max_inside: 90,
+            sold_99_s: None,
+            used: None,
+        };
+        let start = "2031-01-02T10:00:00Z".parse().expect("a time");
+        let table = CALM.parse().expect("TOML");
+        let text = settings.onsale(table, start).expect("TOML");
+        let onsale: toml::Table = text.parse().expect("TOML");
+        let names: Vec<&String> = onsale.keys().collect();
+        assert_eq!(names, ["room", "show", "venue"]);
+        let room = &onsale["room"][0];
+        assert_eq!(room["per_s"].as_float(), Some(7.5));
+        assert_eq!(room["max_inside"].as_integer(), Some(90));
+        assert_eq!(room["draw_at"].as_str(), Some("2031-01-02T10:00:20Z"));
+    }
+}

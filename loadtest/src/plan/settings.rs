@@ -42,7 +42,10 @@ pub struct RecommendedSettings {
     used: Option<f64>,
 }
 
-/// A pace, and what came of it.
+/// How many seeds are simulated with each pace.
+const SEEDS: u64 = 3;
+
+/// A pace, and what came of it in the seed in the middle.
 struct TriedPace {
     per_s: f64,
     figures: SeedFigures,
@@ -55,16 +58,21 @@ impl TriedPace {
         tried.room.pace.per_s_u = micros_per_s(per_s);
         tried.room.pace.max_inside = tried.visitors().max(1);
         tried.server.calls_per_s = None;
-        let outcome = simulate(&tried, seed);
-        let used = calibration.map(|calibration| {
-            let demand = SaleDemand::of(&tried, &outcome);
-            tightest(&demand, calibration).1
+        let seeds = (0..SEEDS).map(|nth| {
+            let outcome = simulate(&tried, seed.wrapping_add(nth));
+            let used = calibration.map(|calibration| {
+                let demand = SaleDemand::of(&tried, &outcome);
+                tightest(&demand, calibration).1
+            });
+            Self {
+                per_s,
+                figures: SeedFigures::from(&outcome),
+                used,
+            }
         });
-        Self {
-            per_s,
-            figures: SeedFigures::from(&outcome),
-            used,
-        }
+        let mut seeds: Vec<Self> = seeds.collect();
+        seeds.sort_unstable_by(|one, other| one.time_s().total_cmp(&other.time_s()));
+        seeds.swap_remove(seeds.len() / 2)
     }
 
     /// Returns what a better pace has less of: the time until 99 of 100 seats are sold or, where
@@ -214,12 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn the_recommended_pace_is_nearly_as_good_as_the_fastest_and_slower() {
+    fn the_recommended_pace_is_nearly_as_good_as_the_fastest() {
         let good = recommend(&sale(), None, 1).expect("settings");
-        let fastest = TriedPace::of(&sale(), 400.0 / FASTEST_S, None, 1);
-        let sold_99_s = good.sold_99_s.expect("they are sold");
-        assert!(sold_99_s <= fastest.time_s() * LATER_MAX + 1.0, "{good:?}");
-        assert!(good.per_s < 400.0 / FASTEST_S, "{good:?}");
+        let best_s = good.sold_99_s.expect("they are sold");
+        let slower = TriedPace::of(&sale(), good.per_s / 3.0, None, 1);
+        assert!(slower.time_s() > best_s, "{good:?}, {}", slower.time_s());
+        let fastest = TriedPace::of(&sale(), 27.0, None, 1);
+        assert!(best_s <= fastest.time_s() * LATER_MAX, "{good:?}");
         assert!(good.max_inside < 4_000 && good.used.is_none());
     }
 

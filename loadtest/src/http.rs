@@ -13,9 +13,11 @@ use http_body_util::{BodyExt, Full};
 use hyper::{Method, Request, header};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use ipnet::Ipv4Net;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+/// The network whose addresses the calls come from.
+pub type SourceNetwork = ipnet::Ipv4Net;
 
 /// A call without an answer after this time has an unknown outcome.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
@@ -203,7 +205,7 @@ impl LoadHttpClient {
 
     /// Makes a client that calls from the addresses of this network, of which it uses at most
     /// [`SOURCES_MAX`].
-    pub fn calling_from(urls: &[String], network: Ipv4Net) -> Self {
+    pub fn calling_from(urls: &[String], network: SourceNetwork) -> Self {
         let sources: Arc<[Ipv4Addr]> = network.hosts().take(SOURCES_MAX).collect();
         Self {
             clients: sources.iter().map(|source| client(Some(*source))).collect(),
@@ -214,7 +216,7 @@ impl LoadHttpClient {
 
     /// Returns an address of this network that this machine does not have, among those that calls
     /// would come from.
-    pub fn missing_source(network: Ipv4Net) -> Option<Ipv4Addr> {
+    pub fn missing_source(network: SourceNetwork) -> Option<Ipv4Addr> {
         let mut used = network.hosts().take(SOURCES_MAX);
         used.find(|address| std::net::TcpListener::bind((*address, 0)).is_err())
     }

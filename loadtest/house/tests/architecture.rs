@@ -144,7 +144,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     },
     PackageHome {
         package: "ipnet",
-        homes: &["gateway/rules/", "/web"],
+        homes: &["gateway/rules/", "/web", "loadtest/src/http.rs"],
     },
     PackageHome {
         package: "minijinja",
@@ -160,7 +160,11 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     },
     PackageHome {
         package: "csv",
-        homes: &["booking/src/rail/import/", "loadtest/src/plan/"],
+        homes: &[
+            "booking/src/rail/import/",
+            "loadtest/src/plan/",
+            "loadtest/src/html/",
+        ],
     },
     PackageHome {
         package: "flate2",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use hyper::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -16,6 +16,10 @@ const ROOM: &str = "sale";
 /// The longest time until a call succeeds. The room releases visitors once a second, and a node
 /// learns of a new room within a second.
 const GRANTED_WITHIN: Duration = Duration::from_secs(60);
+/// The longest time until every node knows of a new room.
+const KNOWN_EVERYWHERE_WITHIN: Duration = Duration::from_secs(15);
+/// A gateway asks its bookings in turns. After so many right answers in a row each of them knows.
+const ANSWERS_IN_A_ROW: u32 = 12;
 /// The wait between two tries of a call.
 const AGAIN: Duration = Duration::from_millis(50);
 /// The most tasks that `for_everybody` runs at the same time.
@@ -58,7 +62,35 @@ pub async fn open_room(
         "title": "A sale", "shows": shows, "method": "open", "max_inside": visitors * 2,
         "opens_at": "2026-01-01T00:00:00Z", "draw_at": "2026-01-01T00:00:00Z", "closes_at": "2027-05-01T00:00:00Z",
     });
-    put(http, key, &format!("rooms/{ROOM}"), room).await
+    put(http, key, &format!("rooms/{ROOM}"), room).await?;
+    for show in shows {
+        until_sold_everywhere(http, show).await?;
+    }
+    Ok(())
+}
+
+/// Waits until every gateway, whichever booking it asks, says that the room sells the show. A node
+/// that does not know it yet refuses the passes of the room.
+async fn until_sold_everywhere(http: &LoadHttpClient, show: &str) -> anyhow::Result<()> {
+    let call = LoadHttpCall::get(format!("/v1/shows/{show}"));
+    let asked = Instant::now();
+    for gateway in 0..http.gateways() {
+        let mut in_a_row = 0;
+        while in_a_row < ANSWERS_IN_A_ROW {
+            let answer = http.send_to(gateway, &call, 0).await;
+            let knows = answer.is_ok_and(|answer| answer.json()["room"] == ROOM);
+            in_a_row = if knows { in_a_row + 1 } else { 0 };
+            ensure!(
+                asked.elapsed() < KNOWN_EVERYWHERE_WITHIN,
+                "not every node knows within {} s that {show} is sold in {ROOM}",
+                KNOWN_EVERYWHERE_WITHIN.as_secs()
+            );
+            if !knows {
+                tokio::time::sleep(AGAIN).await;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Opens the lobby of a room whose draw comes only by hand, and waits until every gateway knows it.

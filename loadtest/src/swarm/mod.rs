@@ -29,11 +29,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use ipnet::Ipv4Net;
 
 use crate::compare::FigureFile;
 use crate::exit_code::LoadtestExitCode;
-use crate::http::LoadHttpClient;
+use crate::http::{LoadHttpClient, SourceNetwork};
 use crate::rig::{PlannedKill, Rig, RigFeatures, RigSpecification};
 use outcome::SwarmOutcome;
 use run::SwarmWorkers;
@@ -81,7 +80,7 @@ pub struct SwarmOptions {
     workers: u16,
     /// Calls from the addresses of this network, such as 127.9.0.0/16, which the machine must have
     #[arg(long, value_name = "CIDR")]
-    from: Option<Ipv4Net>,
+    from: Option<SourceNetwork>,
     /// Leaves the verdict to a later `loadtest verdict`
     #[arg(long)]
     no_verdict: bool,

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use hyper::Method;
-use ipnet::Ipv4Net;
 use serde_json::{Value, json};
 
 use super::clock::SwarmClock;
@@ -21,7 +20,7 @@ use super::shows::read_shows;
 use super::stage::{SwarmClients, SwarmContext, SwarmShow, round};
 use super::workers::WorkerTask;
 use super::{crowd, faults, observer, processors, progress, promoter, settle, workers};
-use crate::http::{LoadHttpCall, LoadHttpClient};
+use crate::http::{LoadHttpCall, LoadHttpClient, SourceNetwork};
 use crate::rig::{PlannedKill, Rig};
 use crate::verdict::oracle;
 
@@ -43,7 +42,7 @@ pub struct SwarmEnvironment<'a> {
     /// The file of the history.
     pub history: &'a Path,
     /// The network whose addresses the calls come from.
-    pub from: Option<Ipv4Net>,
+    pub from: Option<SourceNetwork>,
     /// The processes that share the crowd; `None` if this process plays it.
     pub workers: Option<SwarmWorkers>,
 }

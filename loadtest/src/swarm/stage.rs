@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ipnet::Ipv4Net;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,7 +14,7 @@ use super::clock::SwarmClock;
 use super::figures::{CrowdProgress, SwarmTally};
 use super::history::HistoryWriter;
 use super::scenario::{Scenario, ScenarioTrain};
-use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
+use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient, SourceNetwork};
 
 /// For how long a visitor repeats a call that gets no final answer, in milliseconds.
 const PATIENCE_MS: f64 = 90_000.0;
@@ -98,7 +97,7 @@ pub struct SwarmClients {
 
 impl SwarmClients {
     /// Makes the clients. Calls to gateways come from the addresses of `from` if it is given.
-    pub fn new(urls: &[String], from: Option<Ipv4Net>, provider: Option<&str>) -> Self {
+    pub fn new(urls: &[String], from: Option<SourceNetwork>, provider: Option<&str>) -> Self {
         Self {
             gateways: match from {
                 Some(network) => LoadHttpClient::calling_from(urls, network),

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
+use crate::http::SourceNetwork;
 use crate::swarm::figures::{CrowdProgress, MeasuredPart};
 use crate::swarm::stage::SwarmPaidOrder;
 
@@ -31,7 +31,7 @@ pub struct WorkerTask {
     /// How many workers share the crowd.
     pub of: usize,
     /// The network whose addresses the calls come from.
-    pub from: Option<Ipv4Net>,
+    pub from: Option<SourceNetwork>,
     /// The file of this worker's history.
     pub history: PathBuf,
 }

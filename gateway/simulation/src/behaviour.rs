@@ -95,6 +95,11 @@ pub struct VisitorBehaviour {
     pub tries: u32,
     /// The time between two rounds of choosing, in seconds.
     pub retry_s: SecondsRange,
+    /// The share of visitors who join the show's waitlist when they find no seats.
+    pub waitlist: f64,
+    /// How long visitors stay on the waitlist before they leave it, in seconds; at most
+    /// [`Self::WAITLIST_S_MAX`].
+    pub waitlist_s: SecondsRange,
 }
 
 impl Default for VisitorBehaviour {
@@ -131,6 +136,8 @@ impl Default for VisitorBehaviour {
             pay_s: SecondsRange(0.2, 1.0),
             tries: 3,
             retry_s: SecondsRange(1.0, 2.0),
+            waitlist: 0.0,
+            waitlist_s: SecondsRange(300.0, 1_800.0),
         }
     }
 }
@@ -139,6 +146,8 @@ impl VisitorBehaviour {
     /// Visitors who leave, or lose their socket, do so within this time after the draw or their
     /// join, whichever is later, in seconds.
     pub const MISHAP_WITHIN_S: f64 = 20.0;
+    /// How long booking lets a party wait, in seconds.
+    pub const WAITLIST_S_MAX: f64 = 3_600.0;
 
     /// Returns true with the probability `share`.
     pub fn roll(share: f64, rng: &mut impl Rng) -> bool {
@@ -173,6 +182,20 @@ impl VisitorBehaviour {
     /// Returns a message for every invalid value. The message names the values that are valid.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
+        let mut faults = self.faults_of_shares();
+        faults.extend(self.faults_of_times());
+        let weights = &self.party;
+        let are_weights = weights.iter().all(|weight| (0.0..=1e9).contains(weight));
+        if !are_weights || weights.iter().sum::<f64>() <= 0.0 {
+            faults.push(
+                "behaviour.party: weights of parties of 1, 2, 3 … people, at least one above 0"
+                    .to_owned(),
+            );
+        }
+        faults
+    }
+
+    fn faults_of_shares(&self) -> Vec<String> {
         let shares = [
             ("by_seat", self.by_seat),
             ("browse", self.browse),
@@ -191,56 +214,49 @@ impl VisitorBehaviour {
             ("drop_socket", self.drop_socket),
             ("no_show", self.no_show),
             ("late", self.late),
+            ("waitlist", self.waitlist),
         ];
-        let patience_s = self.patience_s.unwrap_or(SecondsRange(0.0, 0.0));
+        let bad = shares.iter();
+        let bad = bad.filter(|(_, share)| !(0.0..=1.0).contains(share));
+        bad.map(|(name, share)| format!("behaviour.{name}: {share} is not a share between 0 and 1"))
+            .collect()
+    }
+
+    fn faults_of_times(&self) -> Vec<String> {
         let spans = [
-            ("patience_s", patience_s),
-            ("drop_s", self.drop_s),
-            ("claim_s", self.claim_s),
-            ("choose_s", self.choose_s),
-            ("order_s", self.order_s),
-            ("pay_s", self.pay_s),
-            ("give_back_s", self.give_back_s),
-            ("retry_s", self.retry_s),
+            (
+                "patience_s",
+                self.patience_s.unwrap_or(SecondsRange(0.0, 0.0)),
+                SECONDS_MAX,
+            ),
+            ("drop_s", self.drop_s, SECONDS_MAX),
+            ("claim_s", self.claim_s, SECONDS_MAX),
+            ("choose_s", self.choose_s, SECONDS_MAX),
+            ("order_s", self.order_s, SECONDS_MAX),
+            ("pay_s", self.pay_s, SECONDS_MAX),
+            ("give_back_s", self.give_back_s, SECONDS_MAX),
+            ("retry_s", self.retry_s, SECONDS_MAX),
+            ("waitlist_s", self.waitlist_s, Self::WAITLIST_S_MAX),
         ];
-        let mut faults: Vec<String> = shares
-            .iter()
-            .filter(|(_, share)| !(0.0..=1.0).contains(share))
-            .map(|(name, share)| {
-                format!("behaviour.{name}: {share} is not a share between 0 and 1")
+        let bad = spans.iter();
+        let bad = bad.filter(|(_, span, most)| !(0.0..=span.1).contains(&span.0) || span.1 > *most);
+        let mut faults: Vec<String> = bad
+            .map(|(name, span, most)| {
+                format!(
+                    "behaviour.{name}: [{}, {}] is not a span of seconds, from less to more and at most {most}",
+                    span.0, span.1
+                )
             })
             .collect();
-        faults.extend(
-            spans
-                .iter()
-                .filter(|(_, span)| !(0.0..=span.1).contains(&span.0) || span.1 > SECONDS_MAX)
-                .map(|(name, span)| {
-                    format!(
-                        "behaviour.{name}: [{}, {}] is not a span of seconds, from less to more and at most {SECONDS_MAX}",
-                        span.0, span.1
-                    )
-                }),
-        );
-        let weights = &self.party;
         let times = [
             ("together_s", self.together_s),
             ("late_at_s", self.late_at_s),
         ];
-        faults.extend(
-            times
-                .iter()
-                .filter(|(_, time_s)| !(0.0..=SECONDS_MAX).contains(time_s))
-                .map(|(name, time_s)| {
-                    format!("behaviour.{name}: {time_s} is not between 0 and {SECONDS_MAX} seconds")
-                }),
-        );
-        let are_weights = weights.iter().all(|weight| (0.0..=1e9).contains(weight));
-        if !are_weights || weights.iter().sum::<f64>() <= 0.0 {
-            faults.push(
-                "behaviour.party: weights of parties of 1, 2, 3 … people, at least one above 0"
-                    .to_owned(),
-            );
-        }
+        let bad = times.iter();
+        let bad = bad.filter(|(_, time_s)| !(0.0..=SECONDS_MAX).contains(time_s));
+        faults.extend(bad.map(|(name, time_s)| {
+            format!("behaviour.{name}: {time_s} is not between 0 and {SECONDS_MAX} seconds")
+        }));
         faults
     }
 }

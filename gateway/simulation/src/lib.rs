@@ -15,5 +15,6 @@ mod stock;
 pub mod summary;
 mod told_odds;
 mod visit;
+mod waitlist;
 
 pub use run::simulate;

@@ -63,6 +63,19 @@ pub struct VisitEnds {
     pub no_seats: u64,
 }
 
+/// What became of seats.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SeatEnds {
+    /// Cells that were not sold at the end.
+    pub left: u64,
+    /// Seats whose basket or unpaid order ran out.
+    pub lapsed: u64,
+    /// Cells that were sold and given back.
+    pub given_back: u64,
+    /// Seats that were sold to parties of the waitlist.
+    pub from_waitlist: u64,
+}
+
 /// What happened in one simulated sale.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SaleOutcome {
@@ -87,10 +100,10 @@ pub struct SaleOutcome {
     pub told_no: u64,
     /// The most visitors inside at once.
     pub inside_most: u64,
-    /// Cells that were not sold at the end.
-    pub cells_left: u64,
-    /// Seats whose basket or unpaid order ran out.
-    pub seats_lapsed: u64,
+    /// What became of seats.
+    pub seats: SeatEnds,
+    /// Visitors who joined the waitlist.
+    pub waitlisted: u64,
     /// The most calls that booking got in one second.
     pub calls_per_s_most: u64,
 }

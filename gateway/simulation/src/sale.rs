@@ -24,10 +24,23 @@ pub struct PlannedSale {
     pub behaviour: VisitorBehaviour,
     /// How fast booking answers.
     pub server: PlannedServer,
+    /// A gateway that is lost, if one is.
+    pub lost_gateway: Option<LostGateway>,
     /// The calls of a sale that is running already. Its first seconds then go as they went.
     pub so_far: Option<CalledSoFar>,
     /// When the simulation ends at the latest, in seconds after the start.
     pub until_s: u32,
+}
+
+/// A gateway that is lost for good, and with it the sockets that it had. Their visitors connect to
+/// the other gateways, each after a time of `drop_s`. Places, passes and baskets are in the stores,
+/// so nobody loses one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LostGateway {
+    /// When it is lost, in seconds after the start.
+    pub at_s: f64,
+    /// The share of the sockets that it had.
+    pub share: f64,
 }
 
 /// The calls of a running sale since the start of its simulation.

@@ -29,6 +29,10 @@ pub enum VisitStep {
     Lapse(u32),
     /// The pass runs out.
     PassEnds,
+    /// The visitor joins the waitlist.
+    JoinWaitlist,
+    /// The visitor leaves the waitlist, if it still waits under this number.
+    LeaveWaitlist(u64),
 }
 
 /// Something that happens.

@@ -20,6 +20,12 @@ pub struct SeatStock {
     held: u64,
     sold: u64,
     baskets: u64,
+    /// How many cells of each show are not sold.
+    unsold: Vec<u64>,
+    /// Whether cells have come free since the last look.
+    freed: bool,
+    /// How many cells were sold and given back.
+    given_back: u64,
     /// How many cells are in baskets that are not ordered, by the time at which their lock ends.
     lapses: BTreeMap<i64, u64>,
 }
@@ -32,14 +38,22 @@ enum ShowSeats {
 }
 
 /// What a visitor wants of a show.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SeatWish {
     /// The index of the show.
     pub show: usize,
     /// How many seats.
     pub quantity: u32,
-    /// The legs; those of a hall are `0..1`.
-    pub legs: Range<u32>,
+    /// The first leg; 0 in a hall.
+    pub from_leg: u32,
+    /// The leg after the last one; 1 in a hall.
+    pub to_leg: u32,
+}
+
+impl SeatWish {
+    fn cells(&self) -> u64 {
+        u64::from(self.quantity) * u64::from(self.to_leg - self.from_leg)
+    }
 }
 
 /// Seats that a visitor has.
@@ -85,12 +99,16 @@ impl SeatStock {
             }
         };
         let cells = |show: &PlannedShow| u64::from(show.seats) * u64::from(show.legs);
+        let unsold: Vec<u64> = shows.iter().map(cells).collect();
         Self {
-            free: shows.iter().map(cells).sum(),
+            free: unsold.iter().sum(),
             shows: shows.iter().map(seats).collect(),
             held: 0,
             sold: 0,
             baskets: 0,
+            unsold,
+            freed: false,
+            given_back: 0,
             lapses: BTreeMap::new(),
         }
     }
@@ -98,7 +116,8 @@ impl SeatStock {
     /// Puts seats into a basket whose lock ends at `until_ms`. Returns `None` if not enough are
     /// free.
     pub fn hold(&mut self, wish: &SeatWish, until_ms: i64) -> Option<TakenSeats> {
-        let wanted = mask(&wish.legs);
+        let legs = wish.from_leg..wish.to_leg;
+        let wanted = mask(&legs);
         let seats = match self.shows.get_mut(wish.show)? {
             ShowSeats::Hall { free } => {
                 *free = free.checked_sub(u64::from(wish.quantity))?;
@@ -122,7 +141,7 @@ impl SeatStock {
         };
         let taken = TakenSeats {
             show: wish.show,
-            legs: wish.legs.clone(),
+            legs,
             quantity: wish.quantity,
             seats,
             basket_until_ms: Some(until_ms),
@@ -146,6 +165,9 @@ impl SeatStock {
         self.held -= taken.cells();
         self.sold += taken.cells();
         self.baskets -= 1;
+        if let Some(unsold) = self.unsold.get_mut(taken.show) {
+            *unsold -= taken.cells();
+        }
     }
 
     /// Frees the seats of a basket.
@@ -159,11 +181,16 @@ impl SeatStock {
     /// Frees seats that were sold.
     pub fn give_back(&mut self, taken: &TakenSeats) {
         self.sold -= taken.cells();
+        self.given_back += taken.cells();
+        if let Some(unsold) = self.unsold.get_mut(taken.show) {
+            *unsold += taken.cells();
+        }
         self.free(taken);
     }
 
     fn free(&mut self, taken: &TakenSeats) {
         self.free += taken.cells();
+        self.freed = true;
         let freed = mask(&taken.legs);
         match self.shows.get_mut(taken.show) {
             Some(ShowSeats::Hall { free }) => *free += u64::from(taken.quantity),
@@ -182,7 +209,27 @@ impl SeatStock {
         if let Some(ShowSeats::Hall { free: seats }) = self.shows.first_mut() {
             *seats = free;
             self.free = free;
+            if let Some(unsold) = self.unsold.first_mut() {
+                *unsold = free + self.held;
+            }
         }
+    }
+
+    /// Returns whether cells have come free since the last call.
+    pub fn came_free(&mut self) -> bool {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// Returns whether so many cells of the show are free or may come free. Cells that are sold do
+    /// not count, as in booking.
+    pub fn may_come_free(&self, wish: &SeatWish) -> bool {
+        let unsold = self.unsold.get(wish.show).copied().unwrap_or(0);
+        unsold >= wish.cells()
+    }
+
+    /// Returns how many cells were sold and given back.
+    pub fn given_back(&self) -> u64 {
+        self.given_back
     }
 
     fn forget_lapse(&mut self, taken: &TakenSeats) {
@@ -239,7 +286,8 @@ mod tests {
         SeatWish {
             show: 0,
             quantity,
-            legs,
+            from_leg: legs.start,
+            to_leg: legs.end,
         }
     }
 

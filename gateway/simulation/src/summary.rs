@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::outcome::{PARTS, SaleOutcome, VisitEnds};
+use crate::outcome::{PARTS, SaleOutcome, SeatEnds, VisitEnds};
 
 /// Three percentiles of a figure over the seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -51,10 +51,10 @@ pub struct SeedFigures {
     pub told_no: u64,
     /// See [`SaleOutcome::inside_most`].
     pub inside_most: u64,
-    /// See [`SaleOutcome::cells_left`].
-    pub cells_left: u64,
-    /// See [`SaleOutcome::seats_lapsed`].
-    pub seats_lapsed: u64,
+    /// See [`SaleOutcome::seats`].
+    pub seats: SeatEnds,
+    /// See [`SaleOutcome::waitlisted`].
+    pub waitlisted: u64,
     /// See [`SaleOutcome::calls_per_s_most`].
     pub calls_per_s_most: u64,
     /// The longest time in milliseconds within which booking answered 99 of 100 calls.
@@ -75,8 +75,8 @@ impl From<&SaleOutcome> for SeedFigures {
             odds_brier: outcome.odds_brier,
             told_no: outcome.told_no,
             inside_most: outcome.inside_most,
-            cells_left: outcome.cells_left,
-            seats_lapsed: outcome.seats_lapsed,
+            seats: outcome.seats,
+            waitlisted: outcome.waitlisted,
             calls_per_s_most: outcome.calls_per_s_most,
             p99_ms_most: slowest.unwrap_or(0),
             ends: outcome.ends,
@@ -106,10 +106,16 @@ pub struct SaleSummary {
     pub told_no: Option<SeedPercentiles>,
     /// See [`SeedFigures::inside_most`].
     pub inside_most: Option<SeedPercentiles>,
-    /// See [`SeedFigures::cells_left`].
+    /// See [`SeatEnds::left`].
     pub cells_left: Option<SeedPercentiles>,
-    /// See [`SeedFigures::seats_lapsed`].
+    /// See [`SeatEnds::lapsed`].
     pub seats_lapsed: Option<SeedPercentiles>,
+    /// See [`SeatEnds::given_back`].
+    pub cells_given_back: Option<SeedPercentiles>,
+    /// See [`SeatEnds::from_waitlist`].
+    pub seats_from_waitlist: Option<SeedPercentiles>,
+    /// See [`SeedFigures::waitlisted`].
+    pub waitlisted: Option<SeedPercentiles>,
     /// See [`SeedFigures::calls_per_s_most`].
     pub calls_per_s_most: Option<SeedPercentiles>,
     /// See [`SeedFigures::p99_ms_most`].
@@ -141,8 +147,11 @@ impl SaleSummary {
             odds_brier_95: band_95(seeds.iter().filter_map(|seed| seed.odds_brier)),
             told_no: count(|seed| seed.told_no),
             inside_most: count(|seed| seed.inside_most),
-            cells_left: count(|seed| seed.cells_left),
-            seats_lapsed: count(|seed| seed.seats_lapsed),
+            cells_left: count(|seed| seed.seats.left),
+            seats_lapsed: count(|seed| seed.seats.lapsed),
+            cells_given_back: count(|seed| seed.seats.given_back),
+            seats_from_waitlist: count(|seed| seed.seats.from_waitlist),
+            waitlisted: count(|seed| seed.waitlisted),
             calls_per_s_most: count(|seed| seed.calls_per_s_most),
             p99_ms_most: count(|seed| seed.p99_ms_most),
             ticketed: count(|seed| seed.ends.ticketed),

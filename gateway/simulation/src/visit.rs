@@ -10,6 +10,7 @@ use crate::sale::{PlannedSale, PlannedShow};
 use crate::schedule::{SaleEvent, SaleSchedule, VisitStep};
 use crate::server::SimulatedServer;
 use crate::stock::{SeatStock, SeatWish, TakenSeats};
+use crate::waitlist::{ASKS_EVERY_S, SimulatedOffer, SimulatedWaitlist};
 
 /// The most baskets that a visitor fills before it gives up.
 const BASKETS_MAX: u32 = 4;
@@ -55,8 +56,12 @@ pub struct VisitWorld<'a> {
     pub server: SimulatedServer,
     /// What happens later.
     pub schedule: SaleSchedule,
+    /// The parties that wait for seats to come free.
+    pub waitlist: SimulatedWaitlist,
     /// Seats whose basket or unpaid order ran out.
     pub seats_lapsed: u64,
+    /// Seats that were sold to parties of the waitlist.
+    pub seats_from_waitlist: u64,
 }
 
 /// A visitor from the call on.
@@ -80,6 +85,8 @@ pub struct SimulatedVisit {
     picks_seats: bool,
     rounds_left: u32,
     baskets: u32,
+    /// Whether the visitor was offered seats on the waitlist. It takes no others then.
+    offered: bool,
     taken: Option<TakenSeats>,
     /// The number of the basket or order whose lock may end.
     lock: u32,
@@ -107,6 +114,7 @@ impl SimulatedVisit {
             picks_seats: false,
             rounds_left: 0,
             baskets: 0,
+            offered: false,
             taken: None,
             lock: 0,
             until_ms: 0,
@@ -131,10 +139,12 @@ impl SimulatedVisit {
         let show = self.rng.random_range(0..world.sale.shows.len());
         let party = behaviour.party(&mut self.rng) as u32;
         let planned = &world.sale.shows[show];
+        let legs = journey(planned, &mut self.rng);
         self.wish = Some(SeatWish {
             show,
             quantity: party.min(planned.seats_per_visitor),
-            legs: journey(planned, &mut self.rng),
+            from_leg: legs.start,
+            to_leg: legs.end,
         });
         self.gives_up = VisitorBehaviour::roll(behaviour.give_up, &mut self.rng);
         let looks = VisitorBehaviour::roll(behaviour.browse, &mut self.rng);
@@ -150,8 +160,7 @@ impl SimulatedVisit {
     fn choose(&mut self, world: &mut VisitWorld, now_ms: i64) {
         let behaviour = &world.sale.behaviour;
         if self.baskets == BASKETS_MAX {
-            self.end = Some(VisitEnd::NoSeats);
-            return;
+            return self.find_none(world, now_ms);
         }
         self.baskets += 1;
         self.rounds_left = behaviour.tries;
@@ -203,7 +212,50 @@ impl SimulatedVisit {
             }
             VisitStep::Lapse(_) => {}
             VisitStep::PassEnds => self.inside = false,
+            VisitStep::JoinWaitlist => self.join_waitlist(world, now_ms),
+            VisitStep::LeaveWaitlist(number) => {
+                if world.waitlist.leave(self.own, number) {
+                    world.server.answer(now_ms);
+                    self.end = Some(VisitEnd::NoSeats);
+                }
+            }
         }
+    }
+
+    /// Ends the visit without seats, unless the visitor waits for some to come free.
+    fn find_none(&mut self, world: &mut VisitWorld, now_ms: i64) {
+        if VisitorBehaviour::roll(world.sale.behaviour.waitlist, &mut self.rng) {
+            self.later(world, now_ms, VisitStep::JoinWaitlist);
+        } else {
+            self.end = Some(VisitEnd::NoSeats);
+        }
+    }
+
+    fn join_waitlist(&mut self, world: &mut VisitWorld, now_ms: i64) {
+        world.server.answer(now_ms);
+        let wish = self.wish.clone();
+        let Some(wish) = wish.filter(|wish| world.stock.may_come_free(wish)) else {
+            self.end = Some(VisitEnd::NoSeats);
+            return;
+        };
+        let number = world.waitlist.join(self.own, wish);
+        let waits_s = world.sale.behaviour.waitlist_s.draw(&mut self.rng);
+        let leave_ms = now_ms + ms(waits_s);
+        self.later(world, leave_ms, VisitStep::LeaveWaitlist(number));
+    }
+
+    /// Gives the visitor seats that came free. It learns so when it asks next, and then orders.
+    pub fn offer(&mut self, offer: SimulatedOffer, world: &mut VisitWorld, now_ms: i64) {
+        (self.offered, self.seat_left, self.until_ms) = (true, true, offer.until_ms);
+        self.lock_until(offer.seats, offer.lock_ms, world);
+        let asks_s = ASKS_EVERY_S as f64 * self.rng.random::<f64>();
+        let order_s = world.sale.behaviour.order_s.draw(&mut self.rng);
+        self.later(world, now_ms + ms(asks_s + order_s), VisitStep::Order);
+    }
+
+    /// Ends the wait of a visitor for whom too few seats can still come free.
+    pub fn end_waiting(&mut self) {
+        self.end = Some(VisitEnd::NoSeats);
     }
 
     fn hold(&mut self, world: &mut VisitWorld, now_ms: i64) {
@@ -224,8 +276,7 @@ impl SimulatedVisit {
         let lock_ms = self.until_ms + i64::from(show.grace_s) * 1_000;
         let Some(taken) = world.stock.hold(&wish, lock_ms) else {
             if self.rounds_left == 0 {
-                self.end = Some(VisitEnd::NoSeats);
-                return;
+                return self.find_none(world, answered_ms);
             }
             self.rounds_left -= 1;
             let again_ms = answered_ms + ms(behaviour.retry_s.draw(&mut self.rng));
@@ -259,6 +310,10 @@ impl SimulatedVisit {
             self.put_back(world);
         }
         let Some(mut taken) = self.taken.take() else {
+            if self.offered {
+                self.end = Some(VisitEnd::NoSeats);
+                return;
+            }
             return self.choose(world, answered_ms);
         };
         let behaviour = &world.sale.behaviour;
@@ -296,6 +351,9 @@ impl SimulatedVisit {
             return;
         };
         world.stock.sell(taken);
+        if self.offered {
+            world.seats_from_waitlist += u64::from(taken.quantity());
+        }
         (self.inside, self.end) = (false, Some(VisitEnd::Ticketed));
         let behaviour = &world.sale.behaviour;
         if VisitorBehaviour::roll(behaviour.give_back, &mut self.rng) {

@@ -9,7 +9,7 @@ use fairgate_rules::room_document::{LineMethod, PaceMode};
 use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
 use fairgate_simulation::crowd::CrowdSettings;
 use fairgate_simulation::outcome::SaleOutcome;
-use fairgate_simulation::sale::{PlannedSale, PlannedShow};
+use fairgate_simulation::sale::{LostGateway, PlannedSale, PlannedShow};
 use fairgate_simulation::simulate;
 use proptest::prelude::*;
 
@@ -47,6 +47,8 @@ fn any_sale() -> impl Strategy<Value = PlannedSale> {
                 change,
                 browse: change,
                 give_back: leave,
+                waitlist: leave * 2.0,
+                waitlist_s: SecondsRange(10.0, 200.0),
                 claim_s: SecondsRange(0.0, 5.0),
                 choose_s: SecondsRange(0.5, 8.0),
                 order_s: SecondsRange(0.5, 8.0),
@@ -128,6 +130,7 @@ proptest! {
         for part in outcome.parts {
             prop_assert!(part.ticketed <= part.seat_left && part.seat_left <= part.people);
         }
+        prop_assert!(outcome.waitlisted <= visitors);
     }
 
     #[test]
@@ -255,12 +258,73 @@ fn seats_in_abandoned_baskets_come_back_when_their_lock_ends() {
     abandoned.until_s = 60;
     let outcome = simulate(&abandoned, 1);
     assert_eq!((outcome.sold_out_s, outcome.ends.ticketed), (None, 0));
-    assert!(outcome.seats_lapsed >= 100, "{}", outcome.seats_lapsed);
+    assert!(outcome.seats.lapsed >= 100, "{}", outcome.seats.lapsed);
     let first_held = outcome.seconds.iter().position(|second| second.held > 0);
     let first_held = first_held.expect("baskets are filled");
     // The first baskets are locked for 10 s and 5 s of grace.
     let lapsed = outcome.seconds[first_held + 16];
     assert!(lapsed.held <= 100 && lapsed.sold == 0);
+}
+
+#[test]
+fn seats_of_declined_orders_go_to_those_who_wait_for_them_in_the_order_of_their_joining() {
+    // Everybody is inside at once and asks at 26 s; a hundred find seats, and half of them are
+    // declined. Of those who find nothing, all wait. An order that is not paid lapses 120 s and
+    // 30 s of grace after it was made, and its seats are offered until every seat is paid for.
+    let mut open = sale();
+    open.room.method = LineMethod::Open;
+    open.room.pace.line = false;
+    open.behaviour.decline = 0.5;
+    open.behaviour.tries = 0;
+    let without = simulate(&open, 1);
+    open.behaviour.waitlist = 1.0;
+    open.behaviour.waitlist_s = SecondsRange(3_600.0, 3_600.0);
+    let with = simulate(&open, 1);
+    assert_eq!((without.waitlisted, without.seats.from_waitlist), (0, 0));
+    assert!(without.sold_out_s.is_none(), "{:?}", without.sold_out_s);
+    assert_eq!(with.waitlisted, 900);
+    assert_eq!(with.ends.ticketed, 100);
+    let first = with.ends.ticketed - with.seats.from_waitlist;
+    assert!((35..=65).contains(&first), "{:?}", with.seats);
+    // Each round of lapses takes at least the 150 s of an order that is not paid.
+    assert!(with.sold_out_s.is_some_and(|sold_s| sold_s > 150.0));
+    assert_eq!(
+        with.told_no + with.ends.ticketed + with.ends.declined,
+        1_000
+    );
+}
+
+#[test]
+fn a_party_that_wants_more_seats_than_can_come_free_is_told_no_at_once() {
+    let mut open = sale();
+    open.room.method = LineMethod::Open;
+    open.room.pace.line = false;
+    open.behaviour.waitlist = 1.0;
+    let outcome = simulate(&open, 1);
+    // Nobody abandons anything: at 31 s all seats are sold, and the wait of all others ends with
+    // the next tick.
+    assert_eq!((outcome.ends.ticketed, outcome.told_no), (100, 900));
+    assert_eq!(outcome.seconds.last().map(|second| second.at_s), Some(32));
+}
+
+#[test]
+fn a_lost_gateway_costs_only_the_time_until_its_sockets_are_open_again() {
+    let mut lost = sale();
+    lost.shows[0].seats = 1_000;
+    let whole = simulate(&lost, 1);
+    // Those who are called in the second after the loss hear it six seconds later.
+    lost.behaviour.drop_s = SecondsRange(6.0, 6.0);
+    lost.lost_gateway = Some(LostGateway {
+        at_s: 50.0,
+        share: 1.0,
+    });
+    let broken = simulate(&lost, 1);
+    let entered = |outcome: &SaleOutcome, at_s: usize| outcome.seconds[at_s - 1].entered;
+    assert_eq!(entered(&whole, 50), entered(&broken, 50));
+    // The call of 49 s is claimed at 50 s. Those of 50 to 55 s are heard at 56 s.
+    assert_eq!(entered(&whole, 56) - entered(&broken, 56), 50);
+    assert_eq!(entered(&whole, 60), entered(&broken, 60));
+    assert_eq!(whole.ends.ticketed, broken.ends.ticketed);
 }
 
 #[test]

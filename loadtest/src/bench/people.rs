@@ -22,6 +22,9 @@ const KNOWN_EVERYWHERE_WITHIN: Duration = Duration::from_secs(15);
 const ANSWERS_IN_A_ROW: u32 = 12;
 /// The wait between two tries of a call.
 const AGAIN: Duration = Duration::from_millis(50);
+/// The same for a call that was refused because too many came. With shorter waits, these calls
+/// alone would be too many.
+const AGAIN_UNDER_LOAD: Duration = Duration::from_secs(1);
 /// The most tasks that `for_everybody` runs at the same time.
 const AT_ONCE: usize = 64;
 
@@ -216,7 +219,13 @@ pub async fn granted(
         if !passes || begun.elapsed() > GRANTED_WITHIN {
             bail!("{} was refused {}", call.path, answer_text(&answer));
         }
-        tokio::time::sleep(AGAIN).await;
+        let is_overloaded = matches!(answer.status, 429 | 503);
+        tokio::time::sleep(if is_overloaded {
+            AGAIN_UNDER_LOAD
+        } else {
+            AGAIN
+        })
+        .await;
     }
 }
 

@@ -22,7 +22,7 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::machine::{kernel_cache_bytes, this_machine};
 use crate::rig::{Rig, RigComponent, RigFeatures};
 
-/// How many people buy at the same time.
+/// How many people buy at the same time, if there are as many visitors.
 const BUYERS: usize = 400;
 /// How many visitors claim a pass and hold seats.
 const HOLDERS: usize = 1_000;
@@ -205,7 +205,7 @@ impl Workshop {
         places: &[String],
         time: Duration,
     ) -> anyhow::Result<(WorkCost, Option<f64>)> {
-        let buyers = Buyers::start(&self.http, BUYERS, places.len()).await?;
+        let buyers = Buyers::start(&self.http, BUYERS.min(places.len()), places.len()).await?;
         sleep(SETTLE).await;
         let committed = ledger::commits(&self.rig).await?;
         let (before, bought) = (RigUse::of(&self.rig), buyers.bought());
@@ -231,7 +231,8 @@ impl Workshop {
         let sockets = open(address, places.to_vec(), true).await?;
         // Those who bought before took the seats at the beginning of the list.
         let first = places.len();
-        let buyers = Buyers::start_at_the_back(&self.http, BUYERS, first).await?;
+        let buyers = BUYERS.min(first);
+        let buyers = Buyers::start_at_the_back(&self.http, buyers, first).await?;
         sleep(SETTLE).await;
         let frames = || sockets.counts().seats.load(Ordering::Relaxed);
         let (before, bought, seen) = (RigUse::of(&self.rig), buyers.bought(), frames());

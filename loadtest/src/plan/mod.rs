@@ -2,6 +2,7 @@
 //! faster than it happens, and says when it is sold out, who waits how long, and who gets a seat.
 
 mod grouped;
+mod lost_gateway;
 mod needs;
 mod page;
 mod past_arrivals;
@@ -20,7 +21,9 @@ use jiff::Timestamp;
 
 use crate::calibration::Calibration;
 use crate::exit_code::LoadtestExitCode;
+use crate::rig::PlannedKill;
 use crate::swarm::read_to_plan;
+use lost_gateway::{LostGatewayReport, lose_gateway};
 use needs::{FirstLimit, NeededMachines, Prices, SaleDemand, first_limit};
 use page::PlanPage;
 use report::PlanReport;
@@ -49,6 +52,12 @@ pub struct PlanOptions {
     /// How many calls booking answers in a second; without it booking always answers at once
     #[arg(long)]
     calls_per_s: Option<f64>,
+    /// Loses a gateway: gateway@30% of the planned duration, or gateway@draw+60s
+    #[arg(long)]
+    kill: Option<PlannedKill>,
+    /// Among how many gateways the sockets are shared when one is lost
+    #[arg(long, default_value_t = 2, requires = "kill", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    gateways: u32,
     /// The figures of a machine, which `loadtest calibrate` has written. With them the plan says
     /// what the sale takes, and which limit breaks first as the crowd grows
     #[arg(long)]
@@ -96,6 +105,7 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
         };
         let mut report = PlanReport::new(name, sale, &simulated);
         let (typical, outcome) = typical_outcome(options, sale, &simulated);
+        report.loses(LostGatewayReport::of(sale, &outcome));
         if let Some(measured) = &measured {
             let (machines, breaks_first) = measured.needs(sale, typical, &outcome);
             report.takes(machines, breaks_first);
@@ -201,6 +211,10 @@ fn planned_sales(options: &PlanOptions) -> Result<Vec<SweptSale>, Vec<String>> {
     }
     let scenario = read_to_plan(&options.file)?;
     let mut sale = sale::planned_sale(&scenario, options.calls_per_s)?;
+    if let Some(kill) = options.kill {
+        lose_gateway(&mut sale, &scenario, kill, options.gateways)
+            .map_err(|fault| vec![format!("--kill {}@{}: {fault}", kill.what, kill.when)])?;
+    }
     if let Some(file) = &options.csv {
         sale.arrivals = Some(past_arrivals::read(file)?);
     }

@@ -28,7 +28,7 @@ pub fn typical_seed(seeds: &[SeedFigures]) -> usize {
     order.sort_by(|a, b| {
         let key = |at: usize| {
             let seed = &seeds[at];
-            (seed.sold_out_s.unwrap_or(f64::INFINITY), seed.cells_left)
+            (seed.sold_out_s.unwrap_or(f64::INFINITY), seed.seats.left)
         };
         let ((a_s, a_left), (b_s, b_left)) = (key(*a), key(*b));
         a_s.total_cmp(&b_s).then(a_left.cmp(&b_left))

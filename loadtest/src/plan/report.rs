@@ -6,6 +6,7 @@ use fairgate_simulation::summary::{SaleSummary, SeedPercentiles};
 use serde::Serialize;
 
 use super::grouped::grouped;
+use super::lost_gateway::LostGatewayReport;
 use super::needs::{FirstLimit, NeededMachines};
 use super::seeds::SimulatedSeeds;
 use super::settings::RecommendedSettings;
@@ -32,6 +33,10 @@ pub struct PlanReport {
     /// The most that the promoter allows.
     inside_allowed: u64,
     seats_left: f64,
+    /// Visitors who joined a waitlist, as the median of the seeds.
+    waitlisted: f64,
+    /// What the loss of a gateway means; `null` if none is lost during the sale.
+    gateway_lost: Option<LostGatewayReport>,
     /// What the sale takes; `null` without a calibration.
     machines: Option<NeededMachines>,
     /// The limit that breaks first as the crowd grows; `null` without a calibration, or if none
@@ -75,6 +80,8 @@ impl PlanReport {
             inside_max: middle(summary.inside_most).unwrap_or(0.0),
             inside_allowed: sale.room.pace.max_inside,
             seats_left: middle(summary.cells_left).unwrap_or(0.0),
+            waitlisted: middle(summary.waitlisted).unwrap_or(0.0),
+            gateway_lost: None,
             machines: None,
             breaks_first: None,
             recommended: None,
@@ -85,8 +92,16 @@ impl PlanReport {
         }
     }
 
+    /// Adds what the loss of a gateway means.
+    pub fn loses(&mut self, lost: Option<LostGatewayReport>) {
+        self.gateway_lost = lost;
+    }
+
     /// Adds what the sale takes, and which limit breaks first.
     pub fn takes(&mut self, machines: NeededMachines, breaks_first: Option<FirstLimit>) {
+        if let Some(lost) = &mut self.gateway_lost {
+            lost.on(&machines);
+        }
         (self.machines, self.breaks_first) = (Some(machines), breaks_first);
     }
 
@@ -146,10 +161,19 @@ impl PlanReport {
         ));
         lines.push(format!("  booking          {}", self.booking()));
         lines.push(format!(
-            "  seats            {} run out in baskets or unpaid orders; {} are left",
+            "  seats            {} run out in baskets or unpaid orders; {} are given back; {} are left",
             band(self.summary.seats_lapsed),
+            band(self.summary.cells_given_back),
             grouped(self.seats_left)
         ));
+        if self.waitlisted > 0.0 {
+            lines.push(format!(
+                "  waitlist         {} visitors join it; {} seats that came free are sold to them",
+                band(self.summary.waitlisted),
+                band(self.summary.seats_from_waitlist)
+            ));
+        }
+        lines.extend(self.gateway_lost.iter().map(LostGatewayReport::line));
         if let Some(machines) = &self.machines {
             lines.extend(machines.lines());
             lines.push(format!("  breaks first     {}", self.breaks_first()));

@@ -103,6 +103,7 @@ pub fn planned_sale(
                 factor: slow.factor,
             }),
         },
+        lost_gateway: None,
         so_far: None,
         until_s: until_s.ceil() as u32,
     })

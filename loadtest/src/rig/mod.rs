@@ -31,7 +31,8 @@ pub use hosting::{RigOptions, run};
 pub use part::RigComponent;
 pub use railway::{CLASS, DEPARTURES, LONG_TRAIN, SHORT_TRAIN, STOPS, departure};
 pub use spec::{
-    KillTarget, PlannedKill, RedisForm, RigLedgerKind, RigPaymentProvider, RigSpecification,
+    KillTarget, KillTime, PlannedKill, RedisForm, RigLedgerKind, RigPaymentProvider,
+    RigSpecification,
 };
 
 use crate::verdict::RunVerdict;

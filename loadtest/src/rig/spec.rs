@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use fairgate_simulation::crowd::SECONDS_MAX;
+
 /// The most processes of a kind. A larger number is probably a typing error.
 const MOST: usize = 16;
 
@@ -63,8 +65,57 @@ pub enum RigPaymentProvider {
 pub struct PlannedKill {
     /// The kind of process to kill.
     pub what: KillTarget,
-    /// The time of the kill, as a share of the planned duration.
-    pub share: f64,
+    /// The time of the kill.
+    pub when: KillTime,
+}
+
+/// The time of a kill.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum KillTime {
+    /// A share of the planned duration.
+    Share(f64),
+    /// So many seconds after the draw.
+    AfterDraw(f64),
+}
+
+impl KillTime {
+    /// Returns the time in seconds after the start.
+    pub fn at_s(self, planned_s: f64, draw_s: f64) -> f64 {
+        match self {
+            Self::Share(share) => share * planned_s,
+            Self::AfterDraw(after_s) => draw_s + after_s,
+        }
+    }
+}
+
+impl fmt::Display for KillTime {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Share(share) => write!(out, "{:.0}%", share * 100.0),
+            Self::AfterDraw(after_s) => write!(out, "draw+{after_s}s"),
+        }
+    }
+}
+
+impl FromStr for KillTime {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str, most: f64| {
+            let number = text.parse::<f64>().ok();
+            number.filter(|number| (0.0..=most).contains(number))
+        };
+        let share = text
+            .strip_suffix('%')
+            .and_then(|share| number(share, 100.0));
+        let after = text.strip_prefix("draw+");
+        let after = after.and_then(|after| after.strip_suffix('s'));
+        let after = after.and_then(|after| number(after, SECONDS_MAX));
+        let share = share.map(|share| Self::Share(share / 100.0));
+        share
+            .or_else(|| after.map(Self::AfterDraw))
+            .ok_or_else(|| format!("\"{text}\" is no time such as 30% or draw+60s"))
+    }
 }
 
 /// A kind of process to kill. Several gateways or booking processes are killed in turn.
@@ -244,21 +295,16 @@ impl FromStr for PlannedKill {
     fn from_str(text: &str) -> Result<Self, String> {
         let (what, when) = text
             .split_once('@')
-            .ok_or_else(|| format!("\"{text}\" is not such as gateway@30%"))?;
+            .ok_or_else(|| format!("\"{text}\" is not such as gateway@30% or gateway@draw+60s"))?;
         let what = KillTarget::NAMES.iter().find(|(name, _)| *name == what);
         let Some((_, what)) = what else {
             return Err(format!(
                 "\"{text}\": what can be killed is gateway, booking, redis or ledger"
             ));
         };
-        let share = when
-            .strip_suffix('%')
-            .and_then(|share| share.parse::<f64>().ok())
-            .filter(|share| (0.0..=100.0).contains(share))
-            .ok_or_else(|| format!("\"{when}\" is not a share such as 30%"))?;
         Ok(Self {
             what: *what,
-            share: share / 100.0,
+            when: when.parse()?,
         })
     }
 }
@@ -326,10 +372,21 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_needs_a_share_and_a_target_that_the_rig_has() {
+    fn a_kill_needs_a_time_and_a_target_that_the_rig_has() {
         let kill: PlannedKill = "gateway@30%".parse().expect("good");
-        assert!((kill.share - 0.3).abs() < 1e-9);
-        for bad in ["gateway", "line@30%", "gateway@130%", "gateway@30"] {
+        assert_eq!(kill.when, KillTime::Share(0.3));
+        assert!((kill.when.at_s(200.0, 20.0) - 60.0).abs() < 1e-9);
+        let kill: PlannedKill = "gateway@draw+60s".parse().expect("good");
+        assert_eq!(kill.when.to_string(), "draw+60s");
+        assert!((kill.when.at_s(200.0, 20.0) - 80.0).abs() < 1e-9);
+        for bad in [
+            "gateway",
+            "line@30%",
+            "gateway@130%",
+            "gateway@30",
+            "gateway@draw+60",
+            "gateway@draw+-1s",
+        ] {
             assert!(bad.parse::<PlannedKill>().is_err(), "{bad}");
         }
         let small = RigSpecification::default();

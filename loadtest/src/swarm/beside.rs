@@ -54,7 +54,7 @@ fn settings(options: &SwarmOptions) -> Vec<(String, String)> {
         None => options.target.join(", "),
     };
     let kills = options.kill.iter();
-    let kills = kills.map(|kill| format!("{}@{:.0}%", kill.what, kill.share * 100.0));
+    let kills = kills.map(|kill| format!("{}@{}", kill.what, kill.when));
     [
         ("scenario", options.scenario.display().to_string()),
         ("seed", options.seed.to_string()),

@@ -15,7 +15,9 @@ use crate::rig::{KillTarget, PlannedKill, Rig};
 pub async fn inflict(stage: Arc<SwarmContext>, rig: Arc<Rig>, kills: Vec<PlannedKill>) {
     let killing = async {
         for one in kills {
-            let at_s = one.share * stage.scenario.planned_s;
+            let scenario = &stage.scenario;
+            let draw_s = scenario.onsale.at_s("draw_at").unwrap_or_default();
+            let at_s = one.when.at_s(scenario.planned_s, draw_s);
             if kill(&stage, &rig, one.what, at_s).await == Err(RunFinished) {
                 return;
             }

@@ -64,9 +64,9 @@ pub struct SwarmOptions {
     /// gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     rig: Option<RigSpecification>,
-    /// Kills gateway, booking, redis or ledger without warning at shares of the planned duration,
-    /// and starts it again: gateway@30%,gateway@60%. If there are several such processes,
-    /// they are killed in turn
+    /// Kills gateway, booking, redis or ledger without warning and starts it again, at a share of
+    /// the planned duration or after the draw: gateway@30%,gateway@draw+60s. If there are several
+    /// such processes, they are killed in turn
     #[arg(long, requires = "rig", value_delimiter = ',')]
     kill: Vec<PlannedKill>,
     /// The file of the history; without it the history is deleted after the verdict

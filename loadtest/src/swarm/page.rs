@@ -311,19 +311,25 @@ fn drawn(points: &RunCharts) -> impl Iterator<Item = (&'static str, &Vec<f64>)> 
     drawn.filter_map(|name| Some((name, points.latencies.get(name)?)))
 }
 
-/// Returns the chart of booking's p99; `None` if nobody called booking.
+/// Returns the chart of booking's percentiles; `None` if nobody called booking.
 fn booking_over_time(report: &SwarmReport) -> Option<ReportChart> {
-    let seconds = report.series["booking_p99_ms"].as_array()?;
+    let percentiles = ["booking_p50_ms", "booking_p90_ms", "booking_p99_ms"];
+    let percentiles = percentiles.map(|name| report.series[name].as_array());
+    let [p50, p90, p99] = percentiles;
+    let seconds = p50?.iter().zip(p90?).zip(p99?);
     let points: Vec<(f64, Vec<Option<f64>>)> = (0_u32..)
         .zip(seconds)
-        .map(|(second, p99)| (f64::from(second), vec![p99.as_f64()]))
+        .map(|(second, ((p50, p90), p99))| {
+            let values = [p50, p90, p99].map(serde_json::Value::as_f64);
+            (f64::from(second), values.to_vec())
+        })
         .collect();
     Some(ReportChart {
         title: "Booking".to_owned(),
-        caption: "The time within which 99 of 100 calls to booking were answered, each second."
+        caption: "The time within which half, nine in ten and 99 of 100 calls to booking were answered, each second."
             .to_owned(),
         across: "seconds after the start of the run".to_owned(),
-        lines: words(&["milliseconds"]),
+        lines: words(&["half, ms", "nine in ten, ms", "99 of 100, ms"]),
         points: thinned(&points),
         dots: false,
     })

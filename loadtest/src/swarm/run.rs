@@ -60,7 +60,7 @@ pub struct SwarmWorkers {
 
 /// The faults that are inflicted on the system during the run.
 pub enum SwarmFaults {
-    /// Kills, each at a share of the planned duration.
+    /// Kills, each at its time.
     Kills(Vec<PlannedKill>),
     /// A schedule of faults. The run does not end before everything is healed.
     Strikes(Vec<ScheduledFault>),

@@ -65,6 +65,19 @@ impl SwarmShow {
         })
     }
 
+    /// Returns the body of a call that joins the waitlist.
+    pub fn waitlist_wish(&self, quantity: usize, rng: &mut impl Rng) -> Value {
+        let mut wish = self.best(quantity, rng);
+        let seats = wish["best"].take();
+        let Value::Object(seats) = seats else {
+            return json!({"quantity": quantity});
+        };
+        let stretch = wish.as_object_mut().into_iter().flatten();
+        let stretch = stretch.filter(|(name, _)| *name != "best");
+        let stretch = stretch.map(|(name, value)| (name.clone(), value.take()));
+        seats.into_iter().chain(stretch).collect()
+    }
+
     /// Returns the legs of the stretch that a body asks for, or `None` if the show is no train.
     pub fn legs(&self, body: &Value) -> Option<Vec<usize>> {
         let train = self.train.as_ref()?;

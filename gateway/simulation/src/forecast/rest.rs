@@ -140,6 +140,7 @@ impl<'a> RestOfSale<'a> {
                 answer_ms: 5.0,
                 slow: None,
             },
+            lost_gateway: None,
             so_far: Some(CalledSoFar {
                 called,
                 cells_left: cells,

@@ -14,14 +14,16 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use crate::arrivals::ArrivalCounts;
-use crate::line::SimulatedLine;
-use crate::outcome::SaleOutcome;
+use crate::behaviour::VisitorBehaviour;
+use crate::line::{RankedVisitor, SimulatedLine};
+use crate::outcome::{SaleOutcome, SeatEnds};
 use crate::sale::PlannedSale;
 use crate::schedule::{SaleEvent, SaleSchedule, VisitStep};
 use crate::server::SimulatedServer;
 use crate::stock::SeatStock;
 use crate::told_odds::READ_AFTER_S;
 use crate::visit::{SimulatedVisit, VisitEnd, VisitWorld};
+use crate::waitlist::{ASKS_EVERY_S, SimulatedWaitlist};
 use tally::SaleTally;
 
 /// A visitor who polls notices the call up to this much later, in seconds. Pages near the front ask
@@ -45,7 +47,9 @@ pub fn simulate(sale: &PlannedSale, seed: u64) -> SaleOutcome {
             stock: SeatStock::new(&sale.shows),
             server: SimulatedServer::new(sale.server),
             schedule: SaleSchedule::default(),
+            waitlist: SimulatedWaitlist::default(),
             seats_lapsed: 0,
+            seats_from_waitlist: 0,
         },
         visits: Vec::new(),
         memory: PaceMemory::default(),
@@ -104,8 +108,35 @@ impl SaleRun<'_> {
         if let (None, Some(end)) = (had_ended, own.end) {
             self.tally.ended(end);
         }
+        if self.world.stock.came_free() || step == VisitStep::JoinWaitlist {
+            self.offer_freed_seats(now_ms);
+        }
         if self.tally.sold_out_ms.is_none() && self.world.stock.is_sold_out() {
             self.tally.sold_out_ms = Some(now_ms);
+        }
+    }
+
+    /// Offers the seats that are free to parties that wait for them.
+    fn offer_freed_seats(&mut self, now_ms: i64) {
+        let world = &mut self.world;
+        while world.waitlist.len() > 0
+            && let Some(offer) = world
+                .waitlist
+                .offer(&mut world.stock, &world.sale.shows, now_ms)
+        {
+            self.visits[offer.visit as usize].offer(offer, world, now_ms);
+        }
+    }
+
+    /// Lets the parties that wait ask how they stand, and ends the wait of those for whom too few
+    /// seats can still come free.
+    fn tell_waiting_parties(&mut self, now_ms: i64) {
+        for _ in 0..self.world.waitlist.len().div_ceil(ASKS_EVERY_S) {
+            self.world.server.answer(now_ms);
+        }
+        for visit in self.world.waitlist.remove_hopeless(&self.world.stock) {
+            self.visits[visit as usize].end_waiting();
+            self.tally.ended(VisitEnd::NoSeats);
         }
     }
 
@@ -142,6 +173,7 @@ impl SaleRun<'_> {
         {
             self.world.stock.leave(so_far.cells_left);
         }
+        self.tell_waiting_parties(now_ms);
         let (settings, now_s) = (&sale.room.pace, f64::from(second));
         self.cohorts
             .expire(now_ms, i64::from(sale.room.claim_s) * 1_000);
@@ -270,7 +302,8 @@ impl SaleRun<'_> {
             POLLED_WITHIN_S * visitor.rng.random::<f64>()
         };
         let think_s = behaviour.claim_s.draw(&mut visitor.rng);
-        let mut claim_s = now_s + polls_s + think_s;
+        let hears_s = self.hears_s(&mut visitor, now_s + polls_s);
+        let mut claim_s = hears_s + think_s;
         let late_s = sale.room.draw_s + behaviour.late_at_s;
         if visitor.late && late_s > now_s {
             claim_s = late_s;
@@ -285,6 +318,21 @@ impl SaleRun<'_> {
         self.world
             .schedule
             .add(claim_ms, SaleEvent::Claim { visit });
+    }
+
+    /// Returns when a visitor hears a call of the time `called_s`: later, if its socket broke with
+    /// a gateway and is not open again.
+    fn hears_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
+        let (sale, drop_s) = (self.world.sale, self.world.sale.behaviour.drop_s);
+        let Some(lost) = sale.lost_gateway.filter(|_| visitor.socket) else {
+            return called_s;
+        };
+        let is_away = (lost.at_s..lost.at_s + drop_s.1).contains(&called_s);
+        if is_away && VisitorBehaviour::roll(lost.share, &mut visitor.rng) {
+            called_s.max(lost.at_s + drop_s.draw(&mut visitor.rng))
+        } else {
+            called_s
+        }
     }
 
     /// Tells a sample of the line the odds, as visitors read them after the draw.
@@ -328,11 +376,17 @@ impl SaleRun<'_> {
         for visit in &self.visits {
             self.tally.visitor(visit);
         }
-        let seats = self.world.stock.supply(0);
+        let world = &self.world;
+        let seats = world.stock.supply(0);
         self.tally.into_outcome(
-            self.world.sale.room.draw_s,
-            seats.free + seats.held,
-            self.world.seats_lapsed,
+            world.sale.room.draw_s,
+            SeatEnds {
+                left: seats.free + seats.held,
+                lapsed: world.seats_lapsed,
+                given_back: world.stock.given_back(),
+                from_waitlist: world.seats_from_waitlist,
+            },
+            world.waitlist.joined(),
         )
     }
 }

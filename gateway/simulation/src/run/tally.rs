@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use fairgate_rules::odds::AGES_S;
 
-use crate::outcome::{LinePart, PARTS, SaleOutcome, SecondFigures, VisitEnds};
+use crate::outcome::{LinePart, PARTS, SaleOutcome, SeatEnds, SecondFigures, VisitEnds};
 use crate::told_odds::ToldOdds;
 use crate::visit::{SimulatedVisit, VisitEnd};
 
@@ -171,7 +171,7 @@ impl SaleTally {
     }
 
     /// Returns the outcome. `draw_s` is the beginning of the sale.
-    pub fn into_outcome(mut self, draw_s: f64, cells_left: u64, seats_lapsed: u64) -> SaleOutcome {
+    pub fn into_outcome(mut self, draw_s: f64, seats: SeatEnds, waitlisted: u64) -> SaleOutcome {
         self.waits_s.sort_unstable_by(f32::total_cmp);
         let sold_99 = self.seconds.iter().find(|second| {
             let cells = second.free + second.held + second.sold;
@@ -190,8 +190,8 @@ impl SaleTally {
             odds_brier: self.odds.brier(),
             told_no: self.told_no,
             inside_most: self.inside_most,
-            cells_left,
-            seats_lapsed,
+            seats,
+            waitlisted,
             calls_per_s_most: self.calls_per_s_most,
         }
     }

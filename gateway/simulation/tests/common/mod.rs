@@ -62,6 +62,7 @@ pub fn sale() -> PlannedSale {
             answer_ms: 5.0,
             slow: None,
         },
+        lost_gateway: None,
         so_far: None,
         until_s: 7_200,
     }

@@ -2,6 +2,7 @@
 //! it costs by the figures of a calibration.
 
 use fairgate_rules::estimate::refresh_s;
+use fairgate_simulation::behaviour::SecondsRange;
 use fairgate_simulation::outcome::{SaleOutcome, SecondFigures};
 use fairgate_simulation::sale::PlannedSale;
 
@@ -40,6 +41,8 @@ pub struct SaleDemand {
     seconds: Vec<SecondOfWork>,
     /// The places at the end.
     pub places: f64,
+    /// How many gateways may be lost.
+    pub spare_gateways: u64,
 }
 
 impl SaleDemand {
@@ -54,12 +57,14 @@ impl SaleDemand {
             seconds.push(work(sale, before, second, cells_each));
             before = Some(second);
         }
+        open_again(sale, &mut seconds);
         let last = outcome.seconds.last();
         Self {
             seconds: (1..=seconds.len())
                 .map(|until| SecondOfWork::mean(&seconds[until.saturating_sub(TOGETHER)..until]))
                 .collect(),
             places: last.map_or(0.0, |second| second.joined as f64),
+            spare_gateways: u64::from(sale.lost_gateway.is_some()),
         }
     }
 
@@ -81,6 +86,23 @@ impl SaleDemand {
     /// Returns the sum of something over all seconds.
     pub fn sum(&self, of: impl Fn(&SecondOfWork) -> f64) -> f64 {
         self.seconds.iter().map(of).sum()
+    }
+}
+
+/// Adds the work of opening the sockets again that a lost gateway had. Each is opened after a time
+/// of `drop_s`.
+fn open_again(sale: &PlannedSale, seconds: &mut [SecondOfWork]) {
+    let Some(lost) = sale.lost_gateway else {
+        return;
+    };
+    let SecondsRange(from_s, until_s) = sale.behaviour.drop_s;
+    let first = (lost.at_s + from_s).ceil() as usize;
+    let last = ((lost.at_s + until_s).ceil() as usize).max(first);
+    let broken = seconds.get(lost.at_s.ceil() as usize);
+    let broken = broken.map_or(0.0, |second| second.sockets * lost.share);
+    let each = broken / (last - first + 1) as f64;
+    for second in seconds.iter_mut().take(last + 1).skip(first) {
+        second.sockets_opened += each;
     }
 }
 
@@ -174,6 +196,32 @@ pub fn call(calibration: &Calibration) -> WorkCost {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sockets_of_a_lost_gateway_are_opened_again_by_the_others() {
+        let text = include_str!("../../../scenarios/calm.toml");
+        let scenario = crate::swarm::scenario_of("calm", text).expect("a scenario");
+        let mut sale = crate::plan::sale::planned_sale(&scenario, None).expect("a sale");
+        let opened = |sale: &PlannedSale| {
+            let outcome = fairgate_simulation::simulate(sale, 1);
+            let demand = SaleDemand::of(sale, &outcome);
+            (demand.sum(|second| second.sockets_opened), demand)
+        };
+        let (before, demand) = opened(&sale);
+        assert_eq!(demand.spare_gateways, 0);
+        sale.lost_gateway = Some(fairgate_simulation::sale::LostGateway {
+            at_s: sale.room.draw_s + 10.0,
+            share: 0.25,
+        });
+        let (after, demand) = opened(&sale);
+        assert_eq!(demand.spare_gateways, 1);
+        let sockets = demand.peak(|second| second.sockets);
+        let again = after - before;
+        assert!(
+            (0.15 * sockets..=0.3 * sockets).contains(&again),
+            "{again} {sockets}"
+        );
+    }
 
     #[test]
     fn the_cost_of_a_second_is_the_sum_of_its_work() {

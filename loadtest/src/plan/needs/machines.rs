@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::BUSY_MAX;
-use super::demand::SaleDemand;
+use super::demand::{SaleDemand, SecondOfWork, UseOfSecond};
 use super::prices::{PricedMachine, Prices};
 use crate::calibration::Calibration;
 use crate::plan::grouped::grouped;
@@ -29,7 +29,8 @@ pub enum FigureOrigin {
 pub struct NeededMachines {
     /// The processes that were measured, on which processor, and when.
     pub measured_on: String,
-    /// Machines for gateways, with booking inside if it was inside when it was measured.
+    /// Machines for gateways, one of them to spare if the plan loses one. Booking is inside of them
+    /// if it was when they were measured.
     pub gateways: MachineGroup,
     /// Machines for booking processes; none if booking is inside the gateways.
     pub bookings: Option<MachineGroup>,
@@ -99,6 +100,43 @@ pub fn memory_mb(demand: &SaleDemand, calibration: &Calibration) -> f64 {
     (demand.places * memory.place_bytes + sockets * each) / 1e6
 }
 
+/// Returns how many machines are needed: at least one.
+fn whole(machines: f64) -> u64 {
+    machines.ceil().max(1.0) as u64
+}
+
+/// Works out the machines of gateways from what of each runs out first: processors, memory, or the
+/// files that sockets are.
+fn gateways(
+    demand: &SaleDemand,
+    calibration: &Calibration,
+    machine: PricedMachine,
+) -> MachineGroup {
+    let cpus_used = demand.peak(|second| second.cost(calibration).gateway_ms) / 1e3;
+    let sockets = demand.peak(|second| second.sockets);
+    let memory_mb = memory_mb(demand, calibration);
+    let by_cpus = cpus_used / (machine.cpus as f64 * USED);
+    let by_memory = memory_mb / (machine.memory_mb * USED);
+    let by_sockets = sockets / (calibration.machine.sockets_max.max(1) as f64 * USED);
+    MachineGroup {
+        count: whole(by_cpus.max(by_memory).max(by_sockets)) + demand.spare_gateways,
+        cpus_each: machine.cpus,
+        cpus_used,
+        memory_mb,
+        sockets,
+    }
+}
+
+/// Returns the processors that proxies need for TLS; `None` if it was not measured.
+fn tls_cpus(demand: &SaleDemand, calibration: &Calibration) -> Option<f64> {
+    let tls = calibration.tls.as_ref()?;
+    let second_ms = |second: &SecondOfWork| {
+        let megabytes = second.cost(calibration).bytes / 1e6;
+        (second.joins + second.sockets_opened) * tls.handshake_ms + megabytes * tls.megabyte_ms
+    };
+    Some(demand.peak(second_ms) / 1e3)
+}
+
 impl NeededMachines {
     /// Works out what a sale takes. Without prices, every machine is like the calibrated one.
     pub fn of(demand: &SaleDemand, calibration: &Calibration, prices: Option<&Prices>) -> Self {
@@ -111,35 +149,14 @@ impl NeededMachines {
             },
             |prices| prices.machine,
         );
-        let cpus = |part: fn(&super::demand::UseOfSecond) -> f64| {
+        let cpus = |part: fn(&UseOfSecond) -> f64| {
             demand.peak(|second| part(&second.cost(calibration))) / 1e3
         };
-        let sockets = demand.peak(|second| second.sockets);
-        let memory_mb = memory_mb(demand, calibration);
-        let gateway_cpus = cpus(|cost| cost.gateway_ms);
-        let by_sockets = sockets / calibration.machine.sockets_max.max(1) as f64;
-        let gateways = [
-            gateway_cpus / (machine.cpus as f64 * USED),
-            memory_mb / (machine.memory_mb * USED),
-            by_sockets / USED,
-        ];
-        let count = |needed: &[f64]| {
-            needed
-                .iter()
-                .fold(0.0_f64, |a, b| a.max(*b))
-                .ceil()
-                .max(1.0)
-        };
-        let gateways = MachineGroup {
-            count: count(&gateways) as u64,
-            cpus_each: machine.cpus,
-            cpus_used: gateway_cpus,
-            memory_mb,
-            sockets,
-        };
+        let gateways = gateways(demand, calibration, machine);
+        let sockets = gateways.sockets;
         let booking_cpus = cpus(|cost| cost.booking_ms);
         let bookings = (rig.bookings > 0).then(|| MachineGroup {
-            count: count(&[booking_cpus / (machine.cpus as f64 * USED)]) as u64,
+            count: whole(booking_cpus / (machine.cpus as f64 * USED)),
             cpus_each: machine.cpus,
             cpus_used: booking_cpus,
             memory_mb: 0.0,
@@ -156,15 +173,6 @@ impl NeededMachines {
         let commits_per_s = each.map(|each| demand.peak(|second| second.purchases) * each);
         let bytes = demand.sum(|second| second.cost(calibration).bytes);
         let peak_bytes = demand.peak(|second| second.cost(calibration).bytes);
-        let tls = calibration.tls.as_ref();
-        let tls_cpus = tls.map(|tls| {
-            let second_ms = |second: &super::demand::SecondOfWork| {
-                let megabytes = second.cost(calibration).bytes / 1e6;
-                (second.joins + second.sockets_opened) * tls.handshake_ms
-                    + megabytes * tls.megabyte_ms
-            };
-            demand.peak(second_ms) / 1e3
-        });
         let open_ms = calibration.work.socket_open.all_ms();
         let all_cpus = (gateways.count as usize * machine.cpus) as f64 * BUSY_MAX;
         let reached = demand.all_seconds(|second| second.was_reached(calibration));
@@ -185,7 +193,7 @@ impl NeededMachines {
             commits_per_s,
             mbit_per_s: peak_bytes * 8.0 / 1e6,
             traffic_gb: bytes / GB,
-            tls_cpus,
+            tls_cpus: tls_cpus(demand, calibration),
             hours: (demand.length_s() / 3_600.0).ceil(),
             cost: None,
             origin: if reached {
@@ -194,7 +202,7 @@ impl NeededMachines {
                 FigureOrigin::Extrapolated
             },
         };
-        needed.notes = needed.notes_for(&rig, calibration);
+        needed.notes = needed.notes_for(&rig, calibration, demand.spare_gateways);
         needed.cost = prices.map(|prices| needed.money(prices));
         needed
     }
@@ -214,12 +222,17 @@ impl NeededMachines {
         }
     }
 
-    fn notes_for(&self, rig: &RigSpecification, calibration: &Calibration) -> Vec<String> {
+    fn notes_for(
+        &self,
+        rig: &RigSpecification,
+        calibration: &Calibration,
+        spare_gateways: u64,
+    ) -> Vec<String> {
         let mut notes = Vec::new();
         let several = self.gateways.count > 1;
         if several && rig.redis == RedisForm::None {
             notes.push("one process with a ledger file cannot be divided: calibrate with --rig gateways=2,redis=single,ledger=postgres".to_owned());
-        } else if several {
+        } else if several && spare_gateways == 0 {
             notes.push(
                 "one gateway more lets the sale go on as planned when a gateway is lost".to_owned(),
             );

@@ -48,6 +48,8 @@ pub const OPS: &[&str] = &[
     "refund",
     "exchange",
     "scan",
+    "wait",
+    "stop_waiting",
     "room",
 ];
 /// The operations that booking answers for a buyer. `booking.p99_ms` is the p99 of all these
@@ -64,6 +66,8 @@ pub const BOOKING: &[&str] = &[
     "ticket",
     "refund",
     "exchange",
+    "wait",
+    "stop_waiting",
 ];
 /// The figures of each operation, and of `booking` as a whole.
 pub const OF_CALLS: &[&str] = &[
@@ -83,6 +87,8 @@ pub const FIGURES: &[&str] = &[
     "entered_no_seats",
     "approved_ticketed",
     "told_no_seats",
+    "waitlisted",
+    "bought_from_waitlist",
     "failed",
     "unknown_outcomes",
     "released_window_max",

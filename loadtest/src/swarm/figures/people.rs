@@ -29,6 +29,8 @@ pub struct VisitorFigures {
     pub entered_ms: Option<f64>,
     /// Whether the visitor ever held seats.
     pub held: bool,
+    /// Whether the visitor joined a waitlist.
+    pub waitlisted: bool,
     /// Whether a payment was approved before the order's deadline.
     pub approved: bool,
     /// When the visitor saw its tickets, in milliseconds since the epoch.
@@ -119,6 +121,12 @@ pub fn figures(people: &[VisitorFigures], into: &mut BTreeMap<String, f64>) {
                 .is_none_or(|outcome| outcome == "failed")
         }),
     );
+    let waited = count(&|person| person.waitlisted);
+    if waited > 0.0 {
+        let bought = count(&|person| person.waitlisted && person.ticketed_ms.is_some());
+        into.insert("waitlisted".into(), waited);
+        into.insert("bought_from_waitlist".into(), bought);
+    }
     if !entries.is_empty() {
         let in_vain = count(&|person| person.entered_ms.is_some() && !person.held);
         into.insert(

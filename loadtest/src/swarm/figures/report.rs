@@ -171,18 +171,19 @@ fn series(seen: &SwarmMeasurements, setting: &RunConditions) -> Value {
             .collect();
         samples_per_second(&samples, setting)
     };
-    let mut p99 = by_window(
-        &seen.calls.booking,
-        setting.start_ms,
-        setting.end_ms,
-        1.0,
-        0.99,
-    );
-    for value in p99.iter_mut().flatten() {
-        *value = (*value * 10.0).round() / 10.0;
-    }
+    let percentile = |share: f64| {
+        let (calls, end_ms) = (&seen.calls.booking, setting.end_ms);
+        let mut percentile = by_window(calls, setting.start_ms, end_ms, 1.0, share);
+        for value in percentile.iter_mut().flatten() {
+            *value = (*value * 10.0).round() / 10.0;
+        }
+        percentile
+    };
+    let p99 = percentile(0.99);
     let mut all: Vec<f64> = p99.iter().flatten().copied().collect();
     json!({
+        "booking_p50_ms": percentile(0.5),
+        "booking_p90_ms": percentile(0.9),
         "booking_p99_ms": p99,
         "booking_p99_median_ms": quantile_of(&mut all, 0.5),
         "entries": per_second(&|person| person.entered_ms),

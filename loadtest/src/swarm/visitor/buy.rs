@@ -15,10 +15,22 @@ const REFUSALS_MAX: u32 = 4;
 const BASKETS_MAX: u32 = 4;
 
 impl Visitor {
+    /// Buys seats. Some visitors who find none wait for seats that come free.
     pub(super) async fn buy(&mut self) -> VisitorResult<VisitorOutcome> {
         let show = self.plan.rng.random_range(0..self.stage.shows.len());
         let behaviour = self.stage.scenario.behaviour.clone();
         let party = behaviour.party(&mut self.plan.rng);
+        match self.buy_now(show, party).await {
+            Err(VisitorOutcome::NoSeats) if self.rolls(behaviour.waitlist) => {
+                self.wait_for_seats(show, party).await
+            }
+            end => end,
+        }
+    }
+
+    /// Buys seats of those that are free now.
+    async fn buy_now(&mut self, show: usize, party: usize) -> VisitorResult<VisitorOutcome> {
+        let behaviour = self.stage.scenario.behaviour.clone();
         if self.rolls(behaviour.browse) {
             self.browse(show).await?;
         }

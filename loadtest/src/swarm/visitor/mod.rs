@@ -9,6 +9,7 @@ mod foul;
 mod line;
 mod pay;
 mod regret;
+mod waitlist;
 
 use std::sync::Arc;
 

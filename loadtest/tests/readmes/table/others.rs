@@ -198,7 +198,7 @@ pub const ROWS: &[CommandRow] = &[
         How::By("cargo run --release -p loadtest -- bench waitlist"),
     ),
     row(
-        "loadtest plan FILE [--seeds 20] [--sweep per_s=50..500] [--csv ARRIVALS] [--calls-per-s N] [--calibration FILE] [--prices FILE] [--settings FILE] [--html FILE] [--json]",
+        "loadtest plan FILE [--seeds 20] [--sweep per_s=50..500] [--csv ARRIVALS] [--calls-per-s N] [--kill gateway@draw+60s] [--gateways 2] [--calibration FILE] [--prices FILE] [--settings FILE] [--html FILE] [--json]",
         How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
     ),
     row(

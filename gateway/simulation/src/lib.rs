@@ -14,6 +14,7 @@ mod server;
 mod stock;
 pub mod summary;
 mod told_odds;
+mod train_seats;
 mod visit;
 mod waitlist;
 

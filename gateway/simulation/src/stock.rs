@@ -1,6 +1,6 @@
-//! Keeps the seats of the shows: free, in a basket, or sold. A hall's seats are only counted. A
-//! train's seats are kept one by one, because two travellers share a seat if their legs do not
-//! meet.
+//! Keeps the seats of the shows: free, held (in a basket or an unpaid order), or sold. A hall's
+//! seats are only counted. A train's seats are kept one by one, because two travellers share a seat
+//! if their legs do not meet.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,6 +8,7 @@ use std::ops::Range;
 use fairgate_rules::odds::SeatSupply;
 
 use crate::sale::PlannedShow;
+use crate::train_seats::{FREE, HELD, SOLD, TrainSeats, mask};
 
 /// Held cells whose baskets run out within this time count as free for somebody who is called now,
 /// in milliseconds. Booking counts in the same way.
@@ -31,10 +32,10 @@ pub struct SeatStock {
 }
 
 enum ShowSeats {
-    /// How many seats of a hall are free.
-    Hall { free: u64 },
-    /// The legs of each seat that are taken, one bit for each leg.
-    Train { taken: Vec<u64> },
+    /// How many seats of a hall are free, held and sold.
+    Hall([u64; 3]),
+    /// The seats of a train.
+    Train(TrainSeats),
 }
 
 /// What a visitor wants of a show.
@@ -79,23 +80,14 @@ impl TakenSeats {
     }
 }
 
-fn mask(legs: &Range<u32>) -> u64 {
-    let below = |leg: u32| if leg >= 64 { u64::MAX } else { (1 << leg) - 1 };
-    below(legs.end) & !below(legs.start)
-}
-
 impl SeatStock {
     /// Makes the stock of shows of which nothing is taken.
     pub fn new(shows: &[PlannedShow]) -> Self {
         let seats = |show: &PlannedShow| {
             if show.legs == 1 {
-                ShowSeats::Hall {
-                    free: u64::from(show.seats),
-                }
+                ShowSeats::Hall([u64::from(show.seats), 0, 0])
             } else {
-                ShowSeats::Train {
-                    taken: vec![0; show.seats as usize],
-                }
+                ShowSeats::Train(TrainSeats::new(show))
             }
         };
         let cells = |show: &PlannedShow| u64::from(show.seats) * u64::from(show.legs);
@@ -119,23 +111,14 @@ impl SeatStock {
         let legs = wish.from_leg..wish.to_leg;
         let wanted = mask(&legs);
         let seats = match self.shows.get_mut(wish.show)? {
-            ShowSeats::Hall { free } => {
-                *free = free.checked_sub(u64::from(wish.quantity))?;
+            ShowSeats::Hall(counts) => {
+                counts[FREE] = counts[FREE].checked_sub(u64::from(wish.quantity))?;
+                counts[HELD] += u64::from(wish.quantity);
                 Vec::new()
             }
-            ShowSeats::Train { taken } => {
-                let found: Vec<u32> = (0..)
-                    .zip(taken.iter())
-                    .filter(|(_, taken)| *taken & wanted == 0)
-                    .map(|(seat, _)| seat)
-                    .take(wish.quantity as usize)
-                    .collect();
-                if found.len() < wish.quantity as usize {
-                    return None;
-                }
-                for seat in &found {
-                    taken[*seat as usize] |= wanted;
-                }
+            ShowSeats::Train(train) => {
+                let found = train.find(wish.quantity, wanted)?;
+                train.change(&found, |legs| legs.taken |= wanted);
                 found
             }
         };
@@ -165,6 +148,17 @@ impl SeatStock {
         self.held -= taken.cells();
         self.sold += taken.cells();
         self.baskets -= 1;
+        let sold = mask(&taken.legs);
+        match self.shows.get_mut(taken.show) {
+            Some(ShowSeats::Hall(counts)) => {
+                counts[HELD] -= u64::from(taken.quantity);
+                counts[SOLD] += u64::from(taken.quantity);
+            }
+            Some(ShowSeats::Train(train)) => {
+                train.change(&taken.seats, |legs| legs.sold |= sold);
+            }
+            None => {}
+        }
         if let Some(unsold) = self.unsold.get_mut(taken.show) {
             *unsold -= taken.cells();
         }
@@ -175,7 +169,7 @@ impl SeatStock {
         self.forget_lapse(taken);
         self.held -= taken.cells();
         self.baskets -= 1;
-        self.free(taken);
+        self.free(taken, HELD);
     }
 
     /// Frees seats that were sold.
@@ -185,20 +179,23 @@ impl SeatStock {
         if let Some(unsold) = self.unsold.get_mut(taken.show) {
             *unsold += taken.cells();
         }
-        self.free(taken);
+        self.free(taken, SOLD);
     }
 
-    fn free(&mut self, taken: &TakenSeats) {
+    /// Frees seats that were held or sold.
+    fn free(&mut self, taken: &TakenSeats, before: usize) {
         self.free += taken.cells();
         self.freed = true;
         let freed = mask(&taken.legs);
         match self.shows.get_mut(taken.show) {
-            Some(ShowSeats::Hall { free }) => *free += u64::from(taken.quantity),
-            Some(ShowSeats::Train { taken: masks }) => {
-                for seat in &taken.seats {
-                    masks[*seat as usize] &= !freed;
-                }
+            Some(ShowSeats::Hall(counts)) => {
+                counts[before] -= u64::from(taken.quantity);
+                counts[FREE] += u64::from(taken.quantity);
             }
+            Some(ShowSeats::Train(train)) => train.change(&taken.seats, |legs| {
+                legs.taken &= !freed;
+                legs.sold &= !freed;
+            }),
             None => {}
         }
     }
@@ -206,8 +203,8 @@ impl SeatStock {
     /// Takes seats out of the first show until so many cells are left, free or in baskets.
     pub fn leave(&mut self, cells: u64) {
         let free = cells.saturating_sub(self.held).min(self.free);
-        if let Some(ShowSeats::Hall { free: seats }) = self.shows.first_mut() {
-            *seats = free;
+        if let Some(ShowSeats::Hall(counts)) = self.shows.first_mut() {
+            counts[FREE] = free;
             self.free = free;
             if let Some(unsold) = self.unsold.first_mut() {
                 *unsold = free + self.held;
@@ -244,20 +241,27 @@ impl SeatStock {
         }
     }
 
-    /// Returns the figures from which the pace is worked out.
+    /// Returns the figures from which the pace is worked out. A hall has a seat for each cell.
     pub fn supply(&self, now_ms: i64) -> SeatSupply {
+        let mut seats = [0; 3];
+        for show in &self.shows {
+            let (ShowSeats::Hall(counts) | ShowSeats::Train(TrainSeats { counts, .. })) = show;
+            (0..seats.len()).for_each(|state| seats[state] += counts[state]);
+        }
+        let lapses = self.lapses.range(..=now_ms + SOON_MS);
         SeatSupply {
-            free: self.free,
-            held: self.held,
-            sold: self.sold,
-            lapsing: self
-                .lapses
-                .range(..=now_ms + SOON_MS)
-                .map(|(_, cells)| cells)
-                .sum(),
+            free: seats[FREE],
+            held: seats[HELD],
+            sold: seats[SOLD],
+            lapsing: lapses.map(|(_, cells)| cells).sum(),
             baskets: self.baskets,
             gone: 0,
         }
+    }
+
+    /// Returns how many cells are free, in baskets or unpaid orders, and sold.
+    pub fn cells(&self) -> [u64; 3] {
+        [self.free, self.held, self.sold]
     }
 
     /// Returns whether no cell is free or in a basket.
@@ -320,17 +324,28 @@ mod tests {
         let front = train.hold(&wish(1, 0..2), 1).expect("the seat is free");
         assert_eq!(train.hold(&wish(1, 1..3), 1), None);
         let back = train.hold(&wish(1, 2..3), 1).expect("the last leg is free");
-        assert_eq!(train.supply(0).free, 0);
+        assert_eq!(train.cells(), [0, 3, 0]);
+        assert_eq!((train.supply(0).free, train.supply(0).held), (0, 1));
         train.sell(&front);
         train.put_back(&back);
-        assert_eq!((train.supply(0).sold, train.supply(0).free), (2, 1));
+        assert_eq!(train.cells(), [1, 0, 2]);
+        let supply = train.supply(0);
+        assert_eq!(
+            (supply.free, supply.sold),
+            (1, 0),
+            "the line counts the seat once, as free"
+        );
         assert!(train.hold(&wish(1, 2..3), 1).is_some());
     }
 
     #[test]
     fn a_train_of_sixty_four_legs_is_taken_whole() {
         let mut train = SeatStock::new(&[show(2, 64)]);
-        assert!(train.hold(&wish(2, 0..64), 1).is_some());
-        assert_eq!(train.supply(0).free, 0);
+        let taken = train.hold(&wish(2, 0..64), 1).expect("both are free");
+        assert_eq!(train.supply(0).held, 2);
+        train.sell(&taken);
+        assert_eq!((train.supply(0).sold, train.is_sold_out()), (2, true));
+        train.give_back(&taken);
+        assert_eq!(train.supply(0).free, 2);
     }
 }

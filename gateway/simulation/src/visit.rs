@@ -139,12 +139,11 @@ impl SimulatedVisit {
         let show = self.rng.random_range(0..world.sale.shows.len());
         let party = behaviour.party(&mut self.rng) as u32;
         let planned = &world.sale.shows[show];
-        let legs = journey(planned, &mut self.rng);
         self.wish = Some(SeatWish {
             show,
             quantity: party.min(planned.seats_per_visitor),
-            from_leg: legs.start,
-            to_leg: legs.end,
+            from_leg: 0,
+            to_leg: planned.legs,
         });
         self.gives_up = VisitorBehaviour::roll(behaviour.give_up, &mut self.rng);
         let looks = VisitorBehaviour::roll(behaviour.browse, &mut self.rng);
@@ -263,10 +262,13 @@ impl SimulatedVisit {
             let claim = SaleEvent::Claim { visit: self.own };
             return world.schedule.add(now_ms, claim);
         }
-        let Some(wish) = self.wish.clone() else {
+        let Some(wish) = &mut self.wish else {
             return;
         };
         let (sale, show) = (world.sale, world.sale.shows[wish.show]);
+        // As in the swarm, travellers who find no seats look for another journey.
+        (wish.from_leg, wish.to_leg) = journey(&show, &mut self.rng);
+        let wish = wish.clone();
         let behaviour = &sale.behaviour;
         if self.picks_seats {
             world.server.answer(now_ms);
@@ -380,11 +382,12 @@ impl SimulatedVisit {
     }
 }
 
-/// Draws the legs that a visitor travels. Each pair of stops is as likely as the swarm makes it.
-fn journey(show: &PlannedShow, rng: &mut impl Rng) -> std::ops::Range<u32> {
+/// Draws the first leg that a visitor travels, and the one after its last. Each pair of stops is as
+/// likely as in the swarm.
+fn journey(show: &PlannedShow, rng: &mut impl Rng) -> (u32, u32) {
     if show.legs == 1 {
-        return 0..1;
+        return (0, 1);
     }
     let from = rng.random_range(0..show.legs);
-    from..rng.random_range(from + 1..=show.legs)
+    (from, rng.random_range(from + 1..=show.legs))
 }

@@ -6,6 +6,7 @@ mod build;
 mod disk;
 mod hosting;
 mod judge;
+mod kill;
 mod memory;
 mod part;
 mod process;
@@ -28,12 +29,10 @@ use futures_util::future::try_join_all;
 pub use build::RigFeatures;
 pub use disk::SmallDisk;
 pub use hosting::{RigOptions, run};
+pub use kill::{KillTarget, KillTime, PlannedKill};
 pub use part::RigComponent;
 pub use railway::{CLASS, DEPARTURES, LONG_TRAIN, SHORT_TRAIN, STOPS, departure};
-pub use spec::{
-    KillTarget, KillTime, PlannedKill, RedisForm, RigLedgerKind, RigPaymentProvider,
-    RigSpecification,
-};
+pub use spec::{RedisForm, RigLedgerKind, RigPaymentProvider, RigSpecification};
 
 use crate::verdict::RunVerdict;
 use judge::LedgerLocation;

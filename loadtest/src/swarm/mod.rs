@@ -149,7 +149,7 @@ fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
     }
     if let Some(rig) = &options.rig {
         let kills = options.kill.iter();
-        let mut spared = kills.filter_map(|kill| Some((kill.what, rig.why_no_target(kill.what)?)));
+        let mut spared = kills.filter_map(|kill| Some((kill.what, kill.what.why_missing(&rig)?)));
         return spared
             .next()
             .map(|(what, why)| format!("--kill {what}: {why}."));

@@ -312,7 +312,7 @@ fn possible(spec: RigSpecification) -> Vec<Vec<FaultAction>> {
     let sentinels = (spec.data_nodes()..spec.redis_nodes()).map(RigComponent::Redis);
     let mut ledger = Vec::new();
     let mut kinds = Vec::new();
-    if spec.why_no_target(KillTarget::Ledger).is_none() {
+    if KillTarget::Ledger.why_missing(&spec).is_none() {
         ledger.push(RigComponent::Ledger);
         kinds.push(vec![FaultAction::RestartLedger]);
         kinds.push(vec![FaultAction::CutCommits]);

@@ -116,8 +116,20 @@ fn calls_after_end(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &m
     }
 }
 
-/// Checks that the cells of a lapsed hold are no longer seen as held, unless another hold or an
-/// exchange took them. Returns true if an observer watched one of the cells.
+/// Returns whether a party waited for seats of the show at some time in the span. The store then
+/// keeps freed cells for the waitlist, and they are seen as held until the party that they are
+/// offered to takes them or lets them pass.
+fn somebody_waited(timeline: &RunTimeline<'_>, show: &str, from_ms: f64, until_ms: f64) -> bool {
+    let mut waiters = timeline.dump.waiters.iter();
+    waiters.any(|waiter| {
+        waiter.show == show
+            && waiter.since_ms <= until_ms
+            && waiter.ended_ms.is_none_or(|ended_ms| ended_ms >= from_ms)
+    })
+}
+
+/// Checks that the cells of a lapsed hold are no longer seen as held, unless another hold, an
+/// exchange or the waitlist took them. Returns true if an observer watched one of the cells.
 fn held_late(
     timeline: &RunTimeline<'_>,
     pictures: &[ObserverPicture<'_>],
@@ -137,6 +149,7 @@ fn held_late(
         || timeline
             .history
             .disturbed_within(deadline - RECOVERY_MS, seen_ms)
+        || somebody_waited(timeline, &hold.hold_call.show, deadline, seen_ms)
     {
         return false;
     }

@@ -204,6 +204,7 @@ impl SaleRun<'_> {
         if (now_s - sale.room.draw_s - READ_AFTER_S).abs() < 0.5 {
             self.tell_odds(&limits, now_s);
         }
+        let cells = self.world.stock.cells();
         self.release(&limits, &measured, selling, end, now_ms);
         self.tally
             .second(second, self.line.joined(now_s), |figures| {
@@ -217,8 +218,7 @@ impl SaleRun<'_> {
                 figures.inside_max = limits.inside_max;
                 let behind = self.line.end(now_s).saturating_sub(self.released);
                 figures.odds_of_last = limits.demand.map_or(1.0, |demand| demand.seat_odds(behind));
-                (figures.free, figures.held) = (measured.seats.free, measured.seats.held);
-                figures.sold = measured.seats.sold;
+                [figures.free, figures.held, figures.sold] = cells;
                 figures.p99_ms = measured.reading.p99_ms.unwrap_or(0);
                 figures.calls = self.world.server.calls();
             });
@@ -365,10 +365,11 @@ impl SaleRun<'_> {
         let come = self.line.end(f64::from(second)) == self.line.total();
         let nobody_waits = self.told_sold_out || (come && self.released == self.line.total());
         let begun = f64::from(second) >= self.world.sale.room.draw_s;
+        let [_, held, _] = self.world.stock.cells();
         begun
             && nobody_waits
             && self.tally.under_way == 0
-            && self.world.stock.supply(0).held == 0
+            && held == 0
             && (self.world.sale.behaviour.give_back <= 0.0 || self.world.stock.is_sold_out())
     }
 
@@ -377,11 +378,11 @@ impl SaleRun<'_> {
             self.tally.visitor(visit);
         }
         let world = &self.world;
-        let seats = world.stock.supply(0);
+        let [free, held, _] = world.stock.cells();
         self.tally.into_outcome(
             world.sale.room.draw_s,
             SeatEnds {
-                left: seats.free + seats.held,
+                left: free + held,
                 lapsed: world.seats_lapsed,
                 given_back: world.stock.given_back(),
                 from_waitlist: world.seats_from_waitlist,

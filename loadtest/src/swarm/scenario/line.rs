@@ -35,7 +35,7 @@ pub fn sell_line(scenario: &mut Scenario) -> Result<(), String> {
             ));
         }
         let train = train(&plan.id).map_err(|error| error.to_string())?;
-        scenario.onsale.sell_listed_train(train);
+        scenario.onsale.sell_listed_train(&plan.id, train);
     }
     Ok(())
 }

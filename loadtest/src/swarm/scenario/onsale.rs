@@ -108,8 +108,16 @@ impl ScenarioOnsale {
         &self.train_plans
     }
 
-    /// Adds a train whose departures the room's document lists already.
-    pub fn sell_listed_train(&mut self, train: ScenarioTrain) {
+    /// Adds a train whose departures the room's document lists already as `ID-*`. The room then
+    /// sells the departure that the crowd buys, and no other: seats of other days would hide from
+    /// the line that those of this one run out.
+    pub fn sell_listed_train(&mut self, id: &str, train: ScenarioTrain) {
+        let departures = json!(format!("{id}-*"));
+        let shows = self.room.1.get_mut("shows").and_then(Value::as_array_mut);
+        let listed = shows.into_iter().flatten();
+        for show in listed.filter(|show| **show == departures) {
+            *show = json!(train.show);
+        }
         self.trains.push(train);
     }
 

@@ -149,6 +149,16 @@ fn add_waitlist_entry(
     run.dump.extend(end);
 }
 
+/// Shows the seat of a hold that ran out at 51 s as held, and adds a waitlist entry that waited
+/// from 40 s on.
+fn keep_for_waitlist_until(run: &mut SelfTestRun, ended_s: f64) {
+    add_waitlist_entry(run, (4, 1), None);
+    let entry = run.row("waiter", "waiter", "waiter_4");
+    entry["since_ms"] = json!(at(40.0));
+    entry["ended_ms"] = json!(at(ended_s));
+    run.record("delta", |delta| delta["at_ms"] == at(53.3))["cells"] = json!([]);
+}
+
 /// Refunds one ticket of order 0, and sets the refunds in the sandbox's own records.
 fn add_refund_with_sandbox_records(run: &mut SelfTestRun, refunds: &Value) {
     one_back(run);
@@ -339,6 +349,12 @@ plants! {
         add_waitlist_entry(run, (2, 1), Some(103.0));
         add_waitlist_entry(run, (4, 2), Some(104.0));
         run.row("waiter", "waiter", "waiter_4")["offer"]["hold"] = json!("hold_offer_2");
+    };
+    Nothing "odd, but right: the seat of a hold that ran out is kept for a waitlist entry" |run| {
+        keep_for_waitlist_until(run, 99.0);
+    };
+    Lapse "the seat of a hold that ran out is kept although the waitlist is empty" |run| {
+        keep_for_waitlist_until(run, 45.0);
     };
     AckKept "an acknowledged waitlist entry is not in the ledger" |run| {
         run.call(2, "wait", 98.0, 200, json!({ "show": "night", "waiter": "waiter_lost" }));

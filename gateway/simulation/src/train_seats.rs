@@ -1,0 +1,79 @@
+//! Keeps the seats of a train one by one, because two travellers share a seat if their legs do not
+//! meet.
+
+use std::ops::Range;
+
+use crate::sale::PlannedShow;
+
+/// The states of a seat, as indices of counts by state.
+pub const FREE: usize = 0;
+/// Held: in a basket or an unpaid order.
+pub const HELD: usize = 1;
+/// Sold.
+pub const SOLD: usize = 2;
+
+/// Returns the legs as bits.
+pub fn mask(legs: &Range<u32>) -> u64 {
+    let below = |leg: u32| if leg >= 64 { u64::MAX } else { (1 << leg) - 1 };
+    below(legs.end) & !below(legs.start)
+}
+
+/// The seats of a train. The line counts them as booking does: a seat is free while one of its legs
+/// is free, and held while one of them may come free.
+pub struct TrainSeats {
+    legs: Vec<SeatLegs>,
+    /// All legs.
+    all: u64,
+    /// How many seats are free, held and sold.
+    pub counts: [u64; 3],
+}
+
+/// The legs of one seat, one bit for each leg.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SeatLegs {
+    /// The legs that are held or sold.
+    pub taken: u64,
+    /// The legs that are sold.
+    pub sold: u64,
+}
+
+impl SeatLegs {
+    fn state(self, all: u64) -> usize {
+        if self.taken != all {
+            FREE
+        } else if self.sold != all {
+            HELD
+        } else {
+            SOLD
+        }
+    }
+}
+
+impl TrainSeats {
+    /// Makes the seats of a train of which nothing is taken.
+    pub fn new(show: &PlannedShow) -> Self {
+        Self {
+            legs: vec![SeatLegs::default(); show.seats as usize],
+            all: mask(&(0..show.legs)),
+            counts: [u64::from(show.seats), 0, 0],
+        }
+    }
+
+    /// Returns seats on which these legs are free; `None` if there are not enough.
+    pub fn find(&self, quantity: u32, legs: u64) -> Option<Vec<u32>> {
+        let seats = (0..).zip(&self.legs);
+        let free = seats.filter(|(_, seat)| seat.taken & legs == 0);
+        let found: Vec<u32> = free.map(|(at, _)| at).take(quantity as usize).collect();
+        (found.len() == quantity as usize).then_some(found)
+    }
+
+    /// Changes what is taken of some seats.
+    pub fn change(&mut self, seats: &[u32], change: impl Fn(&mut SeatLegs)) {
+        for seat in seats {
+            let legs = &mut self.legs[*seat as usize];
+            self.counts[legs.state(self.all)] -= 1;
+            change(legs);
+            self.counts[legs.state(self.all)] += 1;
+        }
+    }
+}

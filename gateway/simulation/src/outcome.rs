@@ -76,6 +76,24 @@ pub struct SeatEnds {
     pub from_waitlist: u64,
 }
 
+/// Visitors who read about the same odds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ToldOddsBin {
+    /// How many visitors of the sample.
+    pub visitors: u64,
+    /// The mean of the odds that they read, 0 to 1.
+    pub told: f64,
+    /// For what share of them a seat was left.
+    pub came_true: f64,
+}
+
+/// Returns the value that a share of the sorted values does not exceed; `None` of no values.
+pub(crate) fn percentile_of(sorted: &[f32], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let at = (share * last as f64).round() as usize;
+    sorted.get(at).map(|value| f64::from(*value))
+}
+
 /// What happened in one simulated sale.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SaleOutcome {
@@ -89,6 +107,9 @@ pub struct SaleOutcome {
     /// How long each called visitor waited after the beginning of the sale or, if that is later,
     /// after its join, in seconds, the shortest wait first.
     pub waits_s: Vec<f32>,
+    /// How long half and nine in ten of the called visitors waited at most, in seconds, by tenth of
+    /// the line; `None` for a tenth of which nobody was called.
+    pub waits_by_part: [Option<[f64; 2]>; PARTS],
     /// The line by tenths.
     pub parts: [LinePart; PARTS],
     /// The visits that have ended.
@@ -96,8 +117,13 @@ pub struct SaleOutcome {
     /// The mean square of the difference between the odds that visitors read after the draw and
     /// what came true for them, from a sample of the line.
     pub odds_brier: Option<f64>,
+    /// The same visitors by the odds that they read.
+    pub odds_told: Vec<ToldOddsBin>,
     /// Visitors who were told that everything is sold, in the line or inside.
     pub told_no: u64,
+    /// When one in ten, half and nine in ten of them had been told so, in seconds after the
+    /// beginning of the sale.
+    pub told_no_by_s: Option<[f64; 3]>,
     /// The most visitors inside at once.
     pub inside_most: u64,
     /// What became of seats.
@@ -113,9 +139,7 @@ impl SaleOutcome {
     /// if nobody was called.
     #[must_use]
     pub fn wait_s(&self, share: f64) -> Option<f64> {
-        let last = self.waits_s.len().checked_sub(1)?;
-        let at = (share * last as f64).round() as usize;
-        self.waits_s.get(at).map(|wait| f64::from(*wait))
+        percentile_of(&self.waits_s, share)
     }
 
     /// Returns, by tenth of the line, for which share of the visitors a seat was left. A tenth

@@ -17,6 +17,8 @@ pub struct PlannedSale {
     pub shows: Vec<PlannedShow>,
     /// Who comes, and when.
     pub crowd: CrowdSettings,
+    /// How many of the crowd's visitors are bots with a place.
+    pub placed_bots: usize,
     /// How many visitors came in each second of a past sale. With it, the crowd's own times and
     /// number do not count.
     pub arrivals: Option<ArrivalCounts>,

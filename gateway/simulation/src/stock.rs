@@ -21,14 +21,13 @@ pub struct SeatStock {
     held: u64,
     sold: u64,
     baskets: u64,
-    /// How many cells of each show are not sold.
-    unsold: Vec<u64>,
     /// Whether cells have come free since the last look.
     freed: bool,
     /// How many cells were sold and given back.
     given_back: u64,
-    /// How many cells are in baskets that are not ordered, by the time at which their lock ends.
-    lapses: BTreeMap<i64, u64>,
+    /// How many cells are in baskets that are not ordered, by the time at which their lock ends,
+    /// and by show.
+    lapses: BTreeMap<(i64, usize), u64>,
 }
 
 enum ShowSeats {
@@ -49,12 +48,6 @@ pub struct SeatWish {
     pub from_leg: u32,
     /// The leg after the last one; 1 in a hall.
     pub to_leg: u32,
-}
-
-impl SeatWish {
-    fn cells(&self) -> u64 {
-        u64::from(self.quantity) * u64::from(self.to_leg - self.from_leg)
-    }
 }
 
 /// Seats that a visitor has.
@@ -91,14 +84,12 @@ impl SeatStock {
             }
         };
         let cells = |show: &PlannedShow| u64::from(show.seats) * u64::from(show.legs);
-        let unsold: Vec<u64> = shows.iter().map(cells).collect();
         Self {
-            free: unsold.iter().sum(),
+            free: shows.iter().map(cells).sum(),
             shows: shows.iter().map(seats).collect(),
             held: 0,
             sold: 0,
             baskets: 0,
-            unsold,
             freed: false,
             given_back: 0,
             lapses: BTreeMap::new(),
@@ -132,7 +123,7 @@ impl SeatStock {
         self.free -= taken.cells();
         self.held += taken.cells();
         self.baskets += 1;
-        *self.lapses.entry(until_ms).or_default() += taken.cells();
+        *self.lapses.entry((until_ms, taken.show)).or_default() += taken.cells();
         Some(taken)
     }
 
@@ -159,9 +150,6 @@ impl SeatStock {
             }
             None => {}
         }
-        if let Some(unsold) = self.unsold.get_mut(taken.show) {
-            *unsold -= taken.cells();
-        }
     }
 
     /// Frees the seats of a basket.
@@ -176,9 +164,6 @@ impl SeatStock {
     pub fn give_back(&mut self, taken: &TakenSeats) {
         self.sold -= taken.cells();
         self.given_back += taken.cells();
-        if let Some(unsold) = self.unsold.get_mut(taken.show) {
-            *unsold += taken.cells();
-        }
         self.free(taken, SOLD);
     }
 
@@ -206,9 +191,6 @@ impl SeatStock {
         if let Some(ShowSeats::Hall(counts)) = self.shows.first_mut() {
             counts[FREE] = free;
             self.free = free;
-            if let Some(unsold) = self.unsold.first_mut() {
-                *unsold = free + self.held;
-            }
         }
     }
 
@@ -217,11 +199,15 @@ impl SeatStock {
         std::mem::take(&mut self.freed)
     }
 
-    /// Returns whether so many cells of the show are free or may come free. Cells that are sold do
-    /// not count, as in booking.
+    /// Returns whether the wanted seats are free or may come free, because they are not sold.
+    /// Booking ends the wait of a party for which this is false.
     pub fn may_come_free(&self, wish: &SeatWish) -> bool {
-        let unsold = self.unsold.get(wish.show).copied().unwrap_or(0);
-        unsold >= wish.cells()
+        let seats = match self.shows.get(wish.show) {
+            Some(ShowSeats::Hall(counts)) => counts[FREE] + counts[HELD],
+            Some(ShowSeats::Train(train)) => train.unsold(mask(&(wish.from_leg..wish.to_leg))),
+            None => 0,
+        };
+        seats >= u64::from(wish.quantity)
     }
 
     /// Returns how many cells were sold and given back.
@@ -233,10 +219,11 @@ impl SeatStock {
         let Some(until_ms) = taken.basket_until_ms else {
             return;
         };
-        if let Some(cells) = self.lapses.get_mut(&until_ms) {
+        let lapse = (until_ms, taken.show);
+        if let Some(cells) = self.lapses.get_mut(&lapse) {
             *cells -= taken.cells();
             if *cells == 0 {
-                self.lapses.remove(&until_ms);
+                self.lapses.remove(&lapse);
             }
         }
     }
@@ -248,12 +235,23 @@ impl SeatStock {
             let (ShowSeats::Hall(counts) | ShowSeats::Train(TrainSeats { counts, .. })) = show;
             (0..seats.len()).for_each(|state| seats[state] += counts[state]);
         }
-        let lapses = self.lapses.range(..=now_ms + SOON_MS);
+        let mut lapsing = vec![0; self.shows.len()];
+        for ((_, show), cells) in self.lapses.range(..=(now_ms + SOON_MS, usize::MAX)) {
+            lapsing[*show] += cells;
+        }
+        // A seat of a train has several cells. As in booking, no more count than seats are held.
+        let lapsing = lapsing
+            .iter()
+            .zip(&self.shows)
+            .map(|(cells, show)| match show {
+                ShowSeats::Hall(_) => *cells,
+                ShowSeats::Train(train) => (*cells).min(train.counts[HELD]),
+            });
         SeatSupply {
             free: seats[FREE],
             held: seats[HELD],
             sold: seats[SOLD],
-            lapsing: lapses.map(|(_, cells)| cells).sum(),
+            lapsing: lapsing.sum(),
             baskets: self.baskets,
             gone: 0,
         }
@@ -325,7 +323,8 @@ mod tests {
         assert_eq!(train.hold(&wish(1, 1..3), 1), None);
         let back = train.hold(&wish(1, 2..3), 1).expect("the last leg is free");
         assert_eq!(train.cells(), [0, 3, 0]);
-        assert_eq!((train.supply(0).free, train.supply(0).held), (0, 1));
+        let supply = train.supply(0);
+        assert_eq!((supply.free, supply.held, supply.lapsing), (0, 1, 1));
         train.sell(&front);
         train.put_back(&back);
         assert_eq!(train.cells(), [1, 0, 2]);
@@ -334,6 +333,11 @@ mod tests {
             (supply.free, supply.sold),
             (1, 0),
             "the line counts the seat once, as free"
+        );
+        assert!(train.may_come_free(&wish(1, 2..3)));
+        assert!(
+            !train.may_come_free(&wish(1, 0..1)),
+            "the first leg is sold"
         );
         assert!(train.hold(&wish(1, 2..3), 1).is_some());
     }

@@ -43,12 +43,16 @@ pub struct SeedFigures {
     pub wait_p50_s: Option<f64>,
     /// Nine in ten of the called visitors waited at most this long, in seconds.
     pub wait_p90_s: Option<f64>,
+    /// See [`SaleOutcome::waits_by_part`].
+    pub waits_by_part: [Option<[f64; 2]>; PARTS],
     /// See [`SaleOutcome::odds`].
     pub odds: [Option<f64>; PARTS],
     /// See [`SaleOutcome::odds_brier`].
     pub odds_brier: Option<f64>,
     /// See [`SaleOutcome::told_no`].
     pub told_no: u64,
+    /// See [`SaleOutcome::told_no_by_s`].
+    pub told_no_by_s: Option<[f64; 3]>,
     /// See [`SaleOutcome::inside_most`].
     pub inside_most: u64,
     /// See [`SaleOutcome::seats`].
@@ -71,9 +75,11 @@ impl From<&SaleOutcome> for SeedFigures {
             sold_99_s: outcome.sold_99_s,
             wait_p50_s: outcome.wait_s(0.5),
             wait_p90_s: outcome.wait_s(0.9),
+            waits_by_part: outcome.waits_by_part,
             odds: outcome.odds(),
             odds_brier: outcome.odds_brier,
             told_no: outcome.told_no,
+            told_no_by_s: outcome.told_no_by_s,
             inside_most: outcome.inside_most,
             seats: outcome.seats,
             waitlisted: outcome.waitlisted,
@@ -98,12 +104,19 @@ pub struct SaleSummary {
     pub wait_p50_s: Option<SeedPercentiles>,
     /// See [`SeedFigures::wait_p90_s`].
     pub wait_p90_s: Option<SeedPercentiles>,
+    /// How long half of the called visitors waited at most, by tenth of the line.
+    pub wait_p50_by_part: Vec<Option<SeedPercentiles>>,
+    /// The same of nine in ten.
+    pub wait_p90_by_part: Vec<Option<SeedPercentiles>>,
     /// See [`SeedFigures::odds`].
     pub odds: Vec<Option<SeedPercentiles>>,
     /// The band in which 95 of 100 seeds have their [`SeedFigures::odds_brier`].
     pub odds_brier_95: Option<[f64; 2]>,
     /// See [`SeedFigures::told_no`].
     pub told_no: Option<SeedPercentiles>,
+    /// When one in ten, half and nine in ten of them had been told so, as the median of the seeds,
+    /// in seconds after the beginning of the sale.
+    pub told_no_by_s: Option<[f64; 3]>,
     /// See [`SeedFigures::inside_most`].
     pub inside_most: Option<SeedPercentiles>,
     /// See [`SeatEnds::left`].
@@ -135,6 +148,15 @@ impl SaleSummary {
             SeedPercentiles::of(seeds.iter().map(|seed| figure(seed) as f64))
         };
         let sold_out = seeds.iter().filter(|seed| seed.sold_out_s.is_some());
+        let wait = |part: usize, percentile: usize| {
+            let waits = seeds.iter().filter_map(|seed| seed.waits_by_part[part]);
+            SeedPercentiles::of(waits.map(|waits| waits[percentile]))
+        };
+        let told_no = |percentile: usize| {
+            let told = seeds.iter().filter_map(|seed| seed.told_no_by_s);
+            Some(SeedPercentiles::of(told.map(|by_s| by_s[percentile]))?.p50)
+        };
+        let told_no_by_s = || Some([told_no(0)?, told_no(1)?, told_no(2)?]);
         let odds =
             |part: usize| SeedPercentiles::of(seeds.iter().filter_map(|seed| seed.odds[part]));
         Self {
@@ -143,9 +165,12 @@ impl SaleSummary {
             sold_out_share: sold_out.count() as f64 / seeds.len().max(1) as f64,
             wait_p50_s: some(|seed| seed.wait_p50_s),
             wait_p90_s: some(|seed| seed.wait_p90_s),
+            wait_p50_by_part: (0..PARTS).map(|part| wait(part, 0)).collect(),
+            wait_p90_by_part: (0..PARTS).map(|part| wait(part, 1)).collect(),
             odds: (0..PARTS).map(odds).collect(),
             odds_brier_95: band_95(seeds.iter().filter_map(|seed| seed.odds_brier)),
             told_no: count(|seed| seed.told_no),
+            told_no_by_s: told_no_by_s(),
             inside_most: count(|seed| seed.inside_most),
             cells_left: count(|seed| seed.seats.left),
             seats_lapsed: count(|seed| seed.seats.lapsed),

@@ -4,8 +4,13 @@ use std::collections::BTreeMap;
 
 use fairgate_rules::odds::SeatDemand;
 
+use crate::outcome::ToldOddsBin;
+
 /// How long after the beginning of the sale visitors read their odds, in seconds.
 pub const READ_AFTER_S: f64 = 2.0;
+
+/// The range of odds is divided into this many bins.
+const BINS: usize = 10;
 
 /// The odds that a sample of the line was told.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +54,27 @@ impl ToldOdds {
             .sum();
         (!self.came_true.is_empty()).then(|| squares / self.came_true.len() as f64)
     }
+
+    /// Returns the visitors by the odds that they were told, the lowest first. Odds that nobody was
+    /// told are left out.
+    #[must_use]
+    pub fn bins(&self) -> Vec<ToldOddsBin> {
+        let mut bins = [ToldOddsBin::default(); BINS];
+        for (rank, came) in &self.came_true {
+            let told = self.told[rank];
+            let bin = &mut bins[((told * BINS as f64) as usize).min(BINS - 1)];
+            bin.visitors += 1;
+            bin.told += told;
+            bin.came_true += f64::from(u8::from(*came));
+        }
+        let told = bins.into_iter().filter(|bin| bin.visitors > 0);
+        told.map(|bin| ToldOddsBin {
+            told: bin.told / bin.visitors as f64,
+            came_true: bin.came_true / bin.visitors as f64,
+            ..bin
+        })
+        .collect()
+    }
 }
 
 #[cfg(test)]
@@ -74,6 +100,11 @@ mod tests {
             odds.note(0, front);
             odds.note(10_000, back);
             odds.note(5, true);
+            let bins = odds.bins();
+            assert_eq!(bins.len(), 2);
+            assert!(bins[0].told < 0.1 && bins[1].told > 0.9);
+            let came = [bins[0].came_true > 0.5, bins[1].came_true > 0.5];
+            assert_eq!(came, [back, front]);
             odds.brier().expect("two are known")
         };
         assert!(score(true, false) < 0.01);

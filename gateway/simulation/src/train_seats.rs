@@ -67,6 +67,12 @@ impl TrainSeats {
         (found.len() == quantity as usize).then_some(found)
     }
 
+    /// Returns on how many seats none of these legs is sold.
+    pub fn unsold(&self, legs: u64) -> u64 {
+        let seats = self.legs.iter();
+        seats.filter(|seat| seat.sold & legs == 0).count() as u64
+    }
+
     /// Changes what is taken of some seats.
     pub fn change(&mut self, seats: &[u32], change: impl Fn(&mut SeatLegs)) {
         for seat in seats {

@@ -133,7 +133,7 @@ impl SimulatedVisit {
         self.later(world, now_ms + pass_ms, VisitStep::PassEnds);
         if self.wish.is_some() {
             // The pass had run out while the visitor was choosing.
-            return self.step(VisitStep::Hold, world, now_ms);
+            return self.later(world, now_ms, VisitStep::Hold);
         }
         let behaviour = &world.sale.behaviour;
         let show = self.rng.random_range(0..world.sale.shows.len());
@@ -159,7 +159,7 @@ impl SimulatedVisit {
     fn choose(&mut self, world: &mut VisitWorld, now_ms: i64) {
         let behaviour = &world.sale.behaviour;
         if self.baskets == BASKETS_MAX {
-            return self.find_none(world, now_ms);
+            return self.find_no_seats(world, now_ms);
         }
         self.baskets += 1;
         self.rounds_left = behaviour.tries;
@@ -222,7 +222,7 @@ impl SimulatedVisit {
     }
 
     /// Ends the visit without seats, unless the visitor waits for some to come free.
-    fn find_none(&mut self, world: &mut VisitWorld, now_ms: i64) {
+    fn find_no_seats(&mut self, world: &mut VisitWorld, now_ms: i64) {
         if VisitorBehaviour::roll(world.sale.behaviour.waitlist, &mut self.rng) {
             self.later(world, now_ms, VisitStep::JoinWaitlist);
         } else {
@@ -232,11 +232,16 @@ impl SimulatedVisit {
 
     fn join_waitlist(&mut self, world: &mut VisitWorld, now_ms: i64) {
         world.server.answer(now_ms);
-        let wish = self.wish.clone();
-        let Some(wish) = wish.filter(|wish| world.stock.may_come_free(wish)) else {
+        let Some(mut wish) = self.wish.clone() else {
             self.end = Some(VisitEnd::NoSeats);
             return;
         };
+        let show = world.sale.shows[wish.show];
+        (wish.from_leg, wish.to_leg) = journey(&show, &mut self.rng);
+        if !world.stock.may_come_free(&wish) {
+            self.end = Some(VisitEnd::NoSeats);
+            return;
+        }
         let number = world.waitlist.join(self.own, wish);
         let waits_s = world.sale.behaviour.waitlist_s.draw(&mut self.rng);
         let leave_ms = now_ms + ms(waits_s);
@@ -278,7 +283,7 @@ impl SimulatedVisit {
         let lock_ms = self.until_ms + i64::from(show.grace_s) * 1_000;
         let Some(taken) = world.stock.hold(&wish, lock_ms) else {
             if self.rounds_left == 0 {
-                return self.find_none(world, answered_ms);
+                return self.find_no_seats(world, answered_ms);
             }
             self.rounds_left -= 1;
             let again_ms = answered_ms + ms(behaviour.retry_s.draw(&mut self.rng));

@@ -108,17 +108,17 @@ impl SimulatedWaitlist {
         })
     }
 
-    /// Removes the parties that want more seats than can still come free, and returns their visits.
-    pub fn remove_hopeless(&mut self, stock: &SeatStock) -> Vec<u32> {
+    /// Removes the parties for which too few seats can still come free, and returns their visits.
+    pub fn remove_unserved(&mut self, stock: &SeatStock) -> Vec<u32> {
         let (waiting, mut visits) = (&self.waiting, Vec::new());
         self.lines.retain(|wish, line| {
-            let hopes = stock.may_come_free(wish);
-            if !hopes {
+            let may_come = stock.may_come_free(wish);
+            if !may_come {
                 let stays =
                     |party: &&WaitingParty| waiting.get(&party.visit) == Some(&party.number);
                 visits.extend(line.iter().filter(stays).map(|party| party.visit));
             }
-            hopes
+            may_come
         });
         for visit in &visits {
             self.waiting.remove(visit);
@@ -170,7 +170,7 @@ mod tests {
         let offer = waitlist.offer(&mut stock, &[SHOW], 2_000).expect("for one");
         assert_eq!((offer.visit, waitlist.len()), (10, 1));
         stock.sell(&sold);
-        assert_eq!(waitlist.remove_hopeless(&stock), [7]);
+        assert_eq!(waitlist.remove_unserved(&stock), [7]);
         assert_eq!((waitlist.len(), waitlist.joined()), (0, 4));
     }
 }

@@ -328,6 +328,22 @@ fn a_lost_gateway_costs_only_the_time_until_its_sockets_are_open_again() {
 }
 
 #[test]
+fn a_visit_ends_although_its_pass_ran_out_while_the_visitor_was_choosing() {
+    let mut slow = sale();
+    slow.behaviour.choose_s = SecondsRange(20.0, 20.0);
+    slow.behaviour.tries = 0;
+    slow.room.pass_s = 15;
+    slow.until_s = 2_000;
+    let outcome = simulate(&slow, 1);
+    let people: u64 = outcome.parts.iter().map(|part| part.people).sum();
+    assert_eq!(people, 1_000);
+    assert_eq!(outcome.told_no + outcome.ends.ticketed, 1_000);
+    // With a visit that never ends the sale would go on until then.
+    let last = outcome.seconds.last().map(|second| second.at_s);
+    assert!(last < Some(slow.until_s), "{last:?}");
+}
+
+#[test]
 fn a_line_in_the_order_of_arrival_serves_those_who_came_first() {
     let mut fifo = sale();
     fifo.room.method = LineMethod::Fifo;

@@ -18,8 +18,9 @@ use tokio::sync::Mutex;
 use crate::ledger::RoomSample;
 use crate::room::RoomRegistry;
 
-/// A new sale is forecast with every sample. After this time it is forecast once a minute.
-const NEW_FOR_MS: i64 = 600_000;
+/// A sale that will be over within this time after its beginning, if its seats go as fast as so
+/// far, is forecast with every sample. A longer one is forecast once a minute.
+const SHORT_MS: f64 = 300_000.0;
 const MINUTE_MS: i64 = 60_000;
 /// One call of the report makes at most so many forecasts, the newest first. Only a node that has
 /// just started has more to make.
@@ -188,15 +189,19 @@ impl SaleSamples {
         since.last().map(|sample| sample.at_ms)
     }
 
-    /// Returns the samples with which a forecast is made: at first all, then one a minute.
+    /// Returns the samples with which a forecast is made: all in a short sale, and one a minute in
+    /// a longer one.
     fn due(&self) -> Vec<i64> {
         let sold_out_at = self.sold_out_at().unwrap_or(i64::MAX);
+        let sold_before = self.samples.first().map_or(0, |sample| sample.sold);
         let mut due: Vec<i64> = Vec::new();
         for sample in &self.samples {
-            let every_ms = match sample.at_ms - self.began_at {
-                since if since < NEW_FOR_MS => 0,
-                _ => MINUTE_MS,
-            };
+            let since_ms = (sample.at_ms - self.began_at) as f64;
+            let sold = sample.sold.saturating_sub(sold_before);
+            // While nothing is sold this is infinite: the end is not in sight.
+            let left = (sample.free + sample.held) as f64 / sold as f64;
+            let is_short = since_ms * (1.0 + left) < SHORT_MS;
+            let every_ms = if is_short { 0 } else { MINUTE_MS };
             let last = due.last().copied().unwrap_or(self.began_at);
             if sample.at_ms > self.began_at
                 && sample.at_ms - last >= every_ms
@@ -334,16 +339,19 @@ mod tests {
     }
 
     #[test]
-    fn a_sale_begins_with_its_draw_and_is_forecast_with_each_sample() {
+    fn a_sale_begins_with_its_draw_and_a_long_one_is_forecast_once_a_minute() {
         let sale = sale(4_000);
         assert_eq!(sale.began_at, BEGAN_AT + 3_000);
-        assert_eq!(sale.due().len(), 30);
+        let due = sale.due();
+        // A sample comes every ten seconds, and the sale begins three seconds after the first.
+        let since_s = due.iter().map(|at| (at - sale.began_at) / 1_000);
+        assert_eq!(since_s.collect::<Vec<_>>(), [67, 127, 187, 247]);
         let told = sale.told(&forecasts(&sale), &sale.due(), false);
         let newest = told.forecast.expect("it is running");
-        assert_eq!(newest.made_at, rfc3339(BEGAN_AT + 300_000));
+        assert_eq!(newest.made_at, rfc3339(BEGAN_AT + 250_000));
         let times = newest.sold_out_at.expect("all will be sold");
         assert!(times.p10 <= times.p50 && times.p50 <= times.p90);
-        assert!(told.earlier_forecasts.len() > 20);
+        assert_eq!(told.earlier_forecasts.len(), 3);
         assert_eq!(told.sold_out_at, None);
         assert!(
             told.earlier_forecasts
@@ -357,6 +365,15 @@ mod tests {
     #[test]
     fn when_everything_is_sold_earlier_forecasts_are_compared_with_the_time() {
         let sale = sale(1_000);
+        let since_s = sale
+            .due()
+            .into_iter()
+            .map(|at| (at - sale.began_at) / 1_000);
+        let short: Vec<i64> = since_s.collect();
+        assert!(
+            short.windows(2).any(|pair| pair[1] - pair[0] == 10),
+            "{short:?}"
+        );
         let told = sale.told(&forecasts(&sale), &sale.due(), false);
         assert_eq!(told.forecast, None);
         assert_eq!(told.sold_out_at, Some(rfc3339(BEGAN_AT + 120_000)));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,6 +14,33 @@ pub struct FigureFile {
     figures: BTreeMap<String, f64>,
     /// The bands within which a plan expects figures of which no single value is right.
     bands: BTreeMap<String, [f64; 2]>,
+}
+
+/// A figure that is to be compared: `sold_out_s`, or `sold_out_s=20`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestedFigure {
+    name: String,
+    /// The largest difference, as a part of the first figure, or of 1 for shares. Without it, the
+    /// one of all figures counts.
+    within: Option<f64>,
+}
+
+impl FromStr for RequestedFigure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((name, percent)) = text.split_once('=') else {
+            let name = text.to_owned();
+            return Ok(Self { name, within: None });
+        };
+        let percent = percent.parse::<f64>().ok();
+        let percent = percent.filter(|percent| (0.0..=1_000.0).contains(percent));
+        let percent = percent.ok_or_else(|| format!("\"{text}\" is not such as sold_out_s=20"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            within: Some(percent / 100.0),
+        })
+    }
 }
 
 /// One figure of both files.
@@ -63,6 +91,7 @@ impl FigureFile {
             ("wait_p50_s", "wait_p50_s"),
             ("wait_p90_s", "wait_p90_s"),
             ("ticketed", "purchases"),
+            ("told_no", "told_no_seats"),
         ];
         for (own, name) in named {
             if let Some(value) = summary.get(own).and_then(|band| band["p50"].as_f64()) {
@@ -102,30 +131,31 @@ impl FigureFile {
     }
 }
 
-/// Compares the figures with these names, or all that both files have. `within` is the largest
-/// difference, as a part of the first figure, or of 1 for shares.
+/// Compares these figures, or all that both files have. `within` is the largest difference where a
+/// figure has none of its own, as a part of the first figure, or of 1 for shares.
 ///
 /// # Errors
 /// If no figure could be compared.
 pub fn compare(
     first: &FigureFile,
     second: &FigureFile,
-    names: &[String],
+    asked: &[RequestedFigure],
     within: f64,
 ) -> Result<Vec<ComparedFigure>, String> {
-    let shared = first
-        .figures
-        .keys()
-        .filter(|name| second.figures.contains_key(*name));
-    let names: Vec<&String> = if names.is_empty() {
-        shared.collect()
+    let shared = first.figures.keys();
+    let shared = shared.filter(|name| second.figures.contains_key(*name));
+    let asked: Vec<(&String, f64)> = if asked.is_empty() {
+        shared.map(|name| (name, within)).collect()
     } else {
-        names.iter().collect()
+        let asked = asked.iter();
+        asked
+            .map(|figure| (&figure.name, figure.within.unwrap_or(within)))
+            .collect()
     };
-    if names.is_empty() {
+    if asked.is_empty() {
         return Err("the two files have no figure in common".to_owned());
     }
-    let one = |name: &String| {
+    let one = |(name, within): (&String, f64)| {
         let band = first.bands.get(name).copied();
         let value = |file: &FigureFile| file.figures.get(name).copied();
         let (first, second) = (value(first), value(second));
@@ -147,7 +177,7 @@ pub fn compare(
             agrees,
         }
     };
-    Ok(names.into_iter().map(one).collect())
+    Ok(asked.into_iter().map(one).collect())
 }
 
 impl ComparedFigure {
@@ -212,12 +242,24 @@ mod tests {
     #[test]
     fn a_figure_that_is_asked_for_and_missing_does_not_agree() {
         let both = file(&json!({"figures": {"sold_out_s": 1.0}}));
-        let asked = ["wait_p50_s".to_owned()];
+        let asked = ["wait_p50_s".parse().expect("a figure")];
         let compared = compare(&both, &both, &asked, 0.1).expect("a comparison");
         assert!(!compared[0].agrees);
         let other = file(&json!({"figures": {"wait_p50_s": 1.0}}));
         assert!(compare(&both, &other, &[], 0.1).is_err());
         assert_eq!(FigureFile::from_document(&json!({"held": true})), None);
+    }
+
+    #[test]
+    fn a_figure_may_have_a_threshold_of_its_own() {
+        let first = file(&json!({"figures": {"sold_out_s": 100.0, "wait_p50_s": 100.0}}));
+        let second = file(&json!({"figures": {"sold_out_s": 115.0, "wait_p50_s": 115.0}}));
+        let asked = ["sold_out_s=20", "wait_p50_s"];
+        let asked = asked.map(|figure| figure.parse().expect("a figure"));
+        let compared = compare(&first, &second, &asked, 0.1).expect("a comparison");
+        let agree: Vec<bool> = compared.iter().map(|one| one.agrees).collect();
+        assert_eq!(agree, [true, false]);
+        assert!("sold_out_s=much".parse::<RequestedFigure>().is_err());
     }
 
     #[test]

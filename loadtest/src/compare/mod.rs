@@ -9,6 +9,8 @@ use crate::exit_code::LoadtestExitCode;
 
 pub use figures::{ComparedFigure, FigureFile, compare as compare_figures};
 
+use figures::RequestedFigure;
+
 /// The command line of `loadtest compare`.
 #[derive(clap::Args)]
 pub struct CompareOptions {
@@ -17,9 +19,10 @@ pub struct CompareOptions {
     /// The figures that are compared. Of several runs, the median counts
     #[arg(required = true)]
     second: Vec<PathBuf>,
-    /// Compares only these figures; without it, all that both have
+    /// Compares only these figures, each within --within or a percentage of its own, as
+    /// sold_out_s=20,wait_p50_s; without it, all that both have
     #[arg(long, value_delimiter = ',')]
-    figures: Vec<String>,
+    figures: Vec<RequestedFigure>,
     /// The largest difference, in percent of the first figure. Of shares between 0 and 1, the
     /// difference itself counts, as a percentage of 1
     #[arg(long, default_value_t = 10.0)]

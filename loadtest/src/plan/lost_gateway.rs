@@ -60,13 +60,13 @@ pub fn lose_gateway(
 }
 
 impl LostGatewayReport {
-    /// Works out what the loss means in a simulated sale; `None` if no gateway is lost, or the sale
-    /// is over before.
+    /// Works out what the loss means in a simulated sale; `None` if no gateway is lost.
     pub fn of(sale: &PlannedSale, outcome: &SaleOutcome) -> Option<Self> {
         let lost = sale.lost_gateway?;
         let mut seconds = outcome.seconds.iter();
-        let second = seconds.find(|second| f64::from(second.at_s) >= lost.at_s)?;
-        let people = (second.waiting + second.inside) as f64;
+        let second = seconds.find(|second| f64::from(second.at_s) >= lost.at_s);
+        // When the sale is over, nobody is there.
+        let people = second.map_or(0, |second| second.waiting + second.inside) as f64;
         Some(Self {
             at_s: lost.at_s - sale.room.draw_s,
             sockets: people * sale.crowd.socket * lost.share,
@@ -82,9 +82,13 @@ impl LostGatewayReport {
 
     /// Returns the answer as a line of text.
     pub fn line(&self) -> String {
+        let when = if self.at_s < 0.0 { "before" } else { "after" };
+        let when = format!("{:.0} s {when} the beginning of the sale", self.at_s.abs());
+        if self.sockets < 1.0 {
+            return format!("  gateway lost     {when}: no socket is open then");
+        }
         format!(
-            "  gateway lost     {:.0} s after the beginning: {} sockets break, and are open again within {:.1} s; no place and no basket is lost",
-            self.at_s,
+            "  gateway lost     {when}: {} sockets break, and are open again within {:.1} s; no place and no basket is lost",
             grouped(self.sockets),
             self.back_s
         )

@@ -12,7 +12,7 @@ mod seeds;
 mod settings;
 mod sweep;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fairgate_simulation::outcome::SaleOutcome;
 use fairgate_simulation::sale::PlannedSale;
@@ -28,7 +28,7 @@ use needs::{FirstLimit, NeededMachines, Prices, SaleDemand, first_limit};
 use page::PlanPage;
 use report::PlanReport;
 use seeds::{SimulatedSeeds, simulate_seeds};
-use settings::recommend;
+use settings::{RecommendedSettings, recommend};
 use sweep::PlanSweep;
 
 /// The command line of `loadtest plan`.
@@ -112,11 +112,7 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
         }
         if let Some(file) = &options.settings {
             let calibration = measured.as_ref().map(|measured| &measured.calibration);
-            let written = recommend(sale, calibration, typical).and_then(|settings| {
-                settings.write(&options.file, file, Timestamp::now())?;
-                Ok(settings)
-            });
-            match written {
+            match write_settings(options, file, sale, calibration, typical) {
                 Ok(settings) => report.recommends(settings),
                 Err(fault) => {
                     eprintln!("No settings were written: {fault}");
@@ -150,6 +146,19 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
         println!("{text}");
     }
     Ok(LoadtestExitCode::Held)
+}
+
+/// Recommends settings, and writes them as an on-sale file.
+fn write_settings(
+    options: &PlanOptions,
+    file: &Path,
+    sale: &PlannedSale,
+    calibration: Option<&Calibration>,
+    seed: u64,
+) -> Result<RecommendedSettings, String> {
+    let settings = recommend(sale, calibration, seed)?;
+    settings.write(&options.file, file, Timestamp::now())?;
+    Ok(settings)
 }
 
 /// Simulates the seed in the middle again, for what the figures of the seeds do not keep. Returns
@@ -217,6 +226,8 @@ fn planned_sales(options: &PlanOptions) -> Result<Vec<SweptSale>, Vec<String>> {
     }
     if let Some(file) = &options.csv {
         sale.arrivals = Some(past_arrivals::read(file)?);
+        // The past arrivals take the place of the whole crowd.
+        (sale.crowd.bots, sale.placed_bots) = (0, 0);
     }
     Ok(match &options.sweep {
         None => vec![(None, sale)],

@@ -1,6 +1,7 @@
 //! Makes the HTML report of a plan: the answer first, then the charts.
 
-use fairgate_simulation::outcome::{SaleOutcome, SecondFigures};
+use fairgate_simulation::behaviour::SecondsRange;
+use fairgate_simulation::outcome::{SaleOutcome, SecondFigures, ToldOddsBin};
 use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::summary::SeedFigures;
 
@@ -91,7 +92,10 @@ impl PlanPage<'_> {
                 |second| vec![second.p99_ms as f64],
             ),
         ];
-        charts.extend([self.waits(), self.odds(), self.sold_out()]);
+        charts.extend([self.waits(), self.waits_by_tenth(), self.odds()]);
+        charts.push(self.told_odds());
+        charts.push(self.sold_out());
+        charts.retain(|chart| chart.points.len() > 1);
         charts
     }
 
@@ -169,6 +173,45 @@ impl PlanPage<'_> {
         }
     }
 
+    fn waits_by_tenth(&self) -> ReportChart {
+        let waits = (1_u32..).zip(self.typical.1.waits_by_part);
+        let called = waits.filter_map(|(part, waits)| Some((part, waits?)));
+        let minutes = |wait_s: f64| Some(wait_s / 60.0);
+        ReportChart {
+            title: "Waits and rank".to_owned(),
+            caption: "How long half and nine in ten of those who were called waited at most, by tenth of the line."
+                .to_owned(),
+            across: "tenth of the line".to_owned(),
+            lines: ["half, minutes", "nine in ten, minutes"].map(str::to_owned).to_vec(),
+            points: called
+                .map(|(part, [half, most])| (f64::from(part), vec![minutes(half), minutes(most)]))
+                .collect(),
+            dots: false,
+        }
+    }
+
+    /// Returns the chart of the odds that were told, against what came true.
+    fn told_odds(&self) -> ReportChart {
+        let outcome = &self.typical.1;
+        let score = outcome.odds_brier.map_or_else(String::new, |score| {
+            format!(" Their Brier score is {score:.3}; 0 is right, 1 is wrong.")
+        });
+        let point = |bin: &ToldOddsBin| {
+            let told = bin.told * 100.0;
+            (told, vec![Some(bin.came_true * 100.0), Some(told)])
+        };
+        ReportChart {
+            title: "Odds".to_owned(),
+            caption: format!(
+                "Of the visitors who were told such odds of a seat after the draw: for how many one was left when they were called. Good odds lie on the second line.{score}"
+            ),
+            across: "odds that were told, %".to_owned(),
+            lines: ["came true, %", "as told, %"].map(str::to_owned).to_vec(),
+            points: outcome.odds_told.iter().map(point).collect(),
+            dots: false,
+        }
+    }
+
     fn odds(&self) -> ReportChart {
         let bands = self.report.odds_bands();
         let point = |(part, band): (u32, &Option<_>)| {
@@ -211,13 +254,17 @@ impl PlanPage<'_> {
     }
 
     fn settings(&self) -> Vec<(String, String)> {
-        let (room, crowd) = (&self.sale.room, &self.sale.crowd);
-        let behaviour = &self.sale.behaviour;
-        let party: Vec<String> = behaviour.party.iter().map(ToString::to_string).collect();
-        let range = |range: fairgate_simulation::behaviour::SecondsRange| {
-            format!("{} to {} s", range.0, range.1)
-        };
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let mut settings = self.crowd();
+        settings.extend(self.room());
+        settings.extend(self.behaviour());
+        let named = settings.into_iter();
+        named
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    fn crowd(&self) -> Vec<(&'static str, String)> {
+        let crowd = &self.sale.crowd;
         let mut settings = match &self.sale.arrivals {
             Some(past) => vec![
                 ("visitors", past.total().to_string()),
@@ -230,33 +277,65 @@ impl PlanPage<'_> {
                 ("after the draw", percent(crowd.after_draw)),
             ],
         };
-        settings.extend([
+        if crowd.bots > 0 {
+            settings.push(("bots", crowd.bots.to_string()));
+            settings.push(("networks of bots", crowd.bot_networks.to_string()));
+        }
+        settings.push(("on sockets", percent(crowd.socket)));
+        settings
+    }
+
+    fn room(&self) -> Vec<(&'static str, String)> {
+        let room = &self.sale.room;
+        let mut settings = vec![
             ("method", format!("{:?}", room.method).to_lowercase()),
             ("mode", format!("{:?}", room.pace.mode).to_lowercase()),
             ("per_s", (room.pace.per_s_u as f64 / 1e6).to_string()),
             ("max_inside", room.pace.max_inside.to_string()),
             ("claim_s", room.claim_s.to_string()),
             ("pass_s", room.pass_s.to_string()),
-            ("party (weights)", party.join(", ")),
-            ("no-shows", percent(behaviour.no_show)),
-            ("abandon a basket", percent(behaviour.give_up)),
-            ("payment declined", percent(behaviour.decline)),
-            ("claim after", range(behaviour.claim_s)),
-            ("choose for", range(behaviour.choose_s)),
-            ("order after", range(behaviour.order_s)),
-            ("pay after", range(behaviour.pay_s)),
-        ]);
-        if let Some(patience) = behaviour.patience_s {
-            settings.push(("patience", range(patience)));
-        }
+        ];
         if let Some(show) = self.sale.shows.first() {
             settings.push(("hold_s", show.hold_s.to_string()));
             settings.push(("pay_s", show.pay_s.to_string()));
         }
+        if let Some(lost) = self.sale.lost_gateway {
+            let at_s = lost.at_s - room.draw_s;
+            let when = if at_s < 0.0 { "before" } else { "after" };
+            let when = format!("{:.0} s {when} the draw", at_s.abs());
+            settings.push(("a gateway is lost", when));
+            settings.push(("its part of the sockets", percent(lost.share)));
+        }
         settings
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
+    }
+
+    fn behaviour(&self) -> Vec<(&'static str, String)> {
+        let behaviour = &self.sale.behaviour;
+        let party: Vec<String> = behaviour.party.iter().map(ToString::to_string).collect();
+        let range = |range: SecondsRange| format!("{} to {} s", range.0, range.1);
+        let mut settings = vec![
+            ("party (weights)", party.join(", ")),
+            ("no-shows", percent(behaviour.no_show)),
+            ("come late", percent(behaviour.late)),
+            ("leave the line", percent(behaviour.leave)),
+            ("pick seats", percent(behaviour.by_seat)),
+            ("look around first", percent(behaviour.browse)),
+            ("change a basket", percent(behaviour.change)),
+            ("abandon a basket", percent(behaviour.give_up)),
+            ("cancel an order", percent(behaviour.cancel)),
+            ("payment declined", percent(behaviour.decline)),
+            ("give tickets back", percent(behaviour.give_back)),
+            ("join the waitlist", percent(behaviour.waitlist)),
+            ("rounds of choosing", (behaviour.tries + 1).to_string()),
+            ("claim after", range(behaviour.claim_s)),
+            ("choose for", range(behaviour.choose_s)),
+            ("order after", range(behaviour.order_s)),
+            ("pay after", range(behaviour.pay_s)),
+        ];
+        if let Some(patience) = behaviour.patience_s {
+            settings.push(("patience", range(patience)));
+        }
+        settings
     }
 
     fn origin(&self) -> Vec<String> {
@@ -277,6 +356,10 @@ impl PlanPage<'_> {
             "The same file and seed give the same figures on any machine.".to_owned(),
         ]
     }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 /// The values of a chart's lines in one second.

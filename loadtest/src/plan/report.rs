@@ -28,6 +28,11 @@ pub struct PlanReport {
     /// seeds.
     odds: Vec<Option<f64>>,
     told_no: f64,
+    /// When one in ten, half and nine in ten of these had been told so, in seconds after the
+    /// beginning of the sale; `null` if nobody was.
+    told_no_by_s: Option<[f64; 3]>,
+    /// Places that bots get; they are among the visitors.
+    bots: usize,
     /// The most visitors inside at once, as the median of the seeds.
     inside_max: f64,
     /// The most that the promoter allows.
@@ -35,7 +40,7 @@ pub struct PlanReport {
     seats_left: f64,
     /// Visitors who joined a waitlist, as the median of the seeds.
     waitlisted: f64,
-    /// What the loss of a gateway means; `null` if none is lost during the sale.
+    /// What the loss of a gateway means; `null` if none is lost.
     gateway_lost: Option<LostGatewayReport>,
     /// What the sale takes; `null` without a calibration.
     machines: Option<NeededMachines>,
@@ -58,6 +63,9 @@ pub struct PlanReport {
 struct PlannedWait {
     p50: Option<f64>,
     p90: Option<f64>,
+    /// Both by tenth of the line, the front first.
+    p50_by_tenth: Vec<Option<f64>>,
+    p90_by_tenth: Vec<Option<f64>>,
 }
 
 impl PlanReport {
@@ -65,6 +73,9 @@ impl PlanReport {
     pub fn new(name: String, sale: &PlannedSale, simulated: &SimulatedSeeds) -> Self {
         let summary = SaleSummary::of(&simulated.figures);
         let middle = |figure: Option<SeedPercentiles>| figure.map(|figure| figure.p50);
+        let by_tenth = |figures: &[Option<SeedPercentiles>]| {
+            figures.iter().map(|figure| middle(*figure)).collect()
+        };
         Self {
             name,
             visitors: sale.visitors(),
@@ -74,9 +85,13 @@ impl PlanReport {
             wait_s: PlannedWait {
                 p50: middle(summary.wait_p50_s),
                 p90: middle(summary.wait_p90_s),
+                p50_by_tenth: by_tenth(&summary.wait_p50_by_part),
+                p90_by_tenth: by_tenth(&summary.wait_p90_by_part),
             },
-            odds: summary.odds.iter().map(|odds| middle(*odds)).collect(),
+            odds: by_tenth(&summary.odds),
             told_no: middle(summary.told_no).unwrap_or(0.0),
+            told_no_by_s: summary.told_no_by_s,
+            bots: sale.placed_bots,
             inside_max: middle(summary.inside_most).unwrap_or(0.0),
             inside_allowed: sale.room.pace.max_inside,
             seats_left: middle(summary.cells_left).unwrap_or(0.0),
@@ -137,34 +152,28 @@ impl PlanReport {
                 duration(sold.p90)
             ));
         }
-        if let (Some(half), Some(most)) = (self.wait_s.p50, self.wait_s.p90) {
-            lines.push(format!(
-                "  waits            half of those called wait at most {}, nine in ten at most {}",
-                duration(half),
-                duration(most)
-            ));
-        }
-        let odds = self.odds.iter().map(|odds| match odds {
-            Some(odds) => format!("{:.0} %", odds * 100.0),
-            None => "nobody".to_owned(),
-        });
-        let odds: Vec<String> = odds.collect();
-        lines.push(format!(
-            "  a seat is left   {} (by tenths of the line, the front first)",
-            odds.join(", ")
-        ));
+        lines.extend(self.wait_lines());
+        lines.push(format!("  a seat is left   {}", self.odds_line()));
         lines.push(format!("  told \"no\"        {}", self.told_no()));
         lines.push(format!(
-            "  inside           at most {} at once; {} are allowed",
-            grouped(self.inside_max),
-            grouped(self.inside_allowed as f64)
+            "  inside           at most {} at once; {} are allowed, so {:.0} % are to spare",
+            band(self.summary.inside_most),
+            grouped(self.inside_allowed as f64),
+            (1.0 - self.inside_max / self.inside_allowed.max(1) as f64).max(0.0) * 100.0
         ));
+        if self.bots > 0 {
+            lines.push(format!(
+                "  bots             {} have a place, {:.1} % of all, and get about as large a part of the tickets",
+                grouped(self.bots as f64),
+                100.0 * self.bots as f64 / self.visitors as f64
+            ));
+        }
         lines.push(format!("  booking          {}", self.booking()));
         lines.push(format!(
             "  seats            {} run out in baskets or unpaid orders; {} are given back; {} are left",
             band(self.summary.seats_lapsed),
             band(self.summary.cells_given_back),
-            grouped(self.seats_left)
+            band(self.summary.cells_left)
         ));
         if self.waitlisted > 0.0 {
             lines.push(format!(
@@ -219,15 +228,73 @@ impl PlanReport {
         }
     }
 
-    fn told_no(&self) -> String {
-        let people = grouped(self.told_no);
-        match self.sold_out_s {
-            Some(sold_out) if self.told_no > 0.0 => format!(
-                "{people} visitors, most of them {} after the beginning of the sale",
-                duration(sold_out.p50)
-            ),
-            _ => format!("{people} visitors"),
+    /// Returns the waits: of all who are called, and of each tenth of the line.
+    fn wait_lines(&self) -> Vec<String> {
+        let (Some(half), Some(most)) = (self.summary.wait_p50_s, self.summary.wait_p90_s) else {
+            return Vec::new();
+        };
+        let span = |wait: SeedPercentiles| {
+            format!(
+                "{} ({} to {})",
+                duration(wait.p50),
+                duration(wait.p10),
+                duration(wait.p90)
+            )
+        };
+        let tenths = self.wait_s.p50_by_tenth.iter();
+        let called = tenths.map_while(|wait| wait.map(duration));
+        let mut tenths: Vec<String> = called.collect();
+        if tenths.len() < PARTS {
+            tenths.push("and nobody behind them is called".to_owned());
         }
+        vec![
+            format!(
+                "  waits            half of those called wait at most {}, nine in ten at most {}",
+                span(half),
+                span(most)
+            ),
+            format!(
+                "  waits by tenths  {} (half of each tenth of the line, the front first)",
+                tenths.join(", ")
+            ),
+        ]
+    }
+
+    /// Returns the chance of a seat by tenth of the line, with its spread over the seeds.
+    fn odds_line(&self) -> String {
+        let percent = |odds: f64| odds * 100.0;
+        let tenths = self.summary.odds.iter().map(|odds| match odds {
+            Some(odds) if percent(odds.p90 - odds.p10) >= 1.0 => format!(
+                "{:.0} % ({:.0} to {:.0})",
+                percent(odds.p50),
+                percent(odds.p10),
+                percent(odds.p90)
+            ),
+            Some(odds) => format!("{:.0} %", percent(odds.p50)),
+            None => "nobody".to_owned(),
+        });
+        let tenths: Vec<String> = tenths.collect();
+        format!(
+            "{} (by tenths of the line, the front first)",
+            tenths.join(", ")
+        )
+    }
+
+    fn told_no(&self) -> String {
+        let people = format!("{} visitors", band(self.summary.told_no));
+        let Some([first, half, most]) = self.told_no_by_s else {
+            return people;
+        };
+        if most - first < 1.0 {
+            let at_once = duration(half);
+            return format!("{people}, {at_once} after the beginning of the sale");
+        }
+        format!(
+            "{people}: one in ten by {}, half by {}, nine in ten by {} after the beginning of the sale",
+            duration(first),
+            duration(half),
+            duration(most)
+        )
     }
 
     fn booking(&self) -> String {

@@ -15,7 +15,7 @@ use fairgate_simulation::sale::{
     PlannedRoom, PlannedSale, PlannedServer, PlannedShow, PlannedSlowSpan,
 };
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::swarm::{CrowdSettings, Scenario, ScenarioOnsale, TrainPlan};
 
@@ -40,20 +40,7 @@ pub fn planned_sale(
         faults.extend(found);
         RoomDocument::everyday()
     });
-    let maps = seat_maps(onsale, &mut faults);
-    let mut planned = Vec::new();
-    for (id, document) in shows {
-        if !room.shows.iter().any(|pattern| matches(pattern, &id)) {
-            continue;
-        }
-        match planned_show(document, &maps) {
-            Ok(show) => planned.push(show),
-            Err(found) => {
-                faults.extend(found.iter().map(|fault| format!("show \"{id}\": {fault}")));
-            }
-        }
-    }
-    planned.extend(onsale.train_plans().iter().map(planned_train));
+    let planned = planned_shows(onsale, &room, shows, &mut faults);
     if faults.is_empty() && planned.is_empty() {
         faults.push(format!(
             "room \"{}\": shows names none of the file's shows, so there is nothing to sell",
@@ -76,6 +63,7 @@ pub fn planned_sale(
             seconds(room.draw_at)
         )]);
     }
+    let placed_bots = scenario.crowd.placed_bots(room.per_network.soft);
     Ok(PlannedSale {
         room: PlannedRoom {
             method: room.method,
@@ -89,9 +77,10 @@ pub fn planned_sale(
         shows: planned,
         crowd: CrowdSettings {
             // Bots with a place do what visitors do; the others are refused at the door.
-            visitors: scenario.crowd.visitors + scenario.crowd.placed_bots(room.per_network.soft),
+            visitors: scenario.crowd.visitors + placed_bots,
             ..scenario.crowd.clone()
         },
+        placed_bots,
         arrivals: None,
         behaviour: scenario.behaviour.clone(),
         server: PlannedServer {
@@ -107,6 +96,35 @@ pub fn planned_sale(
         so_far: None,
         until_s: until_s.ceil() as u32,
     })
+}
+
+/// Returns the shows and trains that the room lists.
+fn planned_shows(
+    onsale: &ScenarioOnsale,
+    room: &RoomDocument,
+    shows: Map<String, Value>,
+    faults: &mut Vec<String>,
+) -> Vec<PlannedShow> {
+    let maps = seat_maps(onsale, faults);
+    let is_listed = |id: &str| room.shows.iter().any(|pattern| matches(pattern, id));
+    let mut planned = Vec::new();
+    for (id, document) in shows.into_iter().filter(|(id, _)| is_listed(id)) {
+        match planned_show(document, &maps) {
+            Ok(show) => planned.push(show),
+            Err(found) => {
+                faults.extend(found.iter().map(|fault| format!("show \"{id}\": {fault}")));
+            }
+        }
+    }
+    // A room lists a train's departures, which have a date: `t1-*` or `t1-2031-01-01`.
+    let sells = |train: &&TrainPlan| {
+        let departures = format!("{}-", train.id);
+        let mut patterns = room.shows.iter();
+        patterns.any(|pattern| matches(pattern, &departures) || pattern.starts_with(&departures))
+    };
+    let listed = onsale.train_plans().iter().filter(sells);
+    planned.extend(listed.map(planned_train));
+    planned
 }
 
 /// Returns the moment from which seconds are counted: the start of a scenario's run, and otherwise

@@ -84,7 +84,11 @@ impl PlanSweep {
         match self.field {
             "per_s" => sale.room.pace.per_s_u = micros_per_s(value),
             "max_inside" => sale.room.pace.max_inside = u64::from(whole),
-            "visitors" => sale.crowd.visitors = whole as usize,
+            "visitors" => {
+                // The bots of the file are among these visitors, or are too many.
+                sale.crowd.visitors = whole as usize;
+                sale.placed_bots = sale.placed_bots.min(whole as usize);
+            }
             "hold_s" => sale.shows.iter_mut().for_each(|show| show.hold_s = whole),
             "pay_s" => sale.shows.iter_mut().for_each(|show| show.pay_s = whole),
             "claim_s" => sale.room.claim_s = whole,

@@ -61,7 +61,7 @@ impl FromStr for KillTime {
         let share = share.map(|share| Self::Share(share / 100.0));
         share
             .or_else(|| after.map(Self::AfterDraw))
-            .ok_or_else(|| format!("\"{text}\" is no time such as 30% or draw+60s"))
+            .ok_or_else(|| format!("\"{text}\" is not a time such as 30% or draw+60s"))
     }
 }
 

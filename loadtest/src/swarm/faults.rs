@@ -13,12 +13,14 @@ use crate::rig::{KillTarget, PlannedKill, Rig};
 /// Inflicts all kills and the slowdown, each at its time. A kill also waits until the previously
 /// killed process is ready again.
 pub async fn inflict(stage: Arc<SwarmContext>, rig: Arc<Rig>, kills: Vec<PlannedKill>) {
+    let kills = kills.iter();
+    let mut kills: Vec<(f64, KillTarget)> = kills
+        .map(|kill| (stage.scenario.kill_s(kill), kill.what))
+        .collect();
+    kills.sort_by(|(one_s, _), (other_s, _)| one_s.total_cmp(other_s));
     let killing = async {
-        for one in kills {
-            let scenario = &stage.scenario;
-            let draw_s = scenario.onsale.at_s("draw_at").unwrap_or_default();
-            let at_s = one.when.at_s(scenario.planned_s, draw_s);
-            if kill(&stage, &rig, one.what, at_s).await == Err(RunFinished) {
+        for (at_s, what) in kills {
+            if kill(&stage, &rig, what, at_s).await == Err(RunFinished) {
                 return;
             }
         }

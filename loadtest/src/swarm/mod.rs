@@ -147,9 +147,16 @@ fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
             "--from {network}: this machine has no address {missing}. `ip route add local {network} dev lo` gives it the whole network."
         ));
     }
+    let late = |kill: &&PlannedKill| scenario.kill_s(kill) >= scenario.deadline_s;
+    if let Some(kill) = options.kill.iter().find(late) {
+        return Some(format!(
+            "--kill {}@{}: the run ends {} s after its start, before that.",
+            kill.what, kill.when, scenario.deadline_s
+        ));
+    }
     if let Some(rig) = &options.rig {
         let kills = options.kill.iter();
-        let mut spared = kills.filter_map(|kill| Some((kill.what, kill.what.why_missing(&rig)?)));
+        let mut spared = kills.filter_map(|kill| Some((kill.what, kill.what.why_missing(rig)?)));
         return spared
             .next()
             .map(|(what, why)| format!("--kill {what}: {why}."));

@@ -216,6 +216,7 @@ fn charts(report: &SwarmReport) -> Vec<ReportChart> {
             |second| vec![Some(second.inside as f64)],
         ),
     ];
+    charts.push(pace(points));
     charts.extend(booking_over_time(report));
     charts.push(ReportChart {
         title: "Latencies".to_owned(),
@@ -231,8 +232,15 @@ fn charts(report: &SwarmReport) -> Vec<ReportChart> {
                 (nines, drawn(points).map(|(_, times)| times.get(at).copied()).collect())
             })
             .collect(), dots: false, });
-    if !points.odds.is_empty() {
-        charts.push(ReportChart {
+    charts.extend([told_odds(points), forecasts(report)]);
+    charts.extend(fairness(points));
+    charts.retain(|chart| chart.points.len() > 1);
+    charts
+}
+
+/// Returns the chart of the odds that were told, against what came true.
+fn told_odds(points: &RunCharts) -> ReportChart {
+    ReportChart {
             title: "Odds".to_owned(),
             caption: "Of the visitors who were told such odds of a seat: for how many one was left when they were called. Good odds lie on the second line."
                 .to_owned(),
@@ -245,10 +253,13 @@ fn charts(report: &SwarmReport) -> Vec<ReportChart> {
                     let told = bin.told * 100.0;
                     (told, vec![Some(bin.came_true * 100.0), Some(told)])
                 })
-                .collect(), dots: false, });
-    }
-    if !points.forecasts.is_empty() {
-        charts.push(ReportChart {
+                .collect(), dots: false, }
+}
+
+/// Returns the chart of what the promoter's report expected.
+fn forecasts(report: &SwarmReport) -> ReportChart {
+    let points = &report.charts;
+    ReportChart {
             title: "Forecast".to_owned(),
             caption: "When the promoter's report expected everything to be sold, at each time of the sale. Eight in ten sales end between the first and the third line."
                 .to_owned(),
@@ -262,11 +273,32 @@ fn charts(report: &SwarmReport) -> Vec<ReportChart> {
                     let [early, middle, late] = one.sold_out_s;
                     (one.made_s, vec![Some(early), Some(middle), Some(late), sold_out_s])
                 })
-                .collect(), dots: false, });
+                .collect(), dots: false, }
+}
+
+/// Returns the chart of entries and tickets a second, as means between its points.
+fn pace(points: &RunCharts) -> ReportChart {
+    let seconds = thinned(&points.seconds);
+    let point = |pair: &[RunSecond]| {
+        let passed_s = (pair[1].at_s - pair[0].at_s).max(1.0);
+        let per_s =
+            |of: fn(&RunSecond) -> u64| Some((of(&pair[1]) - of(&pair[0])) as f64 / passed_s);
+        let values = vec![
+            per_s(|second| second.released),
+            per_s(|second| second.entered),
+            per_s(|second| second.ticketed),
+        ];
+        (pair[1].at_s, values)
+    };
+    ReportChart {
+        title: "The pace".to_owned(),
+        caption: "How many ranks are released, how many visitors enter, and how many get their tickets, each second."
+            .to_owned(),
+        across: "seconds after the start of the run".to_owned(),
+        lines: words(&["released a second", "entered a second", "with tickets a second"]),
+        points: seconds.windows(2).map(point).collect(),
+        dots: false,
     }
-    charts.extend(fairness(points));
-    charts.retain(|chart| chart.points.len() > 1);
-    charts
 }
 
 /// Returns the charts of the order in which visitors joined, stand in the line, and entered.

@@ -425,3 +425,33 @@ fn is_put_off(answer: &LoadHttpAnswer, code: Option<&str>) -> bool {
     (matches!(answer.status, 429 | 502 | 503 | 504) && !no_pass)
         || code == Some("idempotency_in_flight")
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+
+    #[test]
+    fn the_wish_of_a_traveller_names_class_and_stretch_and_that_of_others_only_the_seats() {
+        let mut show = SwarmShow {
+            id: "night".to_owned(),
+            labels: Vec::new(),
+            by_label: Vec::new(),
+            train: None,
+        };
+        let mut rng = StdRng::seed_from_u64(1);
+        assert_eq!(show.waitlist_wish(3, &mut rng), json!({"quantity": 3}));
+        show.train = Some(ScenarioTrain {
+            show: "t1-2031-01-10".to_owned(),
+            departures: "t1-*",
+            stops: &["A", "B"],
+            class: "second",
+        });
+        assert_eq!(
+            show.waitlist_wish(2, &mut rng),
+            json!({"quantity": 2, "class": "second", "from": "A", "to": "B"})
+        );
+    }
+}

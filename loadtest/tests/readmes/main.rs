@@ -106,6 +106,21 @@ fn every_command_has_one_row_and_every_row_a_command() {
 }
 
 #[test]
+fn every_picture_of_a_readme_is_there() {
+    let clone = BareClone::make();
+    let mut shown = 0;
+    for (readme, text) in clone.readmes() {
+        let folder = clone.root.join(&readme);
+        let folder = folder.parent().expect("a README is in a folder");
+        for picture in markdown::pictures(&text) {
+            assert!(folder.join(picture).is_file(), "{readme}: {picture}");
+            shown += 1;
+        }
+    }
+    assert!(shown > 1, "the README shows pictures");
+}
+
+#[test]
 fn every_form_of_a_command_has_options_that_its_program_knows() {
     let clone = BareClone::make();
     let mut terminal = Terminal::open(&clone, std::slice::from_ref(&clone.built), Vec::new());

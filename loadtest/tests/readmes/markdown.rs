@@ -31,6 +31,15 @@ pub fn block_commands(text: &str) -> Vec<String> {
     found
 }
 
+/// Returns the paths of the pictures that a README shows.
+pub fn pictures(text: &str) -> Vec<&str> {
+    let after = text.split("![").skip(1);
+    let links = after.filter_map(|picture| picture.split_once("]("));
+    links
+        .filter_map(|(_, link)| Some(link.split_once(')')?.0))
+        .collect()
+}
+
 /// Returns the commands between backquotes outside of blocks.
 pub fn named_commands(text: &str) -> Vec<String> {
     let (mut prose, mut in_block) = (String::new(), false);

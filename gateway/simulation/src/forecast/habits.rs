@@ -13,8 +13,13 @@ const SHOW_UP: f64 = 0.95;
 const BUY: f64 = 0.8;
 /// The delays that are tried, in seconds: each is longer than the one before by this factor.
 const DELAY_STEP: f64 = 1.25;
+/// The same for the delays near the best of those.
+const DELAY_STEP_FINE: f64 = 1.02;
 const DELAY_MIN_S: f64 = 0.5;
 const DELAY_MAX_S: f64 = 1_800.0;
+/// Delays are tried in small steps only if this many visitors followed. With fewer, a longer delay
+/// and a larger share fit about as well, and the best of many tries is a matter of chance.
+const REFINED_FROM: f64 = 200.0;
 /// When less than this part of the seats is free, buyers fail for want of seats. What visitors want
 /// is measured before.
 const FREE_MIN: f64 = 0.1;
@@ -100,16 +105,16 @@ impl MeasuredHabits {
 }
 
 /// Finds the share and the delay with which one count follows another: those with the least
-/// squares.
+/// squares. Delays are tried in large steps, and near the best of them in small ones: while a
+/// hundred visitors enter each second, a delay that is wrong by a tenth of a second makes ten of
+/// them look as if they had not bought.
 fn delayed_share(
     figures: &[RunningFigures],
     from: impl Fn(&RunningFigures) -> f64,
     to: impl Fn(&RunningFigures) -> f64,
     guess: f64,
 ) -> DelayedShare {
-    let mut best = (f64::INFINITY, guess, DELAY_MIN_S);
-    let mut delay_s = DELAY_MIN_S;
-    while delay_s <= DELAY_MAX_S {
+    let fit = |delay_s: f64| {
         let earlier = |now: &RunningFigures| value_at(figures, now.at_s - delay_s, &from);
         let (mut both, mut squares, mut sum) = (0.0, 0.0, 0.0);
         for now in figures {
@@ -125,15 +130,34 @@ fn delayed_share(
             .iter()
             .map(|now| (to(now) - share * earlier(now)).powi(2))
             .sum::<f64>();
-        if misses < best.0 {
-            best = (misses, share, delay_s);
-        }
-        delay_s *= DELAY_STEP;
+        (misses, DelayedShare { share, delay_s })
+    };
+    let best = |delays: &mut dyn Iterator<Item = f64>| {
+        let fits = delays.map(fit);
+        fits.min_by(|(one, _), (other, _)| one.total_cmp(other))
+    };
+    let no_fit = (
+        0.0,
+        DelayedShare {
+            share: guess,
+            delay_s: DELAY_MIN_S,
+        },
+    );
+    let coarse = best(&mut delays(DELAY_MIN_S, DELAY_MAX_S, DELAY_STEP));
+    let (_, coarse) = coarse.unwrap_or(no_fit);
+    if figures.last().is_none_or(|last| to(last) < REFINED_FROM) {
+        return coarse;
     }
-    DelayedShare {
-        share: best.1,
-        delay_s: best.2,
-    }
+    let least_s = (coarse.delay_s / DELAY_STEP).max(DELAY_MIN_S);
+    let most_s = (coarse.delay_s * DELAY_STEP).min(DELAY_MAX_S);
+    let (_, fine) = best(&mut delays(least_s, most_s, DELAY_STEP_FINE)).unwrap_or(no_fit);
+    fine
+}
+
+/// Returns delays of which each is longer than the one before by a factor.
+fn delays(least_s: f64, most_s: f64, factor: f64) -> impl Iterator<Item = f64> {
+    let longer = move |delay_s: &f64| Some(delay_s * factor);
+    std::iter::successors(Some(least_s), longer).take_while(move |delay_s| *delay_s <= most_s)
 }
 
 #[cfg(test)]

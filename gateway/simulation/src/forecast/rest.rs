@@ -133,6 +133,7 @@ impl<'a> RestOfSale<'a> {
                 bots: 0,
                 bot_networks: 1,
             },
+            placed_bots: 0,
             arrivals: Some(arrivals),
             behaviour: self.behaviour(buy, show_up),
             server: PlannedServer {

@@ -17,7 +17,7 @@ use crate::arrivals::ArrivalCounts;
 use crate::behaviour::VisitorBehaviour;
 use crate::line::{RankedVisitor, SimulatedLine};
 use crate::outcome::{SaleOutcome, SeatEnds};
-use crate::sale::PlannedSale;
+use crate::sale::{LostGateway, PlannedSale};
 use crate::schedule::{SaleEvent, SaleSchedule, VisitStep};
 use crate::server::SimulatedServer;
 use crate::stock::SeatStock;
@@ -106,7 +106,7 @@ impl SaleRun<'_> {
             self.tally.left_inside(own.entered_ms, ticketed);
         }
         if let (None, Some(end)) = (had_ended, own.end) {
-            self.tally.ended(end);
+            self.tally.ended(end, now_ms);
         }
         if self.world.stock.came_free() || step == VisitStep::JoinWaitlist {
             self.offer_freed_seats(now_ms);
@@ -134,9 +134,9 @@ impl SaleRun<'_> {
         for _ in 0..self.world.waitlist.len().div_ceil(ASKS_EVERY_S) {
             self.world.server.answer(now_ms);
         }
-        for visit in self.world.waitlist.remove_hopeless(&self.world.stock) {
+        for visit in self.world.waitlist.remove_unserved(&self.world.stock) {
             self.visits[visit as usize].end_waiting();
-            self.tally.ended(VisitEnd::NoSeats);
+            self.tally.ended(VisitEnd::NoSeats, now_ms);
         }
     }
 
@@ -309,7 +309,7 @@ impl SaleRun<'_> {
             claim_s = late_s;
         }
         let waited_s = now_s - visitor.joined_s.max(sale.room.draw_s);
-        self.tally.called(waited_s);
+        self.tally.called(rank, waited_s);
         let visit = self.visits.len() as u32;
         let seat_left = self.world.stock.supply(now_ms).free > 0;
         self.visits
@@ -324,7 +324,8 @@ impl SaleRun<'_> {
     /// a gateway and is not open again.
     fn hears_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
         let (sale, drop_s) = (self.world.sale, self.world.sale.behaviour.drop_s);
-        let Some(lost) = sale.lost_gateway.filter(|_| visitor.socket) else {
+        let had_socket = |lost: &LostGateway| visitor.socket && visitor.joined_s < lost.at_s;
+        let Some(lost) = sale.lost_gateway.filter(had_socket) else {
             return called_s;
         };
         let is_away = (lost.at_s..lost.at_s + drop_s.1).contains(&called_s);
@@ -356,7 +357,7 @@ impl SaleRun<'_> {
             self.tally.odds.note(rank, false);
         }
         let end = self.line.end(now_s);
-        self.tally.told_waiting(self.released, |from, to| {
+        self.tally.told_waiting(self.released, now_s, |from, to| {
             self.line.people_there(from.min(end), to.min(end), now_s)
         });
     }

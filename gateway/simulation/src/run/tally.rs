@@ -1,10 +1,12 @@
 //! Counts what happens in a run.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use fairgate_rules::odds::AGES_S;
 
-use crate::outcome::{LinePart, PARTS, SaleOutcome, SeatEnds, SecondFigures, VisitEnds};
+use crate::outcome::{
+    LinePart, PARTS, SaleOutcome, SeatEnds, SecondFigures, VisitEnds, percentile_of,
+};
 use crate::told_odds::ToldOdds;
 use crate::visit::{SimulatedVisit, VisitEnd};
 
@@ -26,9 +28,11 @@ pub struct SaleTally {
     inside_most: u64,
     /// How many of those who entered in a second are still inside, for the last seconds.
     inside_since: VecDeque<(i64, u64)>,
-    told_no: u64,
+    /// How many visitors were told that everything is sold, by the second after the start.
+    told_no: BTreeMap<i64, u64>,
     calls_per_s_most: u64,
-    waits_s: Vec<f32>,
+    /// How long those who were called waited, by tenth of the line.
+    waits_s: [Vec<f32>; PARTS],
     seconds: Vec<SecondFigures>,
     parts: [LinePart; PARTS],
     ends: VisitEnds,
@@ -48,9 +52,9 @@ impl SaleTally {
             inside: 0,
             inside_most: 0,
             inside_since: VecDeque::new(),
-            told_no: 0,
+            told_no: BTreeMap::new(),
             calls_per_s_most: 0,
-            waits_s: Vec::new(),
+            waits_s: std::array::from_fn(|_| Vec::new()),
             seconds: Vec::new(),
             parts: [LinePart::default(); PARTS],
             ends: VisitEnds::default(),
@@ -63,8 +67,9 @@ impl SaleTally {
     }
 
     /// Counts a visitor who was called after a wait.
-    pub fn called(&mut self, waited_s: f64) {
-        self.waits_s.push(waited_s.max(0.0) as f32);
+    pub fn called(&mut self, rank: u64, waited_s: f64) {
+        let part = self.part(rank);
+        self.waits_s[part].push(waited_s.max(0.0) as f32);
         self.under_way += 1;
     }
 
@@ -98,10 +103,12 @@ impl SaleTally {
     }
 
     /// Counts the end of a visit.
-    pub fn ended(&mut self, end: VisitEnd) {
+    pub fn ended(&mut self, end: VisitEnd, now_ms: i64) {
         self.under_way -= 1;
         self.ends.add(end);
-        self.told_no += u64::from(end == VisitEnd::NoSeats);
+        if end == VisitEnd::NoSeats {
+            *self.told_no.entry(now_ms / 1_000).or_default() += 1;
+        }
     }
 
     /// Returns the visitors inside by the time since they entered.
@@ -145,25 +152,53 @@ impl SaleTally {
     }
 
     /// Counts the visitors behind the release counter who are told that everything is sold.
-    pub fn told_waiting(&mut self, released: u64, people_there: impl Fn(u64, u64) -> u64) {
+    pub fn told_waiting(
+        &mut self,
+        released: u64,
+        now_s: f64,
+        people_there: impl Fn(u64, u64) -> u64,
+    ) {
         for part in 0..PARTS {
             let (from, to) = (self.first_rank(part), self.first_rank(part + 1));
             if to > released {
                 let people = people_there(from.max(released), to);
                 self.parts[part].people += people;
-                self.told_no += people;
+                *self.told_no.entry(now_s as i64).or_default() += people;
             }
         }
     }
 
     /// Counts what became of a visitor who was called.
     pub fn visitor(&mut self, visit: &SimulatedVisit) {
-        let part = (visit.rank * PARTS as u64 / self.ranks.max(1)) as usize;
-        let part = &mut self.parts[part.min(PARTS - 1)];
+        let part = self.part(visit.rank);
+        let part = &mut self.parts[part];
         part.people += 1;
         part.seat_left += u64::from(visit.seat_left);
         part.ticketed += u64::from(visit.end == Some(VisitEnd::Ticketed));
         self.odds.note(visit.rank, visit.seat_left);
+    }
+
+    /// Returns the tenth of the line in which a rank is.
+    fn part(&self, rank: u64) -> usize {
+        let part = (rank * PARTS as u64 / self.ranks.max(1)) as usize;
+        part.min(PARTS - 1)
+    }
+
+    /// Returns when one in ten, half and nine in ten of those who were told that everything is sold
+    /// had been told so, in seconds after the start; `None` if nobody was.
+    fn told_no_by_s(&self) -> Option<[f64; 3]> {
+        let all: u64 = self.told_no.values().sum();
+        let by = |share: f64| {
+            let wanted = (share * all as f64).ceil().max(1.0) as u64;
+            let mut told = 0;
+            let mut seconds = self.told_no.iter();
+            let found = seconds.find(|(_, people)| {
+                told += **people;
+                told >= wanted
+            });
+            found.map(|(at_s, _)| *at_s as f64)
+        };
+        Some([by(0.1)?, by(0.5)?, by(0.9)?])
     }
 
     fn first_rank(&self, part: usize) -> u64 {
@@ -172,7 +207,16 @@ impl SaleTally {
 
     /// Returns the outcome. `draw_s` is the beginning of the sale.
     pub fn into_outcome(mut self, draw_s: f64, seats: SeatEnds, waitlisted: u64) -> SaleOutcome {
-        self.waits_s.sort_unstable_by(f32::total_cmp);
+        let told_no_by_s = self.told_no_by_s();
+        let told_no_by_s = told_no_by_s.map(|by| by.map(|at_s| (at_s - draw_s).max(0.0)));
+        for waits in &mut self.waits_s {
+            waits.sort_unstable_by(f32::total_cmp);
+        }
+        let waits_by_part = self.waits_s.each_ref();
+        let waits_by_part = waits_by_part
+            .map(|waits| Some([percentile_of(waits, 0.5)?, percentile_of(waits, 0.9)?]));
+        let mut waits_s = self.waits_s.concat();
+        waits_s.sort_unstable_by(f32::total_cmp);
         let sold_99 = self.seconds.iter().find(|second| {
             let cells = second.free + second.held + second.sold;
             second.sold * 100 >= cells * 99
@@ -184,11 +228,14 @@ impl SaleTally {
                 .sold_out_ms
                 .map(|at_ms| (at_ms as f64 / 1e3 - draw_s).max(0.0)),
             sold_99_s,
-            waits_s: self.waits_s,
+            waits_s,
+            waits_by_part,
             parts: self.parts,
             ends: self.ends,
             odds_brier: self.odds.brier(),
-            told_no: self.told_no,
+            odds_told: self.odds.bins(),
+            told_no: self.told_no.values().sum(),
+            told_no_by_s,
             inside_most: self.inside_most,
             seats,
             waitlisted,

@@ -49,6 +49,7 @@ pub fn sale() -> PlannedSale {
             bots: 0,
             bot_networks: 1,
         },
+        placed_bots: 0,
         arrivals: None,
         behaviour: VisitorBehaviour {
             claim_s: SecondsRange(1.0, 1.0),

@@ -58,13 +58,16 @@ impl SaleDemand {
             before = Some(second);
         }
         open_again(sale, &mut seconds);
+        let is_lost = sale
+            .lost_gateway
+            .is_some_and(|lost| lost.at_s <= seconds.len() as f64);
         let last = outcome.seconds.last();
         Self {
             seconds: (1..=seconds.len())
                 .map(|until| SecondOfWork::mean(&seconds[until.saturating_sub(TOGETHER)..until]))
                 .collect(),
             places: last.map_or(0.0, |second| second.joined as f64),
-            spare_gateways: u64::from(sale.lost_gateway.is_some()),
+            spare_gateways: u64::from(is_lost),
         }
     }
 
@@ -96,9 +99,11 @@ fn open_again(sale: &PlannedSale, seconds: &mut [SecondOfWork]) {
         return;
     };
     let SecondsRange(from_s, until_s) = sale.behaviour.drop_s;
-    let first = (lost.at_s + from_s).ceil() as usize;
-    let last = ((lost.at_s + until_s).ceil() as usize).max(first);
-    let broken = seconds.get(lost.at_s.ceil() as usize);
+    // The first element is second 1.
+    let index = |at_s: f64| (at_s.ceil() as usize).saturating_sub(1);
+    let first = index(lost.at_s + from_s);
+    let last = index(lost.at_s + until_s).max(first);
+    let broken = seconds.get(index(lost.at_s));
     let broken = broken.map_or(0.0, |second| second.sockets * lost.share);
     let each = broken / (last - first + 1) as f64;
     for second in seconds.iter_mut().take(last + 1).skip(first) {
@@ -179,7 +184,10 @@ impl SecondOfWork {
             (self.joins, work.join),
             (self.polls, work.poll),
             (self.sockets, work.socket_wait),
+            (self.sockets_opened, work.socket_open),
             (self.entries, work.enter),
+            (self.pictures, work.picture),
+            (self.calls / CALLS_AFTER_PASS, work.purchase),
             (self.purchases, work.purchase),
         ];
         done.iter().all(|(units, cost)| *units <= cost.per_s)

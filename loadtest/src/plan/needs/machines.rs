@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::BUSY_MAX;
 use super::demand::{SaleDemand, SecondOfWork, UseOfSecond};
+use super::origins::FigureOrigins;
 use super::prices::{PricedMachine, Prices};
 use crate::calibration::Calibration;
 use crate::plan::grouped::grouped;
@@ -13,16 +14,6 @@ use crate::rig::{RedisForm, RigSpecification};
 const USED: f64 = 0.7;
 /// A gigabyte, in bytes.
 const GB: f64 = 1e9;
-
-/// Whether a figure was measured, or follows from figures that were.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FigureOrigin {
-    /// The calibrated processes have done as much.
-    Measured,
-    /// It is a multiple of what the calibrated processes have done.
-    Extrapolated,
-}
 
 /// What a sale takes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,8 +45,8 @@ pub struct NeededMachines {
     pub hours: f64,
     /// What all of this costs, where prices are known.
     pub cost: Option<NeededMoney>,
-    /// Whether these figures were measured.
-    pub origin: FigureOrigin,
+    /// Where these figures come from.
+    pub origins: FigureOrigins,
     /// What else an operator should know.
     pub notes: Vec<String>,
 }
@@ -174,8 +165,9 @@ impl NeededMachines {
         let bytes = demand.sum(|second| second.cost(calibration).bytes);
         let peak_bytes = demand.peak(|second| second.cost(calibration).bytes);
         let open_ms = calibration.work.socket_open.all_ms();
-        let all_cpus = (gateways.count as usize * machine.cpus) as f64 * BUSY_MAX;
-        let reached = demand.all_seconds(|second| second.was_reached(calibration));
+        // Those that were lost open no sockets.
+        let opening = gateways.count - demand.spare_gateways;
+        let all_cpus = (opening as usize * machine.cpus) as f64 * BUSY_MAX;
         let mut needed = Self {
             measured_on: format!(
                 "{} on {} processor(s) of {}, {}",
@@ -196,11 +188,7 @@ impl NeededMachines {
             tls_cpus: tls_cpus(demand, calibration),
             hours: (demand.length_s() / 3_600.0).ceil(),
             cost: None,
-            origin: if reached {
-                FigureOrigin::Measured
-            } else {
-                FigureOrigin::Extrapolated
-            },
+            origins: FigureOrigins::of(demand, calibration),
         };
         needed.notes = needed.notes_for(&rig, calibration, demand.spare_gateways);
         needed.cost = prices.map(|prices| needed.money(prices));
@@ -262,10 +250,7 @@ impl NeededMachines {
 
     /// Returns the answer as lines of text.
     pub fn lines(&self) -> Vec<String> {
-        let origin = match self.origin {
-            FigureOrigin::Measured => "measured",
-            FigureOrigin::Extrapolated => "extrapolated",
-        };
+        let origins = &self.origins;
         let group = |what: &str, group: &MachineGroup| {
             format!(
                 "{} {what} of {} processor(s), {:.1} in use at the worst",
@@ -280,23 +265,42 @@ impl NeededMachines {
         takes.extend(self.redis.as_ref().map(|load| server("Redis", load)));
         takes.extend(self.ledger.as_ref().map(|load| server("PostgreSQL", load)));
         let mut lines = vec![
-            format!("  it takes         {} ({origin})", takes.join("; ")),
             format!(
-                "  memory, sockets  {} MB for places and sockets; {} sockets at once; {:.1} s until all are back",
-                grouped(self.gateways.memory_mb),
-                grouped(self.gateways.sockets),
-                self.reconnect_s
+                "  it takes         {} ({})",
+                takes.join("; "),
+                origins.processors.word()
             ),
             format!(
-                "  traffic          {:.0} Mbit a second at the worst, {:.1} GB in all{}",
+                "  memory           {} MB for places and sockets ({})",
+                grouped(self.gateways.memory_mb),
+                origins.memory.word()
+            ),
+            format!(
+                "  sockets          {} at once; if all break, all are open again after {:.1} s ({})",
+                grouped(self.gateways.sockets),
+                self.reconnect_s,
+                origins.sockets.word()
+            ),
+            format!(
+                "  traffic          {:.0} Mbit a second at the worst, {:.1} GB in all ({})",
                 self.mbit_per_s,
                 self.traffic_gb,
-                match self.tls_cpus {
-                    Some(cpus) => format!("; {cpus:.2} processors for TLS at the proxy"),
-                    None => "; TLS was not measured".to_owned(),
-                }
+                origins.traffic.word()
             ),
+            match self.tls_cpus {
+                Some(cpus) => format!(
+                    "  TLS              {cpus:.2} processors at the proxy ({} from the speed of openssl)",
+                    origins.tls.word()
+                ),
+                None => "  TLS              was not measured".to_owned(),
+            },
         ];
+        if let Some(commits) = self.commits_per_s {
+            lines.push(format!(
+                "  commits          {commits:.0} a second at the worst ({})",
+                origins.commits.word()
+            ));
+        }
         if let Some(cost) = &self.cost {
             lines.push(format!(
                 "  it costs         {:.2} {} for {:.0} h",

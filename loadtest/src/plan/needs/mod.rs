@@ -5,6 +5,7 @@
 mod demand;
 mod limits;
 mod machines;
+mod origins;
 mod prices;
 
 pub use demand::SaleDemand;

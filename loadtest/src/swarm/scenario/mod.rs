@@ -18,6 +18,8 @@ pub use train::TrainPlan;
 
 use serde::Deserialize;
 
+use crate::rig::PlannedKill;
+
 /// A scenario as the swarm runs it.
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -48,6 +50,12 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Returns when a kill happens, in seconds after the start of the run.
+    pub fn kill_s(&self, kill: &PlannedKill) -> f64 {
+        let draw_s = self.onsale.at_s("draw_at").unwrap_or_default();
+        kill.when.at_s(self.planned_s, draw_s)
+    }
+
     /// Returns how many come: visitors and bots.
     pub fn comers(&self) -> usize {
         self.crowd.visitors + self.crowd.bots

@@ -342,6 +342,26 @@ mod tests {
     }
 
     #[test]
+    fn a_room_sells_the_departure_of_its_train_that_the_crowd_buys() {
+        let text = TEXT.replace(
+            "id = \"sale\"",
+            "id = \"sale\"\nshows = [\"t2-*\", \"night\"]",
+        );
+        let onsale = ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new("."));
+        let mut onsale = onsale.expect("a valid on-sale");
+        let train = ScenarioTrain {
+            show: "t2-2031-01-10".to_owned(),
+            departures: "t1-*",
+            stops: &["A", "B"],
+            class: "second",
+        };
+        onsale.sell_listed_train("t2", train);
+        let (room, _) = onsale.documents(Timestamp::UNIX_EPOCH);
+        assert_eq!(room["shows"], json!(["t2-2031-01-10", "night"]));
+        assert_eq!(onsale.trains().len(), 1);
+    }
+
+    #[test]
     fn a_chart_is_looked_for_in_the_folder_of_the_scenario() {
         let text = TEXT.replace("grid:2x3", "seatsio:none.json");
         let faults = ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new("/nowhere"))

@@ -97,10 +97,11 @@ pub const ROWS: &[CommandRow] = &[
     ),
     // README.md, the planner
     plain(
-        "cargo run --release -p loadtest -- plan loadtest/data/stadium.toml",
+        "cargo run --release -p loadtest -- plan loadtest/data/stadium.toml --calibration loadtest/data/two-processors.toml",
         &[
             "2,000,000 visitors, 40,000 seats in 2 shows, 20 seeds",
             "Sold out ",
+            "gateway(s) of 2 processor(s)",
         ],
     ),
     short(

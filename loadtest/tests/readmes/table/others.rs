@@ -199,23 +199,36 @@ pub const ROWS: &[CommandRow] = &[
     ),
     row(
         "loadtest plan FILE [--seeds 20] [--sweep per_s=50..500] [--csv ARRIVALS] [--calls-per-s N] [--kill gateway@draw+60s] [--gateways 2] [--calibration FILE] [--prices FILE] [--settings FILE] [--html FILE] [--json]",
-        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+        How::By(
+            "cargo run --release -p loadtest -- plan loadtest/data/stadium.toml --calibration loadtest/data/two-processors.toml",
+        ),
     ),
     row(
         "loadtest plan FILE",
-        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+        How::By(
+            "cargo run --release -p loadtest -- plan loadtest/data/stadium.toml --calibration loadtest/data/two-processors.toml",
+        ),
     ),
     row(
         "loadtest calibrate --out FILE [--rig …] [--visitors 4000] [--seconds 10]",
-        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+        How::Tests(
+            "loadtest",
+            "a_calibration_says_what_a_sale_takes_and_a_false_one_is_refused",
+        ),
     ),
     row(
         "loadtest calibrate --out figures.toml",
-        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+        How::Tests(
+            "loadtest",
+            "a_calibration_says_what_a_sale_takes_and_a_false_one_is_refused",
+        ),
     ),
     row(
         "loadtest plan FILE --calibration figures.toml",
-        How::By("cargo run --release -p loadtest -- plan loadtest/data/stadium.toml"),
+        How::Tests(
+            "loadtest",
+            "a_calibration_says_what_a_sale_takes_and_a_false_one_is_refused",
+        ),
     ),
     filled(
         "loadtest compare A.json B.json… [--figures NAMES] [--within 10] [--json]",

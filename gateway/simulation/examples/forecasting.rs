@@ -1,0 +1,174 @@
+//! Measures what the forecasts of a room's report take while its sale runs: a sale of minutes, one
+//! of an hour, and one whose baskets live long. The exit code is 1 if a minute takes too long.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fairgate_rules::pace::VISITOR_U;
+use fairgate_rules::pace_settings::{PaceSettings, TRICKLE_MIN_U};
+use fairgate_rules::room_document::{LineMethod, PaceMode};
+use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
+use fairgate_simulation::crowd::{ArrivalPattern, CrowdSettings};
+use fairgate_simulation::forecast::{RunningFigures, RunningSale, forecast};
+use fairgate_simulation::outcome::SecondFigures;
+use fairgate_simulation::sale::{PlannedRoom, PlannedSale, PlannedServer, PlannedShow};
+use fairgate_simulation::simulate;
+
+/// The most time of one core that the forecasts of a minute may take, in milliseconds.
+const MINUTE_MS_MAX: f64 = 50.0;
+/// A report has a sample every so many seconds.
+const SAMPLE_S: u32 = 10;
+/// A sale that will be over within this time, if its seats go as fast as so far, is forecast with
+/// every sample; a longer one once a minute. In seconds.
+const SHORT_S: f64 = 300.0;
+
+fn main() -> ExitCode {
+    let sales = [
+        ("400 seats, minutes", sale(400, 5, 15)),
+        ("40,000 seats, an hour", sale(40_000, 25, 300)),
+        ("8,000 seats, long baskets", sale(8_000, 10, 600)),
+    ];
+    let mut out = std::io::stdout();
+    let mut held = true;
+    for (name, sale) in sales {
+        let minutes = minutes_ms(&sale);
+        let most = minutes.iter().copied().fold(0.0, f64::max);
+        let mean = minutes.iter().sum::<f64>() / minutes.len().max(1) as f64;
+        held &= most <= MINUTE_MS_MAX && !minutes.is_empty();
+        // A reader that has gone away needs no figures.
+        let _ = writeln!(
+            out,
+            "{name}: forecasts of a minute take {mean:.1} ms of a core, at most {most:.1} ms, over {} minutes",
+            minutes.len()
+        );
+    }
+    ExitCode::from(u8::from(!held))
+}
+
+/// Returns what the forecasts of each minute of a sale take, in milliseconds.
+fn minutes_ms(sale: &PlannedSale) -> Vec<f64> {
+    let outcome = simulate(sale, 1);
+    let tickets = outcome.ends.ticketed.max(1) as f64;
+    let sold = outcome.seconds.last().map_or(0, |second| second.sold);
+    let each = (sold as f64 / tickets).max(1.0);
+    let samples = outcome.seconds.iter().step_by(SAMPLE_S as usize);
+    let samples: Vec<RunningFigures> = samples.map(|second| figures(second, each)).collect();
+    let (mut minutes, mut last_s) = (Vec::<f64>::new(), 0.0);
+    for known in 1..=samples.len() {
+        let now = samples[known - 1];
+        let left = (now.free + now.held) as f64 / now.sold as f64;
+        let is_short = now.at_s * (1.0 + left) < SHORT_S;
+        if !is_short && now.at_s - last_s < 60.0 {
+            continue;
+        }
+        last_s = now.at_s;
+        let running = RunningSale {
+            room: sale.room,
+            hold_s: sale.shows[0].hold_s,
+            figures: samples[..known].to_vec(),
+        };
+        let (made, took_ms) = least_ms(&running);
+        let minute = (now.at_s / 60.0) as usize;
+        if made {
+            minutes.resize(minutes.len().max(minute + 1), 0.0);
+            minutes[minute] += took_ms;
+        }
+    }
+    minutes.retain(|minute_ms| *minute_ms > 0.0);
+    minutes
+}
+
+/// Returns whether a forecast was made, and the least time of three tries, in milliseconds: what
+/// else the machine does only adds to it.
+fn least_ms(running: &RunningSale) -> (bool, f64) {
+    let tries = (0..3).map(|_| {
+        let begun = Instant::now();
+        let made = forecast(running).is_some();
+        (made, begun.elapsed().as_secs_f64() * 1e3)
+    });
+    let least = tries.min_by(|(_, one), (_, other)| one.total_cmp(other));
+    least.unwrap_or((false, 0.0))
+}
+
+fn figures(second: &SecondFigures, seats_each: f64) -> RunningFigures {
+    RunningFigures {
+        at_s: f64::from(second.at_s - 1),
+        joined: second.joined,
+        left: 0,
+        waiting: second.waiting,
+        released: second.released,
+        claimed: second.entered,
+        inside: second.inside,
+        done: (second.sold as f64 / seats_each) as u64,
+        free: second.free,
+        held: second.held,
+        sold: second.sold,
+    }
+}
+
+/// Returns a sale that is wanted by ten visitors a seat, at so many visitors a second.
+fn sale(seats: u32, per_s: u64, hold_s: u32) -> PlannedSale {
+    let part = f64::from(hold_s) / 6.0;
+    let range = || SecondsRange(part * 0.2, part);
+    PlannedSale {
+        room: PlannedRoom {
+            method: LineMethod::Draw,
+            pace: PaceSettings {
+                mode: PaceMode::Auto,
+                line: true,
+                per_s_u: per_s * VISITOR_U,
+                trickle_min_u: TRICKLE_MIN_U,
+                max_inside: 8_000,
+                p99_ms: 300,
+            },
+            opens_s: 0.0,
+            draw_s: 0.0,
+            closes_s: None,
+            claim_s: 120,
+            pass_s: 600,
+        },
+        shows: vec![PlannedShow {
+            seats,
+            legs: 1,
+            hold_s,
+            grace_s: 5,
+            pay_s: 120,
+            claim_grace_s: 30,
+            seats_per_visitor: 4,
+        }],
+        crowd: CrowdSettings {
+            visitors: seats as usize * 10,
+            from_s: 0.0,
+            over_s: 0.0,
+            arrivals: ArrivalPattern::Uniform,
+            rush: 0.0,
+            rush_s: 0.0,
+            after_draw: 0.0,
+            socket: 1.0,
+            mute: 0,
+            bots: 0,
+            bot_networks: 1,
+        },
+        placed_bots: 0,
+        arrivals: None,
+        behaviour: VisitorBehaviour {
+            party: vec![1.0, 5.0, 2.0, 3.0],
+            give_up: 0.1,
+            decline: 0.05,
+            choose_s: range(),
+            order_s: range(),
+            pay_s: range(),
+            tries: 10,
+            ..VisitorBehaviour::default()
+        },
+        server: PlannedServer {
+            calls_per_s: None,
+            answer_ms: 5.0,
+            slow: None,
+        },
+        lost_gateway: None,
+        so_far: None,
+        until_s: 7_200,
+    }
+}

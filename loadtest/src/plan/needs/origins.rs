@@ -1,0 +1,73 @@
+//! Says which figures were measured, and which follow from figures that were.
+
+use serde::Serialize;
+
+use super::demand::SaleDemand;
+use crate::calibration::Calibration;
+
+/// Whether a figure was measured, or follows from figures that were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureOrigin {
+    /// The calibrated processes have done as much.
+    Measured,
+    /// It is a multiple of what the calibrated processes have done.
+    Extrapolated,
+}
+
+/// Where the figures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FigureOrigins {
+    /// Processors of all processes, and with them the machines.
+    pub processors: FigureOrigin,
+    /// Sockets, and how fast they are opened again.
+    pub sockets: FigureOrigin,
+    /// Memory.
+    pub memory: FigureOrigin,
+    /// Traffic.
+    pub traffic: FigureOrigin,
+    /// Commits.
+    pub commits: FigureOrigin,
+    /// TLS. The proxy itself is not measured, only the cryptography that it does.
+    pub tls: FigureOrigin,
+}
+
+impl FigureOrigin {
+    fn of(reached: bool) -> Self {
+        if reached {
+            Self::Measured
+        } else {
+            Self::Extrapolated
+        }
+    }
+
+    /// Returns the origin as a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Extrapolated => "extrapolated",
+        }
+    }
+}
+
+impl FigureOrigins {
+    /// Says what of a sale the calibrated processes have done.
+    pub fn of(demand: &SaleDemand, calibration: &Calibration) -> Self {
+        let work = &calibration.work;
+        let reached = demand.all_seconds(|second| second.was_reached(calibration));
+        // The clock ran a little longer than the sockets were meant to wait.
+        let waited = work.socket_wait.per_s * 1.01;
+        let sockets = demand.peak(|second| second.sockets) <= waited;
+        let purchases = demand.peak(|second| second.purchases) <= work.purchase.per_s;
+        // As many places were made as sockets were opened.
+        let places = demand.places <= waited;
+        Self {
+            processors: FigureOrigin::of(reached),
+            sockets: FigureOrigin::of(sockets),
+            memory: FigureOrigin::of(sockets && places),
+            traffic: FigureOrigin::of(reached),
+            commits: FigureOrigin::of(purchases),
+            tls: FigureOrigin::Extrapolated,
+        }
+    }
+}

@@ -19,9 +19,6 @@ use fairgate_simulation::simulate;
 const MINUTE_MS_MAX: f64 = 50.0;
 /// A report has a sample every so many seconds.
 const SAMPLE_S: u32 = 10;
-/// A sale that will be over within this time, if its seats go as fast as so far, is forecast with
-/// every sample; a longer one once a minute. In seconds.
-const SHORT_S: f64 = 300.0;
 
 fn main() -> ExitCode {
     let sales = [
@@ -57,9 +54,7 @@ fn minutes_ms(sale: &PlannedSale) -> Vec<f64> {
     let (mut minutes, mut last_s) = (Vec::<f64>::new(), 0.0);
     for known in 1..=samples.len() {
         let now = samples[known - 1];
-        let left = (now.free + now.held) as f64 / now.sold as f64;
-        let is_short = now.at_s * (1.0 + left) < SHORT_S;
-        if !is_short && now.at_s - last_s < 60.0 {
+        if !now.is_short_sale(&samples[0]) && now.at_s - last_s < 60.0 {
             continue;
         }
         last_s = now.at_s;

@@ -18,9 +18,7 @@ use tokio::sync::Mutex;
 use crate::ledger::RoomSample;
 use crate::room::RoomRegistry;
 
-/// A sale that will be over within this time after its beginning, if its seats go as fast as so
-/// far, is forecast with every sample. A longer one is forecast once a minute.
-const SHORT_MS: f64 = 300_000.0;
+/// A short sale is forecast with every sample, a longer one once in this time.
 const MINUTE_MS: i64 = 60_000;
 /// One call of the report makes at most so many forecasts, the newest first. Only a node that has
 /// just started has more to make.
@@ -193,14 +191,11 @@ impl SaleSamples {
     /// a longer one.
     fn due(&self) -> Vec<i64> {
         let sold_out_at = self.sold_out_at().unwrap_or(i64::MAX);
-        let sold_before = self.samples.first().map_or(0, |sample| sample.sold);
+        let first = self.samples.first().map(|sample| self.figures(sample));
+        let first = first.unwrap_or_default();
         let mut due: Vec<i64> = Vec::new();
         for sample in &self.samples {
-            let since_ms = (sample.at_ms - self.began_at) as f64;
-            let sold = sample.sold.saturating_sub(sold_before);
-            // While nothing is sold this is infinite: the end is not in sight.
-            let left = (sample.free + sample.held) as f64 / sold as f64;
-            let is_short = since_ms * (1.0 + left) < SHORT_MS;
+            let is_short = self.figures(sample).is_short_sale(&first);
             let every_ms = if is_short { 0 } else { MINUTE_MS };
             let last = due.last().copied().unwrap_or(self.began_at);
             if sample.at_ms > self.began_at

@@ -39,3 +39,17 @@ pub struct RunningFigures {
     /// Sold cells.
     pub sold: u64,
 }
+
+/// A sale is short if it will be over within this time after its beginning, in seconds.
+const SHORT_S: f64 = 300.0;
+
+impl RunningFigures {
+    /// Returns whether the sale that began with `first` is short, if its seats go as fast as so
+    /// far. While nothing is sold, the end is not in sight.
+    #[must_use]
+    pub fn is_short_sale(&self, first: &Self) -> bool {
+        let sold = self.sold.saturating_sub(first.sold) as f64;
+        let left = (self.free + self.held) as f64 / sold;
+        self.at_s * (1.0 + left) < SHORT_S
+    }
+}

@@ -4,6 +4,7 @@
 pub mod counter;
 pub mod crowd;
 pub mod draw;
+pub mod entry_history;
 pub mod estimate;
 pub mod faults;
 pub mod flow;
@@ -19,4 +20,5 @@ pub mod phase;
 pub mod release_cohorts;
 pub mod room_document;
 pub mod valve;
+mod visit_habits;
 pub mod vitals;

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::entry_history::EntryHistory;
 use super::flow::{TickOutcome, VisitorRates};
 use super::odds::{PeopleAhead, SeatDemand, SeatSupply};
 use super::pace::ReleaseBound;
@@ -40,6 +41,11 @@ pub struct PaceMeasurements {
 }
 
 impl PaceMeasurements {
+    /// Returns how many visitors have entered so far.
+    fn entered(&self) -> u64 {
+        self.inside.iter().sum::<u64>() + self.done + self.ended
+    }
+
     /// Returns how many visitors are inside, are entering, or have been called and are expected.
     fn coming(&self) -> u64 {
         self.inside.iter().sum::<u64>() + self.entering + self.called
@@ -76,6 +82,7 @@ pub struct PaceMemory {
     flow: VisitorRates,
     left_inside: Option<u64>,
     went_at: Option<i64>,
+    entries: Option<EntryHistory>,
 }
 
 impl PaceMemory {
@@ -103,6 +110,11 @@ impl PaceMemory {
                 valve.after_reading(&measured.reading, settings, measured.coming(), measured.now);
             self.valve = Some(next);
         }
+        let (now, entered) = (measured.now, measured.entered());
+        self.entries = Some(match self.entries {
+            Some(entries) => entries.with_total(now, entered),
+            None => EntryHistory::new(now, entered),
+        });
         self.peek_limits(settings, measured)
     }
 
@@ -123,6 +135,10 @@ impl PaceMemory {
         };
         let people = PeopleAhead {
             inside: measured.inside,
+            entered: self.entries.map_or([0; 4], |entries| {
+                entries.entered_by_age(measured.now, measured.entered())
+            }),
+            pass_s: u64::from(settings.pass_s),
             called: (measured.called + measured.entering) as f64,
             done: measured.done,
             ended: measured.ended,

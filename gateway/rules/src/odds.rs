@@ -2,6 +2,8 @@
 //! call, and how likely a seat is left for a visitor in the line. The code uses only counts, means
 //! and variances, and no data of a single visitor.
 
+use crate::visit_habits::{EntryCounts, VisitHabits};
+
 /// The first guess of the seats that a party takes, before anything is measured.
 const PARTY: f64 = 2.0;
 /// The first guess of the share of visitors inside who buy, before anything is measured.
@@ -18,12 +20,6 @@ const DOUBT_MIN: f64 = 0.03;
 const DOUBT_VISITORS: f64 = 50.0;
 /// The most seats that a party is believed to take.
 const PARTY_MAX: f64 = 10.0;
-
-/// Visitors inside form four groups by the seconds since their claim. These are the upper limits of
-/// the first three groups. `WEIGHTS` holds the likelihood, by group, that a visitor without a
-/// basket still wants seats.
-pub const AGES_S: [u64; 3] = [30, 60, 120];
-const WEIGHTS: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 
 /// The seats of a room's shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,9 +42,14 @@ pub struct SeatSupply {
 /// The people who choose seats before a visitor who is called now.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PeopleAhead {
-    /// The visitors inside by time since their claim: one group below each of [`AGES_S`], and one
+    /// The visitors inside by time since their claim: one group below each of
+    /// [`AGES_S`](crate::entry_history::AGES_S), and one
     /// group for longer times.
     pub inside: [u64; 4],
+    /// The visitors who entered in the times of those groups, inside or not.
+    pub entered: [u64; 4],
+    /// How long a pass is valid, in seconds.
+    pub pass_s: u64,
     /// The called visitors who are expected to come.
     pub called: f64,
     /// The visitors whose order was ticketed.
@@ -94,10 +95,16 @@ impl SeatDemand {
         ]
         .map(as_f64);
         let inside: u64 = people.inside.iter().sum();
+        let habits = VisitHabits::measure(&EntryCounts {
+            entered: people.entered,
+            inside: people.inside,
+            ended: people.ended,
+            pass_s: people.pass_s,
+        });
         let faded: f64 = people
             .inside
             .iter()
-            .zip(WEIGHTS)
+            .zip(habits.still_want_seats())
             .map(|(count, weight)| as_f64(*count) * weight)
             .sum();
         let share_without_basket = if inside == 0 {
@@ -173,6 +180,8 @@ mod tests {
     };
     const PEOPLE: PeopleAhead = PeopleAhead {
         inside: [0; 4],
+        entered: [0; 4],
+        pass_s: 600,
         called: 0.0,
         done: 0,
         ended: 0,
@@ -206,7 +215,7 @@ mod tests {
             inside: [0, 0, 0, 600],
             ..PEOPLE
         };
-        assert_eq!(wanted(SEATS, old), 565);
+        assert!(wanted(SEATS, old) > 560);
         let baskets = SeatSupply {
             held: 1000,
             free: 500,

@@ -24,6 +24,8 @@ pub struct PaceSettings {
     pub max_inside: u64,
     /// The time within which booking should answer 99 of 100 calls, in milliseconds.
     pub p99_ms: u64,
+    /// How long a pass is valid, in seconds.
+    pub pass_s: u32,
 }
 
 impl From<&RoomDocument> for PaceSettings {
@@ -35,6 +37,7 @@ impl From<&RoomDocument> for PaceSettings {
             trickle_min_u: TRICKLE_MIN_U,
             max_inside: document.max_inside,
             p99_ms: document.p99_ms,
+            pass_s: u32::try_from(document.pass_s).unwrap_or(u32::MAX),
         }
     }
 }

@@ -229,6 +229,7 @@ mod tests {
         trickle_min_u: VISITOR_U / 10,
         max_inside: 1000,
         p99_ms: 300,
+        pass_s: 600,
     };
 
     fn reading(p99_ms: u64) -> HealthReading {

@@ -116,12 +116,12 @@ fn sale(seats: u32, per_s: u64, hold_s: u32) -> PlannedSale {
                 trickle_min_u: TRICKLE_MIN_U,
                 max_inside: 8_000,
                 p99_ms: 300,
+                pass_s: 600,
             },
             opens_s: 0.0,
             draw_s: 0.0,
             closes_s: None,
             claim_s: 120,
-            pass_s: 600,
         },
         shows: vec![PlannedShow {
             seats,

@@ -79,8 +79,6 @@ pub struct PlannedRoom {
     pub closes_s: Option<f64>,
     /// How long a call is expected to be answered, in seconds.
     pub claim_s: u32,
-    /// How long a pass is valid, in seconds.
-    pub pass_s: u32,
 }
 
 /// The seats of one show and its times.

@@ -129,7 +129,7 @@ impl SimulatedVisit {
     /// Lets the visitor in with a new pass.
     pub fn enter(&mut self, world: &mut VisitWorld, now_ms: i64) {
         (self.inside, self.entered_ms) = (true, now_ms);
-        let pass_ms = i64::from(world.sale.room.pass_s) * 1_000;
+        let pass_ms = i64::from(world.sale.room.pace.pass_s) * 1_000;
         self.later(world, now_ms + pass_ms, VisitStep::PassEnds);
         if self.wish.is_some() {
             // The pass had run out while the visitor was choosing.

@@ -17,7 +17,7 @@ fn sale(seats: u32, per_s: u64, visitors: usize) -> PlannedSale {
     sale.shows[0].hold_s = 15;
     sale.shows[0].pay_s = 15;
     sale.room.pace.per_s_u = per_s * VISITOR_U;
-    sale.room.pass_s = 60;
+    sale.room.pace.pass_s = 60;
     sale.crowd.visitors = visitors;
     sale.behaviour = VisitorBehaviour {
         party: vec![0.0, 1.0],
@@ -64,10 +64,14 @@ fn until(sale: &PlannedSale, share: f64, seed: u64) -> (RunningSale, f64) {
 
 #[test]
 fn at_half_of_a_sale_most_forecasts_of_its_end_are_right_within_an_eighth() {
-    for (seats, per_s, visitors) in [(400, 4, 4_000), (4_000, 10, 20_000), (20_000, 100, 60_000)] {
+    for (seats, per_s, visitors, sales) in [
+        (400, 4, 4_000, 21),
+        (4_000, 10, 20_000, 7),
+        (20_000, 100, 60_000, 7),
+    ] {
         let sale = sale(seats, per_s, visitors);
-        // Chance decides about the last seats of a single sale.
-        let off = (1..=7).map(|seed| {
+        // Chance decides about the last seats of a single sale, most of all in a small one.
+        let off = (1..=sales).map(|seed| {
             let (running, sold_out_s) = until(&sale, 0.5, seed);
             let Some(SaleForecast::SoldOut(told)) = forecast(&running) else {
                 panic!("{seats} seats: it will be sold out");
@@ -77,7 +81,7 @@ fn at_half_of_a_sale_most_forecasts_of_its_end_are_right_within_an_eighth() {
         });
         let mut off: Vec<f64> = off.collect();
         off.sort_unstable_by(f64::total_cmp);
-        assert!(off[3] <= 0.125, "{seats} seats: {off:?}");
+        assert!(off[off.len() / 2] <= 0.125, "{seats} seats: {off:?}");
     }
 }
 

@@ -64,8 +64,9 @@ fn any_sale() -> impl Strategy<Value = PlannedSale> {
                 trickle_min_u: TRICKLE_MIN_U,
                 max_inside,
                 p99_ms: 300,
+                pass_s,
             };
-            (sale.room.claim_s, sale.room.pass_s) = (claim_s, pass_s);
+            sale.room.claim_s = claim_s;
             let (shows, seats, legs, hold_s) = stock;
             sale.shows = vec![
                 PlannedShow {
@@ -103,7 +104,7 @@ fn with_equal_visitors(mut sale: PlannedSale) -> PlannedSale {
         hold_s: 300,
         ..sale.shows[0]
     }];
-    sale.room.pass_s = 600;
+    sale.room.pace.pass_s = 600;
     sale.server.calls_per_s = None;
     sale
 }
@@ -188,7 +189,7 @@ proptest! {
         sale.crowd.visitors = 20_000;
         sale.shows[0].seats = 1_000_000;
         sale.behaviour.choose_s = SecondsRange(10_000.0, 10_000.0);
-        sale.room.pass_s = time_s;
+        sale.room.pace.pass_s = time_s;
         sale.room.pace.per_s_u = per_s * VISITOR_U;
         sale.until_s = 400;
         let outcome = simulate(&sale, seed);
@@ -332,7 +333,7 @@ fn a_visit_ends_although_its_pass_ran_out_while_the_visitor_was_choosing() {
     let mut slow = sale();
     slow.behaviour.choose_s = SecondsRange(20.0, 20.0);
     slow.behaviour.tries = 0;
-    slow.room.pass_s = 15;
+    slow.room.pace.pass_s = 15;
     slow.until_s = 2_000;
     let outcome = simulate(&slow, 1);
     let people: u64 = outcome.parts.iter().map(|part| part.people).sum();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use fairgate_rules::crowd::PresenceBitmap;
+use fairgate_rules::entry_history::AGES_S;
 use fairgate_rules::limits::PaceMeasurements;
-use fairgate_rules::odds::{AGES_S, SeatSupply};
+use fairgate_rules::odds::SeatSupply;
 use fairgate_rules::pace::RankPresence;
 use fairgate_rules::release_cohorts::RankCall;
 use fairgate_rules::vitals;

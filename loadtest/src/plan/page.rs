@@ -293,7 +293,7 @@ impl PlanPage<'_> {
             ("per_s", (room.pace.per_s_u as f64 / 1e6).to_string()),
             ("max_inside", room.pace.max_inside.to_string()),
             ("claim_s", room.claim_s.to_string()),
-            ("pass_s", room.pass_s.to_string()),
+            ("pass_s", room.pace.pass_s.to_string()),
         ];
         if let Some(show) = self.sale.shows.first() {
             settings.push(("hold_s", show.hold_s.to_string()));

@@ -72,7 +72,6 @@ pub fn planned_sale(
             draw_s: seconds(room.draw_at),
             closes_s,
             claim_s: u32::try_from(room.claim_s).unwrap_or(u32::MAX),
-            pass_s: u32::try_from(room.pass_s).unwrap_or(u32::MAX),
         },
         shows: planned,
         crowd: CrowdSettings {

@@ -92,7 +92,7 @@ impl PlanSweep {
             "hold_s" => sale.shows.iter_mut().for_each(|show| show.hold_s = whole),
             "pay_s" => sale.shows.iter_mut().for_each(|show| show.pay_s = whole),
             "claim_s" => sale.room.claim_s = whole,
-            "pass_s" => sale.room.pass_s = whole,
+            "pass_s" => sale.room.pace.pass_s = whole,
             _ => sale.server.calls_per_s = Some(value),
         }
     }

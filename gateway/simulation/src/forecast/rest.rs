@@ -44,7 +44,7 @@ impl<'a> RestOfSale<'a> {
         let now = last(sale);
         let begin = sale.figures.first().copied().unwrap_or_default();
         let visit_s = 3.0 * habits.buy.delay_s + 60.0;
-        let known_s = f64::from(sale.hold_s.max(sale.room.pass_s)).max(visit_s);
+        let known_s = f64::from(sale.hold_s.max(sale.room.pace.pass_s)).max(visit_s);
         let from_s = (now.at_s - known_s.min(PAST_MAX_S)).max(begin.at_s).floor();
         let entered =
             now.claimed as f64 - value_at(&sale.figures, from_s, |figures| figures.claimed as f64);
@@ -160,7 +160,7 @@ impl<'a> RestOfSale<'a> {
         let (now, room) = (last(self.sale), &self.sale.room);
         let at_pace_s = wanted / self.pace().max(1e-6);
         let so_far_s = now.at_s * (now.free + now.held) as f64 / (now.sold as f64).max(1.0);
-        let longest_s = f64::from(self.sale.hold_s.max(room.pass_s));
+        let longest_s = f64::from(self.sale.hold_s.max(room.pace.pass_s));
         let rest_s = 3.0 * at_pace_s.max(so_far_s) + 8.0 * longest_s;
         let closes_s = room.closes_s.unwrap_or(f64::INFINITY);
         rest_s.min(closes_s - now.at_s).clamp(1.0, 14_400.0)

@@ -95,7 +95,7 @@ impl SaleRun<'_> {
     fn step(&mut self, visit: u32, step: VisitStep, now_ms: i64) {
         let own = &mut self.visits[visit as usize];
         // A later pass has a later end.
-        let pass_ms = i64::from(self.world.sale.room.pass_s) * 1_000;
+        let pass_ms = i64::from(self.world.sale.room.pace.pass_s) * 1_000;
         if step == VisitStep::PassEnds && own.entered_ms + pass_ms != now_ms {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fairgate_rules::odds::AGES_S;
+use fairgate_rules::entry_history::AGES_S;
 
 use crate::outcome::{
     LinePart, PARTS, SaleOutcome, SeatEnds, SecondFigures, VisitEnds, percentile_of,

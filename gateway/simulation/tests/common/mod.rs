@@ -20,12 +20,12 @@ pub fn sale() -> PlannedSale {
                 trickle_min_u: TRICKLE_MIN_U,
                 max_inside: 5_000,
                 p99_ms: 300,
+                pass_s: 600,
             },
             opens_s: 0.0,
             draw_s: 20.0,
             closes_s: None,
             claim_s: 120,
-            pass_s: 600,
         },
         shows: vec![PlannedShow {
             seats: 100,

@@ -1,0 +1,209 @@
+//! Estimates how likely a visitor inside still wants seats, by the time since it entered. Each
+//! visitor either never buys, or has tickets after a time that is Erlang distributed: the sum of
+//! some steps, each of which takes an exponential time. The share of the first, and the mean and
+//! the steps of the second are those with which the numbers of visitors who entered and of those
+//! who are still inside are most likely (maximum likelihood, over a grid).
+
+use std::sync::LazyLock;
+
+use crate::entry_history::AGES_S;
+
+/// A typical time since the entry in each group of [`AGES_S`], in seconds.
+const MIDDLES_S: [f64; 4] = [15.0, 45.0, 90.0, 240.0];
+/// The most that a visitor of each group counts. The oldest group has visitors of very different
+/// ages, of whom most have given up; if they counted in full, a large sale would end later.
+const MOST: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
+/// The first guess, before anything is measured, and its weight in visitors of each group.
+const GUESS: VisitHabits = VisitHabits {
+    never: 0.2,
+    mean_s: 30.0,
+    steps: 1,
+};
+const GUESS_WEIGHT: f64 = 20.0;
+/// The shares and means that are tried: the first ones, and by how much each is larger than the one
+/// before. They reach to 0.93 and to 20 minutes.
+const NEVER_FIRST: f64 = 0.005;
+const NEVER_STEP: f64 = 1.79;
+const NEVER_TRIES: i32 = 10;
+const MEAN_FIRST_S: f64 = 2.0;
+const MEAN_STEP: f64 = 1.79;
+const MEAN_TRIES: i32 = 12;
+/// Where each visitor looks at many pages, hardly anybody buys at once.
+const STEPS_TRIED: [u32; 2] = [1, 5];
+
+/// What is tried, with the logarithms of the likelihoods that a visitor of each group has no
+/// tickets, and that it has. They are worked out once, because a forecast measures thousands of
+/// simulated seconds.
+static TRIES: LazyLock<Vec<(VisitHabits, [[f64; 2]; 4])>> = LazyLock::new(|| {
+    let shares = (0..NEVER_TRIES).map(|step| NEVER_FIRST * NEVER_STEP.powi(step));
+    let tries = shares.flat_map(|never| {
+        let means = (0..MEAN_TRIES).map(|step| MEAN_FIRST_S * MEAN_STEP.powi(step));
+        means.flat_map(move |mean_s| {
+            STEPS_TRIED.map(|steps| VisitHabits {
+                never,
+                mean_s,
+                steps,
+            })
+        })
+    });
+    let with_logarithms = tries.map(|habits| {
+        let logarithms = MIDDLES_S.map(|middle_s| {
+            let share = habits.without_tickets(middle_s).clamp(1e-6, 1.0 - 1e-6);
+            [share.ln(), (1.0 - share).ln()]
+        });
+        (habits, logarithms)
+    });
+    with_logarithms.collect()
+});
+
+/// How many visitors entered, and how many of them are inside, by the groups of [`AGES_S`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EntryCounts {
+    /// The visitors who entered in the times of each group, inside or not.
+    pub entered: [u64; 4],
+    /// The visitors of each group who are inside.
+    pub inside: [u64; 4],
+    /// The visitors whose pass ran out without an order.
+    pub ended: u64,
+    /// How long a pass is valid, in seconds.
+    pub pass_s: u64,
+}
+
+/// What visitors do once they are inside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VisitHabits {
+    /// The share of visitors who never buy.
+    never: f64,
+    /// The mean time from the entry to the tickets of those who buy, in seconds.
+    mean_s: f64,
+    /// In how many steps they buy. The more there are, the less their times differ.
+    steps: u32,
+}
+
+impl VisitHabits {
+    /// Measures what visitors do.
+    pub fn measure(people: &EntryCounts) -> Self {
+        let counts = counts_by_group(people);
+        let likelihood = |logarithms: &[[f64; 2]; 4]| {
+            let pairs = logarithms.as_flattened().iter().zip(counts.as_flattened());
+            pairs
+                .map(|(logarithm, count)| logarithm * count)
+                .sum::<f64>()
+        };
+        let rated = TRIES
+            .iter()
+            .map(|(habits, logarithms)| (likelihood(logarithms), *habits));
+        let best = rated.max_by(|(one, _), (other, _)| one.total_cmp(other));
+        best.map_or(GUESS, |(_, habits)| habits)
+    }
+
+    /// Returns the share of buyers who have no tickets so long after they entered.
+    fn buyers_left(&self, after_s: f64) -> f64 {
+        let steps_done = after_s / self.mean_s * f64::from(self.steps);
+        let (mut sum, mut term) = (1.0, 1.0);
+        for step in 1..self.steps {
+            term *= steps_done / f64::from(step);
+            sum += term;
+        }
+        sum * (-steps_done).exp()
+    }
+
+    /// Returns the share of visitors who have no tickets so long after they entered.
+    fn without_tickets(&self, after_s: f64) -> f64 {
+        self.never + (1.0 - self.never) * self.buyers_left(after_s)
+    }
+
+    /// Returns by group how likely a visitor without a basket still wants seats, as a part of the
+    /// likelihood of a visitor who has just entered.
+    pub fn still_want_seats(&self) -> [f64; 4] {
+        std::array::from_fn(|group| {
+            let middle_s = MIDDLES_S[group];
+            // Somebody who has just entered counts in full.
+            if group == 0 {
+                return MOST[group];
+            }
+            (self.buyers_left(middle_s) / self.without_tickets(middle_s)).min(MOST[group])
+        })
+    }
+}
+
+/// Returns for each group how many visitors have no tickets and how many have. The guess is added.
+/// A group of which that is not known has zeros.
+fn counts_by_group(people: &EntryCounts) -> [[f64; 2]; 4] {
+    std::array::from_fn(|group| {
+        // Passes that ran out are counted as a whole. They belong to the oldest visitors, unless
+        // passes are so short that a younger group has lost some, too.
+        let inside = match AGES_S.get(group) {
+            Some(until_s) if *until_s > people.pass_s => return [0.0; 2],
+            Some(_) => people.inside[group],
+            None => people.inside[group] + people.ended,
+        };
+        let entered = people.entered[group];
+        let without_tickets = inside.min(entered) as f64;
+        let guessed = GUESS_WEIGHT * GUESS.without_tickets(MIDDLES_S[group]);
+        [
+            without_tickets + guessed,
+            entered as f64 - without_tickets + GUESS_WEIGHT - guessed,
+        ]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weights(entered: [u64; 4], inside: [u64; 4], pass_s: u64) -> [f64; 4] {
+        let people = EntryCounts {
+            entered,
+            inside,
+            pass_s,
+            ..EntryCounts::default()
+        };
+        VisitHabits::measure(&people).still_want_seats()
+    }
+
+    #[test]
+    fn at_first_visitors_are_believed_to_lose_interest_within_minutes() {
+        let [new, half_minute, minute, long] = weights([0; 4], [0; 4], 600);
+        assert_eq!(new, 1.0);
+        assert_eq!(half_minute, 0.5);
+        assert!((0.1..0.35).contains(&minute), "{minute}");
+        assert!(long < 0.02, "{long}");
+    }
+
+    #[test]
+    fn where_buyers_take_five_seconds_those_inside_after_thirty_do_not_buy() {
+        // Of 100 visitors a second, five in a hundred never buy.
+        let weights = weights([3_000, 2_000, 0, 0], [600, 100, 0, 0], 600);
+        assert!(weights[1] < 0.05 && weights[2] < 0.01, "{weights:?}");
+    }
+
+    #[test]
+    fn where_buyers_take_five_minutes_those_inside_count_as_much_as_they_can() {
+        let weights = weights([300, 300, 600, 3_000], [285, 258, 444, 900], 900);
+        assert_eq!(weights, MOST);
+    }
+
+    #[test]
+    fn where_everybody_takes_a_minute_and_a_half_nobody_is_given_up_before() {
+        // Ten visitors a second, of whom one in ten gives up.
+        let weights = weights([300, 300, 600, 6_000], [299, 292, 350, 620], 900);
+        assert!(
+            weights[1] == MOST[1] && weights[3] == MOST[3],
+            "{weights:?}"
+        );
+    }
+
+    #[test]
+    fn visitors_whose_short_pass_ran_out_do_not_look_like_buyers() {
+        // All passes end after a minute, and half of the visitors never buy.
+        let short = EntryCounts {
+            entered: [300, 300, 600, 1_200],
+            inside: [180, 150, 0, 0],
+            ended: 900,
+            pass_s: 60,
+        };
+        let weights = VisitHabits::measure(&short).still_want_seats();
+        assert!(weights[1] < 0.2, "{weights:?}");
+    }
+}

@@ -200,7 +200,8 @@ impl WaitlistPartyClient {
     }
 
     /// Sends a call until the status of the answer is one of `expected`. Fails on any other status
-    /// except 429 and 5xx.
+    /// except 429 and 5xx, and except while the same call, which a killed process did not answer,
+    /// is still running.
     async fn ask(&self, call: LoadHttpCall, expected: &[u16]) -> anyhow::Result<LoadHttpAnswer> {
         let call = call.bearer(&self.pass);
         loop {
@@ -208,7 +209,8 @@ impl WaitlistPartyClient {
                 if expected.contains(&answer.status) {
                     return Ok(answer);
                 }
-                if !matches!(answer.status, 429 | 500..) {
+                let still_running = answer.code().as_deref() == Some("idempotency_in_flight");
+                if !matches!(answer.status, 429 | 500..) && !still_running {
                     bail!("{} ({}): {}", call.path, answer.status, answer.json());
                 }
             }

@@ -43,8 +43,7 @@ pub struct SeatSupply {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PeopleAhead {
     /// The visitors inside by time since their claim: one group below each of
-    /// [`AGES_S`](crate::entry_history::AGES_S), and one
-    /// group for longer times.
+    /// [`AGES_S`](crate::entry_history::AGES_S), and one group for longer times.
     pub inside: [u64; 4],
     /// The visitors who entered in the times of those groups, inside or not.
     pub entered: [u64; 4],

@@ -160,7 +160,7 @@ pub const ROWS: &[CommandRow] = &[
     ),
     short(
         "cargo run --release -p loadtest -- bench delta",
-        "cargo run --release -p loadtest -- bench delta --watchers 50 --buyers 10 --seconds 3 --unjudged",
+        "cargo run --release -p loadtest -- bench delta --watchers 50 --buyers 10 --seconds 5 --unjudged",
         &["with 50 watchers"],
     ),
     excused("./test prove doors", TEST),

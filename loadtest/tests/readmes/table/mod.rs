@@ -142,7 +142,7 @@ pub const SHORTER: &[(&str, &str)] = &[
 pub const LONGEST: &[&str] = &["waitlist", "pruning", "edge", "faults", "swarm"];
 
 /// The words of the commands that cannot share the machine. They run at the end, one by one.
-pub const ALONE: &[&str] = &["legs -- rush", "bench rail"];
+pub const ALONE: &[&str] = &["legs -- rush", "bench rail", "bench delta", "bench idle"];
 
 /// The lines of blocks that only set variables of the terminal.
 pub const SETTINGS: &[&str] = &[

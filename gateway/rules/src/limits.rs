@@ -227,3 +227,31 @@ fn first_valve(settings: &PaceSettings) -> AdaptiveInsideLimit {
         AdaptiveInsideLimit::fully_open(settings.max_inside)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memory_of_an_older_or_newer_version_is_read() {
+        let memory = PaceMemory {
+            valve: Some(AdaptiveInsideLimit::new(2_000)),
+            left_inside: Some(7),
+            went_at: Some(1_800_000_000_000),
+            ..PaceMemory::default()
+        };
+        let mut stored: serde_json::Value =
+            serde_json::from_str(&memory.to_text()).expect("it is JSON");
+        stored.as_object_mut().expect("an object").remove("entries");
+        assert_eq!(PaceMemory::parse(&stored.to_string()), memory);
+        stored["of_a_newer_version"] = 1.into();
+        assert_eq!(PaceMemory::parse(&stored.to_string()), memory);
+    }
+
+    #[test]
+    fn a_memory_that_cannot_be_read_is_empty() {
+        for stored in ["", "null", "[]", "{\"left_inside\": -1}"] {
+            assert_eq!(PaceMemory::parse(stored), PaceMemory::default(), "{stored}");
+        }
+    }
+}

@@ -1,19 +1,23 @@
 //! Measures what the forecasts of a room's report take while its sale runs: a sale of minutes, one
 //! of an hour, and one whose baskets live long. The exit code is 1 if a minute takes too long.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+#[path = "../tests/common/running.rs"]
+mod running;
+
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use fairgate_rules::pace::VISITOR_U;
-use fairgate_rules::pace_settings::{PaceSettings, TRICKLE_MIN_U};
-use fairgate_rules::room_document::{LineMethod, PaceMode};
+use fairgate_rules::room_document::PaceMode;
 use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
-use fairgate_simulation::crowd::{ArrivalPattern, CrowdSettings};
+use fairgate_simulation::crowd::ArrivalPattern;
 use fairgate_simulation::forecast::{RunningFigures, RunningSale, forecast};
-use fairgate_simulation::outcome::SecondFigures;
-use fairgate_simulation::sale::{PlannedRoom, PlannedSale, PlannedServer, PlannedShow};
+use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
+use running::figures;
 
 /// The most time of one core that the forecasts of a minute may take, in milliseconds.
 const MINUTE_MS_MAX: f64 = 50.0;
@@ -50,7 +54,7 @@ fn minutes_ms(sale: &PlannedSale) -> Vec<f64> {
     let sold = outcome.seconds.last().map_or(0, |second| second.sold);
     let each = (sold as f64 / tickets).max(1.0);
     let samples = outcome.seconds.iter().step_by(SAMPLE_S as usize);
-    let samples: Vec<RunningFigures> = samples.map(|second| figures(second, each)).collect();
+    let samples: Vec<RunningFigures> = samples.map(|second| figures(second, 1.0, each)).collect();
     let (mut minutes, mut last_s) = (Vec::<f64>::new(), 0.0);
     for known in 1..=samples.len() {
         let now = samples[known - 1];
@@ -86,84 +90,29 @@ fn least_ms(running: &RunningSale) -> (bool, f64) {
     least.unwrap_or((false, 0.0))
 }
 
-fn figures(second: &SecondFigures, seats_each: f64) -> RunningFigures {
-    RunningFigures {
-        at_s: f64::from(second.at_s - 1),
-        joined: second.joined,
-        left: 0,
-        waiting: second.waiting,
-        released: second.released,
-        claimed: second.entered,
-        inside: second.inside,
-        done: (second.sold as f64 / seats_each) as u64,
-        free: second.free,
-        held: second.held,
-        sold: second.sold,
-    }
-}
-
 /// Returns a sale that is wanted by ten visitors a seat, at so many visitors a second.
 fn sale(seats: u32, per_s: u64, hold_s: u32) -> PlannedSale {
     let part = f64::from(hold_s) / 6.0;
     let range = || SecondsRange(part * 0.2, part);
-    PlannedSale {
-        room: PlannedRoom {
-            method: LineMethod::Draw,
-            pace: PaceSettings {
-                mode: PaceMode::Auto,
-                line: true,
-                per_s_u: per_s * VISITOR_U,
-                trickle_min_u: TRICKLE_MIN_U,
-                max_inside: 8_000,
-                p99_ms: 300,
-                pass_s: 600,
-            },
-            opens_s: 0.0,
-            draw_s: 0.0,
-            closes_s: None,
-            claim_s: 120,
-        },
-        shows: vec![PlannedShow {
-            seats,
-            legs: 1,
-            hold_s,
-            grace_s: 5,
-            pay_s: 120,
-            claim_grace_s: 30,
-            seats_per_visitor: 4,
-        }],
-        crowd: CrowdSettings {
-            visitors: seats as usize * 10,
-            from_s: 0.0,
-            over_s: 0.0,
-            arrivals: ArrivalPattern::Uniform,
-            rush: 0.0,
-            rush_s: 0.0,
-            after_draw: 0.0,
-            socket: 1.0,
-            mute: 0,
-            bots: 0,
-            bot_networks: 1,
-        },
-        placed_bots: 0,
-        arrivals: None,
-        behaviour: VisitorBehaviour {
-            party: vec![1.0, 5.0, 2.0, 3.0],
-            give_up: 0.1,
-            decline: 0.05,
-            choose_s: range(),
-            order_s: range(),
-            pay_s: range(),
-            tries: 10,
-            ..VisitorBehaviour::default()
-        },
-        server: PlannedServer {
-            calls_per_s: None,
-            answer_ms: 5.0,
-            slow: None,
-        },
-        lost_gateway: None,
-        so_far: None,
-        until_s: 7_200,
-    }
+    let mut sale = common::sale();
+    sale.room.draw_s = 0.0;
+    sale.room.pace.mode = PaceMode::Auto;
+    sale.room.pace.per_s_u = per_s * VISITOR_U;
+    sale.room.pace.max_inside = 8_000;
+    sale.shows[0].seats = seats;
+    sale.shows[0].hold_s = hold_s;
+    sale.crowd.visitors = seats as usize * 10;
+    sale.crowd.over_s = 0.0;
+    sale.crowd.arrivals = ArrivalPattern::Uniform;
+    sale.behaviour = VisitorBehaviour {
+        party: vec![1.0, 5.0, 2.0, 3.0],
+        give_up: 0.1,
+        decline: 0.05,
+        choose_s: range(),
+        order_s: range(),
+        pay_s: range(),
+        tries: 10,
+        ..VisitorBehaviour::default()
+    };
+    sale
 }

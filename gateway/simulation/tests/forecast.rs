@@ -1,15 +1,18 @@
 //! Forecasts of simulated sales, whose end is known.
 
 mod common;
+#[path = "common/running.rs"]
+mod running;
 
 use fairgate_rules::pace::VISITOR_U;
 use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
 use fairgate_simulation::forecast::{RunningFigures, RunningSale, SaleForecast, forecast};
 use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
+use running::figures;
 
 /// Everybody buys two seats, so that the tickets follow from the seats.
-const PARTY: u64 = 2;
+const PARTY: f64 = 2.0;
 
 fn sale(seats: u32, per_s: u64, visitors: usize) -> PlannedSale {
     let mut sale = common::sale();
@@ -38,19 +41,8 @@ fn until(sale: &PlannedSale, share: f64, seed: u64) -> (RunningSale, f64) {
     let outcome = simulate(sale, seed);
     let sold_out_s = outcome.sold_out_s.expect("it is sold out");
     let until_s = (sold_out_s * share / 10.0).floor() * 10.0;
-    let figures = outcome.seconds.iter().map(|second| RunningFigures {
-        at_s: f64::from(second.at_s) - sale.room.draw_s,
-        joined: second.joined,
-        left: 0,
-        waiting: second.waiting,
-        released: second.released,
-        claimed: second.entered,
-        inside: second.inside,
-        done: second.sold / PARTY,
-        free: second.free,
-        held: second.held,
-        sold: second.sold,
-    });
+    let seconds = outcome.seconds.iter();
+    let figures = seconds.map(|second| figures(second, sale.room.draw_s, PARTY));
     let every_ten = |figures: &RunningFigures| {
         figures.at_s >= 0.0 && figures.at_s <= until_s && figures.at_s % 10.0 == 0.0
     };

@@ -12,6 +12,7 @@ mod faults;
 mod html;
 mod http;
 mod machine;
+mod output;
 mod plan;
 mod rig;
 mod swarm;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::BenchOutcome;
 use crate::html::{HtmlReport, ReportTable};
 use crate::machine::this_machine;
+use crate::output::print_line;
 
 /// The figures that a bench measured.
 pub trait BenchFigures: Serialize {
@@ -19,17 +20,13 @@ pub trait BenchFigures: Serialize {
 ///
 /// # Errors
 /// Where the figures cannot be written as JSON.
-#[expect(
-    clippy::print_stdout,
-    reason = "the figures are what the command is asked for"
-)]
 pub fn print(figures: &impl BenchFigures, json: bool) -> anyhow::Result<BenchOutcome> {
     let (held, lines) = (figures.held(), figures.lines());
     if json {
-        println!("{}", serde_json::to_string_pretty(figures)?);
+        print_line(serde_json::to_string_pretty(figures)?)?;
     } else {
-        println!("{}", lines.join("\n"));
-        println!("{}", if held { "held" } else { "FAILED" });
+        print_line(lines.join("\n"))?;
+        print_line(if held { "held" } else { "FAILED" })?;
     }
     Ok(BenchOutcome {
         held,

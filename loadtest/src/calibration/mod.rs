@@ -10,6 +10,7 @@ mod tls;
 use std::path::PathBuf;
 
 use crate::exit_code::LoadtestExitCode;
+use crate::output::print_line;
 use crate::rig::RigSpecification;
 
 pub use figures::{Calibration, WorkCost};
@@ -36,10 +37,6 @@ pub struct CalibrateOptions {
 ///
 /// # Errors
 /// Why the figures could not be measured or written.
-#[expect(
-    clippy::print_stdout,
-    reason = "the figures are what the command is asked for"
-)]
 pub fn run(options: &CalibrateOptions) -> anyhow::Result<LoadtestExitCode> {
     // The file is opened first, because nobody wants to measure for a minute in vain.
     if let Err(error) = std::fs::OpenOptions::new()
@@ -56,7 +53,7 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<LoadtestExitCode> {
         .build()?;
     let calibration = runtime.block_on(measure::measure(options))?;
     calibration.write(&options.out)?;
-    println!("{}", calibration.lines().join("\n"));
-    println!("written to {}", options.out.display());
+    print_line(calibration.lines().join("\n"))?;
+    print_line(format_args!("written to {}", options.out.display()))?;
     Ok(LoadtestExitCode::Held)
 }

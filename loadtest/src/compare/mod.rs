@@ -6,6 +6,7 @@ mod figures;
 use std::path::PathBuf;
 
 use crate::exit_code::LoadtestExitCode;
+use crate::output::print_line;
 
 pub use figures::{ComparedFigure, FigureFile, compare as compare_figures};
 
@@ -36,10 +37,6 @@ pub struct CompareOptions {
 ///
 /// # Errors
 /// Why no comparison could be printed.
-#[expect(
-    clippy::print_stdout,
-    reason = "the comparison is what the command is asked for"
-)]
 pub fn run(options: &CompareOptions) -> anyhow::Result<LoadtestExitCode> {
     let compared = match compare(options) {
         Ok(compared) => compared,
@@ -49,16 +46,19 @@ pub fn run(options: &CompareOptions) -> anyhow::Result<LoadtestExitCode> {
         }
     };
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&compared)?);
+        print_line(serde_json::to_string_pretty(&compared)?)?;
     } else {
-        println!("{:<16} {:>12} {:>12}", "figure", "first", "second");
+        print_line(format_args!(
+            "{:<16} {:>12} {:>12}",
+            "figure", "first", "second"
+        ))?;
         for figure in &compared {
-            println!("{figure}");
+            print_line(figure)?;
         }
     }
     let agree = compared.iter().all(|figure| figure.agrees);
     if !options.json {
-        println!("{}", if agree { "held" } else { "FAILED" });
+        print_line(if agree { "held" } else { "FAILED" })?;
     }
     Ok(if agree {
         LoadtestExitCode::Held

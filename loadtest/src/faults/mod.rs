@@ -12,6 +12,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use crate::exit_code::LoadtestExitCode;
+use crate::output::print_line;
 use crate::rig::{Rig, RigFeatures, RigPaymentProvider, RigSpecification, SmallDisk};
 use crate::swarm::schedule::{self, FaultAction, ScheduledFault};
 use crate::swarm::{
@@ -85,7 +86,7 @@ impl FaultTrialOptions {
                 _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
             }
         })?;
-        self.print(&trials);
+        self.print(&trials)?;
         if let Some(file) = &self.html {
             page::page(&trials).write(file, &document(&trials))?;
         }
@@ -112,22 +113,17 @@ impl FaultTrialOptions {
         Ok(trials)
     }
 
-    #[expect(
-        clippy::print_stdout,
-        reason = "what came of it is what the command is for"
-    )]
-    fn print(&self, trials: &[FaultTrial]) {
+    fn print(&self, trials: &[FaultTrial]) -> std::io::Result<()> {
         let hits = hits(trials);
         let held = trials.iter().filter(|trial| trial.faults.is_empty());
         let (held, all) = (held.count(), trials.len());
         if self.json {
-            println!("{:#}", document(trials));
-            return;
+            return print_line(format_args!("{:#}", document(trials)));
         }
         for (kind, count) in &hits {
-            println!("{count:5}  {kind}");
+            print_line(format_args!("{count:5}  {kind}"))?;
         }
-        println!("{held} of {all} seeds held");
+        print_line(format_args!("{held} of {all} seeds held"))
     }
 }
 

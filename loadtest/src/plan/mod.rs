@@ -21,6 +21,7 @@ use jiff::Timestamp;
 
 use crate::calibration::Calibration;
 use crate::exit_code::LoadtestExitCode;
+use crate::output::print_line;
 use crate::rig::PlannedKill;
 use crate::swarm::read_to_plan;
 use lost_gateway::{LostGatewayReport, lose_gateway};
@@ -81,10 +82,6 @@ pub struct PlanOptions {
 ///
 /// # Errors
 /// Why no answer could be written.
-#[expect(
-    clippy::print_stdout,
-    reason = "the answer is what the command is asked for"
-)]
 pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
     let read = planned_sales(options).and_then(|sales| Ok((sales, Measured::read(options)?)));
     let (sales, measured) = match read {
@@ -134,7 +131,7 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
             }
         }
         if !options.json {
-            println!("{}", report.lines().join("\n"));
+            print_line(report.lines().join("\n"))?;
         }
         reports.push(report);
     }
@@ -143,7 +140,7 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
             (None, [only]) => serde_json::to_string_pretty(only)?,
             _ => serde_json::to_string_pretty(&reports)?,
         };
-        println!("{text}");
+        print_line(text)?;
     }
     Ok(LoadtestExitCode::Held)
 }

@@ -33,6 +33,7 @@ use anyhow::Context;
 use crate::compare::FigureFile;
 use crate::exit_code::LoadtestExitCode;
 use crate::http::{LoadHttpClient, SourceNetwork};
+use crate::output::unless_closed;
 use crate::rig::{PlannedKill, Rig, RigFeatures, RigSpecification};
 use outcome::SwarmOutcome;
 use run::SwarmWorkers;
@@ -211,7 +212,7 @@ async fn perform(
         }
     };
     let outcome = SwarmOutcome::from_report(scenario, report, baseline, judged, !kills.is_empty());
-    outcome.print(options.seed, options.json)?;
+    unless_closed(outcome.print(options.seed, options.json))?;
     beside::write(options, &outcome, earlier.as_ref())?;
     Ok(outcome.ended())
 }

@@ -43,6 +43,8 @@ use history::RunHistory;
 use report::{Findings, VerdictReport};
 use timeline::RunTimeline;
 
+use crate::output::print_line;
+
 /// What `loadtest verdict` is asked.
 #[derive(clap::Args)]
 pub struct VerdictOptions {
@@ -75,7 +77,7 @@ impl VerdictOptions {
     pub fn run(&self) -> ExitCode {
         let judged = match (&self.history, &self.ledger) {
             (Some(history), Some(ledger)) if !self.self_test => self.judge(history, ledger),
-            _ => Ok(selftest::run(self.json)),
+            _ => selftest::run(self.json),
         };
         match judged {
             Ok(true) => ExitCode::SUCCESS,
@@ -87,17 +89,13 @@ impl VerdictOptions {
         }
     }
 
-    #[expect(
-        clippy::print_stdout,
-        reason = "the findings are what the command is for"
-    )]
     fn judge(&self, history: &Path, ledger: &Path) -> anyhow::Result<bool> {
         let (provider, draw) = (self.provider.as_deref(), self.draw.as_deref());
         let report = files(history, ledger, provider, draw)?;
         if self.json {
-            println!("{:#}", report.json());
+            print_line(format_args!("{:#}", report.json()))?;
         } else {
-            print!("{}", report.text());
+            print_line(report.text().trim_end())?;
         }
         Ok(report.held())
     }

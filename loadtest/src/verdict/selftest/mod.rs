@@ -16,6 +16,7 @@ use plants::PlantedChange;
 
 use super::books::ProviderBooks;
 use super::report::Invariant;
+use crate::output::print_line;
 
 /// Returns all planted changes.
 fn plants() -> impl Iterator<Item = &'static PlantedChange> {
@@ -38,8 +39,7 @@ impl SelfTestTrial {
 
 /// Judges the clean run and every changed run, prints a table, and returns whether all results were
 /// right.
-#[expect(clippy::print_stdout, reason = "the table is what the command is for")]
-pub fn run(as_json: bool) -> bool {
+pub fn run(as_json: bool) -> anyhow::Result<bool> {
     let trials = trials();
     let right = trials.iter().filter(|trial| trial.right()).count();
     if as_json {
@@ -52,22 +52,24 @@ pub fn run(as_json: bool) -> bool {
                 })
             })
             .collect();
-        println!(
-            "{:#}",
-            json!({ "held": right == trials.len(), "trials": rows })
-        );
+        let table = json!({ "held": right == trials.len(), "trials": rows });
+        print_line(format_args!("{table:#}"))?;
     } else {
         for trial in &trials {
             let word = if trial.right() { "right" } else { "WRONG" };
             let planted = trial.planted.map_or("nothing", Invariant::name);
-            println!("{word}  {planted:<18} {}", trial.what);
+            print_line(format_args!("{word}  {planted:<18} {}", trial.what))?;
             if !trial.right() {
-                println!("       found: {:?} {}", names(&trial.found), trial.evidence);
+                let (found, evidence) = (names(&trial.found), &trial.evidence);
+                print_line(format_args!("       found: {found:?} {evidence}"))?;
             }
         }
-        println!("{right} of {} trials came out right", trials.len());
+        print_line(format_args!(
+            "{right} of {} trials came out right",
+            trials.len()
+        ))?;
     }
-    right == trials.len()
+    Ok(right == trials.len())
 }
 
 fn names(invariants: &[Invariant]) -> Vec<&'static str> {

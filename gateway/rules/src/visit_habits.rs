@@ -31,12 +31,43 @@ const MEAN_TRIES: i32 = 12;
 /// Where each visitor looks at many pages, hardly anybody buys at once.
 const STEPS_TRIED: [u32; 2] = [1, 5];
 
-/// What is tried, with the logarithms of the likelihoods that a visitor of each group has no
-/// tickets, and that it has. They are worked out once, because a forecast measures thousands of
-/// simulated seconds.
-static TRIES: LazyLock<Vec<(VisitHabits, [[f64; 2]; 4])>> = LazyLock::new(|| {
+/// The processor adds up the likelihoods of so many tries at a time.
+const LANES: usize = 8;
+
+/// Some habits that are tried, with the logarithms of the likelihoods that a visitor of each group
+/// has no tickets, and that it has.
+struct TriedHabits {
+    habits: [VisitHabits; LANES],
+    logarithms: [[[f64; LANES]; 2]; 4],
+}
+
+impl TriedHabits {
+    fn of(habits: [VisitHabits; LANES]) -> Self {
+        let logarithms = MIDDLES_S.map(|middle_s| {
+            let shares = habits.map(|habits| habits.without_tickets(middle_s));
+            let shares = shares.map(|share| share.clamp(1e-6, 1.0 - 1e-6));
+            [shares.map(f64::ln), shares.map(|share| (1.0 - share).ln())]
+        });
+        Self { habits, logarithms }
+    }
+
+    /// Returns the logarithm of the likelihood of the counts with each habit.
+    fn likelihoods(&self, counts: &[[f64; 2]; 4]) -> [f64; LANES] {
+        let mut sums = [0.0; LANES];
+        for (rows, counts) in self.logarithms.iter().zip(counts) {
+            for lane in 0..LANES {
+                sums[lane] += rows[0][lane] * counts[0] + rows[1][lane] * counts[1];
+            }
+        }
+        sums
+    }
+}
+
+/// What is tried. It is worked out once, because a forecast measures thousands of simulated
+/// seconds.
+static TRIED: LazyLock<Vec<TriedHabits>> = LazyLock::new(|| {
     let shares = (0..NEVER_TRIES).map(|step| NEVER_FIRST * NEVER_STEP.powi(step));
-    let tries = shares.flat_map(|never| {
+    let habits = shares.flat_map(|never| {
         let means = (0..MEAN_TRIES).map(|step| MEAN_FIRST_S * MEAN_STEP.powi(step));
         means.flat_map(move |mean_s| {
             STEPS_TRIED.map(|steps| VisitHabits {
@@ -46,14 +77,10 @@ static TRIES: LazyLock<Vec<(VisitHabits, [[f64; 2]; 4])>> = LazyLock::new(|| {
             })
         })
     });
-    let with_logarithms = tries.map(|habits| {
-        let logarithms = MIDDLES_S.map(|middle_s| {
-            let share = habits.without_tickets(middle_s).clamp(1e-6, 1.0 - 1e-6);
-            [share.ln(), (1.0 - share).ln()]
-        });
-        (habits, logarithms)
-    });
-    with_logarithms.collect()
+    let habits: Vec<VisitHabits> = habits.collect();
+    let (lanes, rest) = habits.as_chunks::<LANES>();
+    assert!(rest.is_empty(), "each try has a lane");
+    lanes.iter().copied().map(TriedHabits::of).collect()
 });
 
 /// How many visitors entered, and how many of them are inside, by the groups of [`AGES_S`].
@@ -84,17 +111,15 @@ impl VisitHabits {
     /// Measures what visitors do.
     pub fn measure(people: &EntryCounts) -> Self {
         let counts = counts_by_group(people);
-        let likelihood = |logarithms: &[[f64; 2]; 4]| {
-            let pairs = logarithms.as_flattened().iter().zip(counts.as_flattened());
-            pairs
-                .map(|(logarithm, count)| logarithm * count)
-                .sum::<f64>()
-        };
-        let rated = TRIES
-            .iter()
-            .map(|(habits, logarithms)| (likelihood(logarithms), *habits));
-        let best = rated.max_by(|(one, _), (other, _)| one.total_cmp(other));
-        best.map_or(GUESS, |(_, habits)| habits)
+        let (mut best, mut most_likely) = (GUESS, f64::NEG_INFINITY);
+        for tried in TRIED.iter() {
+            for (likelihood, habits) in tried.likelihoods(&counts).iter().zip(&tried.habits) {
+                if *likelihood >= most_likely {
+                    (best, most_likely) = (*habits, *likelihood);
+                }
+            }
+        }
+        best
     }
 
     /// Returns the share of buyers who have no tickets so long after they entered.

@@ -156,10 +156,8 @@ impl<'a> SimulatedLine<'a> {
     /// Estimates how many visitors with ranks `from..to` have joined and are still there.
     #[must_use]
     pub fn people_there(&self, from: u64, to: u64, now_s: f64) -> u64 {
-        let ranks = self
-            .sampled
-            .iter()
-            .filter(|(rank, _, _)| (from..to).contains(rank));
+        let behind = |limit: u64| self.sampled.partition_point(|(rank, _, _)| *rank < limit);
+        let ranks = &self.sampled[behind(from)..behind(to.max(from))];
         let (mut all, mut there) = (0_u64, 0_u64);
         for (_, joined_s, leaves_s) in ranks {
             all += 1;

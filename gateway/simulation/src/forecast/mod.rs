@@ -6,7 +6,7 @@ mod rest;
 mod running;
 
 use crate::outcome::{SaleOutcome, SecondFigures};
-use crate::run::simulate;
+use crate::run::simulate_until_sold_out;
 use habits::MeasuredHabits;
 use rest::RestOfSale;
 
@@ -15,9 +15,9 @@ pub use running::{RunningFigures, RunningSale};
 /// How many times the rest of the sale is simulated at most, and at least.
 const SEEDS: u64 = 6;
 const SEEDS_MIN: usize = 2;
-/// No further seed is simulated after so many simulated seconds in all. This keeps a forecast below
-/// 50 ms of processor time.
-const SECONDS_MAX: usize = 4_000;
+/// No further seed is simulated after so many simulated seconds in all. This keeps the forecasts of
+/// a minute below 50 ms of processor time on average over a sale.
+const SECONDS_MAX: usize = 3_000;
 /// Eight in ten values of a normal distribution are at most this many standard deviations from its
 /// middle.
 const EIGHT_IN_TEN: f64 = 1.28;
@@ -79,7 +79,7 @@ pub fn forecast(sale: &RunningSale) -> Option<SaleForecast> {
         if seconds > SECONDS_MAX && outcomes.len() >= SEEDS_MIN {
             break;
         }
-        let outcome = simulate(&rest.planned(seed), seed);
+        let outcome = simulate_until_sold_out(&rest.planned(seed), seed);
         seconds += outcome.seconds.len();
         outcomes.push(outcome);
     }

@@ -35,6 +35,17 @@ const CLAIM_AGAIN_S: f64 = 1.0;
 /// Simulates a sale. The same sale and the same seed give the same outcome.
 #[must_use]
 pub fn simulate(sale: &PlannedSale, seed: u64) -> SaleOutcome {
+    play(sale, seed, |_| false)
+}
+
+/// Simulates a sale as [`simulate`] does, but only until everything is sold. The outcome says
+/// nothing about later seconds, nor about visitors who were inside then.
+#[must_use]
+pub fn simulate_until_sold_out(sale: &PlannedSale, seed: u64) -> SaleOutcome {
+    play(sale, seed, |run| run.tally.sold_out_ms.is_some())
+}
+
+fn play(sale: &PlannedSale, seed: u64, is_enough: impl Fn(&SaleRun) -> bool) -> SaleOutcome {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let arrivals = sale.arrivals.clone().unwrap_or_else(|| {
         ArrivalCounts::draw(&sale.crowd, sale.room.opens_s, sale.room.draw_s, &mut rng)
@@ -62,7 +73,7 @@ pub fn simulate(sale: &PlannedSale, seed: u64) -> SaleOutcome {
     for second in 1..=sale.until_s {
         run.play_until(i64::from(second) * 1_000);
         run.tick(second);
-        if run.is_over(second) {
+        if run.is_over(second) || is_enough(&run) {
             break;
         }
     }

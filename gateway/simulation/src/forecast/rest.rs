@@ -25,6 +25,16 @@ const PAST_MAX_S: f64 = 900.0;
 const SLOWED: f64 = 0.8;
 /// New visitors are expected to come as fast as they did in these last seconds.
 const JOINS_S: f64 = 120.0;
+/// How the pace went in these last seconds is how it goes on, if booking's health limits it. Cuts
+/// and recoveries take turns in less than a minute.
+const LATELY_S: f64 = 60.0;
+/// If a larger share of the called was seen to enter, all of them are believed to come. Those who
+/// have just been called cannot be told from a few who stay away, and places that are kept for
+/// people who stay away make the end of a sale much later.
+const ALL_COME: f64 = 0.99;
+/// A measured delay may be wrong by this part. So many of those who are under way would look as if
+/// they did not buy, or as if they had bought already.
+const DELAY_DOUBT: f64 = 0.1;
 /// A measured share, or the share of all others if that is smaller, is doubted by this part at
 /// least.
 const DOUBT_MIN: f64 = 0.02;
@@ -85,13 +95,18 @@ impl<'a> RestOfSale<'a> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let doubted = |share: DelayedShare, rng: &mut Xoshiro256PlusPlus| {
             let buyers = self.habits.buyers as f64;
-            let others = (1.0 - share.share) / share.share;
-            let doubt = (others / buyers).sqrt() + DOUBT_MIN * others.min(1.0);
+            let others = 1.0 - share.share;
+            let by_chance = (share.share * others / buyers).sqrt();
+            let by_delay = DELAY_DOUBT * under_way(figures, share.delay_s);
+            let doubt = by_chance.hypot(by_delay) + DOUBT_MIN * others.min(share.share);
             let error: f64 = StandardNormal.sample(rng);
-            (share.share * (1.0 + doubt * error)).clamp(0.02, 1.0)
+            (1.0 - (others + doubt * error).abs()).clamp(0.02, 1.0)
         };
         let buy = doubted(self.habits.buy, &mut rng);
-        let show_up = self.habits.show_up.share;
+        let show_up = match self.habits.show_up.share {
+            nearly_all if nearly_all > ALL_COME => 1.0,
+            share => share,
+        };
         let past_s = (now.at_s - self.from_s).max(1.0);
         let called_before = value_at(figures, self.from_s, people_called);
         let called = (1..=past_s as u32).map(|second| {
@@ -178,8 +193,8 @@ impl<'a> RestOfSale<'a> {
     fn room(&self) -> PlannedRoom {
         let (room, now) = (self.sale.room, last(self.sale));
         let mut pace = room.pace;
-        let before = value_at(&self.sale.figures, now.at_s - 30.0, people_called);
-        let lately = (people_called(&now) - before) / now.at_s.clamp(1.0, 30.0);
+        let before = value_at(&self.sale.figures, now.at_s - LATELY_S, people_called);
+        let lately = (people_called(&now) - before) / now.at_s.clamp(1.0, LATELY_S);
         let takes = self.habits.party * self.habits.buy.share;
         let plenty = now.free as f64 > 4.0 * now.inside as f64 * takes;
         let slowed = lately < SLOWED * self.pace();
@@ -233,6 +248,14 @@ impl<'a> RestOfSale<'a> {
             ..VisitorBehaviour::default()
         }
     }
+}
+
+/// Returns which part of all who have entered did so within the last seconds.
+fn under_way(figures: &[RunningFigures], within_s: f64) -> f64 {
+    let claimed = |figures: &RunningFigures| figures.claimed as f64;
+    let now = figures.last().copied().unwrap_or_default();
+    let before = value_at(figures, now.at_s - within_s, claimed);
+    (claimed(&now) - before) / claimed(&now).max(1.0)
 }
 
 fn last(sale: &RunningSale) -> RunningFigures {

@@ -131,6 +131,40 @@ fn arrivals_of_a_past_sale_replace_the_crowd_and_a_setting_can_be_swept() {
 }
 
 #[test]
+fn words_that_are_not_simulated_are_named() {
+    let whole = Folder::with_sale(SALE).plan(&["--seeds", "2"]);
+    assert!(!text(&whole.stdout).contains("not simulated"));
+    let cancelled = SALE.replace(
+        "[[venue]]",
+        "scan = 0.1\n[cancel]\nshow = \"night\"\nat = 30.0\n[[venue]]",
+    );
+    let folder = Folder::with_sale(&cancelled);
+    let told = text(&folder.plan(&["--seeds", "2"]).stdout);
+    assert!(told.contains("not simulated    scan, [cancel]"), "{told}");
+    let told = folder.plan(&["--seeds", "2", "--json"]).stdout;
+    let told: Value = serde_json::from_slice(&told).expect("JSON");
+    assert_eq!(told["left_out"], serde_json::json!(["scan", "[cancel]"]));
+}
+
+#[test]
+fn a_reader_of_the_answer_may_go_away_before_its_end() {
+    let folder = Folder::with_sale(SALE);
+    for json in [&["--json"][..], &[]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let ended = Command::new(env!("CARGO_BIN_EXE_loadtest"))
+            .arg("plan")
+            .arg(folder.path("sale.toml"))
+            .args(json)
+            .stdout(writer)
+            .output()
+            .expect("the program runs");
+        assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+        assert_eq!(text(&ended.stderr), "");
+    }
+}
+
+#[test]
 fn a_gateway_can_be_lost_during_the_sale_and_nothing_else_can() {
     let folder = Folder::with_sale(SALE);
     let told = folder.plan(&["--kill", "gateway@draw+2s", "--gateways", "4", "--json"]);

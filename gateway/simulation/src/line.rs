@@ -37,6 +37,9 @@ pub struct RankedVisitor {
     pub leaves_s: f64,
     /// Whether the visitor joined and disappeared.
     pub no_show: bool,
+    /// Whether the visitor never hears a call, because it does not read from its socket. The line
+    /// takes it for somebody who is there.
+    pub mute: bool,
     /// Whether the visitor claims its pass late.
     pub late: bool,
     /// Whether the visitor has a socket; otherwise it polls.
@@ -114,6 +117,9 @@ impl<'a> SimulatedLine<'a> {
         let no_show = VisitorBehaviour::roll(behaviour.no_show, &mut rng)
             && (behaviour.no_show_head == 0 || rank < behaviour.no_show_head);
         let late = VisitorBehaviour::roll(behaviour.late, &mut rng);
+        let crowd = &self.sale.crowd;
+        let mute_share = crowd.mute as f64 / crowd.visitors.max(1) as f64;
+        let mute = VisitorBehaviour::roll(mute_share, &mut rng);
         let leaves = VisitorBehaviour::roll(behaviour.leave, &mut rng);
         let from_s = joined_s.max(self.sale.room.draw_s);
         let leaves_s = behaviour
@@ -123,6 +129,7 @@ impl<'a> SimulatedLine<'a> {
             joined_s,
             leaves_s,
             no_show,
+            mute,
             late,
             socket,
             rng,

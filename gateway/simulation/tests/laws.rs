@@ -419,3 +419,34 @@ fn visitors_without_patience_leave_and_are_not_called() {
         outcome.ends.ticketed
     );
 }
+
+#[test]
+fn a_socket_that_drops_costs_its_visitor_only_the_time_until_it_is_open_again() {
+    let mut drops = sale();
+    drops.shows[0].seats = 1_000;
+    let whole = simulate(&drops, 1);
+    drops.behaviour.drop_socket = 1.0;
+    drops.behaviour.drop_s = SecondsRange(6.0, 6.0);
+    let broken = simulate(&drops, 1);
+    let entered = |outcome: &SaleOutcome, at_s: usize| outcome.seconds[at_s - 1].entered;
+    // Sockets drop within 20 s of the draw at 20 s, so all are open again at 46 s.
+    let late = (21..=46).map(|at_s| entered(&whole, at_s) - entered(&broken, at_s));
+    assert!(late.max() > Some(0));
+    for at_s in 48..=60 {
+        assert_eq!(entered(&whole, at_s), entered(&broken, at_s), "at {at_s} s");
+    }
+    assert_eq!(whole.ends.ticketed, broken.ends.ticketed);
+}
+
+#[test]
+fn visitors_who_never_read_their_socket_are_called_and_do_not_come() {
+    let mut half = sale();
+    half.crowd.visitors = 200;
+    half.crowd.mute = 100;
+    half.shows[0].seats = 1_000;
+    let outcome = simulate(&half, 1);
+    let last = outcome.seconds.last().expect("seconds");
+    assert_eq!(last.released, 200);
+    assert!((80..120).contains(&last.entered), "{}", last.entered);
+    assert_eq!(outcome.ends.ticketed, last.entered);
+}

@@ -2,6 +2,7 @@
 //! faster than it happens, and says when it is sold out, who waits how long, and who gets a seat.
 
 mod grouped;
+mod left_out;
 mod lost_gateway;
 mod needs;
 mod page;
@@ -23,7 +24,8 @@ use crate::calibration::Calibration;
 use crate::exit_code::LoadtestExitCode;
 use crate::output::print_line;
 use crate::rig::PlannedKill;
-use crate::swarm::read_to_plan;
+use crate::swarm::{Scenario, read_to_plan};
+use left_out::left_out;
 use lost_gateway::{LostGatewayReport, lose_gateway};
 use needs::{FirstLimit, NeededMachines, Prices, SaleDemand, first_limit};
 use page::PlanPage;
@@ -83,8 +85,11 @@ pub struct PlanOptions {
 /// # Errors
 /// Why no answer could be written.
 pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
-    let read = planned_sales(options).and_then(|sales| Ok((sales, Measured::read(options)?)));
-    let (sales, measured) = match read {
+    let read = read_to_plan(&options.file).and_then(|scenario| {
+        let sales = planned_sales(options, &scenario)?;
+        Ok((sales, left_out(&scenario), Measured::read(options)?))
+    });
+    let (sales, left_out, measured) = match read {
         Ok(read) => read,
         Err(faults) => {
             let file = options.file.display();
@@ -102,6 +107,7 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
         };
         let mut report = PlanReport::new(name, sale, &simulated);
         let (typical, outcome) = typical_outcome(options, sale, &simulated);
+        report.leaves_out(left_out.clone());
         report.loses(LostGatewayReport::of(sale, &outcome));
         if let Some(measured) = &measured {
             let (machines, breaks_first) = measured.needs(sale, typical, &outcome);
@@ -208,23 +214,25 @@ impl Measured {
 type SweptSale = (Option<f64>, PlannedSale);
 
 /// Reads the sale, and varies it where a setting is swept.
-fn planned_sales(options: &PlanOptions) -> Result<Vec<SweptSale>, Vec<String>> {
+fn planned_sales(
+    options: &PlanOptions,
+    scenario: &Scenario,
+) -> Result<Vec<SweptSale>, Vec<String>> {
     let calls_per_s = options.calls_per_s.unwrap_or(1.0);
     if !(0.001..=1e9).contains(&calls_per_s) {
         return Err(vec![format!(
             "--calls-per-s {calls_per_s} is not between 0.001 and 1000000000"
         )]);
     }
-    let scenario = read_to_plan(&options.file)?;
-    let mut sale = sale::planned_sale(&scenario, options.calls_per_s)?;
+    let mut sale = sale::planned_sale(scenario, options.calls_per_s)?;
     if let Some(kill) = options.kill {
-        lose_gateway(&mut sale, &scenario, kill, options.gateways)
+        lose_gateway(&mut sale, scenario, kill, options.gateways)
             .map_err(|fault| vec![format!("--kill {}@{}: {fault}", kill.what, kill.when)])?;
     }
     if let Some(file) = &options.csv {
         sale.arrivals = Some(past_arrivals::read(file)?);
         // The past arrivals take the place of the whole crowd.
-        (sale.crowd.bots, sale.placed_bots) = (0, 0);
+        (sale.crowd.bots, sale.placed_bots, sale.crowd.mute) = (0, 0, 0);
     }
     Ok(match &options.sweep {
         None => vec![(None, sale)],

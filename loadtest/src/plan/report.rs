@@ -49,6 +49,8 @@ pub struct PlanReport {
     breaks_first: Option<FirstLimit>,
     /// Settings that suit the sale; `null` if they were not asked for.
     recommended: Option<RecommendedSettings>,
+    /// The words of the file that mean something to the swarm and nothing to the simulation.
+    left_out: Vec<&'static str>,
     /// The calls that booking answers in a second, if that is limited.
     calls_per_s: Option<f64>,
     seeds: usize,
@@ -100,6 +102,7 @@ impl PlanReport {
             machines: None,
             breaks_first: None,
             recommended: None,
+            left_out: Vec::new(),
             calls_per_s: sale.server.calls_per_s,
             seeds: simulated.figures.len(),
             seed_s: simulated.seed_s,
@@ -118,6 +121,11 @@ impl PlanReport {
             lost.on(&machines);
         }
         (self.machines, self.breaks_first) = (Some(machines), breaks_first);
+    }
+
+    /// Adds the words of the file that the simulation leaves out.
+    pub fn leaves_out(&mut self, words: Vec<&'static str>) {
+        self.left_out = words;
     }
 
     /// Adds settings that suit the sale.
@@ -188,6 +196,10 @@ impl PlanReport {
             lines.push(format!("  breaks first     {}", self.breaks_first()));
         }
         lines.extend(self.recommended.iter().map(RecommendedSettings::line));
+        if !self.left_out.is_empty() {
+            let words = self.left_out.join(", ");
+            lines.push(format!("  not simulated    {words}"));
+        }
         lines.push(format!(
             "  seeds simulated  {}, {:.2} s each on one core",
             self.seeds, self.seed_s

@@ -14,7 +14,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use crate::arrivals::ArrivalCounts;
-use crate::behaviour::VisitorBehaviour;
+use crate::behaviour::{SecondsRange, VisitorBehaviour};
 use crate::line::{RankedVisitor, SimulatedLine};
 use crate::outcome::{SaleOutcome, SeatEnds};
 use crate::sale::{LostGateway, PlannedSale};
@@ -303,7 +303,7 @@ impl SaleRun<'_> {
     fn call(&mut self, rank: u64, now_ms: i64) {
         let (sale, now_s) = (self.world.sale, now_ms as f64 / 1e3);
         let mut visitor = self.line.visitor(rank);
-        if visitor.no_show || visitor.leaves_s <= now_s {
+        if visitor.no_show || visitor.mute || visitor.leaves_s <= now_s {
             return;
         }
         let behaviour = &sale.behaviour;
@@ -331,10 +331,11 @@ impl SaleRun<'_> {
             .add(claim_ms, SaleEvent::Claim { visit });
     }
 
-    /// Returns when a visitor hears a call of the time `called_s`: later, if its socket broke with
-    /// a gateway and is not open again.
+    /// Returns when a visitor hears a call of the time `called_s`: later, if its socket dropped, by
+    /// itself or with a gateway, and is not open again.
     fn hears_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
         let (sale, drop_s) = (self.world.sale, self.world.sale.behaviour.drop_s);
+        let called_s = self.opens_again_s(visitor, called_s);
         let had_socket = |lost: &LostGateway| visitor.socket && visitor.joined_s < lost.at_s;
         let Some(lost) = sale.lost_gateway.filter(had_socket) else {
             return called_s;
@@ -342,6 +343,23 @@ impl SaleRun<'_> {
         let is_away = (lost.at_s..lost.at_s + drop_s.1).contains(&called_s);
         if is_away && VisitorBehaviour::roll(lost.share, &mut visitor.rng) {
             called_s.max(lost.at_s + drop_s.draw(&mut visitor.rng))
+        } else {
+            called_s
+        }
+    }
+
+    /// Returns when a visitor whose socket drops by itself can hear a call of the time `called_s`.
+    fn opens_again_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
+        let (sale, behaviour) = (self.world.sale, &self.world.sale.behaviour);
+        if !visitor.socket || !VisitorBehaviour::roll(behaviour.drop_socket, &mut visitor.rng) {
+            return called_s;
+        }
+        let mishap = SecondsRange(0.0, VisitorBehaviour::MISHAP_WITHIN_S);
+        let waits_s = visitor.joined_s.max(sale.room.draw_s);
+        let drops_s = waits_s + mishap.draw(&mut visitor.rng);
+        let opens_s = drops_s + behaviour.drop_s.draw(&mut visitor.rng);
+        if (drops_s..opens_s).contains(&called_s) {
+            opens_s
         } else {
             called_s
         }

@@ -1,0 +1,19 @@
+//! Names the words of a file that mean something to the swarm and nothing to the simulation.
+
+use crate::swarm::Scenario;
+
+/// Returns the words of `[crowd]`, `[behaviour]` and the file that a plan leaves out.
+pub fn left_out(scenario: &Scenario) -> Vec<&'static str> {
+    let behaviour = &scenario.behaviour;
+    let words = [
+        ("exchange", behaviour.exchange > 0.0),
+        ("scan", behaviour.scan > 0.0),
+        ("one_card", behaviour.one_card > 0.0),
+        ("foreign", behaviour.foreign > 0.0),
+        ("two_bodies", behaviour.two_bodies > 0.0),
+        ("wanted", !behaviour.wanted.is_empty()),
+        ("[cancel]", scenario.cancel.is_some()),
+    ];
+    let used = words.into_iter().filter(|(_, is_used)| *is_used);
+    used.map(|(word, _)| word).collect()
+}

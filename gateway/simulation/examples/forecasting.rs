@@ -22,8 +22,9 @@ use running::figures;
 /// The most time of one core that the forecasts of a minute may take, in milliseconds. That is the
 /// mean over a sale: its first forecasts simulate nearly all of it, and the last ones little.
 const MINUTE_MS_MAX: f64 = 50.0;
-/// A report has a sample every so many seconds.
-const SAMPLE_S: u32 = 10;
+/// A report has a sample every so many seconds, in the first minutes of a sale and later.
+const SAMPLE_S: [u32; 2] = [5, 10];
+const FIRST_S: u32 = 300;
 
 fn main() -> ExitCode {
     let sales = [
@@ -54,12 +55,16 @@ fn minutes_ms(sale: &PlannedSale) -> Vec<f64> {
     let tickets = outcome.ends.ticketed.max(1) as f64;
     let sold = outcome.seconds.last().map_or(0, |second| second.sold);
     let each = (sold as f64 / tickets).max(1.0);
-    let samples = outcome.seconds.iter().step_by(SAMPLE_S as usize);
+    let samples = outcome.seconds.iter().filter(|second| {
+        let every_s = SAMPLE_S[usize::from(second.at_s > FIRST_S)];
+        (second.at_s - 1) % every_s == 0
+    });
     let samples: Vec<RunningFigures> = samples.map(|second| figures(second, 1.0, each)).collect();
     let (mut minutes, mut last_s) = (Vec::<f64>::new(), 0.0);
     for known in 1..=samples.len() {
         let now = samples[known - 1];
-        if !now.is_short_sale(&samples[0]) && now.at_s - last_s < 60.0 {
+        let is_short = now.is_short_sale(&samples[0]);
+        if now.at_s - last_s < if is_short { 10.0 } else { 60.0 } {
             continue;
         }
         last_s = now.at_s;

@@ -1,5 +1,5 @@
 //! The loop of one room. It checks phase and draw five times a second, releases ranks once a
-//! second, and writes a sample every ten seconds. A nudge causes a beat and a release in between.
+//! second, and writes a sample every five or ten seconds. A nudge causes a beat and a release in between.
 //! Every beat starts from stored data, so the next beat repeats what a failed beat did not do.
 
 mod drawing;
@@ -29,6 +29,10 @@ use stopping::RoomStopper;
 const BEAT: Duration = Duration::from_millis(200);
 const RELEASE_EVERY: Duration = Duration::from_secs(1);
 const SAMPLE_EVERY_MS: i64 = 10_000;
+/// In the first minutes of a sale samples come more often: a fast sale calls a thousand visitors in
+/// ten seconds, and its forecast must know how long they take.
+const SAMPLE_EVERY_AT_FIRST_MS: i64 = 5_000;
+const AT_FIRST_MS: i64 = 300_000;
 /// How often the room's shows are looked up. Promoters change them by hand, so more look-ups would
 /// only add to booking's load.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
@@ -84,7 +88,7 @@ async fn run(
         stopper: RoomStopper::default(),
         reported: None,
         release: Instant::now(),
-        sampled_ms: sample_time(rooms.now_ms()),
+        sampled_ms: sample_time(&room, rooms.now_ms()),
         shows: Vec::new(),
         resolved: None,
     };
@@ -152,8 +156,8 @@ async fn one_beat(
     if due || nudged {
         hub.announce_line(room, now);
     }
-    if due && sample_time(now) > beats.sampled_ms {
-        beats.sampled_ms = sample_time(now);
+    if due && sample_time(room, now) > beats.sampled_ms {
+        beats.sampled_ms = sample_time(room, now);
         rooms.ledger().sample(room.id(), sample(room, now)).await?;
     }
     if due {
@@ -232,16 +236,27 @@ async fn fetch_pulse(
 
 /// Returns the time of the newest sample that is due at `now`. Samples of all nodes have the same
 /// times, and each is taken within a second after its time.
-fn sample_time(now: i64) -> i64 {
-    now - now.rem_euclid(SAMPLE_EVERY_MS)
+fn sample_time(room: &Room, now: i64) -> i64 {
+    let row = room.row();
+    let draw_at = row.facts.draw_called_at.unwrap_or(row.document.draw_at);
+    now - now.rem_euclid(sample_every_ms(now - draw_at))
 }
 
-/// Builds the sample of the present ten seconds. The ledger stores the sample of the first node and
-/// ignores those of the others.
+/// Returns the time between two samples, so long after the draw.
+fn sample_every_ms(after_draw_ms: i64) -> i64 {
+    if (0..AT_FIRST_MS).contains(&after_draw_ms) {
+        SAMPLE_EVERY_AT_FIRST_MS
+    } else {
+        SAMPLE_EVERY_MS
+    }
+}
+
+/// Builds the newest sample that is due. The ledger stores the sample of the first node and ignores
+/// those of the others.
 fn sample(room: &Room, now: i64) -> RoomSample {
     let tick = room.last_tick();
     RoomSample {
-        at_ms: sample_time(now),
+        at_ms: sample_time(room, now),
         joined: tick.counts.joined,
         waiting: tick.waiting,
         left: tick.counts.left,
@@ -260,9 +275,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_of_all_nodes_have_the_same_times() {
-        for (now, expected) in [(20_000, 20_000), (20_001, 20_000), (29_999, 20_000)] {
-            assert_eq!(sample_time(now), expected);
+    fn samples_come_more_often_in_the_first_minutes_of_a_sale() {
+        for (after_draw_ms, expected) in [
+            (-1, 10_000),
+            (0, 5_000),
+            (299_999, 5_000),
+            (300_000, 10_000),
+        ] {
+            assert_eq!(sample_every_ms(after_draw_ms), expected);
         }
     }
 }

@@ -18,7 +18,8 @@ use tokio::sync::Mutex;
 use crate::ledger::RoomSample;
 use crate::room::RoomRegistry;
 
-/// A short sale is forecast with every sample, a longer one once in this time.
+/// A short sale is forecast once in this time, a longer one once a minute.
+const SHORT_MS: i64 = 10_000;
 const MINUTE_MS: i64 = 60_000;
 /// One call of the report makes at most so many forecasts, the newest first. Only a node that has
 /// just started has more to make.
@@ -186,8 +187,8 @@ impl SaleSamples {
         since.last().map(|sample| sample.at_ms)
     }
 
-    /// Returns the samples with which a forecast is made: all in a short sale, and one a minute in
-    /// a longer one.
+    /// Returns the times of the samples with which a forecast is made: one in ten seconds in a short
+    /// sale, and one a minute in a longer one.
     fn due(&self) -> Vec<i64> {
         let sold_out_at = self.sold_out_at().unwrap_or(i64::MAX);
         let first = self.samples.first().map(|sample| self.figures(sample));
@@ -195,7 +196,7 @@ impl SaleSamples {
         let mut due: Vec<i64> = Vec::new();
         for sample in &self.samples {
             let is_short = self.figures(sample).is_short_sale(&first);
-            let every_ms = if is_short { 0 } else { MINUTE_MS };
+            let every_ms = if is_short { SHORT_MS } else { MINUTE_MS };
             let last = due.last().copied().unwrap_or(self.began_at);
             if sample.at_ms > self.began_at
                 && sample.at_ms - last >= every_ms

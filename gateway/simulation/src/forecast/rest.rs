@@ -30,8 +30,8 @@ const JOINS_S: f64 = 120.0;
 const LATELY_S: f64 = 60.0;
 /// If a larger share of the called was seen to enter, all of them are believed to come. Those who
 /// have just been called cannot be told from a few who stay away, and places that are kept for
-/// people who stay away make the end of a sale much later.
-const ALL_COME: f64 = 0.99;
+/// people who stay away make the end of a sale minutes later.
+const ALL_COME: f64 = 0.97;
 /// A measured delay may be wrong by this part. So many of those who are under way would look as if
 /// they did not buy, or as if they had bought already.
 const DELAY_DOUBT: f64 = 0.1;

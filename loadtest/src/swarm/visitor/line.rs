@@ -350,6 +350,8 @@ impl Visitor {
                     think_s = wait_s + SecondsRange(0.0, 0.5).draw(&mut self.plan.rng);
                 }
                 410 => return Err(VisitorOutcome::Closed),
+                // From a crowded network a claim costs work, too, which no bot does.
+                403 if self.plan.bot => return Err(VisitorOutcome::Refused),
                 _ => return Err(Self::unforeseen("claim", &answer)),
             }
         }

@@ -1,6 +1,7 @@
 //! The loop of one room. It checks phase and draw five times a second, releases ranks once a
-//! second, and writes a sample every five or ten seconds. A nudge causes a beat and a release in between.
-//! Every beat starts from stored data, so the next beat repeats what a failed beat did not do.
+//! second, and writes a sample every five or ten seconds. A nudge causes a beat and a release in
+//! between. Every beat starts from stored data, so the next beat repeats what a failed beat did not
+//! do.
 
 mod drawing;
 mod forgetting;

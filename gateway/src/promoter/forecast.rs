@@ -187,8 +187,8 @@ impl SaleSamples {
         since.last().map(|sample| sample.at_ms)
     }
 
-    /// Returns the times of the samples with which a forecast is made: one in ten seconds in a short
-    /// sale, and one a minute in a longer one.
+    /// Returns the times of the samples with which a forecast is made: one in ten seconds in a
+    /// short sale, and one a minute in a longer one.
     fn due(&self) -> Vec<i64> {
         let sold_out_at = self.sold_out_at().unwrap_or(i64::MAX);
         let first = self.samples.first().map(|sample| self.figures(sample));

@@ -8,6 +8,12 @@ import { fromHex, holderOf, toHex } from "./draw.js";
 const THREADS_MAX = 4;
 /** How often a task is solved anew if the room does not accept the solution. */
 const TRIES = 3;
+/**
+ * Solutions that were sent with a call which was refused for another reason, for example because
+ * too many joined at once, by the call's name. The server has not used them up, so the next call
+ * sends them again.
+ */
+const unused = new Map();
 
 /** Returns whether this browser can solve tasks. It can do so only on a page that came by TLS. */
 const canSolve = () => Boolean(globalThis.crypto?.subtle) && typeof Worker === "function";
@@ -32,26 +38,33 @@ async function solve(challenge) {
 }
 
 /**
- * Sends a call by `send(solution)`, first without a solution. If the room asks for a task, solves
- * it and sends the call again. `secret` is the visitor's own, or undefined if the browser has a
- * place already. `begin(seconds)` is called before a task is solved, with the longest time that an
- * average phone needs for it, or with undefined if the visitor has to do something. Returns the
- * answer of the last call.
+ * Sends a call by `send(solution)`, first without a solution or with one that no call has used up.
+ * If the room asks for a task, solves it and sends the call again. `secret` is the visitor's own,
+ * or undefined if the browser has a place already. `begin(seconds)` is called before a task is
+ * solved, with the longest time that an average phone needs for it, or with undefined if the
+ * visitor has to do something. Returns the answer of the last call.
  */
 export async function withChallenge(base, secret, send, begin) {
-  let answer = await send();
+  const name = `${base} ${secret ?? ""}`;
+  const sendWith = async (solution) => {
+    unused.delete(name);
+    const answer = await send(solution);
+    if (solution && !answer.ok && answer.problem.code !== "challenge_failed") unused.set(name, solution);
+    return answer;
+  };
+  let answer = await sendWith(unused.get(name));
   for (let tries = 0; tries < TRIES && answer.problem?.code === "challenge_failed" && canSolve(); tries += 1) {
     const query = secret ? `?holder=${toHex(await holderOf(fromHex(secret)))}` : "";
     const task = await call("GET", `${base}/challenge${query}`);
     if (!task.ok) return task;
     if (!task.body) {
-      answer = await send();
+      answer = await sendWith();
       continue;
     }
     begin(task.body.phone_s);
     const solution = task.body.altcha ? await solve(task.body.altcha) : await passCheck(task.body);
     if (!solution) return answer;
-    answer = await send(solution);
+    answer = await sendWith(solution);
   }
   return answer;
 }

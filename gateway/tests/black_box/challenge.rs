@@ -4,7 +4,7 @@
 use fairgate_servers::{CHALLENGE_SECRET, CHALLENGE_SITE_KEY, FakeChallengeServer};
 use serde_json::json;
 
-use crate::harness::{Browser, Promoter, Server};
+use crate::harness::{Browser, LedgerBlockage, Promoter, Server, until_level};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_solves_the_task_of_a_room_and_joins() {
@@ -27,11 +27,9 @@ async fn a_browser_solves_the_task_of_a_room_and_joins() {
     browser.close("a task").await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_browser_passes_the_check_of_a_room_and_joins() {
-    let Some(browser) = Browser::open().await else {
-        return;
-    };
+/// Opens the lobby of a room that asks everybody for the check of a provider, and presses the
+/// button. Returns once the page shows the check.
+async fn lobby_with_check(browser: &Browser) -> (FakeChallengeServer, Server) {
     let provider = FakeChallengeServer::start().await.expect("a port");
     let server = Server::with(&[
         ("FAIRGATE_TURNSTILE_SITE_KEY", CHALLENGE_SITE_KEY),
@@ -47,6 +45,15 @@ async fn a_browser_passes_the_check_of_a_room_and_joins() {
     browser
         .shows("#check-title", |text| text.contains("One check"))
         .await;
+    (provider, server)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_passes_the_check_of_a_room_and_joins() {
+    let Some(browser) = Browser::open().await else {
+        return;
+    };
+    let (_provider, _server) = lobby_with_check(&browser).await;
     browser.picture("1-lobby-check").await;
     browser.press("#scripted-check").await;
     browser.shows("#number", |text| text == "0").await;
@@ -55,4 +62,23 @@ async fn a_browser_passes_the_check_of_a_room_and_joins() {
         .await;
     assert!(left, "the check is gone");
     browser.close("a check").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_was_passed_in_a_rush_is_passed_only_once() {
+    let Some(browser) = Browser::open().await else {
+        return;
+    };
+    let (_provider, server) = lobby_with_check(&browser).await;
+    let blockage = LedgerBlockage::of(&server);
+    until_level(&server, 3).await;
+    browser.press("#scripted-check").await;
+    browser
+        .shows("#problem", |html| {
+            html.contains("Very many people are joining")
+        })
+        .await;
+    drop(blockage);
+    browser.shows("#number", |text| text == "0").await;
+    browser.close("a check in a rush").await;
 }

@@ -1,49 +1,14 @@
 //! Tests that an overloaded server refuses new joins and new holds, but no step of a visit that has
 //! begun. Refused visitors who come back at the given time get what they asked for.
 
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Live, Promoter, Server, TestAnswer, TestShop, Visitor, until, until_within};
-
-/// A writer that locks the ledger file and does not finish, so that every other write waits.
-struct Blockage {
-    _release: mpsc::Sender<()>,
-    _writer: fairgate_databases::SqliteDatabase,
-}
-
-impl Blockage {
-    fn of(server: &Server) -> Self {
-        let path = server.data().join("ledger.db");
-        let writer = fairgate_databases::SqliteDatabase::open(&path).expect("the file opens");
-        let (release, released) = mpsc::channel::<()>();
-        let blocked = writer.enqueue_sql(released, |_, released| {
-            // The lock is held until the other end of the channel is dropped.
-            let _ = released.recv();
-            Box::pin(std::future::ready(
-                Ok::<_, fairgate_databases::LedgerError>(()),
-            ))
-        });
-        drop(blocked);
-        Self {
-            _release: release,
-            _writer: writer,
-        }
-    }
-}
-
-async fn until_level(server: &Server, level: u8) {
-    let line = format!("fairgate_load_level {level}");
-    until(&line, async || {
-        let metrics = TestAnswer::of(server.http.get(server.at("/metrics")))
-            .await
-            .ok()?;
-        metrics.text().lines().any(|one| one == line).then_some(())
-    })
-    .await;
-}
+use crate::harness::{
+    LedgerBlockage, Live, Promoter, Server, TestAnswer, TestShop, Visitor, until_level,
+    until_within,
+};
 
 fn back_in(answer: &TestAnswer) -> Duration {
     let told = answer.header("retry-after").parse().expect("whole seconds");
@@ -67,7 +32,7 @@ async fn overload_refuses_joins_and_holds_but_not_begun_visits_and_its_retry_tim
         .await
         .is(201);
 
-    let blockage = Blockage::of(&server);
+    let blockage = LedgerBlockage::of(&server);
     until_level(&server, 3).await;
     drop(blockage);
 

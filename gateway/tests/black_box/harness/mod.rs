@@ -3,6 +3,7 @@
 
 mod browser;
 mod documents;
+mod overload;
 mod promoter;
 mod real_data;
 mod scriptless;
@@ -19,6 +20,7 @@ pub use fairgate_servers::actors::{
     until_within, within,
 };
 pub use fairgate_servers::free_port;
+pub use overload::{LedgerBlockage, until_level};
 pub use promoter::Promoter;
 pub use real_data::{draw_folder, real_data};
 pub use server::{DOOR_KEY, PROMOTER_KEY, Server, VIEWER_KEY, gateway};

@@ -105,13 +105,37 @@ impl ArrivalSpan {
     }
 }
 
+/// The bots that have a place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PlacedBots {
+    /// How many have one.
+    pub placed: usize,
+    /// How many of them are refused at the claim, because their network has all the places that it
+    /// gets for nothing: a pass then costs a challenge.
+    pub refused: usize,
+}
+
 impl CrowdSettings {
-    /// Returns how many of the bots get places in a room that gives each network so many places
-    /// for nothing.
+    /// Returns what becomes of the bots, who solve no challenge, in a room that gives each network
+    /// so many places for nothing.
     #[must_use]
-    pub fn placed_bots(&self, free_places: u64) -> usize {
+    pub fn placed_bots(&self, free_places: u64) -> PlacedBots {
         let free = usize::try_from(free_places).unwrap_or(usize::MAX);
-        self.bots.min(self.bot_networks.saturating_mul(free))
+        let placed = self.bots.min(self.bot_networks.saturating_mul(free));
+        // The bots are spread evenly, so the first networks can have one more than the others.
+        let at_least = self.bots.checked_div(self.bot_networks).unwrap_or(0);
+        let with_more = self.bots.checked_rem(self.bot_networks).unwrap_or(0);
+        let crowded = if at_least >= free {
+            self.bot_networks
+        } else if at_least + 1 >= free {
+            with_more
+        } else {
+            0
+        };
+        PlacedBots {
+            placed,
+            refused: placed.min(crowded.saturating_mul(free)),
+        }
     }
 
     /// Returns when the visitor with the number `who`, from 0, arrives, in seconds after the start.
@@ -264,6 +288,29 @@ mod tests {
             }
             assert!((crowd.last_s(5.0, 200.0) - 300.0).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn a_bot_gets_no_pass_if_its_network_has_all_the_places_that_it_gets_for_nothing() {
+        let placed = |bots, bot_networks, free| {
+            let crowd = CrowdSettings {
+                bots,
+                bot_networks,
+                ..CROWD
+            };
+            let placed = crowd.placed_bots(free);
+            (placed.placed, placed.refused)
+        };
+        assert_eq!(placed(4_000, 40, 30), (1_200, 1_200));
+        assert_eq!(placed(1_200, 40, 30), (1_200, 1_200));
+        assert_eq!(
+            placed(1_162, 40, 30),
+            (1_162, 60),
+            "29 each, and two have 30"
+        );
+        assert_eq!(placed(100, 40, 30), (100, 0));
+        assert_eq!(placed(100, 40, 0), (0, 0), "everybody solves a challenge");
+        assert_eq!(placed(0, 0, 30), (0, 0));
     }
 
     #[test]

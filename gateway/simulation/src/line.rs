@@ -37,9 +37,9 @@ pub struct RankedVisitor {
     pub leaves_s: f64,
     /// Whether the visitor joined and disappeared.
     pub no_show: bool,
-    /// Whether the visitor never hears a call, because it does not read from its socket. The line
-    /// takes it for somebody who is there.
-    pub mute: bool,
+    /// Whether a call is lost on the visitor: it does not read from its socket, or is a bot that is
+    /// refused at the claim. The line takes it for somebody who is there.
+    pub never_enters: bool,
     /// Whether the visitor claims its pass late.
     pub late: bool,
     /// Whether the visitor has a socket; otherwise it polls.
@@ -118,8 +118,9 @@ impl<'a> SimulatedLine<'a> {
             && (behaviour.no_show_head == 0 || rank < behaviour.no_show_head);
         let late = VisitorBehaviour::roll(behaviour.late, &mut rng);
         let crowd = &self.sale.crowd;
-        let mute_share = crowd.mute as f64 / crowd.visitors.max(1) as f64;
-        let mute = VisitorBehaviour::roll(mute_share, &mut rng);
+        let never_enter = (crowd.mute + self.sale.bots.refused) as f64;
+        let never_enters =
+            VisitorBehaviour::roll(never_enter / crowd.visitors.max(1) as f64, &mut rng);
         let leaves = VisitorBehaviour::roll(behaviour.leave, &mut rng);
         let from_s = joined_s.max(self.sale.room.draw_s);
         let leaves_s = behaviour
@@ -129,7 +130,7 @@ impl<'a> SimulatedLine<'a> {
             joined_s,
             leaves_s,
             no_show,
-            mute,
+            never_enters,
             late,
             socket,
             rng,

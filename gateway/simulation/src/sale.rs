@@ -6,7 +6,7 @@ use fairgate_rules::room_document::LineMethod;
 
 use crate::arrivals::ArrivalCounts;
 use crate::behaviour::VisitorBehaviour;
-use crate::crowd::CrowdSettings;
+use crate::crowd::{CrowdSettings, PlacedBots};
 
 /// One on-sale.
 #[derive(Debug, Clone)]
@@ -17,8 +17,8 @@ pub struct PlannedSale {
     pub shows: Vec<PlannedShow>,
     /// Who comes, and when.
     pub crowd: CrowdSettings,
-    /// How many of the crowd's visitors are bots with a place.
-    pub placed_bots: usize,
+    /// Which of the crowd's visitors are bots with a place.
+    pub bots: PlacedBots,
     /// How many visitors came in each second of a past sale. With it, the crowd's own times and
     /// number do not count.
     pub arrivals: Option<ArrivalCounts>,

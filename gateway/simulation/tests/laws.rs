@@ -7,7 +7,7 @@ use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::pace_settings::{PaceSettings, TRICKLE_MIN_U};
 use fairgate_rules::room_document::{LineMethod, PaceMode};
 use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
-use fairgate_simulation::crowd::CrowdSettings;
+use fairgate_simulation::crowd::{CrowdSettings, PlacedBots};
 use fairgate_simulation::outcome::SaleOutcome;
 use fairgate_simulation::sale::{LostGateway, PlannedSale, PlannedShow};
 use fairgate_simulation::simulate;
@@ -439,7 +439,7 @@ fn a_socket_that_drops_costs_its_visitor_only_the_time_until_it_is_open_again() 
 }
 
 #[test]
-fn visitors_who_never_read_their_socket_are_called_and_do_not_come() {
+fn visitors_who_never_read_and_bots_without_a_pass_are_called_and_do_not_come() {
     let mut half = sale();
     half.crowd.visitors = 200;
     half.crowd.mute = 100;
@@ -449,4 +449,13 @@ fn visitors_who_never_read_their_socket_are_called_and_do_not_come() {
     assert_eq!(last.released, 200);
     assert!((80..120).contains(&last.entered), "{}", last.entered);
     assert_eq!(outcome.ends.ticketed, last.entered);
+
+    let mut bots = half.clone();
+    bots.crowd.mute = 0;
+    bots.bots = PlacedBots {
+        placed: 120,
+        refused: 100,
+    };
+    let with_bots = simulate(&bots, 1);
+    assert_eq!(with_bots.ends.ticketed, outcome.ends.ticketed);
 }

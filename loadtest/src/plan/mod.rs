@@ -15,6 +15,7 @@ mod sweep;
 
 use std::path::{Path, PathBuf};
 
+use fairgate_simulation::crowd::PlacedBots;
 use fairgate_simulation::outcome::SaleOutcome;
 use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
@@ -232,7 +233,7 @@ fn planned_sales(
     if let Some(file) = &options.csv {
         sale.arrivals = Some(past_arrivals::read(file)?);
         // The past arrivals take the place of the whole crowd.
-        (sale.crowd.bots, sale.placed_bots, sale.crowd.mute) = (0, 0, 0);
+        (sale.crowd.bots, sale.bots, sale.crowd.mute) = (0, PlacedBots::default(), 0);
     }
     Ok(match &options.sweep {
         None => vec![(None, sale)],

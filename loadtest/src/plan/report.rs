@@ -33,6 +33,8 @@ pub struct PlanReport {
     told_no_by_s: Option<[f64; 3]>,
     /// Places that bots get; they are among the visitors.
     bots: usize,
+    /// How many of these are refused when they claim their pass.
+    bots_refused: usize,
     /// The most visitors inside at once, as the median of the seeds.
     inside_max: f64,
     /// The most that the promoter allows.
@@ -93,7 +95,8 @@ impl PlanReport {
             odds: by_tenth(&summary.odds),
             told_no: middle(summary.told_no).unwrap_or(0.0),
             told_no_by_s: summary.told_no_by_s,
-            bots: sale.placed_bots,
+            bots: sale.bots.placed,
+            bots_refused: sale.bots.refused,
             inside_max: middle(summary.inside_most).unwrap_or(0.0),
             inside_allowed: sale.room.pace.max_inside,
             seats_left: middle(summary.cells_left).unwrap_or(0.0),
@@ -171,9 +174,10 @@ impl PlanReport {
         ));
         if self.bots > 0 {
             lines.push(format!(
-                "  bots             {} have a place, {:.1} % of all, and get about as large a part of the tickets",
+                "  bots             {} have a place, {:.1} % of all; {} of them get no pass, because their networks have too many places",
                 grouped(self.bots as f64),
-                100.0 * self.bots as f64 / self.visitors as f64
+                100.0 * self.bots as f64 / self.visitors as f64,
+                grouped(self.bots_refused as f64)
             ));
         }
         lines.push(format!("  booking          {}", self.booking()));

@@ -9,7 +9,7 @@ use fairgate_model::plans::{PlanFormat, parse};
 use fairgate_model::shows::coverage::matches;
 use fairgate_model::shows::document::{ShowDocument, check_show_document};
 use fairgate_rules::pace_settings::PaceSettings;
-use fairgate_rules::room_document::{RoomDocument, RoomDocumentInput};
+use fairgate_rules::room_document::{ChallengePolicy, RoomDocument, RoomDocumentInput};
 use fairgate_simulation::crowd::SECONDS_MAX;
 use fairgate_simulation::sale::{
     PlannedRoom, PlannedSale, PlannedServer, PlannedShow, PlannedSlowSpan,
@@ -63,7 +63,11 @@ pub fn planned_sale(
             seconds(room.draw_at)
         )]);
     }
-    let placed_bots = scenario.crowd.placed_bots(room.per_network.soft);
+    let free_places = match room.challenge {
+        ChallengePolicy::None => room.per_network.soft,
+        _ => 0,
+    };
+    let bots = scenario.crowd.placed_bots(free_places);
     Ok(PlannedSale {
         room: PlannedRoom {
             method: room.method,
@@ -75,11 +79,11 @@ pub fn planned_sale(
         },
         shows: planned,
         crowd: CrowdSettings {
-            // Bots with a place do what visitors do; the others are refused at the door.
-            visitors: scenario.crowd.visitors + placed_bots,
+            // The other bots are refused at the door.
+            visitors: scenario.crowd.visitors + bots.placed,
             ..scenario.crowd.clone()
         },
-        placed_bots,
+        bots,
         arrivals: None,
         behaviour: scenario.behaviour.clone(),
         server: PlannedServer {

@@ -87,7 +87,8 @@ impl PlanSweep {
             "visitors" => {
                 // The bots of the file are among these visitors, or are too many.
                 sale.crowd.visitors = whole as usize;
-                sale.placed_bots = sale.placed_bots.min(whole as usize);
+                sale.bots.placed = sale.bots.placed.min(whole as usize);
+                sale.bots.refused = sale.bots.refused.min(whole as usize);
             }
             "hold_s" => sale.shows.iter_mut().for_each(|show| show.hold_s = whole),
             "pay_s" => sale.shows.iter_mut().for_each(|show| show.pay_s = whole),

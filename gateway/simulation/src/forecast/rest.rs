@@ -10,7 +10,7 @@ use super::habits::{DelayedShare, MeasuredHabits, people_called, value_at};
 use super::running::{RunningFigures, RunningSale};
 use crate::arrivals::ArrivalCounts;
 use crate::behaviour::{SecondsRange, VisitorBehaviour};
-use crate::crowd::{ArrivalPattern, CrowdSettings};
+use crate::crowd::{ArrivalPattern, CrowdSettings, PlacedBots};
 use crate::sale::{CalledSoFar, PlannedRoom, PlannedSale, PlannedServer, PlannedShow};
 
 /// A forecast simulates about this many visitors who enter. A larger sale is made smaller.
@@ -148,7 +148,7 @@ impl<'a> RestOfSale<'a> {
                 bots: 0,
                 bot_networks: 1,
             },
-            placed_bots: 0,
+            bots: PlacedBots::default(),
             arrivals: Some(arrivals),
             behaviour: self.behaviour(buy, show_up),
             server: PlannedServer {

@@ -303,7 +303,7 @@ impl SaleRun<'_> {
     fn call(&mut self, rank: u64, now_ms: i64) {
         let (sale, now_s) = (self.world.sale, now_ms as f64 / 1e3);
         let mut visitor = self.line.visitor(rank);
-        if visitor.no_show || visitor.mute || visitor.leaves_s <= now_s {
+        if visitor.no_show || visitor.never_enters || visitor.leaves_s <= now_s {
             return;
         }
         let behaviour = &sale.behaviour;

@@ -4,7 +4,7 @@ use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::pace_settings::{PaceSettings, TRICKLE_MIN_U};
 use fairgate_rules::room_document::{LineMethod, PaceMode};
 use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
-use fairgate_simulation::crowd::{ArrivalPattern, CrowdSettings};
+use fairgate_simulation::crowd::{ArrivalPattern, CrowdSettings, PlacedBots};
 use fairgate_simulation::sale::{PlannedRoom, PlannedSale, PlannedServer, PlannedShow};
 
 /// A thousand visitors, a hall of a hundred seats, ten visitors a second, and nobody changes its
@@ -49,7 +49,7 @@ pub fn sale() -> PlannedSale {
             bots: 0,
             bot_networks: 1,
         },
-        placed_bots: 0,
+        bots: PlacedBots::default(),
         arrivals: None,
         behaviour: VisitorBehaviour {
             claim_s: SecondsRange(1.0, 1.0),

@@ -153,6 +153,13 @@ impl SeatDemand {
         }
         normal(left / deviation)
     }
+
+    /// Returns the odds as a visitor with so many people ahead is told them: in tenths, because
+    /// more digits would promise too much.
+    #[must_use]
+    pub fn told_odds(&self, ahead: u64) -> f64 {
+        (self.seat_odds(ahead) * 10.0).round() / 10.0
+    }
 }
 
 /// Approximates the distribution function of the normal distribution by the logistic function, with
@@ -258,6 +265,8 @@ mod tests {
         assert!((0.35..0.65).contains(&odds[2]), "{odds:?}");
         assert!(odds[3] < 0.15 && odds[4] < 0.02, "{odds:?}");
         assert!(odds.is_sorted_by(|a, b| a >= b), "{odds:?}");
+        let told = [0, 625, 10_000].map(|ahead| demand.told_odds(ahead));
+        assert_eq!(told, [1.0, 0.5, 0.0]);
     }
 
     #[test]

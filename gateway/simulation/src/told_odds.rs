@@ -31,7 +31,7 @@ impl ToldOdds {
         ahead: impl Fn(u64) -> u64,
     ) {
         self.told = ranks
-            .map(|rank| (rank, demand.seat_odds(ahead(rank))))
+            .map(|rank| (rank, demand.told_odds(ahead(rank))))
             .collect();
     }
 

@@ -95,7 +95,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         (PlaceState::Waiting, RoomPhase::SoldOut) => Some(0.0),
         (PlaceState::Waiting, _) => ahead
             .zip(tick.demand.as_ref())
-            .map(|(ahead, demand)| (demand.seat_odds(ahead) * 10.0).round() / 10.0),
+            .map(|(ahead, demand)| demand.told_odds(ahead)),
         _ => None,
     };
     let claim_before = (state == PlaceState::Called)

@@ -23,6 +23,9 @@ pub fn onsale(now: i64) -> String {
         r#"[[venue]]
 id = "demo-arena"
 plan = "grid:120x180"
+name = "Demo Arena"
+city = "Berlin"
+time_zone = "Europe/Berlin"
 
 [[show]]
 id = "demo-night"

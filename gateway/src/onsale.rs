@@ -10,6 +10,8 @@ use axum::http::{Method, Request, header};
 use serde_json::{Map, Value, json};
 use tower::ServiceExt;
 
+use crate::pages::with_query;
+
 /// One call of the promoter API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OnsaleFileCall {
@@ -103,25 +105,39 @@ fn plan_entry(kind: &str, entry: &toml::Value, folder: &Path) -> Result<OnsaleFi
     })
 }
 
-/// Builds the query and the body of a venue. A grid is sent by its name, a chart as the contents of
-/// its file. Booking reads seats.io charts only: it refuses `fairgate`, `pretix` and `csv` as not
-/// available.
+/// The fields that tell where a venue is.
+const LOCATION_FIELDS: [&str; 4] = ["name", "city", "address", "time_zone"];
+
+/// Builds the query and the body of a venue. A grid is sent by its name, with the venue's location
+/// beside it; a chart is sent as the contents of its file, with the location in the query. Booking
+/// reads seats.io charts only: it refuses `fairgate`, `pretix` and `csv` as not available.
 fn venue(mut document: Map<String, Value>, folder: &Path) -> Result<(String, String), String> {
     let Some(Value::String(plan)) = document.remove("plan") else {
         return Err(
             "plan is required, such as \"grid:20x30\" or \"seatsio:chart.json\"".to_owned(),
         );
     };
-    if let Some(field) = document.keys().next() {
-        return Err(format!("{field} is not a field of a venue"));
+    let mut location = Vec::new();
+    for (field, value) in &document {
+        if !LOCATION_FIELDS.contains(&field.as_str()) {
+            return Err(format!("{field} is not a field of a venue"));
+        }
+        let text = value.as_str().filter(|text| !text.is_empty());
+        let text = text.ok_or_else(|| format!("{field} is a text in quotes, and not empty"))?;
+        location.push((field.as_str(), text));
     }
     match plan.split_once(':') {
-        Some(("grid", _)) => Ok((String::new(), json!({"plan": plan}).to_string())),
+        Some(("grid", _)) => {
+            let mut body = document.clone();
+            body.insert("plan".to_owned(), plan.as_str().into());
+            Ok((String::new(), Value::Object(body).to_string()))
+        }
         Some((format @ ("seatsio" | "fairgate" | "pretix" | "csv"), file)) => {
             let path = folder.join(file);
             let chart = std::fs::read_to_string(&path)
                 .map_err(|error| format!("plan {}: {error}", path.display()))?;
-            Ok((format!("?format={format}"), chart))
+            location.insert(0, ("format", format));
+            Ok((with_query("", &location), chart))
         }
         _ => Err(format!(
             "plan \"{plan}\" is none of fairgate:FILE, seatsio:FILE, pretix:FILE, csv:FILE, grid:ROWSxSEATS"
@@ -288,6 +304,38 @@ mod tests {
         );
         assert_eq!(steps[0].body, r#"{"plan":"grid:2x3"}"#);
         assert_eq!(steps[2].body, r#"{"opens_at":"2027-01-10T09:00:00+01:00"}"#);
+    }
+
+    #[test]
+    fn the_location_of_a_venue_stands_beside_a_grid_and_in_the_query_of_a_chart() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("chart.json"), "{}").expect("written");
+        let venues = |plan: &str, more: &str| {
+            let text = format!("[[venue]]\nid = \"arena\"\nplan = \"{plan}\"\n{more}");
+            plan_calls(&text, folder.path())
+        };
+        let location = "city = \"Bad Tölz\"\ntime_zone = \"Europe/Berlin\"";
+        let grid = venues("grid:2x3", location).expect("good");
+        assert_eq!(grid[0].path, "/v1/promoter/venues/arena");
+        let body: Value = serde_json::from_str(&grid[0].body).expect("JSON");
+        let told = json!({"plan": "grid:2x3", "city": "Bad Tölz", "time_zone": "Europe/Berlin"});
+        assert_eq!(body, told);
+        let chart = venues("seatsio:chart.json", location).expect("good");
+        assert_eq!(
+            chart[0].path,
+            "/v1/promoter/venues/arena?format=seatsio&city=Bad%20T%C3%B6lz&time_zone=Europe%2FBerlin"
+        );
+        for (field, more) in [
+            ("name", "name = \"\""),
+            ("city", "city = 5"),
+            ("size", "size = 1"),
+        ] {
+            let faults = venues("grid:2x3", more).expect_err("bad").join("\n");
+            assert!(
+                faults.contains(&format!("\"arena\": {field} is")),
+                "{faults}"
+            );
+        }
     }
 
     #[tokio::test]

@@ -61,22 +61,33 @@ export function money(value) {
   return format.format(value.amount / 10 ** format.resolvedOptions().maximumFractionDigits);
 }
 
+/** The IANA name of the venue's time zone, by whose clocks the page tells all times. */
+let venueZone = data.zone;
+/** Tells the page's times by the clocks of a venue, if its time zone is known. */
+export const useVenueZone = (zone) => void (venueZone = zone ?? venueZone);
+
+const writeTime = (time, timeZone) => new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short", timeZone }).format(time);
+
 /**
- * Formats an RFC 3339 time for people: in `zone` if there is one, else in the time's own offset,
- * which is the venue's. A time in UTC is shown in the reader's time zone.
+ * Formats an RFC 3339 time for people by the clocks of `zone`, which is the venue's, and names the
+ * zone. If no zone is known, the time is shown in its own offset, and a time in UTC in the reader's
+ * zone.
  */
-export function when(text, zone) {
+export function when(text, zone = venueZone) {
   const time = new Date(text);
   if (!text || Number.isNaN(time.getTime())) return text || "–";
-  if (zone) return t("common.venue_time", { time: new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short", timeZone: zone }).format(time) });
-  if (!/[+-]\d\d:\d\d$/.test(text)) return new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short" }).format(time);
-  const wall = new Date(`${text.slice(0, 19)}Z`);
-  const shown = new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(wall);
-  return t("common.venue_time", { time: shown });
+  try {
+    if (zone === "UTC") return t("common.offset_time", { time: writeTime(time, zone), zone });
+    if (zone) return t("common.venue_time", { time: writeTime(time, zone), place: zone.split("/").pop().replaceAll("_", " ") });
+  } catch {
+    // The browser does not know this zone.
+  }
+  const offset = /[+-]\d\d:\d\d$/.exec(text)?.[0];
+  return offset ? t("common.offset_time", { time: writeTime(new Date(`${text.slice(0, 19)}Z`), "UTC"), zone: `UTC${offset}` }) : writeTime(time);
 }
 
 export function localiseTimes() {
-  for (const at of document.querySelectorAll("time[datetime]")) if (at.dateTime) at.textContent = when(at.dateTime);
+  for (const at of document.querySelectorAll("time[datetime]")) if (at.dateTime) at.textContent = when(at.dateTime, at.dataset.zone);
 }
 
 export function show(element, visible = true) {

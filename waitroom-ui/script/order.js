@@ -1,7 +1,7 @@
 // The page of an order: waits for the payment, shows each state in words, and the tickets at the
 // end.
 
-import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, when } from "./core.js";
+import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, useVenueZone, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { journeyWords } from "./journey.js";
 import { keepTicket, keptOrder, orderKey } from "./keys.js";
@@ -45,6 +45,7 @@ async function refresh() {
 function take(next) {
   const moved = order && order.state !== next.state;
   order = next;
+  useVenueZone(order.time_zone ?? order.journey?.time_zone);
   const { state } = order;
   const known = raw(`order.state.${state}`);
   put("order-state", known ? t(`order.state.${state}.title`) : t("order.unknown_state", { state }));
@@ -124,7 +125,7 @@ function renderSeats() {
   put("order-id", order.order);
   const title = order.title ?? order.show?.title;
   if (order.journey) put("show-title", journeyWords(order.journey));
-  else if (title) put("show-title", [title, order.venue_name, order.starts_at && when(order.starts_at, order.time_zone)].filter(Boolean).join(" · "));
+  else if (title) put("show-title", [title, order.venue_name, order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
   put("total", money(order.total));
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
 }

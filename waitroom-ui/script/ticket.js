@@ -1,7 +1,7 @@
 // The page of a ticket: its show and seat, and its QR code, large on white for the screen and for
 // paper.
 
-import { $, call, data, make, put, ready, show, showProblem, t, when } from "./core.js";
+import { $, call, data, make, put, ready, show, showProblem, t, useVenueZone, when } from "./core.js";
 import { journeyTimes } from "./journey.js";
 import { orderKey, orderOfTicket } from "./keys.js";
 import { ticketDrawing } from "./svg.js";
@@ -19,11 +19,12 @@ async function start() {
     return showProblem(answer.problem, {}, [none ? { label: t("common.to_home"), href: "/" } : { label: t("common.try_again"), run: () => location.reload() }]);
   }
   const ticket = answer.body;
+  useVenueZone(ticket.time_zone);
   const title = ticket.title ?? ticket.show?.title ?? t("ticket.title");
   put("show-title", title);
   document.title = `${title} · ${document.title}`;
   if (ticket.journey) put("starts", journeyTimes(ticket.journey));
-  else if (ticket.starts_at) $("starts").replaceChildren(make("time", { datetime: ticket.starts_at, text: when(ticket.starts_at, ticket.time_zone) }));
+  else if (ticket.starts_at) $("starts").replaceChildren(make("time", { datetime: ticket.starts_at, text: when(ticket.starts_at) }));
   put("seat", typeof ticket.seat === "string" ? ticket.seat : (ticket.seat?.label ?? "–"));
   // A train's venue is its kind of carriages, which does not help to find the train.
   for (const field of ticket.journey ? ["name"] : ["venue", "name"]) {

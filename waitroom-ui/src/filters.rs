@@ -4,6 +4,7 @@
 //! The scripts have the same functions in `script/core.js`, where the browser's own language and
 //! time zone are known.
 
+use jiff::Timestamp;
 use minijinja::{
     Error, Value,
     value::{Kwargs, ValueKind},
@@ -71,13 +72,29 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Formats an RFC 3339 time as people write it, in its own zone: `1 June 2027, 20:00 (UTC+02:00)`.
-/// A string that is not such a time stays as it is, and a missing value becomes a dash.
-pub(crate) fn when(time: &Value) -> String {
+/// Formats an RFC 3339 time as people write it: by the clocks of an IANA time zone, `1 June 2027,
+/// 20:00 (Berlin time)`, or in the time's own offset, `1 June 2027, 20:00 (UTC+02:00)`. A string
+/// that is not such a time stays as it is, and a missing value becomes a dash.
+pub(crate) fn when(time: &Value, zone: Option<&str>) -> String {
     let Some(text) = time.as_str() else {
         return "–".to_owned();
     };
-    readable(text).unwrap_or_else(|| text.to_owned())
+    let there = zone.and_then(|zone| by_clocks_of(text, zone));
+    there
+        .or_else(|| readable(text))
+        .unwrap_or_else(|| text.to_owned())
+}
+
+fn by_clocks_of(text: &str, zone: &str) -> Option<String> {
+    let moment: Timestamp = text.parse().ok()?;
+    let there = moment.in_tz(zone).ok()?;
+    let place = zone.rsplit('/').next().unwrap_or(zone).replace('_', " ");
+    let written = there.strftime("%-d %B %Y, %H:%M");
+    Some(if place == "UTC" {
+        format!("{written} (UTC)")
+    } else {
+        format!("{written} ({place} time)")
+    })
 }
 
 fn readable(text: &str) -> Option<String> {
@@ -196,16 +213,31 @@ mod tests {
     #[test]
     fn a_time_is_shown_in_its_own_zone_and_other_strings_stay_unchanged() {
         assert_eq!(
-            when(&"2027-06-01T20:00:00+02:00".into()),
+            when(&"2027-06-01T20:00:00+02:00".into(), None),
             "1 June 2027, 20:00 (UTC+02:00)"
         );
         assert_eq!(
-            when(&"2027-01-10T08:00:00.250Z".into()),
+            when(&"2027-01-10T08:00:00.250Z".into(), None),
             "10 January 2027, 08:00 (UTC)"
         );
-        assert_eq!(when(&"soon".into()), "soon");
-        assert_eq!(when(&"2027-13-10Té8:00:00Z".into()), "2027-13-10Té8:00:00Z");
-        assert_eq!(when(&Value::from(())), "–");
+        assert_eq!(when(&"soon".into(), None), "soon");
+        assert_eq!(
+            when(&"2027-13-10Té8:00:00Z".into(), None),
+            "2027-13-10Té8:00:00Z"
+        );
+        assert_eq!(when(&Value::from(()), Some("Europe/Berlin")), "–");
+    }
+
+    #[test]
+    fn a_time_is_shown_by_the_clocks_of_a_zone_whose_place_is_named() {
+        for (zone, shown) in [
+            ("Europe/Berlin", "1 June 2027, 20:00 (Berlin time)"),
+            ("America/New_York", "1 June 2027, 14:00 (New York time)"),
+            ("UTC", "1 June 2027, 18:00 (UTC)"),
+            ("Mars/Base", "1 June 2027, 18:00 (UTC)"),
+        ] {
+            assert_eq!(when(&"2027-06-01T18:00:00Z".into(), Some(zone)), shown);
+        }
     }
 
     #[test]

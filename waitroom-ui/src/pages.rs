@@ -43,7 +43,9 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         filters::fill(text, &values)
     });
     pages.add_filter("count", |number: &Value| filters::count(number));
-    pages.add_filter("when", |time: &Value| filters::when(time));
+    pages.add_filter("when", |time: &Value, zone: Option<&str>| {
+        filters::when(time, zone)
+    });
     pages.add_filter("day", |time: &Value| filters::day(time));
     pages.add_filter("clock", |time: &Value| filters::clock(time));
     pages.add_filter("money", |value: &Value| filters::money(value));

@@ -21,6 +21,7 @@ use fairgate_model::grid::CellState;
 use fairgate_model::ids::{HoldId, HoldIdDeriver, ShowId, VenueId};
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::shows::Show;
+use fairgate_model::venues::VenueLocation;
 use fairgate_pass::{Holder, Keyring, LivePass, PassClaims, StoredKey, VerifiedPass};
 use fairgate_redis::Redis;
 use rand::RngExt;
@@ -135,7 +136,9 @@ async fn opened(
         let catalogue = catalogue.expect("it can be read");
         let map = carriages(rush.seats);
         // If another node has already put the plan, this changes nothing.
-        let put = catalogue.put_venue(&stock, &map, clock.now_ms()).await;
+        let nowhere = VenueLocation::default();
+        let put = catalogue.put_venue(&stock, &map, &nowhere, clock.now_ms());
+        let put = put.await;
         put.expect("stored");
         let daily = Daily {
             stock: stock.clone(),

@@ -14,4 +14,5 @@ pub mod runs;
 pub mod shows;
 pub mod stored_forms;
 pub mod timetables;
+pub mod venues;
 pub mod waiters;

@@ -21,10 +21,11 @@ use fairgate_model::shows::coverage::RoomCoverage;
 use fairgate_model::shows::document::check_show_document;
 use fairgate_model::shows::terms::{SaleTerms, UNNUMBERED};
 use fairgate_model::shows::{Show, prices_of_run};
+use fairgate_model::venues::VenueLocation;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use crate::ledger::{Ledger, StoredShow};
+use crate::ledger::{Ledger, NewVenuePlan, StoredShow};
 
 /// The most earlier versions of terms in memory.
 const TERMS_MAX: usize = 10_000;
@@ -44,7 +45,10 @@ struct CatalogueState {
     plans: RwLock<HashMap<(VenueId, u32), Arc<SeatingPlan>>>,
     coverage: RwLock<RoomCoverage>,
     departures: departures::DepartureCache,
-    places: RwLock<Arc<places::VenueLocations>>,
+    /// The locations of the venues that promoters describe.
+    venues: RwLock<places::VenueLocations>,
+    /// The locations of the halls of the cinema programme.
+    halls: RwLock<places::VenueLocations>,
     /// Earlier versions of terms that were asked for. They never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
     /// The fields above are at least as new as this catalogue version of the ledger. The lock is
@@ -100,7 +104,9 @@ impl Catalogue {
             let show = self.resolve_show(stored).await?;
             shows.insert(show.id.clone(), show);
         }
+        let venues = self.ledger.venue_locations().await?;
         *write(&self.shared.coverage) = coverage;
+        *write(&self.shared.venues) = venues.into_iter().collect();
         *write(&self.shared.shows) = shows;
         *version = newest;
         Ok(())
@@ -198,8 +204,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Stores a plan as the venue's next version, unless the venue's newest plan is the same.
-    /// Returns the plan's version.
+    /// Stores a plan as the venue's next version, unless the venue's newest plan is the same, and
+    /// replaces the venue's location. Returns the plan's version.
     ///
     /// # Errors
     /// Returns an error where the ledger did not take it.
@@ -207,12 +213,25 @@ impl Catalogue {
         &self,
         venue: &VenueId,
         map: &SeatMap,
+        location: &VenueLocation,
         now_ms: i64,
     ) -> Result<u32, LedgerError> {
         let plan =
             serde_json::to_string(map).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
         let digest: [u8; 32] = Sha256::digest(&plan).into();
-        self.ledger.put_venue(venue, plan, digest, now_ms).await
+        let plan = NewVenuePlan { plan, digest };
+        let _no_reading = self.shared.version.lock().await;
+        let version = self
+            .ledger
+            .put_venue(venue, plan, location.clone(), now_ms)
+            .await?;
+        let mut venues = write(&self.shared.venues);
+        if *location == VenueLocation::default() {
+            venues.remove(venue);
+        } else {
+            venues.insert(venue.clone(), location.clone());
+        }
+        Ok(version)
     }
 
     /// Returns the terms that a hold or an order of a show names by their number. A hold or an

@@ -1,30 +1,22 @@
-//! The names of the venues and their time zones, for pages, tickets and calendars. A cinema
-//! programme has both for its halls. A timetable has only the time zone of its trains.
+//! Where the venues are, for pages, tickets and calendars. A promoter describes a venue with its
+//! plan, and a cinema programme describes its halls. A timetable has only the time zone of its
+//! trains.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use fairgate_model::ids::VenueId;
 use fairgate_model::shows::Show;
+use fairgate_model::venues::VenueLocation;
 
 use super::{Catalogue, read, write};
-
-/// Where a show takes place, as text. A field is `None` where nothing is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VenueLocation {
-    /// The name for people: "Picture House, Screen 1".
-    pub name: Option<String>,
-    /// The local time zone, as IANA names it.
-    pub time_zone: Option<String>,
-}
 
 /// The locations of venues.
 pub type VenueLocations = HashMap<VenueId, VenueLocation>;
 
 impl Catalogue {
-    /// Replaces the locations of all venues.
-    pub fn know_places(&self, places: VenueLocations) {
-        *write(&self.shared.places) = Arc::new(places);
+    /// Replaces the locations of all halls of the cinema programme.
+    pub fn know_halls(&self, halls: VenueLocations) {
+        *write(&self.shared.halls) = halls;
     }
 
     /// Returns where a show takes place.
@@ -33,14 +25,13 @@ impl Catalogue {
         if let Some(run) = &show.run {
             // A train's venue is its kind of carriages, which is no location.
             return VenueLocation {
-                name: None,
                 time_zone: run.time_zone.clone(),
+                ..VenueLocation::default()
             };
         }
-        let places = Arc::clone(&read(&self.shared.places));
-        places
-            .get(&show.document.venue)
-            .cloned()
+        let venue = &show.document.venue;
+        let own = read(&self.shared.venues).get(venue).cloned();
+        own.or_else(|| read(&self.shared.halls).get(venue).cloned())
             .unwrap_or_default()
     }
 }

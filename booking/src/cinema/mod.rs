@@ -64,7 +64,7 @@ impl CinemaCatalogue {
             built.map_err(|error| LedgerError::Corrupt(format!("the programme: {error}")))?;
         let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
         if shared.0 < number {
-            self.catalogue.know_places(index.hall_locations());
+            self.catalogue.know_halls(index.hall_locations());
             *shared = (number, index);
         }
         Ok(())

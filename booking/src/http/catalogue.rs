@@ -17,8 +17,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::places::VenueLocation;
 use crate::http::answers::JsonAnswer;
+use crate::http::venue_views::VenueLocationView;
 use crate::inventory::seats::SeatInventory;
 
 /// The number of shows on a page of `GET /v1/shows`.
@@ -73,10 +73,8 @@ pub struct ShowView {
     sales_ended: bool,
     #[schema(value_type = String)]
     venue: VenueId,
-    /// What people call the venue; null where nobody told.
-    venue_name: Option<String>,
-    /// The IANA name of the zone whose clocks the show goes by; null where nobody told.
-    time_zone: Option<String>,
+    #[serde(flatten)]
+    place: VenueLocationView,
     room: String,
     seats: u32,
     legs: u16,
@@ -141,7 +139,6 @@ pub struct ShowList {
 impl ShowView {
     fn new(show: &Show, catalogue: &Catalogue, now_ms: i64) -> Self {
         let document = &show.document;
-        let VenueLocation { name, time_zone } = catalogue.place_of(show);
         let categories =
             show.plan
                 .map
@@ -172,8 +169,7 @@ impl ShowView {
             sells_until: run.is_none().then(|| show.sells_until(&show.legs())),
             sales_ended: show.first_leg_on_sale(now_ms).is_none(),
             venue: document.venue.clone(),
-            venue_name: name,
-            time_zone,
+            place: catalogue.place_of(show).into(),
             room: catalogue.room_of(&show.id),
             seats: show.plan.map.cell_count(),
             legs: show.grid().legs,

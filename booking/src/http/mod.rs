@@ -23,5 +23,6 @@ pub mod refusals;
 pub mod route_kinds;
 pub mod seat_states;
 pub mod tickets;
+pub mod venue_views;
 pub mod visitor;
 pub mod waitlist;

@@ -20,7 +20,6 @@ use super::order_views::{
     exchange_offer, refund_offer, refund_view,
 };
 use super::visitor::CallerVerifier;
-use crate::catalogue::places::VenueLocation;
 use crate::orders::checkout::OrderDesk;
 use crate::rail::journey::JourneySummary;
 use crate::wake::LedgerNotifiers;
@@ -97,7 +96,6 @@ impl OrderRoutes {
         let catalogue = &self.desk.holds.catalogue;
         let show = catalogue.show(&order.show);
         let place = show.as_ref().map(|show| catalogue.place_of(show));
-        let VenueLocation { name, time_zone } = place.unwrap_or_default();
         // The payment's state was read together with the history. A state that is read now might
         // not fit the history.
         let payment = self.payment_view(&order, Some(payment)).await?;
@@ -115,8 +113,7 @@ impl OrderRoutes {
             journey: journey.and_then(|(run, legs)| JourneySummary::from_leg_range(run, legs)),
             title: show.as_ref().map(|show| show.document.title.clone()),
             starts_at: show.as_ref().map(|show| starts_at(show)),
-            venue_name: name,
-            time_zone,
+            place: place.unwrap_or_default().into(),
             offer: offer.map(|offer| replacement_view(&offer, currency)),
             seats: order_seats(&exchanged.items, &refunds, currency),
             exchange_offer: terms

@@ -15,6 +15,7 @@ use fairgate_model::payments::PaymentState;
 use serde::Serialize;
 
 use super::holds::MoneyView;
+use super::venue_views::VenueLocationView;
 use crate::rail::journey::JourneySummary;
 
 /// What the buyer's page needs to pay.
@@ -39,10 +40,8 @@ pub struct OrderView {
     /// The show's title and beginning, as the catalogue has them now.
     pub(super) title: Option<String>,
     pub(super) starts_at: Option<String>,
-    /// What people call the venue; null where nobody told.
-    pub(super) venue_name: Option<String>,
-    /// The IANA name of the zone whose clocks the show goes by; null where nobody told.
-    pub(super) time_zone: Option<String>,
+    #[serde(flatten)]
+    pub(super) place: VenueLocationView,
     pub(super) state: OrderState,
     /// Why it stands there: a stable code.
     pub(super) reason: String,

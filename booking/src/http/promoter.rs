@@ -11,6 +11,7 @@ use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::plans::{self, PlanFault, PlanFormat};
 use fairgate_model::shows::document::{FieldFault, ShowDocument};
+use fairgate_model::venues::VenueLocation;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
@@ -41,10 +42,29 @@ impl KeyedRoutes for PromoterRoutes {
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields, default)]
 pub struct VenueQuery {
-    /// `seatsio` for a chart as the body; without it the body is `{"plan": "grid:ROWSxSEATS"}`.
+    /// `seatsio` for a chart as the body; without it the body is `{"plan": "grid:ROWSxSEATS", …}`.
     format: Option<String>,
     /// Mending plans is not built yet.
     repair: Option<bool>,
+    /// With a chart: the venue's name for people.
+    name: Option<String>,
+    /// With a chart: the city.
+    city: Option<String>,
+    /// With a chart: the street and the number.
+    address: Option<String>,
+    /// With a chart: the IANA name of the venue's time zone.
+    time_zone: Option<String>,
+}
+
+impl VenueQuery {
+    fn location(&self) -> VenueLocation {
+        VenueLocation {
+            name: self.name.clone(),
+            city: self.city.clone(),
+            address: self.address.clone(),
+            time_zone: self.time_zone.clone(),
+        }
+    }
 }
 
 /// A venue without a format.
@@ -53,6 +73,14 @@ pub struct VenueQuery {
 pub struct VenueDocument {
     /// `grid:ROWSxSEATS`.
     plan: String,
+    /// The venue's name for people.
+    name: Option<String>,
+    /// The city.
+    city: Option<String>,
+    /// The street and the number.
+    address: Option<String>,
+    /// The IANA name of the venue's time zone.
+    time_zone: Option<String>,
 }
 
 /// A stored plan.
@@ -102,9 +130,8 @@ pub async fn put_venue(
             "repair: this version names every fault but mends none. Nothing was stored; mend the plan and send it again.",
         ));
     }
-    let parsed =
-        tokio::task::spawn_blocking(move || read_plan(query.format.as_deref(), &body)).await;
-    let map = parsed.map_err(|error| {
+    let parsed = tokio::task::spawn_blocking(move || read_venue(&query, &body)).await;
+    let (map, location) = parsed.map_err(|error| {
         tracing::error!(%error, "reading a plan failed");
         Problem::new(
             ProblemCode::Internal,
@@ -114,7 +141,7 @@ pub async fn put_venue(
     })??;
     let version = routes
         .catalogue
-        .put_venue(&venue, &map, routes.clock.now_ms())
+        .put_venue(&venue, &map, &location, routes.clock.now_ms())
         .await?;
     let standing: u32 = map.areas.iter().map(|area| area.capacity).sum();
     JsonAnswer::json(
@@ -184,11 +211,18 @@ pub async fn put_show(
     )
 }
 
-fn read_plan(format: Option<&str>, body: &str) -> Result<SeatMap, Problem> {
-    match format {
-        Some("seatsio") => {
-            plans::parse(PlanFormat::Seatsio, body).map_err(|faults| faulty(&faults))
-        }
+fn read_venue(query: &VenueQuery, body: &str) -> Result<(SeatMap, VenueLocation), Problem> {
+    let (map, location) = read_plan(query, body)?;
+    match location.faults().as_slice() {
+        [] => Ok((map, location)),
+        faults => Err(invalid(faults)),
+    }
+}
+
+fn read_plan(query: &VenueQuery, body: &str) -> Result<(SeatMap, VenueLocation), Problem> {
+    let plan = |format, text: &str| plans::parse(format, text).map_err(|faults| faulty(&faults));
+    match query.format.as_deref() {
+        Some("seatsio") => Ok((plan(PlanFormat::Seatsio, body)?, query.location())),
         Some(format @ ("fairgate" | "pretix" | "csv")) => Err(Problem::not_available(
             "format",
             format!(
@@ -199,12 +233,23 @@ fn read_plan(format: Option<&str>, body: &str) -> Result<SeatMap, Problem> {
             "format",
             "format: one of seatsio, fairgate, pretix, csv. Nothing was stored.",
         )),
+        None if query.location() != VenueLocation::default() => Err(Problem::invalid_field(
+            "(the whole body)",
+            "Without a format, name, city, address and time_zone stand in the body beside the plan, and not in the query. Nothing was stored.",
+        )),
         None => {
             let document: VenueDocument = parse_json(body.as_bytes())?;
             let grid = document.plan.strip_prefix("grid:").ok_or_else(|| {
                 Problem::invalid_field("plan", "plan: without a format the plan is \"grid:ROWSxSEATS\"; send a chart as the body with ?format=seatsio. Nothing was stored.")
             })?;
-            plans::parse(PlanFormat::Grid, grid).map_err(|faults| faulty(&faults))
+            let map = plan(PlanFormat::Grid, grid)?;
+            let location = VenueLocation {
+                name: document.name,
+                city: document.city,
+                address: document.address,
+                time_zone: document.time_zone,
+            };
+            Ok((map, location))
         }
     }
 }

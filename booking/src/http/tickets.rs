@@ -12,6 +12,7 @@ use fairgate_model::orders::Ticket;
 use serde::Serialize;
 
 use crate::http::answers::{JsonAnswer, key_of};
+use crate::http::venue_views::VenueLocationView;
 use crate::http::visitor::CallerVerifier;
 use crate::ledger::TicketScanOutcome;
 use crate::rail::journey::JourneySummary;
@@ -42,10 +43,8 @@ pub struct TicketView {
     title: String,
     starts_at: String,
     venue: String,
-    /// What people call the venue; null where nobody told.
-    venue_name: Option<String>,
-    /// The IANA name of the zone whose clocks the show goes by; null where nobody told.
-    time_zone: Option<String>,
+    #[serde(flatten)]
+    place: VenueLocationView,
     seat: String,
     legs: Vec<u16>,
     /// Rail: the stretch it is good for; null else.
@@ -202,8 +201,7 @@ fn ticket_view(printed: PrintedTicket, test: bool) -> TicketView {
         title,
         starts_at: starts_at.to_string(),
         venue,
-        venue_name: place.name,
-        time_zone: place.time_zone,
+        place: place.into(),
         seat: ticket.label,
         legs: ticket.legs,
         journey,

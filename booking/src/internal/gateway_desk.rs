@@ -13,6 +13,7 @@ use fairgate_model::holds::{HeldSeat, HoldSignalState};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::coverage::matches;
+use fairgate_model::venues::VenueLocation;
 use fairgate_model::waiters::WaitEndReason;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,9 @@ pub struct ShowSummary {
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
+    /// Where the venue is; unknown from an older booking process.
+    #[serde(default)]
+    pub place: VenueLocation,
     /// The currency, as ISO 4217 names it.
     pub currency: String,
     /// How many seats the show has.
@@ -150,6 +154,7 @@ impl GatewayDesk {
             title: show.document.title.clone(),
             starts_at: show.document.starts_at,
             venue: show.document.venue.to_string(),
+            place: self.catalogue.place_of(show),
             currency: show.document.currency.as_str().to_owned(),
             seats: show.plan.map.cell_count(),
             hold_s: show.document.hold_s + show.document.grace_s,

@@ -37,6 +37,7 @@ use fairgate_model::orders::{Order, OrderRecord, Ticket};
 use fairgate_model::payments::{CreatedPayment, ParsedProviderEvent, Payment};
 use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::SaleTerms;
+use fairgate_model::venues::VenueLocation;
 use fairgate_model::waiters::{WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd};
 
 /// How long an effect (an owed call to the payment provider) is lent to one worker, in
@@ -88,14 +89,16 @@ pub trait CommonLedger: Send + Sync {
 #[async_trait]
 pub trait CatalogueLedger: Send + Sync {
     /// Stores a plan as the venue's next version and returns the version. If the newest plan is the
-    /// same, returns its version and stores nothing.
+    /// same, returns its version and stores no plan. Replaces the venue's location.
     async fn put_venue(
         &self,
         venue: &VenueId,
-        plan: String,
-        digest: [u8; 32],
+        plan: NewVenuePlan,
+        location: VenueLocation,
         now_ms: i64,
     ) -> Result<u32, LedgerError>;
+    /// Returns the locations of all venues of which something is known.
+    async fn venue_locations(&self) -> Result<Vec<(VenueId, VenueLocation)>, LedgerError>;
     /// Returns the newest plan version of a venue.
     async fn newest_plan(&self, venue: &VenueId) -> Result<Option<u32>, LedgerError>;
     /// Returns the stored plan of a venue at a version.
@@ -138,6 +141,15 @@ pub trait CatalogueLedger: Send + Sync {
     async fn catalogue_version(&self) -> Result<u64, LedgerError>;
     /// Returns a named secret of the installation; the first call stores `fresh` as the secret.
     async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError>;
+}
+
+/// A seating plan as it is stored.
+#[derive(Debug, Clone)]
+pub struct NewVenuePlan {
+    /// The plan as JSON.
+    pub plan: String,
+    /// SHA-256 of that text.
+    pub digest: [u8; 32],
 }
 
 /// A function that returns whether a claimed seat is the same under the new plan.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use fairgate_model::ids::{ShowId, TicketId};
 use fairgate_model::orders::Ticket;
+use fairgate_model::venues::VenueLocation;
 use fairgate_pass::{Keyring, TicketClaims};
 use sha2::{Digest, Sha256};
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::places::VenueLocation;
 use crate::ledger::{Ledger, LedgerError, TicketScanOutcome};
 use crate::rail::journey::JourneySummary;
 
@@ -56,7 +56,7 @@ pub struct PrintedTicket {
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
-    /// The venue's name and time zone.
+    /// Where the venue is.
     pub place: VenueLocation,
     /// Rail: the stretch that the ticket is valid for.
     pub journey: Option<JourneySummary>,

@@ -36,7 +36,8 @@ pub fn calendar(printed: &PrintedTicket) -> String {
         let ends_at = printed.starts_at.saturating_add(after);
         ends_at.unwrap_or(printed.starts_at)
     });
-    let venue = printed.place.name.as_deref().unwrap_or(&printed.venue);
+    let venue = printed.place.line();
+    let venue = venue.as_deref().unwrap_or(&printed.venue);
     let place = journey.map_or(venue, |journey| journey.from.name.as_str());
     let seat = match &printed.ticket.name {
         Some(name) => format!("Seat {}, {name}", printed.ticket.label),

@@ -65,6 +65,47 @@ async fn settings_that_are_not_available_are_refused_and_not_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_show_an_order_and_a_ticket_tell_where_the_venue_is() {
+    let (app, ana, _) = opened().await;
+    let hall = json!({
+        "plan": "grid:4x10", "name": "Große Halle", "city": "Berlin", "address": "Am Tor 1", "time_zone": "Europe/Berlin",
+    });
+    let put_hall = async |hall: &Value| {
+        app.ask(put("/v1/promoter/venues/hall", hall).by(&PROMOTER))
+            .await
+    };
+    put_hall(&hall).await.is(200);
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let ordered = app.order_in(&order, "ticketed").await;
+    let show = app.ask(get("/v1/shows/night-1")).await.is(200);
+    let ticket = text(&ordered["tickets"][0], "ticket");
+    let ticket = app
+        .ask(get(&format!("/v1/tickets/{ticket}")).by(&ana))
+        .await;
+    for told in [&show, &ordered, &ticket.is(200)] {
+        assert_eq!(told["venue_name"], "Große Halle");
+        assert_eq!(told["city"], "Berlin");
+        assert_eq!(told["address"], "Am Tor 1");
+        assert_eq!(told["time_zone"], "Europe/Berlin");
+    }
+
+    let bad = json!({"plan": "grid:4x10", "name": "", "time_zone": "Mars/Base"});
+    let refused = put_hall(&bad).await.problem(422, "invalid_field");
+    let named = refused["problems"].as_array().expect("a list");
+    let named: Vec<_> = named.iter().map(|fault| &fault["field"]).collect();
+    assert_eq!(named, ["name", "time_zone"]);
+    let twice = put("/v1/promoter/venues/hall?city=Bonn", &hall).by(&PROMOTER);
+    app.ask(twice).await.problem(422, "invalid_field");
+    let show = app.ask(get("/v1/shows/night-1")).await.is(200);
+    assert_eq!(show["city"], "Berlin", "a refused call changes nothing");
+
+    put_hall(&json!({"plan": "grid:4x10"})).await.is(200);
+    let show = app.ask(get("/v1/shows/night-1")).await.is(200);
+    assert_eq!(show["time_zone"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn putting_the_same_documents_again_changes_nothing() {
     let (app, ana, _) = opened().await;
     app.hold(&ana, &["A-1", "A-2"]).await;

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use booking::ledger::NewVenuePlan;
 use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_model::venues::VenueLocation;
 use fairgate_servers as servers;
 use serde_json::{Value, json};
 
@@ -25,7 +27,12 @@ pub async fn on_sale(app: &App) -> (Visitor, Visitor) {
     let plan = serde_json::to_string(&carriages(10)).expect("a plan");
     let ledger = app.ledger().await;
     let stock = "stock".parse().expect("a slug");
-    let stored = ledger.put_venue(&stock, plan, [1; 32], app.clock.now_ms());
+    let plan = NewVenuePlan {
+        plan,
+        digest: [1; 32],
+    };
+    let nowhere = VenueLocation::default();
+    let stored = ledger.put_venue(&stock, plan, nowhere, app.clock.now_ms());
     stored.await.expect("stored");
     let daily = Daily {
         stock,

@@ -33,6 +33,8 @@ pub(super) struct HomePage {
 pub(super) struct HomeRoom {
     pub room: String,
     pub title: String,
+    /// The IANA name of the time zone of its shows, if it is known.
+    pub zone: Option<String>,
     pub phase: RoomPhase,
     pub opens_at: String,
     pub draw_at: String,
@@ -58,6 +60,10 @@ pub(super) struct ListedShow {
     pub title: String,
     pub starts_at: String,
     pub venue: String,
+    /// The venue's name, address and city, if they are known.
+    pub place: Option<String>,
+    /// The IANA name of the venue's time zone, if it is known.
+    pub zone: Option<String>,
     pub currency: String,
     pub seats: u32,
     pub showing: bool,
@@ -70,6 +76,8 @@ impl From<&ShowSummary> for ListedShow {
             title: show.title.clone(),
             starts_at: show.starts_at.to_string(),
             venue: show.venue.clone(),
+            place: show.place.line(),
+            zone: show.place.time_zone.clone(),
             currency: show.currency.clone(),
             seats: show.seats,
             showing: show.showing,
@@ -83,6 +91,8 @@ pub(super) struct LobbyPage {
     pub test: bool,
     pub room: RoomView,
     pub place: Option<PlaceView>,
+    /// The IANA name of the time zone by whose clocks the page tells its times, if it is known.
+    pub zone: Option<String>,
     pub shows: Vec<ListedShow>,
     /// The address of the shop that the room guards, if it is not Fairgate's.
     pub shop: Option<String>,

@@ -123,6 +123,7 @@ pub(crate) async fn home(
 
 fn home_room(view: RoomView, shows: &[ShowSummary]) -> HomeRoom {
     HomeRoom {
+        zone: common_zone(shows),
         room: view.room,
         title: view.title,
         phase: view.phase,
@@ -131,6 +132,12 @@ fn home_room(view: RoomView, shows: &[ShowSummary]) -> HomeRoom {
         seats: shows.iter().map(|show| u64::from(show.seats)).sum(),
         shows: shows.iter().map(|show| show.title.clone()).collect(),
     }
+}
+
+/// Returns the time zone of the first show that has one. It is the zone of a room whose shows are
+/// all in one place; a room may have shows of several places.
+fn common_zone(shows: &[ShowSummary]) -> Option<String> {
+    shows.iter().find_map(|show| show.place.time_zone.clone())
 }
 
 fn home_show(show: &ShowSummary, coverage: &[(String, Vec<String>)]) -> HomeShow {
@@ -144,11 +151,16 @@ fn home_show(show: &ShowSummary, coverage: &[(String, Vec<String>)]) -> HomeShow
 }
 
 fn matches(show: &ShowSummary, q: &str, from: &str, to: &str) -> bool {
-    let starts_at = show.starts_at.to_string();
-    let day = starts_at.get(..10).unwrap_or_default();
-    (q.is_empty() || contains(&show.title, q) || contains(&show.venue, q))
-        && (from.is_empty() || day >= from)
-        && (to.is_empty() || day <= to)
+    let zone = show.place.time_zone.as_deref().unwrap_or("UTC");
+    let day = show.starts_at.in_tz(zone);
+    let day = day.map_or_else(|_| String::new(), |there| there.date().to_string());
+    let place = show.place.line().unwrap_or_default();
+    (q.is_empty()
+        || [&show.title, &show.venue, &place]
+            .iter()
+            .any(|text| contains(text, q)))
+        && (from.is_empty() || day.as_str() >= from)
+        && (to.is_empty() || day.as_str() <= to)
 }
 
 fn contains(text: &str, part: &str) -> bool {
@@ -200,14 +212,16 @@ async fn lobby_page(
     } else {
         ""
     };
+    let shows = rooms.shows_of(room).await.unwrap_or_default();
     let context = LobbyPage {
         test: pages.test,
+        zone: common_zone(&shows),
         shop: shop.map(|shop| shop.address(Some(to))),
         to: to.to_owned(),
         here: lobby_path(room.id(), to),
         room: RoomView::fresh(rooms, room).await,
         place: place.map(|place| describe(room, &place, now)),
-        shows: listed_shows(&rooms.shows_of(room).await.unwrap_or_default()),
+        shows: listed_shows(&shows),
         problem: problem.map(Problem::json_document),
     };
     let mut response = render(pages, "lobby", &context);
@@ -265,11 +279,6 @@ pub(crate) async fn seats(
     // Everybody expects the sale to end when the show begins, so that end is not shown.
     if document["sells_until"] == document["starts_at"] && document["sales_ended"] == false {
         document["sells_until"] = Value::Null;
-    }
-    if let Some(zone) = document["time_zone"].as_str().map(str::to_owned) {
-        for moment in ["starts_at", "sells_until"] {
-            document[moment] = clocks::local_time(&document[moment], &zone);
-        }
     }
     let most = document["limits"]["seats_per_visitor"].as_u64();
     let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));

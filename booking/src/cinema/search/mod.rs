@@ -6,13 +6,14 @@ mod place;
 use std::collections::{HashMap, HashSet};
 
 use fairgate_model::ids::ShowId;
+use fairgate_model::venues::VenueLocation;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::near::SearchText;
 use super::{Cinema, City, Film, Hall, Programme, Showing};
-use crate::catalogue::places::{VenueLocation, VenueLocations};
+use crate::catalogue::places::VenueLocations;
 pub use place::{GeoPoint, km_between};
 
 /// The filters of a search. A filter that is `None` matches everything.
@@ -192,7 +193,8 @@ impl ProgrammeIndex {
         &self.programme
     }
 
-    /// Returns the locations of the halls: the names of cinema and hall, and the city's time zone.
+    /// Returns the locations of the halls: the names of cinema and hall, the
+    /// address, the city and its time zone.
     #[must_use]
     pub fn hall_locations(&self) -> VenueLocations {
         let cinemas = self.programme.cinemas.iter().zip(&self.city_of);
@@ -206,6 +208,8 @@ impl ProgrammeIndex {
             let (cinema, city) = cinemas.get(hall.cinema.as_str())?;
             let place = VenueLocation {
                 name: Some(format!("{}, {}", cinema.name, hall.name)),
+                city: Some(city.name.clone()),
+                address: Some(cinema.address.clone()),
                 time_zone: Some(city.time_zone.clone()),
             };
             Some((hall.id.clone(), place))

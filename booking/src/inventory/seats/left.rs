@@ -149,7 +149,9 @@ mod tests {
         let catalogue = catalogue.expect("readable");
         let hall = "hall".parse().expect("a slug");
         let map = parse_grid("4x10").expect("a grid");
-        catalogue.put_venue(&hall, &map, 0).await.expect("stored");
+        let nowhere = fairgate_model::venues::VenueLocation::default();
+        let put = catalogue.put_venue(&hall, &map, &nowhere, 0).await;
+        put.expect("stored");
         let document = serde_json::json!({
             "venue": "hall", "title": "A film", "starts_at": "2027-06-01T20:00:00Z", "prices": {"cat1": 1_000},
         });

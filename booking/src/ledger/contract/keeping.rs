@@ -8,6 +8,7 @@ use crate::ledger::{SCAN_KEY_MS, TicketScanOutcome};
 
 pub(super) const CASES: &[Case] = cases![
     the_newest_plan_stored_again_keeps_its_version,
+    the_location_of_a_venue_is_replaced_as_a_whole,
     shows_are_read_as_they_were_stored,
     a_departure_is_stored_once_and_does_not_change_the_catalogues_version,
     departures_opened_at_once_are_each_found_once_by_a_cursor,
@@ -19,10 +20,45 @@ pub(super) const CASES: &[Case] = cases![
     of_many_scans_of_one_ticket_at_once_exactly_one_is_the_first,
 ];
 
+async fn the_location_of_a_venue_is_replaced_as_a_whole(ledger: Books) {
+    let put = async |location: &VenueLocation| {
+        let plan = plan_of("one", [1; 32]);
+        let version = ledger
+            .put_venue(&venue(), plan, location.clone(), NOW_MS)
+            .await;
+        assert_eq!(version.expect("stored"), 1, "the plan is the same");
+        let told = ledger.venue_locations().await.expect("readable");
+        let version = ledger.catalogue_version().await.expect("readable");
+        (told, version)
+    };
+    let berlin = VenueLocation {
+        name: Some("Große Halle".to_owned()),
+        city: Some("Berlin".to_owned()),
+        address: Some("Am Tor 1".to_owned()),
+        time_zone: Some("Europe/Berlin".to_owned()),
+    };
+    let zone_alone = VenueLocation {
+        time_zone: berlin.time_zone.clone(),
+        ..NOWHERE
+    };
+    let (told, _) = put(&NOWHERE).await;
+    assert_eq!(told, []);
+    let (told, first) = put(&berlin).await;
+    assert_eq!(told, [(venue(), berlin.clone())]);
+    let (_, same) = put(&berlin).await;
+    assert_eq!(same, first, "the same location changes nothing");
+    let (told, second) = put(&zone_alone).await;
+    assert_eq!(told, [(venue(), zone_alone)]);
+    assert!(second > first, "other nodes read the location");
+    let (told, third) = put(&NOWHERE).await;
+    assert_eq!(told, []);
+    assert!(third > second);
+}
+
 async fn the_newest_plan_stored_again_keeps_its_version(ledger: Books) {
     let put = async |plan: &str, digest| {
         let version = ledger
-            .put_venue(&venue(), plan.to_owned(), digest, NOW_MS)
+            .put_venue(&venue(), plan_of(plan, digest), NOWHERE, NOW_MS)
             .await;
         version.expect("stored")
     };

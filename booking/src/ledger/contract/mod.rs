@@ -30,10 +30,11 @@ use fairgate_model::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState};
 use fairgate_model::payments::{
     ParsedProviderEvent, Payment, PaymentState, ProviderEvent, ProviderEventKind,
 };
+use fairgate_model::venues::VenueLocation;
 use fairgate_pass::Holder;
 use fairgate_servers::{ContractCase, contract_cases as cases, run_contract};
 
-use super::{ClaimBasis, Ledger, SeatClaimRefused, StoredShow};
+use super::{ClaimBasis, Ledger, NewVenuePlan, SeatClaimRefused, StoredShow};
 use crate::store::{SeatOutboxAction, SeatOutboxRow};
 
 type Books = Arc<dyn Ledger>;
@@ -125,10 +126,25 @@ fn stored(plan_version: u32) -> StoredShow {
     }
 }
 
+/// The location of a venue of which nobody told anything.
+pub(super) const NOWHERE: VenueLocation = VenueLocation {
+    name: None,
+    city: None,
+    address: None,
+    time_zone: None,
+};
+
+pub(super) fn plan_of(plan: &str, digest: [u8; 32]) -> NewVenuePlan {
+    NewVenuePlan {
+        plan: plan.to_owned(),
+        digest,
+    }
+}
+
 /// Stores a venue with one plan, and a show that pins it.
 pub(super) async fn stocked(ledger: &Books) {
     let version = ledger
-        .put_venue(&venue(), "plan".to_owned(), [1; 32], NOW_MS)
+        .put_venue(&venue(), plan_of("plan", [1; 32]), NOWHERE, NOW_MS)
         .await;
     assert_eq!(version.expect("stored"), 1);
     ledger

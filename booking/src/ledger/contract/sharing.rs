@@ -74,7 +74,7 @@ async fn every_change_of_the_catalogue_raises_its_version(ledger: Books) {
     let second = version().await;
     assert!(second > first);
     let same = ledger
-        .put_venue(&venue(), "plan".into(), [1; 32], NOW_MS)
+        .put_venue(&venue(), plan_of("plan", [1; 32]), NOWHERE, NOW_MS)
         .await;
     assert_eq!(same.expect("stored"), 1);
     assert_eq!(version().await, second, "the same plan changes nothing");

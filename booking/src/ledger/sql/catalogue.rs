@@ -9,28 +9,45 @@ use fairgate_databases::{NamedLock, SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::SaleTerms;
+use fairgate_model::venues::VenueLocation;
 
 use super::rows::{
     Result, as_i64, bytes32, count, coverage_by_room, from_json, parsed, read_fate, run_of, small,
     stored_run, text, to_json,
 };
 use super::{SqlLedger, lock, terms};
-use crate::ledger::{CatalogueLedger, ShowRefused, StoredShow, UnchangedSeatCheck};
+use crate::ledger::{CatalogueLedger, NewVenuePlan, ShowRefused, StoredShow, UnchangedSeatCheck};
 
 #[async_trait]
 impl CatalogueLedger for SqlLedger {
     async fn put_venue(
         &self,
         venue: &VenueId,
-        plan: String,
-        digest: [u8; 32],
+        plan: NewVenuePlan,
+        location: VenueLocation,
         now_ms: i64,
     ) -> Result<u32> {
         self.installation
-            .write((venue.clone(), plan), move |tx, (venue, plan)| {
+            .write(
+                (venue.clone(), plan, location),
+                move |tx, (venue, new, location)| {
+                    Box::pin(async move {
+                        one_at_a_time(tx).await?;
+                        put_location(tx, venue.as_str(), location).await?;
+                        put_plan(tx, venue.as_str(), &new.plan, new.digest, now_ms).await
+                    })
+                },
+            )
+            .await
+    }
+
+    async fn venue_locations(&self) -> Result<Vec<(VenueId, VenueLocation)>> {
+        self.installation
+            .read((), |tx, ()| {
                 Box::pin(async move {
-                    one_at_a_time(tx).await?;
-                    put_plan(tx, venue.as_str(), plan, digest, now_ms).await
+                    let sql = "SELECT venue, name, city, address, time_zone FROM venue_locations";
+                    let rows = tx.query(sql, &[]).await?;
+                    rows.iter().map(located_venue).collect()
                 })
             })
             .await
@@ -346,6 +363,41 @@ pub(super) async fn put_plan(
         .await?;
     changed(tx).await?;
     Ok(version)
+}
+
+/// Replaces the location of a venue. The caller must have called [`one_at_a_time`].
+async fn put_location(tx: &SqlTransaction, venue: &str, location: &VenueLocation) -> Result<()> {
+    let sql = "SELECT venue, name, city, address, time_zone FROM venue_locations WHERE venue = $1";
+    let known = tx.first(sql, &[&venue]).await?;
+    let known = known.as_ref().map(located_venue).transpose()?;
+    if known.map(|(_, known)| known).unwrap_or_default() == *location {
+        return Ok(());
+    }
+    tx.execute("DELETE FROM venue_locations WHERE venue = $1", &[&venue])
+        .await?;
+    if *location != VenueLocation::default() {
+        let sql = "INSERT INTO venue_locations (venue, name, city, address, time_zone) \
+                   VALUES ($1, $2, $3, $4, $5)";
+        let VenueLocation {
+            name,
+            city,
+            address,
+            time_zone,
+        } = location;
+        tx.execute(sql, &[&venue, name, city, address, time_zone])
+            .await?;
+    }
+    changed(tx).await
+}
+
+fn located_venue(row: &SqlRow) -> Result<(VenueId, VenueLocation)> {
+    let location = VenueLocation {
+        name: row.get(1)?,
+        city: row.get(2)?,
+        address: row.get(3)?,
+        time_zone: row.get(4)?,
+    };
+    Ok((parsed(text(row, 0)?)?, location))
 }
 
 /// Waits until no other transaction is changing the catalogue, and keeps other changes out until

@@ -43,4 +43,11 @@ CREATE INDEX stopped_passes_by_expiry ON stopped_passes (expires_s);
 ALTER TABLE catalogue_version ADD COLUMN stops BIGINT NOT NULL DEFAULT 0;
 ",
     ),
+    Migration::of_both(
+        "
+CREATE TABLE venue_locations (
+    venue TEXT PRIMARY KEY, name TEXT, city TEXT, address TEXT, time_zone TEXT
+);
+",
+    ),
 ];

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, header};
+use fairgate_model::venues::VenueLocation;
 use serde_json::{Map, Value, json};
 use tower::ServiceExt;
 
@@ -105,9 +106,6 @@ fn plan_entry(kind: &str, entry: &toml::Value, folder: &Path) -> Result<OnsaleFi
     })
 }
 
-/// The fields that tell where a venue is.
-const LOCATION_FIELDS: [&str; 4] = ["name", "city", "address", "time_zone"];
-
 /// Builds the query and the body of a venue. A grid is sent by its name, with the venue's location
 /// beside it; a chart is sent as the contents of its file, with the location in the query. Booking
 /// reads seats.io charts only: it refuses `fairgate`, `pretix` and `csv` as not available.
@@ -117,27 +115,39 @@ fn venue(mut document: Map<String, Value>, folder: &Path) -> Result<(String, Str
             "plan is required, such as \"grid:20x30\" or \"seatsio:chart.json\"".to_owned(),
         );
     };
-    let mut location = Vec::new();
-    for (field, value) in &document {
-        if !LOCATION_FIELDS.contains(&field.as_str()) {
-            return Err(format!("{field} is not a field of a venue"));
-        }
-        let text = value.as_str().filter(|text| !text.is_empty());
-        let text = text.ok_or_else(|| format!("{field} is a text in quotes, and not empty"))?;
-        location.push((field.as_str(), text));
-    }
+    let no_text = document.iter().find(|(_, value)| !value.is_string());
+    let location: VenueLocation =
+        serde_json::from_value(Value::Object(document.clone())).map_err(|error| match no_text {
+            Some((field, _)) => format!("{field}: {error}"),
+            None => error.to_string(),
+        })?;
+    let location = location.checked().map_err(|faults| {
+        let told = faults
+            .iter()
+            .map(|fault| format!("{}: {}", fault.field, fault.detail));
+        told.collect::<Vec<_>>().join("; ")
+    })?;
     match plan.split_once(':') {
         Some(("grid", _)) => {
-            let mut body = document.clone();
-            body.insert("plan".to_owned(), plan.as_str().into());
-            Ok((String::new(), Value::Object(body).to_string()))
+            document.insert("plan".to_owned(), plan.as_str().into());
+            Ok((String::new(), Value::Object(document).to_string()))
         }
         Some((format @ ("seatsio" | "fairgate" | "pretix" | "csv"), file)) => {
             let path = folder.join(file);
             let chart = std::fs::read_to_string(&path)
                 .map_err(|error| format!("plan {}: {error}", path.display()))?;
-            location.insert(0, ("format", format));
-            Ok((with_query("", &location), chart))
+            let text = |text: &'_ Option<String>| text.clone().unwrap_or_default();
+            let query = [
+                ("format", format.to_owned()),
+                ("name", text(&location.name)),
+                ("city", text(&location.city)),
+                ("address", text(&location.address)),
+                ("time_zone", text(&location.time_zone)),
+            ];
+            let query = query
+                .each_ref()
+                .map(|(name, value)| (*name, value.as_str()));
+            Ok((with_query("", &query), chart))
         }
         _ => Err(format!(
             "plan \"{plan}\" is none of fairgate:FILE, seatsio:FILE, pretix:FILE, csv:FILE, grid:ROWSxSEATS"
@@ -327,14 +337,13 @@ mod tests {
         );
         for (field, more) in [
             ("name", "name = \"\""),
+            ("time_zone", "time_zone = \"Mars/Base\""),
             ("city", "city = 5"),
             ("size", "size = 1"),
         ] {
             let faults = venues("grid:2x3", more).expect_err("bad").join("\n");
-            assert!(
-                faults.contains(&format!("\"arena\": {field} is")),
-                "{faults}"
-            );
+            let named = format!("\"arena\": {field}: ");
+            assert!(faults.contains(&named), "{faults}");
         }
     }
 

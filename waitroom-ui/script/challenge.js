@@ -9,9 +9,9 @@ const THREADS_MAX = 4;
 /** How often a task is solved anew if the room does not accept the solution. */
 const TRIES = 3;
 /**
- * Solutions that were sent with a call which was refused for another reason, for example because
- * too many joined at once, by the call's name. The server has not used them up, so the next call
- * sends them again.
+ * Solutions that were sent with a call which was refused only for a while, for example because too
+ * many joined at once, by the call's name. The server refuses such a call before it looks at the
+ * solution, so the next call sends the solution again.
  */
 const unused = new Map();
 
@@ -49,7 +49,7 @@ export async function withChallenge(base, secret, send, begin) {
   const sendWith = async (solution) => {
     unused.delete(name);
     const answer = await send(solution);
-    if (solution && !answer.ok && answer.problem.code !== "challenge_failed") unused.set(name, solution);
+    if (solution && answer.problem?.retry_after_s) unused.set(name, solution);
     return answer;
   };
   let answer = await sendWith(unused.get(name));

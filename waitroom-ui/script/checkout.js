@@ -1,7 +1,7 @@
 // The checkout: shows the held seats and their deadline, asks for the buyer's name and email,
 // places the order once, and opens the order's page.
 
-import { $, call, data, kept, make, money, put, ready, show, showProblem, t } from "./core.js";
+import { $, call, data, kept, make, money, put, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { forgetHold, holdKept, Intent } from "./holds.js";
 import { journeyWords } from "./journey.js";
@@ -18,8 +18,8 @@ async function start() {
   ready();
   const ordered = kept.get(`ordered.${id}`);
   if (ordered) return location.replace(`/o/${encodeURIComponent(ordered)}`);
-  const answer = await call("GET", `/v1/holds/${encodeURIComponent(id)}`);
   const known = holdKept(id);
+  const [answer, early] = await Promise.all([call("GET", `/v1/holds/${encodeURIComponent(id)}`), fetchShow(known?.show)]);
   show($("loading"), false);
   if (answer.ok) hold = { ...known, ...answer.body, skew_ms: skewOf(answer.body.server_time) };
   else if (answer.status === 404 || answer.status === 410) return known || answer.status === 410 ? expired(known) : showProblem(answer.problem);
@@ -31,6 +31,7 @@ async function start() {
   put("pay", payWords());
   show($("free-hint"), isFree());
   if (isFree()) show($("test-hint"), false);
+  if (!hold.journey) tellShow(early ?? (await fetchShow(hold.show)));
   if (hold.journey) {
     put("journey", journeyWords(hold.journey));
     show($("journey"));
@@ -41,6 +42,16 @@ async function start() {
   // press it.
   for (const part of ["basket", "buyer-form"]) show($(part));
   countdown.start(hold.expires_at, hold.skew_ms ?? 0);
+}
+
+const fetchShow = (slug) => (slug ? call("GET", `/v1/shows/${encodeURIComponent(slug)}`, { cache: "default" }) : null);
+
+/** Tells what is bought, where it is and when. Without an answer the page does without. */
+function tellShow(answer) {
+  if (!answer?.ok) return;
+  const doc = answer.body;
+  useVenueZone(doc.time_zone);
+  put("show-title", [doc.title, whereLine(doc.venue_name, doc), when(doc.starts_at)].filter(Boolean).join(" · "));
 }
 
 /** Returns whether the total is 0. Then the order's page shows no payment. */

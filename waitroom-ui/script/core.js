@@ -66,25 +66,40 @@ let venueZone = data.zone;
 /** Tells the page's times by the clocks of a venue, if its time zone is known. */
 export const useVenueZone = (zone) => void (venueZone = zone ?? venueZone);
 
-const writeTime = (time, timeZone) => new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short", timeZone }).format(time);
+/**
+ * Returns the time zone in which to write times, if it is known and the browser knows it, else
+ * undefined, which is the reader's own.
+ */
+export function shownZone(zone) {
+  const wanted = zone ?? venueZone;
+  try {
+    Intl.DateTimeFormat("en", { timeZone: wanted });
+    return wanted;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes the place of a time zone behind a time: "8:00 PM (Berlin time)". */
+export function withZone(time, zone) {
+  const place = zone?.split("/").pop().replaceAll("_", " ");
+  const name = zone === "UTC" ? zone : zone ? t("common.zone", { place }) : t("common.own_zone");
+  return t("common.zoned", { time, zone: name });
+}
 
 /**
- * Formats an RFC 3339 time for people by the clocks of `zone`, which is the venue's, and names the
- * zone. If no zone is known, the time is shown in its own offset, and a time in UTC in the reader's
- * zone.
+ * Formats an RFC 3339 time for people by the clocks of `zone`, else of the venue, else by the
+ * reader's own, and says which.
  */
-export function when(text, zone = venueZone) {
+export function when(text, zone) {
   const time = new Date(text);
   if (!text || Number.isNaN(time.getTime())) return text || "–";
-  try {
-    if (zone === "UTC") return t("common.offset_time", { time: writeTime(time, zone), zone });
-    if (zone) return t("common.venue_time", { time: writeTime(time, zone), place: zone.split("/").pop().replaceAll("_", " ") });
-  } catch {
-    // The browser does not know this zone.
-  }
-  const offset = /[+-]\d\d:\d\d$/.exec(text)?.[0];
-  return offset ? t("common.offset_time", { time: writeTime(new Date(`${text.slice(0, 19)}Z`), "UTC"), zone: `UTC${offset}` }) : writeTime(time);
+  const timeZone = shownZone(zone);
+  return withZone(new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short", timeZone }).format(time), timeZone);
 }
+
+/** Writes where a venue is: its name, and the address and the city of `location`, if known. */
+export const whereLine = (name, { address, city }) => [name, address, city].filter(Boolean).join(", ");
 
 export function localiseTimes() {
   for (const at of document.querySelectorAll("time[datetime]")) if (at.dateTime) at.textContent = when(at.dateTime, at.dataset.zone);

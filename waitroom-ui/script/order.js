@@ -1,7 +1,7 @@
 // The page of an order: waits for the payment, shows each state in words, and the tickets at the
 // end.
 
-import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, useVenueZone, when } from "./core.js";
+import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { journeyWords } from "./journey.js";
 import { keepTicket, keptOrder, orderKey } from "./keys.js";
@@ -125,7 +125,7 @@ function renderSeats() {
   put("order-id", order.order);
   const title = order.title ?? order.show?.title;
   if (order.journey) put("show-title", journeyWords(order.journey));
-  else if (title) put("show-title", [title, order.venue_name, order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
+  else if (title) put("show-title", [title, whereLine(order.venue_name, order), order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
   put("total", money(order.total));
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
 }

@@ -1,7 +1,7 @@
 // The page of a ticket: its show and seat, and its QR code, large on white for the screen and for
 // paper.
 
-import { $, call, data, make, put, ready, show, showProblem, t, useVenueZone, when } from "./core.js";
+import { $, call, data, make, put, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
 import { journeyTimes } from "./journey.js";
 import { orderKey, orderOfTicket } from "./keys.js";
 import { ticketDrawing } from "./svg.js";
@@ -28,7 +28,8 @@ async function start() {
   put("seat", typeof ticket.seat === "string" ? ticket.seat : (ticket.seat?.label ?? "–"));
   // A train's venue is its kind of carriages, which does not help to find the train.
   for (const field of ticket.journey ? ["name"] : ["venue", "name"]) {
-    const value = ticket[`${field}_name`] ?? ticket[field]?.title ?? ticket[field];
+    const named = ticket[`${field}_name`] ?? ticket[field]?.title ?? ticket[field];
+    const value = field === "venue" ? whereLine(named, ticket) : named;
     show($(`${field}-tile`), Boolean(value));
     if (value) put(field, value);
   }

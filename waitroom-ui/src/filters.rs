@@ -88,13 +88,17 @@ pub(crate) fn when(time: &Value, zone: Option<&str>) -> String {
 fn by_clocks_of(text: &str, zone: &str) -> Option<String> {
     let moment: Timestamp = text.parse().ok()?;
     let there = moment.in_tz(zone).ok()?;
-    let place = zone.rsplit('/').next().unwrap_or(zone).replace('_', " ");
     let written = there.strftime("%-d %B %Y, %H:%M");
-    Some(if place == "UTC" {
-        format!("{written} (UTC)")
-    } else {
-        format!("{written} ({place} time)")
-    })
+    Some(format!("{written} ({})", self::zone(zone)))
+}
+
+/// Names an IANA time zone for people: `Berlin time` for `Europe/Berlin`.
+pub(crate) fn zone(zone: &str) -> String {
+    if zone == "UTC" {
+        return zone.to_owned();
+    }
+    let place = zone.rsplit('/').next().unwrap_or(zone);
+    format!("{} time", place.replace('_', " "))
 }
 
 fn readable(text: &str) -> Option<String> {

@@ -46,6 +46,7 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     pages.add_filter("when", |time: &Value, zone: Option<&str>| {
         filters::when(time, zone)
     });
+    pages.add_filter("zone", |zone: &str| filters::zone(zone));
     pages.add_filter("day", |time: &Value| filters::day(time));
     pages.add_filter("clock", |time: &Value| filters::clock(time));
     pages.add_filter("money", |value: &Value| filters::money(value));

@@ -31,7 +31,10 @@ impl Catalogue {
         }
         let venue = &show.document.venue;
         let own = read(&self.shared.venues).get(venue).cloned();
-        own.or_else(|| read(&self.shared.halls).get(venue).cloned())
-            .unwrap_or_default()
+        let own = own.unwrap_or_default();
+        match read(&self.shared.halls).get(venue) {
+            Some(hall) => own.or(hall),
+            None => own,
+        }
     }
 }

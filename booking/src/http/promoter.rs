@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::Catalogue;
 use crate::catalogue::put::ShowPutRefusal;
 use crate::http::answers::JsonAnswer;
+use crate::http::venue_views::VenueLocationView;
 use crate::inventory::seats::SeatInventory;
 
 /// What the promoter's handlers need.
@@ -95,6 +96,8 @@ pub struct StoredVenueView {
     seats: usize,
     standing: u32,
     categories: Vec<String>,
+    /// Where the venue is, as the call said. What the call did not say is unknown from now on.
+    location: VenueLocationView,
 }
 
 /// A stored show.
@@ -153,6 +156,7 @@ pub async fn put_venue(
             cells: map.cell_count(),
             seats: map.seats.len() - standing as usize,
             standing,
+            location: location.into(),
             categories: map
                 .categories
                 .iter()
@@ -213,10 +217,8 @@ pub async fn put_show(
 
 fn read_venue(query: &VenueQuery, body: &str) -> Result<(SeatMap, VenueLocation), Problem> {
     let (map, location) = read_plan(query, body)?;
-    match location.faults().as_slice() {
-        [] => Ok((map, location)),
-        faults => Err(invalid(faults)),
-    }
+    let location = location.checked().map_err(|faults| invalid(&faults))?;
+    Ok((map, location))
 }
 
 fn read_plan(query: &VenueQuery, body: &str) -> Result<(SeatMap, VenueLocation), Problem> {

@@ -46,7 +46,7 @@ pub struct ShowSummary {
     pub venue: String,
     /// Where the venue is; unknown from an older booking process.
     #[serde(default)]
-    pub place: VenueLocation,
+    pub location: VenueLocation,
     /// The currency, as ISO 4217 names it.
     pub currency: String,
     /// How many seats the show has.
@@ -154,7 +154,7 @@ impl GatewayDesk {
             title: show.document.title.clone(),
             starts_at: show.document.starts_at,
             venue: show.document.venue.to_string(),
-            place: self.catalogue.place_of(show),
+            location: self.catalogue.place_of(show),
             currency: show.document.currency.as_str().to_owned(),
             seats: show.plan.map.cell_count(),
             hold_s: show.document.hold_s + show.document.grace_s,

@@ -1,47 +1,89 @@
 //! Writes a calendar with one event, in the format of RFC 5545.
 
+use jiff::{Timestamp, Zoned};
+
 /// The most bytes in a line of a calendar. A longer line continues on the next line.
 const LINE_BYTES: usize = 75;
 
-/// One event of a calendar. Times are stamps like `20270110T190000Z`.
+/// One event of a calendar.
 pub struct CalendarEvent<'a> {
     pub uid: &'a str,
     pub summary: &'a str,
     pub location: &'a str,
     pub description: &'a str,
-    pub issued_at: &'a str,
-    pub starts_at: &'a str,
-    pub ends_at: &'a str,
+    pub issued_at: Timestamp,
+    pub starts_at: Timestamp,
+    pub ends_at: Timestamp,
+    /// The IANA name of the zone in which the event's beginning is written. Without it, or if it is
+    /// not known, it is written in UTC. The end is in UTC, because the clocks may change in between.
+    pub time_zone: Option<&'a str>,
 }
 
 impl CalendarEvent<'_> {
     /// Returns the text of a calendar with this event only.
     pub fn to_calendar(&self) -> String {
         let text = |name: &str, value: &str| folded_line(&format!("{name}:{}", escaped(value)));
-        let lines = [
+        let there = self
+            .time_zone
+            .and_then(|zone| self.starts_at.in_tz(zone).ok());
+        let there = self.time_zone.zip(there.as_ref());
+        let starts_at = match there {
+            Some((zone, there)) => {
+                format!("DTSTART;TZID={zone}:{}", there.strftime("%Y%m%dT%H%M%S"))
+            }
+            None => format!("DTSTART:{}", utc_stamp(self.starts_at)),
+        };
+        let mut lines = vec![
             "BEGIN:VCALENDAR".to_owned(),
             "VERSION:2.0".to_owned(),
-            "PRODID:ICALENDAR-RS".to_owned(),
+            "PRODID:-//Fairgate//Fairgate//EN".to_owned(),
             "CALSCALE:GREGORIAN".to_owned(),
+        ];
+        if let Some((zone, there)) = there {
+            lines.extend(time_zone(zone, there));
+        }
+        lines.extend([
             "BEGIN:VEVENT".to_owned(),
             text("DESCRIPTION", self.description),
-            format!("DTEND:{}", self.ends_at),
-            format!("DTSTAMP:{}", self.issued_at),
-            format!("DTSTART:{}", self.starts_at),
+            format!("DTEND:{}", utc_stamp(self.ends_at)),
+            format!("DTSTAMP:{}", utc_stamp(self.issued_at)),
+            starts_at,
             text("LOCATION", self.location),
             text("SUMMARY", self.summary),
             text("UID", self.uid),
             "END:VEVENT".to_owned(),
             "END:VCALENDAR".to_owned(),
-        ];
-        lines.map(|line| line + "\r\n").concat()
+        ]);
+        lines.into_iter().map(|line| line + "\r\n").collect()
     }
+}
+
+fn utc_stamp(at: Timestamp) -> String {
+    at.strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+/// Describes a time zone as it is at `there`. A calendar must describe each zone that it names. The
+/// rules before and after the event do not matter, and most readers know the zone by its name.
+fn time_zone(zone: &str, there: &Zoned) -> [String; 8] {
+    let offset = there.strftime("%z");
+    [
+        "BEGIN:VTIMEZONE".to_owned(),
+        format!("TZID:{zone}"),
+        "BEGIN:STANDARD".to_owned(),
+        "DTSTART:19700101T000000".to_owned(),
+        format!("TZOFFSETFROM:{offset}"),
+        format!("TZOFFSETTO:{offset}"),
+        "END:STANDARD".to_owned(),
+        "END:VTIMEZONE".to_owned(),
+    ]
 }
 
 /// Escapes the characters that separate values and lines, and the backslash.
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', r"\\").replace(',', r"\,");
-    value.replace(';', r"\;").replace('\n', r"\n")
+    let value = value.replace(';', r"\;").replace("\r\n", "\n");
+    let value = value.replace(['\n', '\r'], r"\n");
+    value.replace(char::is_control, "")
 }
 
 /// Folds a line between characters, so that no part is longer than [`LINE_BYTES`].
@@ -77,23 +119,42 @@ fn folded_line(line: &str) -> String {
 mod tests {
     use super::*;
 
-    const EVENT: CalendarEvent<'_> = CalendarEvent {
-        uid: "tk_1",
-        summary: "Tosca; a night, \\ or two\nof it",
-        location: "Opera",
-        description: "Seat A-1",
-        issued_at: "20270101T090000Z",
-        starts_at: "20270110T190000Z",
-        ends_at: "20270110T220000Z",
-    };
+    fn event(time_zone: Option<&str>) -> CalendarEvent<'_> {
+        let at = |text: &str| text.parse().expect("a moment");
+        CalendarEvent {
+            uid: "tk_1",
+            summary: "Tosca; a night, \\ or two\nof it",
+            location: "Opera",
+            description: "Seat A-1",
+            issued_at: at("2027-01-01T09:00:00Z"),
+            starts_at: at("2027-01-10T19:00:00Z"),
+            ends_at: at("2027-01-10T22:00:00Z"),
+            time_zone,
+        }
+    }
 
     #[test]
     fn an_event_is_written_line_by_line_with_its_texts_escaped() {
-        let expected = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:ICALENDAR-RS\r\nCALSCALE:GREGORIAN\r\n\
+        let expected = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Fairgate//Fairgate//EN\r\nCALSCALE:GREGORIAN\r\n\
             BEGIN:VEVENT\r\nDESCRIPTION:Seat A-1\r\nDTEND:20270110T220000Z\r\n\
             DTSTAMP:20270101T090000Z\r\nDTSTART:20270110T190000Z\r\nLOCATION:Opera\r\n\
             SUMMARY:Tosca\\; a night\\, \\\\ or two\\nof it\r\nUID:tk_1\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
-        assert_eq!(EVENT.to_calendar(), expected);
+        assert_eq!(event(None).to_calendar(), expected);
+        assert_eq!(event(Some("Mars/Base")).to_calendar(), expected);
+    }
+
+    #[test]
+    fn an_event_is_written_by_the_clocks_of_its_zone_which_is_described() {
+        let calendar = event(Some("Asia/Kolkata")).to_calendar();
+        for line in [
+            "TZID:Asia/Kolkata",
+            "TZOFFSETTO:+0530",
+            "DTSTART;TZID=Asia/Kolkata:20270111T003000",
+            "DTEND:20270110T220000Z",
+            "DTSTAMP:20270101T090000Z",
+        ] {
+            assert!(calendar.contains(&format!("\r\n{line}\r\n")), "{calendar}");
+        }
     }
 
     #[test]

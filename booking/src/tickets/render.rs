@@ -28,7 +28,6 @@ pub fn qr_svg(signed: &str) -> Result<String, qrcode::types::QrError> {
 /// Returns the calendar entry of a ticket.
 #[must_use]
 pub fn calendar(printed: &PrintedTicket) -> String {
-    let stamp = |at: jiff::Timestamp| at.strftime("%Y%m%dT%H%M%SZ").to_string();
     let journey = printed.journey.as_ref();
     let arrives = journey.and_then(|journey| journey.to.at);
     let ends_at = arrives.unwrap_or_else(|| {
@@ -50,9 +49,10 @@ pub fn calendar(printed: &PrintedTicket) -> String {
         summary: &printed.title,
         location: place,
         description: &seat,
-        issued_at: &stamp(issued),
-        starts_at: &stamp(printed.starts_at),
-        ends_at: &stamp(ends_at),
+        issued_at: issued,
+        starts_at: printed.starts_at,
+        ends_at,
+        time_zone: printed.place.time_zone.as_deref(),
     }
     .to_calendar()
 }

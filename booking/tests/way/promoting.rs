@@ -79,10 +79,17 @@ async fn a_show_an_order_and_a_ticket_tell_where_the_venue_is() {
     app.pay(&order, "approve").await.is(200);
     let ordered = app.order_in(&order, "ticketed").await;
     let show = app.ask(get("/v1/shows/night-1")).await.is(200);
-    let ticket = text(&ordered["tickets"][0], "ticket");
-    let ticket = app
-        .ask(get(&format!("/v1/tickets/{ticket}")).by(&ana))
+    let id = text(&ordered["tickets"][0], "ticket");
+    let ticket = app.ask(get(&format!("/v1/tickets/{id}")).by(&ana)).await;
+    let calendar = app
+        .ask(get(&format!("/v1/tickets/{id}.ics")).by(&ana))
         .await;
+    for line in [
+        "DTSTART;TZID=Europe/Berlin:20270601T200000",
+        "LOCATION:Große Halle\\, Am Tor 1\\, Berlin",
+    ] {
+        assert!(calendar.text().contains(line), "{}", calendar.text());
+    }
     for told in [&show, &ordered, &ticket.is(200)] {
         assert_eq!(told["venue_name"], "Große Halle");
         assert_eq!(told["city"], "Berlin");

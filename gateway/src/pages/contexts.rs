@@ -61,7 +61,8 @@ pub(super) struct ListedShow {
     pub starts_at: String,
     pub venue: String,
     /// The venue's name, address and city, if they are known.
-    pub place: Option<String>,
+    #[serde(rename = "where")]
+    pub where_line: Option<String>,
     /// The IANA name of the venue's time zone, if it is known.
     pub zone: Option<String>,
     pub currency: String,
@@ -76,8 +77,8 @@ impl From<&ShowSummary> for ListedShow {
             title: show.title.clone(),
             starts_at: show.starts_at.to_string(),
             venue: show.venue.clone(),
-            place: show.place.line(),
-            zone: show.place.time_zone.clone(),
+            where_line: show.location.line(),
+            zone: show.location.time_zone.clone(),
             currency: show.currency.clone(),
             seats: show.seats,
             showing: show.showing,

@@ -123,7 +123,7 @@ pub(crate) async fn home(
 
 fn home_room(view: RoomView, shows: &[ShowSummary]) -> HomeRoom {
     HomeRoom {
-        zone: common_zone(shows),
+        zone: first_zone(shows),
         room: view.room,
         title: view.title,
         phase: view.phase,
@@ -134,10 +134,12 @@ fn home_room(view: RoomView, shows: &[ShowSummary]) -> HomeRoom {
     }
 }
 
-/// Returns the time zone of the first show that has one. It is the zone of a room whose shows are
-/// all in one place; a room may have shows of several places.
-fn common_zone(shows: &[ShowSummary]) -> Option<String> {
-    shows.iter().find_map(|show| show.place.time_zone.clone())
+/// Returns the time zone of the first show that has one. The times of a room are told by it, even
+/// if the room has shows in several zones.
+fn first_zone(shows: &[ShowSummary]) -> Option<String> {
+    shows
+        .iter()
+        .find_map(|show| show.location.time_zone.clone())
 }
 
 fn home_show(show: &ShowSummary, coverage: &[(String, Vec<String>)]) -> HomeShow {
@@ -151,16 +153,23 @@ fn home_show(show: &ShowSummary, coverage: &[(String, Vec<String>)]) -> HomeShow
 }
 
 fn matches(show: &ShowSummary, q: &str, from: &str, to: &str) -> bool {
-    let zone = show.place.time_zone.as_deref().unwrap_or("UTC");
-    let day = show.starts_at.in_tz(zone);
-    let day = day.map_or_else(|_| String::new(), |there| there.date().to_string());
-    let place = show.place.line().unwrap_or_default();
-    (q.is_empty()
-        || [&show.title, &show.venue, &place]
-            .iter()
-            .any(|text| contains(text, q)))
-        && (from.is_empty() || day.as_str() >= from)
-        && (to.is_empty() || day.as_str() <= to)
+    is_named(show, q) && ((from.is_empty() && to.is_empty()) || is_between(show, from, to))
+}
+
+fn is_named(show: &ShowSummary, q: &str) -> bool {
+    q.is_empty()
+        || contains(&show.title, q)
+        || contains(&show.venue, q)
+        || show.location.line().is_some_and(|line| contains(&line, q))
+}
+
+/// Returns whether a show is on one of these days, at its venue.
+fn is_between(show: &ShowSummary, from: &str, to: &str) -> bool {
+    let there = show.location.time_zone.as_deref();
+    let there = there.and_then(|zone| show.starts_at.in_tz(zone).ok());
+    let there = there.unwrap_or_else(|| show.starts_at.to_zoned(jiff::tz::TimeZone::UTC));
+    let day = there.date().to_string();
+    (from.is_empty() || day.as_str() >= from) && (to.is_empty() || day.as_str() <= to)
 }
 
 fn contains(text: &str, part: &str) -> bool {
@@ -215,7 +224,7 @@ async fn lobby_page(
     let shows = rooms.shows_of(room).await.unwrap_or_default();
     let context = LobbyPage {
         test: pages.test,
-        zone: common_zone(&shows),
+        zone: first_zone(&shows),
         shop: shop.map(|shop| shop.address(Some(to))),
         to: to.to_owned(),
         here: lobby_path(room.id(), to),

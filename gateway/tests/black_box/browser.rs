@@ -150,6 +150,10 @@ async fn pay(ana: &Browser) {
         "document.querySelector('#pay') && document.querySelector('#total').textContent !== ''",
     )
     .await;
+    ana.until::<bool>(
+        "/^Night one · .*2031/.test(document.querySelector('#show-title').textContent)",
+    )
+    .await;
     ana.fill("#buyer-name", "Ana Fan").await;
     ana.fill("#buyer-email", "ana@example.org").await;
     ana.picture("5-checkout").await;

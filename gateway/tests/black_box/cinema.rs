@@ -72,7 +72,7 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
     let place: String = ana
         .until("document.querySelector('#venue').textContent")
         .await;
-    assert_eq!(place, "Kino Mitte, Saal 1");
+    assert_eq!(place, "Kino Mitte, Saal 1, Lange Straße 1, Berlin");
     ana.picture("10-cinema-seats").await;
     // The room `everyday` has no line, so the page gets its pass by itself.
     ana.click("#best-find").await;
@@ -85,6 +85,15 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
         "document.querySelector('#pay') && document.querySelector('#total').textContent !== ''",
     )
     .await;
+    let told: String = ana
+        .until("document.querySelector('#show-title').textContent")
+        .await;
+    for words in [
+        "The Orchard Keeper · Kino Mitte, Saal 1, Lange Straße 1, Berlin",
+        "(Berlin time)",
+    ] {
+        assert!(told.contains(words), "{words} in {told}");
+    }
     ana.fill("#buyer-name", "Ana Fan").await;
     ana.fill("#buyer-email", "ana@example.org").await;
     ana.click("#pay").await;
@@ -99,11 +108,11 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
         .until("document.querySelector('#show-title').textContent")
         .await;
     assert!(
-        title.contains("The Orchard Keeper · Kino Mitte, Saal 1"),
+        title.contains("The Orchard Keeper · Kino Mitte, Saal 1, Lange Straße 1, Berlin"),
         "{title}"
     );
     ana.click(".ticket-link").await;
-    ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#venue').textContent === 'Kino Mitte, Saal 1'")
+    ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#venue').textContent === 'Kino Mitte, Saal 1, Lange Straße 1, Berlin'")
         .await;
     ana.close("Ana").await;
 }
@@ -164,6 +173,8 @@ async fn typed_and_stored_texts_are_escaped_and_wrong_queries_show_a_problem() {
             "{query}"
         );
     }
+    let found = server.get("/cinema?city=york&film=tram").await.text();
+    assert!(found.contains("(London time)"), "{found}");
     let home = server.get("/").await.text().replace("&#x2f;", "/");
     assert!(
         home.contains("href=\"/cinema\"") && !home.contains("orchard-1"),

@@ -366,6 +366,12 @@ async fn typed_text_is_escaped_and_a_wrong_query_is_explained() {
     let gone = server.get("/s/r1-2020-01-01").await;
     assert!(gone.text().contains("has left"), "{}", gone.text());
     assert!(gone.text().contains("08:00 → 10:00"), "{}", gone.text());
+    assert!(gone.text().contains("(Berlin time)"), "{}", gone.text());
+    let found = server
+        .get(&format!("/rail?from=RVN&to=HIL&date={date}"))
+        .await
+        .text();
+    assert!(found.contains("All times are Berlin time."), "{found}");
     assert!(
         server
             .get("/")

@@ -72,6 +72,21 @@ async fn readers_in_new_york_and_in_greenwich_read_berlins_time_on_every_page() 
         assert_eq!(new_york, greenwich, "{page}");
     }
 
+    promoter
+        .put("venues/hall", &json!({"plan": "grid:4x10"}))
+        .await
+        .is(200);
+    let reader = Browser::in_zone("America/New_York").await;
+    let reader = reader.expect("chromium was there");
+    reader.go(&server.at("/s/night")).await;
+    reader
+        .until::<bool>(
+            "/2:00\\sPM \\(your time\\)/.test(document.querySelector('time').textContent)",
+        )
+        .await;
+    reader.close("a reader in New York").await;
+    promoter.put("venues/hall", &hall).await.is(200);
+
     let without = Browser::without_scripts()
         .await
         .expect("chromium was there");

@@ -103,7 +103,7 @@ impl BookingCore for Bare {
             title: "A show".into(),
             starts_at: "2027-06-01T18:00:00Z".parse().expect("a moment"),
             venue: "arena".into(),
-            place: Default::default(),
+            location: Default::default(),
             currency: "EUR".into(),
             seats: CELLS,
             showing: false,

@@ -173,12 +173,18 @@ impl PlanReport {
             (1.0 - self.inside_max / self.inside_allowed.max(1) as f64).max(0.0) * 100.0
         ));
         if self.bots > 0 {
-            lines.push(format!(
-                "  bots             {} have a place, {:.1} % of all; {} of them get no pass, because their networks have too many places",
+            let mut line = format!(
+                "  bots             {} have a place, {:.1} % of all",
                 grouped(self.bots as f64),
-                100.0 * self.bots as f64 / self.visitors as f64,
-                grouped(self.bots_refused as f64)
-            ));
+                100.0 * self.bots as f64 / self.visitors as f64
+            );
+            if self.bots_refused > 0 {
+                line.push_str(&format!(
+                    "; {} of them get no pass, because their networks have too many places",
+                    grouped(self.bots_refused as f64)
+                ));
+            }
+            lines.push(line);
         }
         lines.push(format!("  booking          {}", self.booking()));
         lines.push(format!(

@@ -193,8 +193,8 @@ impl ProgrammeIndex {
         &self.programme
     }
 
-    /// Returns the locations of the halls: the names of cinema and hall, the
-    /// address, the city and its time zone.
+    /// Returns the locations of the halls: the names of cinema and hall, the address, the city and
+    /// its time zone.
     #[must_use]
     pub fn hall_locations(&self) -> VenueLocations {
         let cinemas = self.programme.cinemas.iter().zip(&self.city_of);

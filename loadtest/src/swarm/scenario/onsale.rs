@@ -238,7 +238,11 @@ fn entries(
     found
 }
 
-/// Returns a venue's format for the query, if it needs one, and its body.
+/// The fields that tell where a venue is. Booking checks them.
+const LOCATION_FIELDS: [&str; 4] = ["name", "city", "address", "time_zone"];
+
+/// Returns a venue's format for the query, if it needs one, and its body. Where the venue is stands
+/// in the body of a grid. With a chart it is left out, because no visitor of a crowd reads it.
 fn plan(
     document: &mut Map<String, Value>,
     folder: &Path,
@@ -246,11 +250,19 @@ fn plan(
     let Some(Value::String(plan)) = document.remove("plan") else {
         return Err("plan is required: grid:ROWSxSEATS or seatsio:FILE".to_owned());
     };
-    if let Some(field) = document.keys().next() {
-        return Err(format!("{field} is not a field of a venue"));
+    for (field, value) in document.iter() {
+        if !LOCATION_FIELDS.contains(&field.as_str()) {
+            return Err(format!("{field} is not a field of a venue"));
+        }
+        if !value.is_string() {
+            return Err(format!("{field} is a text"));
+        }
     }
     match plan.split_once(':') {
-        Some(("grid", _)) => Ok((None, json!({ "plan": plan }).to_string())),
+        Some(("grid", _)) => {
+            document.insert("plan".to_owned(), json!(plan));
+            Ok((None, Value::Object(document.clone()).to_string()))
+        }
         Some((format, file)) => {
             let path = folder.join(file);
             let chart = std::fs::read_to_string(&path)
@@ -339,6 +351,21 @@ mod tests {
                 "/v1/promoter/rooms/sale"
             ]
         );
+    }
+
+    #[test]
+    fn a_venue_may_tell_where_it_is() {
+        let read = |more: &str| {
+            let text = TEXT.replacen("[[venue]]", &format!("[[venue]]\n{more}"), 1);
+            ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new("."))
+        };
+        let onsale = read("city = \"Berlin\"\ntime_zone = \"Europe/Berlin\"").expect("valid");
+        let (_, _, body) = &onsale.venues()[0];
+        assert!(body.contains("\"city\":\"Berlin\""), "{body}");
+        for (field, more) in [("city", "city = 5"), ("size", "size = 1")] {
+            let faults = read(more).expect_err("bad").join("\n");
+            assert!(faults.contains(field), "{faults}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct CalendarEvent<'a> {
     pub starts_at: Timestamp,
     pub ends_at: Timestamp,
     /// The IANA name of the zone in which the event's beginning is written. Without it, or if it is
-    /// not known, it is written in UTC. The end is in UTC, because the clocks may change in between.
+    /// not known, it is written in UTC. The end is in UTC: the clocks may change in between.
     pub time_zone: Option<&'a str>,
 }
 

@@ -132,7 +132,6 @@ const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity_sold",
     "cleared",
     "invalid",
-    "many_at_once",
     "no_block",
     "offline",
     "overload",

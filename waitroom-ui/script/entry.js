@@ -19,7 +19,7 @@ const clock = { now: () => Date.now(), pause: (ms) => new Promise((over) => setT
 const sendPatiently = (send) =>
   patiently(send, {
     isFinal: ({ code }) => AT_THE_DOOR.includes(code),
-    before: (wait) => showProblem({ code: "many_at_once", status: 429 }, { retry: span(wait / 1000) }),
+    before: (wait, problem) => showProblem(problem, { again: span(wait / 1000) }),
     clock,
   });
 

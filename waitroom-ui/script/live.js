@@ -114,6 +114,8 @@ export class Live {
     };
     socket.onmessage = (message) => {
       this.heardAt = performance.now();
+      // The browser said that it is offline, and the socket works nevertheless.
+      this.tell("live");
       this.failures = 0;
       this.heldUntil = undefined;
       if (message.data instanceof ArrayBuffer) return this.handlers.binary?.(message.data);

@@ -44,7 +44,8 @@ function renderRoom(room, line) {
   put("joined", count(room.joined));
   put("waiting", count(room.waiting));
   put("pace", paceWords(room));
-  if (room.seats) put("seats-left", t("lobby.seats_of", room.seats));
+  if (room.phase === "closed") put("seats-left", "–");
+  else if (room.seats) put("seats-left", t("lobby.seats_of", room.seats));
   const baskets = room.phase === "selling" ? basketsSaid(line?.seats ?? room.seats) : null;
   show($("baskets"), Boolean(baskets));
   put("baskets", baskets ?? "");

@@ -135,7 +135,10 @@ async function refreshPlace() {
 }
 
 const live = new Live(slug, {
-  frame: (frame) => frames[frame.type]?.(frame),
+  frame: (frame) => {
+    if (problemShown() === "offline") showProblem(null);
+    frames[frame.type]?.(frame);
+  },
   open: () => refreshPlace(),
   poll: async () => {
     await refreshRoom();
@@ -208,6 +211,7 @@ async function claimPass(event) {
   if (answer.problem?.code === "challenge_failed") return $("turn-form").submit();
   if (answer.ok) {
     showProblem(null);
+    remember({ claimed_at: Date.now() }); // Other tabs follow the entry.
     update({ place: { ...now.place, state: "admitted" } });
     return $("go-seats").querySelector("a")?.focus();
   }
@@ -233,6 +237,21 @@ async function leave(event) {
   watchWithoutPlace();
 }
 
+/** Follows what another tab of this browser did with the place: joined, claimed the pass or left. */
+async function followOtherTab({ key, newValue }) {
+  if (key !== `fairgate.room.${slug}`) return;
+  if (newValue === null) {
+    live.stop();
+    update({ place: null });
+    return watchWithoutPlace();
+  }
+  if (!own().joined) return;
+  await refreshPlace();
+  if (!now.place) return;
+  clearTimeout(watching);
+  live.start();
+}
+
 /** Returns what shows on a button that a task is being solved. */
 const solving = (button) => (seconds) => busy(button, seconds ? t("lobby.solving", { about: span(seconds) }) : t("lobby.checking"));
 
@@ -255,6 +274,7 @@ $("join-form").addEventListener("submit", join);
 $("turn-form").addEventListener("submit", claimPass);
 $("leave-form").addEventListener("submit", leave);
 $("code")?.addEventListener("input", () => $("code").removeAttribute("aria-invalid"));
+addEventListener("storage", followOtherTab);
 wireDrawCheck(() => now);
 wireSound();
 wayBack($("go-seats"), slug);

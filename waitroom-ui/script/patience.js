@@ -10,8 +10,8 @@ export const PATIENCE_MS = 20_000;
 
 /**
  * Sends until the call succeeds, is refused for good, or would have to wait too long.
- * `isFinal(problem)` returns whether waiting does not help; `before(wait_ms)` is called before each
- * wait; `clock` is `{ now(), pause(ms) }`.
+ * `isFinal(problem)` returns whether waiting does not help; `before(wait_ms, problem)` is called
+ * before each wait; `clock` is `{ now(), pause(ms) }`.
  */
 export async function patiently(send, { isFinal, before, clock }) {
   const until = clock.now() + PATIENCE_MS;
@@ -19,7 +19,7 @@ export async function patiently(send, { isFinal, before, clock }) {
     const answer = await send();
     const wait = 1000 * (answer.problem?.retry_after_s ?? Infinity);
     if (answer.ok || isFinal(answer.problem) || clock.now() + wait > until) return answer;
-    before(wait);
+    before(wait, answer.problem);
     await clock.pause(wait);
   }
 }

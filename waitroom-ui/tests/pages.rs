@@ -218,6 +218,20 @@ fn the_lobby_page_shows_the_same_state_as_its_script() {
 }
 
 #[test]
+fn a_closed_room_offers_no_seats_and_a_room_that_was_always_open_has_no_dates() {
+    let seats = |page: &str| between(page, "<dd id=\"seats-left\">", "<").to_owned();
+    let mut room = room("selling", false);
+    assert!(seats(&lobby(&room, &Value::Null)).contains("free"));
+    room["phase"] = "closed".into();
+    assert_eq!(seats(&lobby(&room, &Value::Null)), "–");
+    for moment in ["opens_at", "draw_at"] {
+        room[moment] = "1970-01-01T00:00:00Z".into();
+    }
+    let always = lobby(&room, &Value::Null);
+    assert!(!always.contains("1970<") && !always.contains("id=\"opens-at\""));
+}
+
+#[test]
 fn the_lobby_page_shows_odds_in_the_same_words_as_its_script() {
     let table: Value =
         serde_json::from_str(include_str!("lobby-cases.json")).expect("the table is JSON");

@@ -12,18 +12,18 @@ const done = { ok: true };
 /** Runs `patiently` with these answers in order, on a clock that moves only during waits. */
 async function walk(answers) {
   let [at, sent] = [0, 0];
-  const waits = [];
+  const [waits, told] = [[], []];
   const answer = await patiently(async () => answers[Math.min(sent++, answers.length - 1)], {
     isFinal: ({ code }) => code === "waiting_room",
-    before: (wait) => waits.push(wait),
+    before: (wait, problem) => (waits.push(wait), told.push(problem.code)),
     clock: { now: () => at, pause: async (ms) => void (at += ms) },
   });
-  return { answer, at, sent, waits };
+  return { answer, at, sent, waits, told };
 }
 
 test("a call that is refused for now is sent again at the time that the server named", async () => {
-  assert.deepEqual(await walk([away(3), away(1), done]), { answer: done, at: 4_000, sent: 3, waits: [3_000, 1_000] });
-  assert.deepEqual(await walk([done]), { answer: done, at: 0, sent: 1, waits: [] });
+  assert.deepEqual(await walk([away(3), away(1, "seats_not_ready"), done]), { answer: done, at: 4_000, sent: 3, waits: [3_000, 1_000], told: ["busy", "seats_not_ready"] });
+  assert.deepEqual(await walk([done]), { answer: done, at: 0, sent: 1, waits: [], told: [] });
 });
 
 test("a refusal that waiting cannot change is returned at once", async () => {

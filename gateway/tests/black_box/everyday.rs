@@ -40,6 +40,13 @@ async fn seats_of_a_show_without_a_room_are_sold_through_the_room_everyday() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_lobby_of_the_room_everyday_tells_no_date() {
+    let server = Server::start().await;
+    let lobby = server.get("/r/everyday").await.text();
+    assert!(!lobby.contains(" 1970"), "{lobby}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pass_of_one_room_cannot_hold_seats_of_another_rooms_show() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);

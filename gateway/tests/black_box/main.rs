@@ -34,6 +34,7 @@ mod rejoin;
 mod retry_after;
 mod silent;
 mod stopped;
+mod tabs;
 mod venue_time;
 mod waiting;
 mod way;

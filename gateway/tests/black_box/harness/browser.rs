@@ -208,6 +208,18 @@ impl Browser {
         answer.ok()?.ok()?.into_value::<Option<T>>().ok()?
     }
 
+    /// Opens a page in another tab of this browser, evaluates an expression there until its value
+    /// counts as true, and closes the tab.
+    pub async fn in_other_tab(&self, address: &str, expression: &str) {
+        let tab = self.chromium.new_page(address).await.expect("a tab");
+        until(&format!("{expression} in another tab"), async || {
+            let answer = tab.evaluate(expression).await.ok()?;
+            answer.into_value::<bool>().ok()?.then_some(())
+        })
+        .await;
+        tab.close().await.expect("the tab closes");
+    }
+
     /// Runs a script in the page once.
     pub async fn run(&self, script: &str) {
         self.page.evaluate(script).await.expect("the script runs");

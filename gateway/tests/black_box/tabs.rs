@@ -1,0 +1,48 @@
+//! Tests that the lobby follows what another tab of the same browser does with the place.
+
+use serde_json::json;
+
+use crate::harness::{Browser, Promoter, Server};
+
+/// Presses a button once, and tells whether the place is then in this state.
+fn pressed(button: &str, state: &str) -> String {
+    format!(
+        "(() => {{
+            const button = document.querySelector('{button}');
+            if (!window.pressed && button && !button.closest('[hidden]')) {{ window.pressed = true; button.click(); }}
+            return window.pressed === true && document.querySelector('#place').dataset.state === '{state}';
+        }})()"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lobby_follows_what_another_tab_does_with_the_place() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    let lobby = server.at("/r/sale");
+    let shows = async |state: &str| {
+        let state = format!("document.querySelector('#place').dataset.state === '{state}'");
+        ana.until::<bool>(&state).await;
+    };
+    ana.go(&lobby).await;
+    shows("join_prequeue").await;
+
+    let joined = pressed("#join", "waiting_prequeue");
+    ana.in_other_tab(&lobby, &joined).await;
+    shows("waiting_prequeue").await;
+    promoter.draw("sale").await;
+    shows("called").await;
+
+    ana.in_other_tab(&lobby, &pressed("#turn", "admitted"))
+        .await;
+    shows("admitted").await;
+
+    ana.in_other_tab(&lobby, &pressed("#leave", "join_selling"))
+        .await;
+    shows("join_selling").await;
+    ana.close("Ana").await;
+}

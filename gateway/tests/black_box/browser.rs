@@ -68,6 +68,8 @@ async fn two_browsers_get_their_turn_one_pays_and_the_other_sees_the_seats_taken
     let promoter = Promoter::of(&server);
     let texts = json!({"title": "Night one"});
     promoter.on_sale("12x30", texts.clone(), texts).await;
+    let hall = json!({"plan": "grid:12x30", "name": "Great Hall", "city": "Berlin", "time_zone": "Europe/Berlin"});
+    promoter.put("venues/hall", &hall).await.is(200);
 
     ana.go(&server.at("/")).await;
     ana.picture("0-home").await;
@@ -151,7 +153,7 @@ async fn pay(ana: &Browser) {
     )
     .await;
     ana.until::<bool>(
-        "/^Night one · .*2031/.test(document.querySelector('#show-title').textContent)",
+        "/^Night one · Great Hall, Berlin · .*2031.*Berlin time/.test(document.querySelector('#show-title').textContent)",
     )
     .await;
     ana.fill("#buyer-name", "Ana Fan").await;

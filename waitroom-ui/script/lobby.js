@@ -237,7 +237,7 @@ async function leave(event) {
   watchWithoutPlace();
 }
 
-/** Follows what another tab of this browser did with the place: joined, claimed the pass or left. */
+/** Follows what another tab of this browser did with the place. */
 async function followOtherTab({ key, newValue }) {
   if (key !== `fairgate.room.${slug}`) return;
   if (newValue === null) {

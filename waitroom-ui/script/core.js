@@ -165,6 +165,7 @@ export const mayPass = (problem) => problem.status === 0 || problem.status >= 50
 
 /**
  * Shows in `#problem` what happened, what was not changed and what to do. `values` fill the texts;
+ * with `values.again`, a span of time, the page says that it tries again by itself after it.
  * `actions` are `{ label, href }` or `{ label, run }`. A `problem` of null clears the element.
  */
 export function showProblem(problem, values = {}, actions = []) {

@@ -137,8 +137,8 @@ async fn opened(
         let map = carriages(rush.seats);
         // If another node has already put the plan, this changes nothing.
         let nowhere = VenueLocation::default();
-        let put = catalogue.put_venue(&stock, &map, &nowhere, clock.now_ms());
-        let put = put.await;
+        let now_ms = clock.now_ms();
+        let put = catalogue.put_venue(&stock, &map, &nowhere, now_ms).await;
         put.expect("stored");
         let daily = Daily {
             stock: stock.clone(),

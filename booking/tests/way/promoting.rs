@@ -1,6 +1,7 @@
 //! Tests the documents that a promoter puts: a faulty document is refused whole, and no document
 //! changes seats that are in use.
 
+use fairgate_servers as servers;
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -110,6 +111,22 @@ async fn a_show_an_order_and_a_ticket_tell_where_the_venue_is() {
     put_hall(&json!({"plan": "grid:4x10"})).await.is(200);
     let show = app.ask(get("/v1/shows/night-1")).await.is(200);
     assert_eq!(show["time_zone"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_location_that_was_put_at_one_node_is_told_by_the_other() {
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
+    let nodes = App::nodes(2, &redis.url()).await;
+    let hall = json!({"plan": "grid:4x10", "city": "Berlin", "time_zone": "Europe/Berlin"});
+    let put_hall = put("/v1/promoter/venues/hall", &hall).by(&PROMOTER);
+    nodes[0].ask(put_hall).await.is(200);
+    for node in &nodes {
+        until("the city at every node", async || {
+            let show = node.ask(get("/v1/shows/night-1")).await.is(200);
+            (show["city"] == "Berlin" && show["time_zone"] == "Europe/Berlin").then_some(())
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

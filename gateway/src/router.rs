@@ -173,6 +173,7 @@ fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
         .routes(routes!(challenges::challenge))
         .routes(routes!(places::join))
         .routes(routes!(places::place, places::leave))
+        .routes(routes!(places::move_place))
         .routes(routes!(passes::pass))
         .routes(routes!(passes::verify))
         .route("/v1/verify/{room}", any(passes::verify_any))

@@ -132,6 +132,7 @@ const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity_sold",
     "cleared",
     "invalid",
+    "move",
     "no_block",
     "offline",
     "overload",

@@ -260,11 +260,16 @@ export const kept = {
  * not fill the storage.
  */
 export function sweepKept(prefix, stale) {
+  for (const name of keptNames(prefix)) if (stale(kept.get(name))) kept.remove(name);
+}
+
+/** Returns the names of the stored entries under a prefix. */
+export function keptNames(prefix) {
   try {
     const names = Object.keys(localStorage).filter((name) => name.startsWith(`fairgate.${prefix}`));
-    for (const name of names) if (stale(kept.get(name.slice("fairgate.".length)))) localStorage.removeItem(name);
+    return names.map((name) => name.slice("fairgate.".length));
   } catch {
-    // Nothing could be stored, so there is nothing to remove.
+    return []; // The storage is forbidden, so nothing was stored.
   }
 }
 

@@ -3,6 +3,7 @@
 
 import { $, count, put, raw, show, span, t, when } from "./core.js";
 import { showDrawCheck } from "./lobby-draw.js";
+import { renderPrices } from "./lobby-prices.js";
 import { lobbyState } from "./lobby-state.js";
 import { basketWords, oddsWords, waitLeft } from "./lobby-words.js";
 
@@ -19,7 +20,9 @@ export function render({ room, place, line, placeAt }) {
   show($("turn-form"), state === "called");
   show($("go-seats"), state === "admitted");
   show($("to-home"), state === "closed");
-  show($("leave-box"), Boolean(place) && state !== "closed" && state !== "done");
+  for (const box of ["leave-box", "move-box"]) show($(box), Boolean(place) && state !== "closed" && state !== "done");
+  show($("calendar"), room.phase === "scheduled" || room.phase === "prequeue");
+  renderPrices(room);
   show($("check-line"), Boolean(place));
   showDrawCheck(room, place);
   document.title = titleOf(room, place, state);

@@ -1,6 +1,8 @@
-// Chooses what the lobby says about wait, odds and baskets, as keys and values of the lobby's
-// texts. This is pure code that needs no page. pages/lobby.html chooses the words for the odds in
+// Chooses what the lobby says about wait, odds, baskets, prices and the time until the draw, as keys
+// and values of the lobby's texts. This is pure code that needs no page. pages/lobby.html chooses the words for the odds in
 // the same way. Tests check both with tests/lobby-cases.json.
+
+import { drawn } from "./lobby-state.js";
 
 const FRESH_S = 120; // After this time the server's wait is too old, and the wait is computed from the pace.
 
@@ -57,3 +59,35 @@ export function basketWords(seats) {
  * frame without `joined`, the count is the released and the waiting places together.
  */
 export const placesGiven = (room, line) => Math.max(room.joined ?? 0, line.joined ?? (line.released ?? 0) + (line.waiting ?? 0));
+
+/** Takes over the `left` of a `line` frame: the free seats by entry of the prices. */
+export function withSeatsLeft(prices, left) {
+  if (!prices || left?.length !== prices.length) return prices;
+  return prices.map((tier, i) => ({ ...tier, free: left[i] }));
+}
+
+/** Returns the labels of the tiers that had free seats in `before` and have none in `after`. */
+export const newlyGone = (before, after) => (after ?? []).filter((tier) => tier.free === 0 && before?.some((old) => old.label === tier.label && old.currency === tier.currency && old.free > 0)).map((tier) => tier.label);
+
+/** A countdown of more than so many days would only worry people. The date is on the page. */
+const DAYS_MAX = 99;
+
+/**
+ * Returns what the lobby counts down to at `nowMs`, as `{ what, at }`: `opens`, `draw` or `sale`
+ * (in a room without a draw), and the time in milliseconds. Returns null if nothing is ahead.
+ */
+export function countdownTarget(room, nowMs) {
+  const opens = room.phase === "scheduled";
+  if (!opens && room.phase !== "prequeue") return null;
+  const at = Date.parse((opens ? room.opens_at : room.draw_waits_until) ?? room.draw_at);
+  if (!(at > nowMs) || at - nowMs > DAYS_MAX * 86_400_000) return null;
+  return { what: opens ? "opens" : drawn(room) ? "draw" : "sale", at };
+}
+
+/** Splits milliseconds into `{ days, clock }`, the clock as `1:02:03` or `02:03`. */
+export function countdownParts(leftMs) {
+  const s = Math.max(0, Math.ceil(leftMs / 1000));
+  const [days, h, m] = [Math.floor(s / 86_400), Math.floor((s % 86_400) / 3600), Math.floor((s % 3600) / 60)];
+  const two = (n) => String(n).padStart(2, "0");
+  return { days, clock: h || days ? `${h}:${two(m)}:${two(s % 60)}` : `${two(m)}:${two(s % 60)}` };
+}

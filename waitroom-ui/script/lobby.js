@@ -3,18 +3,25 @@
 
 import { $, announce, call, data, kept, mayPass, problemShown, put, randomHex, ready, show, showProblem, span, t, when } from "./core.js";
 import { withChallenge } from "./challenge.js";
+import { skewOf } from "./countdown.js";
 import { wayBack } from "./entry.js";
 import { Live } from "./live.js";
 import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
+import { startCountdown } from "./lobby-countdown.js";
+import { wireMove } from "./lobby-move.js";
+import { renderOwn } from "./lobby-own.js";
+import { announceGone } from "./lobby-prices.js";
 import { aheadOf, roomFetchMs } from "./lobby-state.js";
 import { basketsSaid, oddsSaid, render } from "./lobby-view.js";
-import { placesGiven } from "./lobby-words.js";
+import { placesGiven, withSeatsLeft } from "./lobby-words.js";
 
 const slug = data.room.room;
 const base = `/v1/rooms/${encodeURIComponent(slug)}`;
 const now = { room: data.room, place: data.place ?? null, line: null, placeAt: performance.now() };
 let shown = $("place").dataset.state;
+/** How many milliseconds this device's clock is behind the server's. */
+const skewMs = skewOf(data.now);
 
 const own = () => kept.get(`room.${slug}`) ?? {};
 const remember = (more) => kept.set(`room.${slug}`, { ...own(), ...more });
@@ -51,15 +58,16 @@ const countAhead = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" 
 
 const frames = {
   room({ type, ...room }) {
+    announceGone(now.room.prices, room.prices);
     // The frame has no `draw_waits_until` when the draw no longer waits.
     update({ room: { ...now.room, draw_waits_until: undefined, ...room } });
   },
-  line({ joined, released, per_s, waiting, seats, at }) {
+  line({ joined, released, per_s, waiting, seats, left, at }) {
     const place = now.place && { ...now.place };
     if (place && place.state === "waiting") place.ahead = aheadOf(place.rank, released, place.told) ?? place.ahead;
     const placeAt = now.placeAt;
     const given = placesGiven(now.room, { joined, released, waiting });
-    update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats }, line: { seats, at }, place });
+    update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats, prices: withSeatsLeft(now.room.prices, left) }, line: { seats, at }, place });
     now.placeAt = placeAt; // The wait came with the place, not with this frame.
     if (place?.state === "waiting") {
       // If the counter has passed this rank, the `turn` frame was missed, so the place is fetched
@@ -183,10 +191,15 @@ async function join(event) {
   if (answer.problem?.code === "challenge_failed") return $("join-form").submit();
   if (!answer.ok) return joinRefused(answer.problem);
   showProblem(null);
+  await placeGiven(answer.body);
+}
+
+/** Shows the place that the answer to a join has, and follows the line with it. */
+async function placeGiven({ number, phase }) {
   clearTimeout(watching);
+  live.stop();
   remember({ joined: true });
-  const { number } = answer.body;
-  update({ place: { number, rank: null, ahead: null, state: "waiting" }, room: { ...now.room, phase: answer.body.phase ?? now.room.phase } });
+  update({ place: { number, rank: null, ahead: null, state: "waiting" }, room: { ...now.room, phase: phase ?? now.room.phase } });
   await refreshPlace();
   live.start();
   $("state-title").focus();
@@ -278,6 +291,14 @@ addEventListener("storage", followOtherTab);
 wireDrawCheck(() => now);
 wireSound();
 wayBack($("go-seats"), slug);
+renderOwn(data.shows, slug);
+addEventListener("pageshow", () => renderOwn(data.shows, slug));
+startCountdown(() => now.room, () => Date.now() + skewMs);
+wireMove(base, () => Boolean(now.place), (answer) => {
+  // The place is bound to the secret of the other device.
+  kept.remove(`room.${slug}`);
+  return placeGiven(answer);
+});
 if (!now.place && own().joined) $("join").textContent = t("lobby.rejoin");
 if (!now.place && !own().commitment && now.room.commitment) remember({ commitment: now.room.commitment });
 render(now);

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { aheadOf, lobbyState, roomFetchMs } from "../script/lobby-state.js";
-import { basketWords, oddsWords, placesGiven, waitLeft } from "../script/lobby-words.js";
+import { basketWords, countdownParts, countdownTarget, newlyGone, oddsWords, placesGiven, waitLeft, withSeatsLeft } from "../script/lobby-words.js";
 import { backoffMs, closeWaitMs } from "../script/live.js";
 
 const table = JSON.parse(readFileSync(join(import.meta.dirname, "lobby-cases.json")));
@@ -86,4 +86,35 @@ test("the count of places given never falls behind the newest frame or room", ()
   assert.equal(placesGiven({ joined: 10 }, { joined: 14, released: 3, waiting: 9 }), 14);
   assert.equal(placesGiven({ joined: 10 }, { released: 3, waiting: 9 }), 12);
   assert.equal(placesGiven({ joined: 20 }, { released: 3, waiting: 9 }), 20, "visitors who left had a place, too");
+});
+
+test("the countdown runs to the opening, then to the draw or the sale, and ends with it", () => {
+  const now = Date.parse("2027-06-01T20:00:00Z");
+  const at = (s) => new Date(now + 1000 * s).toISOString();
+  const room = { phase: "scheduled", commitment: "aa", method: "draw", opens_at: at(60), draw_at: at(3600) };
+  assert.deepEqual(countdownTarget(room, now), { what: "opens", at: now + 60_000 });
+  const open = { ...room, phase: "prequeue" };
+  assert.deepEqual(countdownTarget(open, now), { what: "draw", at: now + 3_600_000 });
+  assert.deepEqual(countdownTarget({ ...open, method: "fifo" }, now), { what: "sale", at: now + 3_600_000 });
+  assert.deepEqual(countdownTarget({ ...open, draw_at: at(-1), draw_waits_until: at(30) }, now), { what: "draw", at: now + 30_000 });
+  assert.equal(countdownTarget({ ...open, draw_at: at(-1) }, now), null, "the draw is due");
+  assert.equal(countdownTarget({ ...open, phase: "selling" }, now), null);
+  assert.equal(countdownTarget({ ...room, opens_at: "1970-01-01T00:00:00Z" }, now), null);
+});
+
+test("the countdown shows whole seconds, and hours only where there are any", () => {
+  assert.deepEqual(countdownParts(59_001), { days: 0, clock: "01:00" });
+  assert.deepEqual(countdownParts(3_723_000), { days: 0, clock: "1:02:03" });
+  assert.deepEqual(countdownParts(90_000_000), { days: 1, clock: "1:00:00" });
+  assert.deepEqual(countdownParts(-5), { days: 0, clock: "00:00" });
+});
+
+test("a line frame renews the seats left at each price, unless it belongs to other prices", () => {
+  const prices = [{ label: "Balcony", free: 3 }, { label: "Stalls", free: 9 }];
+  assert.deepEqual(withSeatsLeft(prices, [0, 8]).map(({ free }) => free), [0, 8]);
+  assert.equal(withSeatsLeft(prices, [1]), prices);
+  assert.equal(withSeatsLeft(prices, undefined), prices);
+  assert.deepEqual(newlyGone(prices, withSeatsLeft(prices, [0, 8])), ["Balcony"]);
+  assert.deepEqual(newlyGone(withSeatsLeft(prices, [0, 8]), withSeatsLeft(prices, [0, 8])), []);
+  assert.deepEqual(newlyGone(undefined, prices), []);
 });

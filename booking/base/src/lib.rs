@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod calendar;
 pub mod clock;
 pub mod config;
 pub mod http;

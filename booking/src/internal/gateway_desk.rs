@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::Catalogue;
 use crate::cinema::CinemaCatalogue;
 use crate::internal::wire::StoppedPassNotice;
-use crate::inventory::seats::{SeatInventory, ShowSeatFigures};
+use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures};
 use crate::ledger::{Ledger, LedgerError};
 use crate::stopped_passes::StoppedPasses;
 use crate::store::{HoldSignal, SEATS_SILENT};
@@ -91,6 +91,10 @@ pub struct BookingPulse {
     /// cancelled or whose sale has ended, and of trains that have left.
     #[serde(default)]
     pub gone: u64,
+    /// What the seats cost by category, and how many are left. Empty for a room of trains, and for
+    /// a room with more than two hundred shows.
+    #[serde(default)]
+    pub prices: Vec<PriceTier>,
     /// The visitors whose orders were ticketed after the cursor of the call, each with the cursor
     /// for the next call.
     pub finished: Vec<(u64, Holder)>,
@@ -108,6 +112,7 @@ impl BookingPulse {
             baskets: baskets.all,
             baskets_5m: baskets.lapsing,
             gone: figures.gone,
+            prices: Vec::new(),
             finished: Vec::new(),
         }
     }
@@ -274,6 +279,7 @@ impl GatewayDesk {
         figures.gone += trains.gone;
         let ids = found.iter().map(|show| show.id.clone()).collect();
         let mut pulse = BookingPulse::from_figures(&figures);
+        pulse.prices = self.seats.price_tiers(&found, now_ms).await?;
         pulse.finished = self.ledger.finished(finished_after, ids).await?;
         Ok(pulse)
     }

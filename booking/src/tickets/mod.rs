@@ -1,7 +1,6 @@
 //! Tickets. Each ticket is a signed statement for one seat of one show. It is shown as a QR code,
 //! put into a calendar, and scanned at the door.
 
-mod calendar;
 pub mod render;
 
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Renders a ticket as a QR code and as a calendar entry.
 
+use fairgate_base::calendar::{CalendarEvent, write_calendar};
 use qrcode::render::svg;
 use qrcode::{EcLevel, QrCode};
 
 use super::PrintedTicket;
-use super::calendar::CalendarEvent;
 
 /// How many hours a calendar entry lasts if the end is not known. Only train journeys have a known
 /// end.
@@ -44,7 +44,7 @@ pub fn calendar(printed: &PrintedTicket) -> String {
     };
     let issued =
         jiff::Timestamp::from_millisecond(printed.ticket.issued_at_ms).unwrap_or(printed.starts_at);
-    CalendarEvent {
+    write_calendar(&[CalendarEvent {
         uid: printed.ticket.id.as_str(),
         summary: &printed.title,
         location: place,
@@ -53,6 +53,5 @@ pub fn calendar(printed: &PrintedTicket) -> String {
         starts_at: printed.starts_at,
         ends_at,
         time_zone: printed.place.time_zone.as_deref(),
-    }
-    .to_calendar()
+    }])
 }

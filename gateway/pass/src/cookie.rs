@@ -17,7 +17,7 @@ use crate::{
 /// The bytes of a MAC.
 const MAC_BYTES: usize = 16;
 /// The longest value that is read, in characters. Every value that is written is shorter.
-const VALUE_CHARS_MAX: usize = 128;
+const VALUE_CHARS_MAX: usize = 160;
 /// What the id of every pass begins with. 32 lower-case hex digits follow.
 const PASS_ID_PREFIX: &str = "pass_";
 
@@ -35,9 +35,10 @@ pub struct PlaceCookie {
 }
 
 #[derive(Clone, Copy)]
-enum CookieKind {
+pub(crate) enum CookieKind {
     Place,
     Pass,
+    Move,
 }
 
 impl CookieKind {
@@ -45,6 +46,7 @@ impl CookieKind {
         match self {
             Self::Place => b"place",
             Self::Pass => b"pass",
+            Self::Move => b"move",
         }
     }
 }
@@ -65,11 +67,7 @@ impl Keyring {
     /// Writes a place as the value of a cookie. Returns `None` if it cannot be written so short
     /// because its time is before 1970 or after 2106. The same claims give the same text.
     pub fn place_cookie(&self, claims: &PlaceClaims) -> Option<String> {
-        let mut fields = Vec::with_capacity(96);
-        fields.extend(claims.sub.0);
-        fields.extend(u32::try_from(claims.iat).ok()?.to_be_bytes());
-        push_number(&mut fields, claims.number);
-        fields.extend(claims.code.iter().flat_map(|code| code.0));
+        let fields = place_fields(claims)?;
         Some(self.write_cookie(CookieKind::Place, &claims.room, fields))
     }
 
@@ -80,18 +78,7 @@ impl Keyring {
     /// Fails if the value is not a place of this room that this installation wrote.
     pub fn read_place_cookie(&self, value: &str, room: &str) -> Result<PlaceCookie, TokenError> {
         let fields = self.read_cookie(CookieKind::Place, value, room)?;
-        let mut rest = fields.as_slice();
-        let place = PlaceCookie {
-            holder: Holder(*take(&mut rest)?),
-            iat: u32::from_be_bytes(*take(&mut rest)?).into(),
-            number: take_number(&mut rest)?,
-            code: match rest.is_empty() {
-                true => None,
-                false => Some(Digest(*take(&mut rest)?)),
-            },
-        };
-        require_end(rest)?;
-        Ok(place)
+        take_place(&fields)
     }
 
     /// Writes a pass as the value of a cookie. Returns `None` if it cannot be written so short: its
@@ -147,14 +134,14 @@ impl Keyring {
         judge_pass(claims, now)
     }
 
-    fn write_cookie(&self, kind: CookieKind, room: &str, mut fields: Vec<u8>) -> String {
+    pub(crate) fn write_cookie(&self, kind: CookieKind, room: &str, mut fields: Vec<u8>) -> String {
         let mac = mac(self.cookie_key(), kind, room, &fields);
         fields.extend(mac);
         URL_SAFE_NO_PAD.encode(fields)
     }
 
     /// Checks the MAC of a value, and returns its fields. A value of a retired key is accepted.
-    fn read_cookie(
+    pub(crate) fn read_cookie(
         &self,
         kind: CookieKind,
         value: &str,
@@ -179,6 +166,32 @@ impl Keyring {
     }
 }
 
+/// Writes the fields of a place. Returns `None` if its time is before 1970 or after 2106.
+pub(crate) fn place_fields(claims: &PlaceClaims) -> Option<Vec<u8>> {
+    let mut fields = Vec::with_capacity(128);
+    fields.extend(claims.sub.0);
+    fields.extend(u32::try_from(claims.iat).ok()?.to_be_bytes());
+    push_number(&mut fields, claims.number);
+    fields.extend(claims.code.iter().flat_map(|code| code.0));
+    Some(fields)
+}
+
+/// Reads the fields of a place, and nothing besides.
+pub(crate) fn take_place(fields: &[u8]) -> Result<PlaceCookie, TokenError> {
+    let mut rest = fields;
+    let place = PlaceCookie {
+        holder: Holder(*take(&mut rest)?),
+        iat: u32::from_be_bytes(*take(&mut rest)?).into(),
+        number: take_number(&mut rest)?,
+        code: match rest.is_empty() {
+            true => None,
+            false => Some(Digest(*take(&mut rest)?)),
+        },
+    };
+    require_end(rest)?;
+    Ok(place)
+}
+
 /// Appends a number in 7 bits a byte, lowest bits first (LEB128).
 fn push_number(fields: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -200,7 +213,7 @@ fn take_number(rest: &mut &[u8]) -> Result<u64, TokenError> {
     Err(TokenError::Malformed)
 }
 
-fn take<'b, const N: usize>(rest: &mut &'b [u8]) -> Result<&'b [u8; N], TokenError> {
+pub(crate) fn take<'b, const N: usize>(rest: &mut &'b [u8]) -> Result<&'b [u8; N], TokenError> {
     let (first, after) = rest.split_first_chunk().ok_or(TokenError::Malformed)?;
     *rest = after;
     Ok(first)
@@ -336,7 +349,10 @@ mod tests {
         assert_eq!(read(""), Err(TokenError::Malformed));
         assert_eq!(read("é"), Err(TokenError::Malformed));
         assert_eq!(read(&"A".repeat(64)), Err(TokenError::BadSignature));
-        assert_eq!(read(&"A".repeat(129)), Err(TokenError::TooLong));
+        assert_eq!(
+            read(&"A".repeat(VALUE_CHARS_MAX + 1)),
+            Err(TokenError::TooLong)
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod cookie;
 mod holder;
 mod keyring;
 mod keys;
+mod moving;
 mod verify;
 
 pub use claims::{
@@ -15,4 +16,5 @@ pub use cookie::PlaceCookie;
 pub use holder::{Digest, Holder, NotHex32, VOID};
 pub use keyring::{Keyring, TicketTooLong};
 pub use keys::{Jwk, Jwks, StoredKey, TokenKeyError};
+pub use moving::PlaceMove;
 pub use verify::{LEEWAY_S, PassError, PlaceError, TOKEN_BYTES_MAX, TokenError, Verifier};

@@ -153,7 +153,7 @@ async fn one_beat(
             beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
         }
     }
-    hub.announce_phase(room, now);
+    hub.announce_changes(room, now);
     if due || nudged {
         hub.announce_line(room, now);
     }

@@ -9,6 +9,7 @@ use rand::Rng;
 use serde::Deserialize;
 
 use super::WaitingLine;
+use super::moving::MoveRefusal;
 use super::rejoin::{PlaceCredential, PlaceRefusal, recognise, refuse_cleared, refuse_revoked};
 use super::toll::{NetworkRefusal, TollFor, TollPayer, refusal_of_toll};
 use crate::guard::{AttemptKind, GuardRefusal};
@@ -30,6 +31,10 @@ pub struct JoinBody {
     pub code: Option<String>,
     /// The solution of the challenge, where one must be solved: ALTCHA's payload.
     pub challenge: Option<String>,
+    /// A code from `POST …/place/move` on another device. It brings the place of that device here,
+    /// in place of any other, and the other fields are not needed.
+    #[serde(rename = "move")]
+    pub moved: Option<String>,
     /// For rooms with lanes, which are not available yet.
     pub lane: Option<String>,
 }
@@ -66,6 +71,9 @@ pub enum JoinRefusal {
         /// When the lobby opens, milliseconds since the epoch.
         opens_at_ms: i64,
     },
+    /// The code that brings a place from another device was refused.
+    #[error(transparent)]
+    Move(#[from] MoveRefusal),
     /// The place in the request's header is not valid.
     #[error(transparent)]
     Place(#[from] PlaceRefusal),
@@ -103,6 +111,13 @@ impl WaitingLine {
         now: i64,
     ) -> Result<JoinOutcome, JoinRefusal> {
         refuse_unbuilt(body, room.needs_code())?;
+        if let Some(code) = &body.moved {
+            let place = self.redeem_move(room, code, network, now).await?;
+            return Ok(JoinOutcome {
+                place,
+                secret: None,
+            });
+        }
         let secret = body.secret.as_deref().map(parse_secret).transpose()?;
         if let Some(place) = self.presented_place(room, shown, now).await? {
             return Ok(JoinOutcome {

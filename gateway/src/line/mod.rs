@@ -6,6 +6,7 @@ pub mod come_back;
 pub mod http;
 mod join;
 mod leave;
+mod moving;
 pub mod place_view;
 mod rejoin;
 pub mod release;
@@ -15,6 +16,7 @@ mod toll;
 use fairgate_pass::PlaceClaims;
 
 pub use join::{JoinBody, JoinOutcome, JoinRefusal};
+pub use moving::{IssuedMove, MoveRefusal};
 pub use rejoin::{PlaceCredential, PlaceRefusal, recognise};
 pub use toll::{
     BegunWait, GivenChallenge, NetworkRefusal, NoChallenge, NoWait, TollFor, TollPayer,

@@ -90,6 +90,8 @@ impl From<&ShowSummary> for ListedShow {
 #[derive(Debug, Serialize)]
 pub(super) struct LobbyPage {
     pub test: bool,
+    /// The server's time, RFC 3339.
+    pub now: String,
     pub room: RoomView,
     pub place: Option<PlaceView>,
     /// The IANA name of the time zone by whose clocks the page tells its times, if it is known.

@@ -224,6 +224,7 @@ async fn lobby_page(
     let shows = rooms.shows_of(room).await.unwrap_or_default();
     let context = LobbyPage {
         test: pages.test,
+        now: fairgate_base::clock::rfc3339(now),
         zone: first_zone(&shows),
         shop: shop.map(|shop| shop.address(Some(to))),
         to: to.to_owned(),

@@ -12,6 +12,7 @@ use fairgate_rules::phase::RoomPhase;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::announced_tiers::AnnouncedTiers;
 use super::cadence::{SLOTS, wakes};
 use super::frame::SharedFrame;
 use super::message::{LiveMessage, encode};
@@ -100,9 +101,16 @@ pub struct RoomSocketHub {
     /// When this hub began. `woken` is the second since then up to which slots have been woken.
     begun: Instant,
     woken: Mutex<u64>,
-    /// The phase that was sent last. If a change by hand has sent a phase, the room's loop does not
-    /// send it again.
-    sent_phase: Mutex<Option<RoomPhase>>,
+    /// What was sent last. If a change by hand has sent a phase, the room's loop does not send it
+    /// again.
+    sent: Mutex<SentRoom>,
+}
+
+/// What the sockets of a room were told last.
+#[derive(Default)]
+struct SentRoom {
+    phase: Option<RoomPhase>,
+    tiers: AnnouncedTiers,
 }
 
 /// The sockets that are woken in the same seconds.
@@ -167,7 +175,7 @@ impl RoomSocketHub {
             next_id: AtomicU64::new(0),
             begun: Instant::now(),
             woken: Mutex::default(),
-            sent_phase: Mutex::default(),
+            sent: Mutex::default(),
         }
     }
 
@@ -197,29 +205,23 @@ impl RoomSocketHub {
 
     /// Sends the `room` frame, with phase, message and settings.
     pub fn announce_room(&self, room: &Room, now: i64) {
-        self.announce_room_if(room, now, |_, _| true);
+        self.announce_room_if(room, now, true);
     }
 
-    /// Sends the `room` frame, if the phase is not the one that was sent last.
-    pub fn announce_phase(&self, room: &Room, now: i64) {
-        self.announce_room_if(room, now, |told, phase| told != Some(phase));
+    /// Sends the `room` frame if the phase or the prices are not those that were sent last, or if a
+    /// category has sold out.
+    pub fn announce_changes(&self, room: &Room, now: i64) {
+        self.announce_room_if(room, now, false);
     }
 
-    fn announce_room_if(
-        &self,
-        room: &Room,
-        now: i64,
-        wanted: impl Fn(Option<RoomPhase>, RoomPhase) -> bool,
-    ) {
+    fn announce_room_if(&self, room: &Room, now: i64, always: bool) {
         // The lock is held while the frame is sent, so that frames go out in the order of the
-        // phases in `sent_phase`.
-        let mut told = self
-            .sent_phase
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        // phases in `sent`.
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         let phase = room.phase(now);
-        if wanted(*told, phase) {
-            *told = Some(phase);
+        let has_new_phase = sent.phase.replace(phase) != Some(phase);
+        let has_new_tiers = sent.tiers.update(&room.last_tick().pulse.prices, now);
+        if always || has_new_phase || has_new_tiers {
             let view = RoomView::from_last_tick(room, now);
             self.send_news(RoomNews::Room(encode(&LiveMessage::Room(&view)), phase));
         }

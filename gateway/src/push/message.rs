@@ -36,6 +36,8 @@ pub enum LiveMessage<'a> {
         waiting: u64,
         /// Seats of all shows.
         seats: LineSeats,
+        /// Free seats by entry of the room's prices.
+        left: Vec<u64>,
         /// Milliseconds between two frames with seats for one watcher.
         seats_every_ms: u64,
         /// When the figures were taken, RFC 3339.
@@ -109,6 +111,7 @@ impl LiveMessage<'_> {
                 lapsing_5m: pulse.lapsing_5m,
                 baskets_5m: pulse.baskets_5m,
             },
+            left: pulse.prices.iter().map(|tier| tier.free).collect(),
             seats_every_ms,
             at: rfc3339(now),
         }
@@ -182,7 +185,7 @@ mod tests {
         ));
         assert_eq!(
             text.as_str(),
-            r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"seats_every_ms":250,"at":"1970-01-01T00:00:00Z"}"#
+            r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"left":[],"seats_every_ms":250,"at":"1970-01-01T00:00:00Z"}"#
         );
     }
 

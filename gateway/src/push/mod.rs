@@ -1,6 +1,7 @@
 //! Live messages to visitors over WebSockets. Messages, frames, the hub and the socket each have a
 //! module of their own. A visitor who polls gets the same facts.
 
+mod announced_tiers;
 pub mod cadence;
 pub mod client_wire;
 pub mod drain;

@@ -13,6 +13,7 @@ use fairgate_pass::Digest;
 use fairgate_rules::room_document::LineMethod;
 use serde::Serialize;
 
+use super::calendar;
 use super::{FrozenLeaves, Room, RoomRegistry, RoomView, UnknownRoom};
 
 impl From<UnknownRoom> for Problem {
@@ -43,16 +44,45 @@ pub(crate) async fn list(State(rooms): State<RoomRegistry>) -> impl IntoResponse
     )
 }
 
-/// One room
+/// One room. With `.ics` behind the id the answer is a calendar with its opening and its draw.
 #[utoipa::path(get, operation_id = "one", path = "/v1/rooms/{room}", tag = "rooms", params(("room" = String, Path,)),
     responses((status = 200, body = RoomView), (status = 404)))]
 pub(crate) async fn get_public_room(
     State(rooms): State<RoomRegistry>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
+    if let Some(id) = id.strip_suffix(".ics") {
+        return calendar_of(&rooms, id).await;
+    }
     let room = rooms.get(&id)?;
     let view = RoomView::fresh(&rooms, &room).await;
     Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(view)).into_response())
+}
+
+async fn calendar_of(rooms: &RoomRegistry, id: &str) -> Result<Response, Problem> {
+    let room = rooms.get(id)?;
+    if room.is_everyday() {
+        return Err(Problem::not_found("calendar of the room", id));
+    }
+    let shows = rooms.shows_of(&room).await.unwrap_or_default();
+    let zone = shows
+        .iter()
+        .find_map(|show| show.location.time_zone.as_deref());
+    let row = room.row();
+    let called_at = row.facts.draw_called_at;
+    let text = calendar::of_room(room.id(), &row.document, called_at, zone, rooms.now_ms());
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/calendar; charset=utf-8"),
+        ),
+        (header::CACHE_CONTROL, SHORTLY),
+        (
+            header::CONTENT_DISPOSITION,
+            HeaderValue::from_static("attachment; filename=\"on-sale.ics\""),
+        ),
+    ];
+    Ok((headers, text).into_response())
 }
 
 /// The draw's record, as far as it has come

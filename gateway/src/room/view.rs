@@ -6,6 +6,7 @@ use fairgate_rules::room_document::{ChallengePolicy, JoinCodePolicy, LineMethod}
 use serde::Serialize;
 
 use super::{Room, RoomRegistry};
+use crate::upstream::PriceTier;
 
 /// Seats of all the room's shows together.
 #[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]
@@ -70,6 +71,9 @@ pub struct RoomView {
     pub trust: RoomTrust,
     /// Seats of all shows of the room.
     pub seats: SeatCounts,
+    /// What seats cost by category, over all shows of the room, and how many are free: the cheapest
+    /// first, at most 12. Empty for trains.
+    pub prices: Vec<PriceTier>,
     /// How the line comes about.
     pub method: LineMethod,
     /// Whether a code is asked for.
@@ -142,6 +146,7 @@ impl RoomView {
                 held: tick.pulse.held,
                 sold: tick.pulse.sold,
             },
+            prices: tick.pulse.prices.clone(),
             method: document.method,
             codes: document.codes,
             shows: document.shows.clone(),

@@ -133,6 +133,14 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         wait: WaitRequest,
     ) -> Result<WaitReservation, StoreFailure>;
+    /// Uses up an id that counts once, such as that of a code. Returns whether it counted. The store
+    /// remembers it until its end, and may forget it if it loses its data.
+    async fn use_once(
+        &self,
+        room: &str,
+        used: SolvedChallenge,
+        now: i64,
+    ) -> Result<bool, StoreFailure>;
     /// Returns the status of a signed place that a visitor shows. A store that has lost the place
     /// restores it.
     async fn check_presented_place(

@@ -6,13 +6,12 @@ use fairgate_rules::network_limits::{NetworkBounds, NetworkPlaces};
 use super::StoreFailure;
 use crate::ledger::{NetworkKey, NetworkKeys};
 
-/// A solved challenge, which counts once.
+/// A solved challenge, or a code that moves a place: something that counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SolvedChallenge {
-    /// The id of the challenge.
+    /// Its id.
     pub id: [u8; 16],
-    /// When the challenge expires, milliseconds since the epoch. The store notes until then that it
-    /// was used.
+    /// When it expires, milliseconds since the epoch. The store notes until then that it was used.
     pub expires_at: i64,
 }
 

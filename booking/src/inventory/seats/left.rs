@@ -52,8 +52,7 @@ impl SeatInventory {
     async fn seats_left_of_show(&self, show: &Show) -> Result<Arc<[SeatsLeft]>, LedgerError> {
         // A show that is over has no seats left, so neither the store nor the ledger is asked.
         if show.is_over(self.clock.now_ms()) {
-            let everything = (0..show.grid().seats).collect();
-            return Ok(count_seats_left(show, &everything).into());
+            return Ok(count_seats_left(show, |_| true).into());
         }
         let edition = show.edition();
         let seen = {
@@ -71,8 +70,8 @@ impl SeatInventory {
             // A show that is not open has no held seats. The ledger knows its sold seats.
             None => match self.ledger.claimed(&show.id).await {
                 Ok(claimed) => {
-                    let taken = claimed.into_iter().map(|(seat, _, _)| seat);
-                    count_seats_left(show, &taken.collect()).into()
+                    let taken: HashSet<_> = claimed.into_iter().map(|(seat, _, _)| seat).collect();
+                    count_seats_left(show, |seat| taken.contains(&seat)).into()
                 }
                 Err(error) => {
                     // Old counts are better than none.
@@ -100,16 +99,16 @@ impl SeatInventory {
 
 fn count_left_in_view(show: &Show, view: &VersionedCells) -> Vec<SeatsLeft> {
     let grid = show.grid();
-    let not_free = (0..grid.cell_count())
-        .zip(&view.states)
-        .filter(|(_, state)| **state != CellState::Free);
-    let taken = not_free.map(|(cell, _)| grid.seat_of(cell));
-    count_seats_left(show, &taken.collect())
+    let mut taken = vec![false; grid.seats as usize];
+    for (cell, state) in (0..grid.cell_count()).zip(&view.states) {
+        taken[grid.seat_of(cell) as usize] |= *state != CellState::Free;
+    }
+    count_seats_left(show, |seat| taken.get(seat as usize).is_none_or(|it| *it))
 }
 
 /// Counts seats by category. A seat is free if all of its cells are free; a seat that is not for
 /// sale is not counted.
-fn count_seats_left(show: &Show, taken: &HashSet<u32>) -> Vec<SeatsLeft> {
+fn count_seats_left(show: &Show, is_taken: impl Fn(u32) -> bool) -> Vec<SeatsLeft> {
     let map = &show.plan.map;
     let mut left = vec![SeatsLeft::default(); map.categories.len()];
     for seat in (0..map.cell_count()).filter(|seat| show.price(*seat).is_some()) {
@@ -118,7 +117,7 @@ fn count_seats_left(show: &Show, taken: &HashSet<u32>) -> Vec<SeatsLeft> {
             continue;
         };
         of.of += 1;
-        of.free += u32::from(!taken.contains(&seat));
+        of.free += u32::from(!is_taken(seat));
     }
     left
 }

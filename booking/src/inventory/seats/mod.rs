@@ -8,6 +8,7 @@ mod figures;
 mod keep;
 mod lease;
 mod left;
+mod price_tiers;
 mod prolong;
 pub mod train;
 
@@ -22,6 +23,7 @@ use tokio::sync::Mutex;
 pub use figures::ShowSeatFigures;
 pub use keep::{compare_forever, mend_forever};
 pub use left::SeatsLeft;
+pub use price_tiers::PriceTier;
 pub use prolong::prolong_forever;
 
 use figures::CountedFigures;

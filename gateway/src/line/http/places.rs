@@ -6,6 +6,7 @@ use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{JsonBody, Problem};
 use fairgate_rules::phase::RoomPhase;
 use serde::Serialize;
@@ -91,6 +92,36 @@ pub(crate) async fn place(
     let now = lobby.rooms.now_ms();
     let place: Place = required(&lobby.rooms, &room, &headers, now).await?;
     Ok(([no_store()], Json(describe(&room, &place, now))).into_response())
+}
+
+/// A code that brings the place to another device.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = PlaceMove)]
+pub(crate) struct MoveAnswer {
+    /// The code, for `move` in `POST …/places`. It counts once.
+    code: String,
+    /// When it stops counting, RFC 3339.
+    expires_at: String,
+}
+
+/// Make a code that brings the place to another device
+#[utoipa::path(post, path = "/v1/rooms/{room}/place/move", operation_id = "move_place", tag = "lobby", params(("room" = String, Path,)),
+    responses((status = 200, body = MoveAnswer), (status = 401, description = "place_required, place_invalid"), (status = 410, description = "place_left")))]
+pub(crate) async fn move_place(
+    State(lobby): State<WaitingLine>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    lobby.web.check_origin(&headers)?;
+    let room = lobby.rooms.get(&id)?;
+    let now = lobby.rooms.now_ms();
+    let place = required(&lobby.rooms, &room, &headers, now).await?;
+    let issued = lobby.issue_move(&room, &place, now)?;
+    let answer = MoveAnswer {
+        code: issued.code,
+        expires_at: rfc3339(issued.expires_at_ms),
+    };
+    Ok(([no_store()], Json(answer)).into_response())
 }
 
 /// Leave the line for good

@@ -8,7 +8,7 @@ use crate::challenge::{ChallengeRefusal, ProviderRefusal};
 use crate::line::claim::{NotCalledYet, PassClaimRefusal};
 use crate::line::join::JoinRefusal;
 use crate::line::rejoin::PlaceRefusal;
-use crate::line::{NetworkRefusal, NoChallenge};
+use crate::line::{MoveRefusal, NetworkRefusal, NoChallenge};
 use crate::store::StoreJoinRefusal;
 
 impl From<PlaceRefusal> for Problem {
@@ -91,6 +91,7 @@ impl From<JoinRefusal> for Problem {
                 )
                 .with_member("opens_at", opens_at)
             }
+            JoinRefusal::Move(refusal) => refusal.into(),
             JoinRefusal::Place(refusal) => refusal.into(),
             JoinRefusal::Load(refusal) => refusal.into(),
             JoinRefusal::Guard(refusal) => refusal.into(),
@@ -108,6 +109,33 @@ impl From<JoinRefusal> for Problem {
             JoinRefusal::Line(StoreJoinRefusal::Toll(_)) => NetworkRefusal::ChallengeMissing.into(),
             JoinRefusal::Line(StoreJoinRefusal::Store(failure)) => failure.into(),
         }
+    }
+}
+
+impl From<MoveRefusal> for Problem {
+    fn from(refusal: MoveRefusal) -> Self {
+        let (code, what) = match refusal {
+            MoveRefusal::Invalid => (
+                ProblemCode::CodeInvalid,
+                "This code does not bring a place of this room to another device.",
+            ),
+            MoveRefusal::Expired => (
+                ProblemCode::CodeInvalid,
+                "This code has run out: it counts for five minutes.",
+            ),
+            MoveRefusal::Used => (
+                ProblemCode::CodeUsed,
+                "This code was used before, and it counts once.",
+            ),
+            MoveRefusal::Place(refusal) => return refusal.into(),
+            MoveRefusal::Guard(refusal) => return refusal.into(),
+        };
+        let what = format!(
+            "{what} Nothing was changed, and the place is kept on the device that has it. Make a new code there."
+        );
+        Self::new(code, what)
+            .with_member("field", "move")
+            .with_member("reason", "move")
     }
 }
 

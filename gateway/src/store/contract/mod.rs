@@ -124,6 +124,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         the_waits_of_a_network_follow_each_other_up_to_a_limit,
         only_the_networks_of_earlier_days_are_forgotten_daily,
         a_solution_counts_once,
+        a_code_counts_once_even_for_many_at_once,
         a_claim_is_refused_where_its_network_has_more_places_than_were_paid_for,
     ];
     let over_restarts: &[Case<'a>] = contract_cases![

@@ -250,3 +250,23 @@ pub(super) async fn networks_of_a_room_that_is_over_are_forgotten(
     let places = store.network_places("r", keys(&[OWN])).await.unwrap();
     assert_eq!(places, NetworkPlaces::default());
 }
+
+pub(super) async fn a_code_counts_once_even_for_many_at_once(Pair { store, .. }: Pair) {
+    let code = |id| SolvedChallenge {
+        id: [id; 16],
+        expires_at: 301_000,
+    };
+    let uses: Vec<_> = (0..20)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.use_once("r", code(1), 1_000).await.unwrap() })
+        })
+        .collect();
+    let mut counted = 0;
+    for used in uses {
+        counted += u64::from(used.await.unwrap());
+    }
+    assert_eq!(counted, 1);
+    assert!(store.use_once("r", code(2), 1_000).await.unwrap());
+    assert!(!store.use_once("r", code(2), 2_000).await.unwrap());
+}

@@ -17,8 +17,8 @@ use super::presence::LinePresence;
 use crate::ledger::{NetworkEpoch, NetworkKeys, StoredLine};
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlaceStatus, RecordedPassClaim,
-    RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
-    TollRefusal, WaitRequest, WaitReservation,
+    RoomCounts, SolvedChallenge, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
+    TickFiguresRequest, TollRefusal, WaitRequest, WaitReservation,
 };
 
 /// The result of a join in memory, before the join is in the ledger.
@@ -127,6 +127,10 @@ impl RoomLine {
 
     pub(super) fn reserve_wait(&mut self, wait: &WaitRequest) -> WaitReservation {
         self.networks.reserve_wait(wait)
+    }
+
+    pub(super) fn use_once(&mut self, used: SolvedChallenge, now: i64) -> bool {
+        self.networks.use_once(used, now)
     }
 
     pub(super) fn put_codes(&mut self, codes: &[Digest]) {

@@ -25,9 +25,9 @@ use crate::ledger::{
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
-    RecordedPassClaim, RoomCounts, RoomStore, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal,
-    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest, WaitRequest,
-    WaitReservation,
+    RecordedPassClaim, RoomCounts, RoomStore, SolvedChallenge, StoreFailure, StoreFreezeOutcome,
+    StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
+    TickFiguresRequest, WaitRequest, WaitReservation,
 };
 
 /// The incarnation of every room in this store. The ledger has every number before its visitor gets
@@ -228,6 +228,15 @@ impl RoomStore for MemoryRoomStore {
         wait: WaitRequest,
     ) -> Result<WaitReservation, StoreFailure> {
         Ok(lock_line(&*self.room_line(room)?).reserve_wait(&wait))
+    }
+
+    async fn use_once(
+        &self,
+        room: &str,
+        used: SolvedChallenge,
+        now: i64,
+    ) -> Result<bool, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).use_once(used, now))
     }
 
     async fn check_presented_place(

@@ -81,6 +81,15 @@ impl LineNetworks {
         reserved
     }
 
+    /// Uses an id up. Returns false if it was used before.
+    pub(super) fn use_once(&mut self, used: SolvedChallenge, now: i64) -> bool {
+        let is_new = self.used.end_of(&used.id, now).is_none();
+        if is_new {
+            self.used.insert(used.id, used.expires_at, now);
+        }
+        is_new
+    }
+
     /// Notes that a solution was used.
     pub(super) fn use_up(&mut self, solved: Option<SolvedChallenge>, now: i64) {
         if let Some(solved) = solved {

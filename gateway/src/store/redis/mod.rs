@@ -47,9 +47,9 @@ use crate::ledger::{
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
-    RecordedPassClaim, RoomCounts, RoomStore, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal,
-    StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest, WaitRequest,
-    WaitReservation,
+    RecordedPassClaim, RoomCounts, RoomStore, SolvedChallenge, StoreFailure, StoreFreezeOutcome,
+    StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
+    TickFiguresRequest, WaitRequest, WaitReservation,
 };
 
 /// Why a store was not opened.
@@ -173,6 +173,15 @@ impl RoomStore for RedisRoomStore {
         wait: WaitRequest,
     ) -> Result<WaitReservation, StoreFailure> {
         self.parts.networks.reserve_wait(room, wait).await
+    }
+
+    async fn use_once(
+        &self,
+        room: &str,
+        used: SolvedChallenge,
+        now: i64,
+    ) -> Result<bool, StoreFailure> {
+        self.parts.networks.use_once(room, used, now).await
     }
 
     async fn check_presented_place(

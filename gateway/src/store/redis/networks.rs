@@ -9,9 +9,10 @@ use super::lives::RoomLifeReader;
 use super::read;
 use super::scripts::{
     ForgetNetworksScript, LimitedNetworkRecord, NetworkPlacesScript, ReserveWaitScript,
+    UseOnceScript,
 };
 use crate::ledger::{NetworkEpoch, NetworkKeys};
-use crate::store::{NetworkToll, StoreFailure, WaitRequest, WaitReservation};
+use crate::store::{NetworkToll, SolvedChallenge, StoreFailure, WaitRequest, WaitReservation};
 
 /// Counts the places of networks.
 pub struct NetworkCounter {
@@ -64,6 +65,21 @@ impl NetworkCounter {
         let life = self.lives.last_known_life(room)?;
         let last_ends = self.scripts.run(room, &life, script).await?.as_integer()?;
         Ok(wait.after(last_ends))
+    }
+
+    /// Uses an id up. Returns false if it was used before.
+    pub async fn use_once(
+        &self,
+        room: &str,
+        used: SolvedChallenge,
+        now: i64,
+    ) -> Result<bool, StoreFailure> {
+        let script = UseOnceScript {
+            id: used.id,
+            lives_ms: used.expires_at.saturating_sub(now).max(1),
+        };
+        let life = self.lives.last_known_life(room)?;
+        Ok(self.scripts.run(room, &life, script).await?.as_integer()? == 1)
     }
 }
 

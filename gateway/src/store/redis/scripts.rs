@@ -226,6 +226,12 @@ redis_scripts! {
         now_ms: i64,
     }
 
+    /// Uses up an id that counts once.
+    pub struct UseOnceScript = use_once [] {
+        id: [u8; 16],
+        lives_ms: i64,
+    }
+
     /// Gives a place up.
     pub struct LeaveLineScript = leave_line [number_leaves, mark_absent, give_up, cohorts] {
         number: u64,

@@ -1,4 +1,4 @@
-//! Writes a calendar with one event, in the format of RFC 5545.
+//! Writes calendars, in the format of RFC 5545.
 
 use jiff::{Timestamp, Zoned};
 
@@ -7,54 +7,79 @@ const LINE_BYTES: usize = 75;
 
 /// One event of a calendar.
 pub struct CalendarEvent<'a> {
+    /// The event's id. A calendar replaces an older event with the same id.
     pub uid: &'a str,
+    /// The title.
     pub summary: &'a str,
+    /// Where it takes place. May be empty.
     pub location: &'a str,
+    /// More about it. May be empty.
     pub description: &'a str,
+    /// When the event was written.
     pub issued_at: Timestamp,
+    /// When it begins.
     pub starts_at: Timestamp,
+    /// When it ends.
     pub ends_at: Timestamp,
     /// The IANA name of the zone in which the event's beginning is written. Without it, or if it is
     /// not known, it is written in UTC. The end is in UTC: the clocks may change in between.
     pub time_zone: Option<&'a str>,
 }
 
+/// Returns the text of a calendar with these events.
+#[must_use]
+pub fn write_calendar(events: &[CalendarEvent<'_>]) -> String {
+    let mut lines = vec![
+        "BEGIN:VCALENDAR".to_owned(),
+        "VERSION:2.0".to_owned(),
+        "PRODID:-//Fairgate//Fairgate//EN".to_owned(),
+        "CALSCALE:GREGORIAN".to_owned(),
+    ];
+    let mut described = Vec::new();
+    for event in events {
+        if let Some((zone, there)) = event.there()
+            && !described.contains(&zone)
+        {
+            lines.extend(time_zone(zone, &there));
+            described.push(zone);
+        }
+    }
+    lines.extend(events.iter().flat_map(CalendarEvent::lines));
+    lines.push("END:VCALENDAR".to_owned());
+    lines.into_iter().map(|line| line + "\r\n").collect()
+}
+
 impl CalendarEvent<'_> {
-    /// Returns the text of a calendar with this event only.
-    pub fn to_calendar(&self) -> String {
+    /// Returns the zone and its time at the event's beginning, if the zone is known.
+    fn there(&self) -> Option<(&str, Zoned)> {
+        let zone = self.time_zone?;
+        let there = self.starts_at.in_tz(zone).ok()?;
+        Some((zone, there))
+    }
+
+    fn lines(&self) -> Vec<String> {
         let text = |name: &str, value: &str| folded_line(&format!("{name}:{}", escaped(value)));
-        let there = self
-            .time_zone
-            .and_then(|zone| self.starts_at.in_tz(zone).ok());
-        let there = self.time_zone.zip(there.as_ref());
-        let starts_at = match there {
+        let starts_at = match self.there() {
             Some((zone, there)) => {
                 format!("DTSTART;TZID={zone}:{}", there.strftime("%Y%m%dT%H%M%S"))
             }
             None => format!("DTSTART:{}", utc_stamp(self.starts_at)),
         };
-        let mut lines = vec![
-            "BEGIN:VCALENDAR".to_owned(),
-            "VERSION:2.0".to_owned(),
-            "PRODID:-//Fairgate//Fairgate//EN".to_owned(),
-            "CALSCALE:GREGORIAN".to_owned(),
-        ];
-        if let Some((zone, there)) = there {
-            lines.extend(time_zone(zone, there));
-        }
-        lines.extend([
-            "BEGIN:VEVENT".to_owned(),
-            text("DESCRIPTION", self.description),
-            format!("DTEND:{}", utc_stamp(self.ends_at)),
-            format!("DTSTAMP:{}", utc_stamp(self.issued_at)),
-            starts_at,
-            text("LOCATION", self.location),
-            text("SUMMARY", self.summary),
-            text("UID", self.uid),
-            "END:VEVENT".to_owned(),
-            "END:VCALENDAR".to_owned(),
-        ]);
-        lines.into_iter().map(|line| line + "\r\n").collect()
+        let told = |name, value: &str| (!value.is_empty()).then(|| text(name, value));
+        [
+            Some("BEGIN:VEVENT".to_owned()),
+            told("DESCRIPTION", self.description),
+            Some(format!("DTEND:{}", utc_stamp(self.ends_at))),
+            Some(format!("DTSTAMP:{}", utc_stamp(self.issued_at))),
+            Some(starts_at),
+            told("LOCATION", self.location),
+            Some(text("SUMMARY", self.summary)),
+            Some(text("UID", self.uid)),
+            Some("END:VEVENT".to_owned()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 
@@ -139,13 +164,13 @@ mod tests {
             BEGIN:VEVENT\r\nDESCRIPTION:Seat A-1\r\nDTEND:20270110T220000Z\r\n\
             DTSTAMP:20270101T090000Z\r\nDTSTART:20270110T190000Z\r\nLOCATION:Opera\r\n\
             SUMMARY:Tosca\\; a night\\, \\\\ or two\\nof it\r\nUID:tk_1\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
-        assert_eq!(event(None).to_calendar(), expected);
-        assert_eq!(event(Some("Mars/Base")).to_calendar(), expected);
+        assert_eq!(write_calendar(&[event(None)]), expected);
+        assert_eq!(write_calendar(&[event(Some("Mars/Base"))]), expected);
     }
 
     #[test]
     fn an_event_is_written_by_the_clocks_of_its_zone_which_is_described() {
-        let calendar = event(Some("Asia/Kolkata")).to_calendar();
+        let calendar = write_calendar(&[event(Some("Asia/Kolkata"))]);
         for line in [
             "TZID:Asia/Kolkata",
             "TZOFFSETTO:+0530",
@@ -155,6 +180,15 @@ mod tests {
         ] {
             assert!(calendar.contains(&format!("\r\n{line}\r\n")), "{calendar}");
         }
+    }
+
+    #[test]
+    fn a_calendar_of_two_events_describes_their_zone_once() {
+        let calendar =
+            write_calendar(&[event(Some("Europe/Berlin")), event(Some("Europe/Berlin"))]);
+        assert_eq!(calendar.matches("BEGIN:VTIMEZONE").count(), 1);
+        assert_eq!(calendar.matches("BEGIN:VEVENT").count(), 2);
+        assert_eq!(calendar.matches("BEGIN:VCALENDAR").count(), 1);
     }
 
     #[test]

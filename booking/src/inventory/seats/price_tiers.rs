@@ -1,0 +1,150 @@
+//! Tells what the seats of several shows cost by category, and how many are left.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fairgate_model::shows::Show;
+use serde::{Deserialize, Serialize};
+
+use super::{SeatInventory, SeatsLeft};
+use crate::ledger::LedgerError;
+
+/// The most tiers that a room tells.
+const TIERS_MAX: usize = 12;
+/// More shows than this have no tiers together. Their visitors search for one show, which tells its
+/// own prices.
+const SHOWS_MAX: usize = 200;
+
+/// What the seats of one category cost, over the shows of a room that have a category of this name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct PriceTier {
+    /// The category's label.
+    pub label: String,
+    /// The lowest price, in minor units.
+    pub from: i64,
+    /// The highest price, in minor units.
+    pub to: i64,
+    /// The currency, as ISO 4217 names it.
+    pub currency: String,
+    /// Free seats.
+    pub free: u64,
+}
+
+impl SeatInventory {
+    /// Returns the tiers of these shows, without trains and without shows that are over. Returns
+    /// none for more than two hundred shows.
+    ///
+    /// # Errors
+    /// Returns an error where the ledger is needed and does not answer.
+    pub async fn price_tiers(
+        &self,
+        shows: &[Arc<Show>],
+        now_ms: i64,
+    ) -> Result<Vec<PriceTier>, LedgerError> {
+        let on_sale = |show: &&Arc<Show>| show.run.is_none() && !show.is_over(now_ms);
+        let shows: Vec<_> = shows.iter().filter(on_sale).cloned().collect();
+        if shows.len() > SHOWS_MAX {
+            return Ok(Vec::new());
+        }
+        let left = self.seats_left(&shows).await?;
+        Ok(collect_price_tiers(&shows, &left))
+    }
+}
+
+/// Collects the tiers of these shows, which are no trains. `left` has the seats left of each show,
+/// by category. The cheapest tier comes first. If there are more than twelve, those with the most
+/// seats are kept, sold seats included, so that the list stays the same while seats are sold.
+fn collect_price_tiers(shows: &[Arc<Show>], left: &[Arc<[SeatsLeft]>]) -> Vec<PriceTier> {
+    let mut by_name: BTreeMap<(String, String), (PriceTier, u64)> = BTreeMap::new();
+    for (show, left) in shows.iter().zip(left) {
+        let currency = show.document.currency.as_str();
+        let priced = show.plan.map.categories.iter().zip(&show.prices);
+        for ((category, price), left) in priced.zip(left.iter()) {
+            let Some(price) = *price else { continue };
+            let fresh = || PriceTier {
+                label: category.label.clone(),
+                from: price,
+                to: price,
+                currency: currency.to_owned(),
+                free: 0,
+            };
+            let name = (category.label.clone(), currency.to_owned());
+            let (tier, seats) = by_name.entry(name).or_insert_with(|| (fresh(), 0));
+            tier.from = tier.from.min(price);
+            tier.to = tier.to.max(price);
+            tier.free += u64::from(left.free);
+            *seats += u64::from(left.of);
+        }
+    }
+    let mut tiers: Vec<_> = by_name.into_values().collect();
+    tiers.retain(|(_, seats)| *seats > 0);
+    tiers.sort_by_key(|(_, seats)| std::cmp::Reverse(*seats));
+    tiers.truncate(TIERS_MAX);
+    let mut tiers: Vec<_> = tiers.into_iter().map(|(tier, _)| tier).collect();
+    tiers.sort_by(|a, b| (a.from, a.to, &a.label).cmp(&(b.from, b.to, &b.label)));
+    tiers
+}
+
+#[cfg(test)]
+mod tests {
+    use fairgate_model::plans::parse_grid;
+    use fairgate_model::plans::pinned::{EncodedGeometry, SeatingPlan};
+
+    use super::*;
+
+    fn show(id: &str, prices: [Option<i64>; 2]) -> Arc<Show> {
+        let plan = Arc::new(SeatingPlan {
+            version: 1,
+            geometry: EncodedGeometry {
+                json: Default::default(),
+                packed: Default::default(),
+                digest: String::new(),
+            },
+            map: parse_grid("4x10").expect("a grid"),
+        });
+        let document = serde_json::json!({
+            "venue": "hall", "title": "A night", "starts_at": "2027-06-01T20:00:00Z",
+            "currency": "EUR", "prices": {"cat1": 1_000},
+        });
+        Arc::new(Show {
+            fate: None,
+            terms: 1,
+            id: id.parse().expect("a slug"),
+            document: serde_json::from_value(document).expect("a document"),
+            plan,
+            prices: prices.to_vec(),
+            run: None,
+            untouched: false,
+        })
+    }
+
+    fn left(free: [u32; 2]) -> Arc<[SeatsLeft]> {
+        free.map(|free| SeatsLeft { free, of: 20 }).into()
+    }
+
+    #[test]
+    fn a_tier_has_the_range_of_prices_and_the_seats_of_all_shows() {
+        let shows = [
+            show("n-1", [Some(9_000), Some(5_000)]),
+            show("n-2", [Some(8_000), None]),
+        ];
+        let labels: Vec<_> = shows[0].plan.map.categories.iter().collect();
+        let tiers = collect_price_tiers(&shows, &[left([3, 4]), left([2, 20])]);
+        let tier = |category: usize, from, to, free| PriceTier {
+            label: labels[category].label.clone(),
+            from,
+            to,
+            currency: "EUR".to_owned(),
+            free,
+        };
+        assert_eq!(tiers, [tier(1, 5_000, 5_000, 4), tier(0, 8_000, 9_000, 5)]);
+    }
+
+    #[test]
+    fn a_category_that_is_not_for_sale_has_no_tier_and_a_sold_out_one_stays() {
+        let shows = [show("n-1", [Some(9_000), None])];
+        let tiers = collect_price_tiers(&shows, &[left([0, 20])]);
+        assert_eq!(tiers.len(), 1);
+        assert_eq!((tiers[0].from, tiers[0].free), (9_000, 0));
+    }
+}

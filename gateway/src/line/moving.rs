@@ -1,0 +1,117 @@
+//! Brings a place to another device by a code that counts once, for five minutes. The place stays
+//! one place: both devices then have it, and it gives one pass.
+
+use fairgate_pass::PlaceError;
+use rand::RngExt;
+
+use super::rejoin::{PlaceRefusal, refuse_cleared, refuse_revoked};
+use super::{WaitingLine, place_claims};
+use crate::guard::{AttemptKind, GuardRefusal};
+use crate::room::Room;
+use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, SolvedChallenge, StoreFailure};
+use crate::web::ClientNetwork;
+
+/// How long a code counts, in seconds.
+const MOVE_S: i64 = 300;
+
+/// A code that brings a place to another device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuedMove {
+    /// The code, in letters, digits, `-` and `_`.
+    pub code: String,
+    /// When it stops counting, milliseconds since the epoch.
+    pub expires_at_ms: i64,
+}
+
+/// Why a code gave no place.
+#[derive(Debug, thiserror::Error)]
+pub enum MoveRefusal {
+    /// The text is not a code of this room.
+    #[error("this is not a code that brings a place of this room to another device")]
+    Invalid,
+    /// The code has run out.
+    #[error("the code has run out")]
+    Expired,
+    /// The code was used before.
+    #[error("the code was used before")]
+    Used,
+    /// The place of the code has ended.
+    #[error(transparent)]
+    Place(#[from] PlaceRefusal),
+    /// The visitor's network sends too many wrong codes.
+    #[error(transparent)]
+    Guard(#[from] GuardRefusal),
+}
+
+impl From<StoreFailure> for MoveRefusal {
+    fn from(failure: StoreFailure) -> Self {
+        Self::Place(failure.into())
+    }
+}
+
+impl WaitingLine {
+    /// Makes a code for a place at `now` (ms).
+    ///
+    /// # Errors
+    /// Fails if the place cannot be written as a code, which no place of a room is.
+    pub fn issue_move(
+        &self,
+        room: &Room,
+        place: &Place,
+        now: i64,
+    ) -> Result<IssuedMove, PlaceRefusal> {
+        let exp = now.div_euclid(1000) + MOVE_S;
+        let code =
+            self.rooms
+                .keyring()
+                .move_code(&place_claims(room, place), rand::rng().random(), exp);
+        Ok(IssuedMove {
+            code: code.ok_or(PlaceRefusal::Invalid(PlaceError::Expired))?,
+            expires_at_ms: exp * 1000,
+        })
+    }
+
+    /// Returns the place that a code brings, and uses the code up. A code whose place has ended, or
+    /// that the store could not be asked about, is not used up.
+    ///
+    /// # Errors
+    /// The refusals of [`MoveRefusal`].
+    pub async fn redeem_move(
+        &self,
+        room: &Room,
+        code: &str,
+        network: ClientNetwork,
+        now: i64,
+    ) -> Result<Place, MoveRefusal> {
+        self.attempts.of(AttemptKind::Code).admit(network)?;
+        let Ok(read) = self.rooms.keyring().read_move_code(code.trim(), room.id()) else {
+            self.note_wrong_attempt(network, AttemptKind::Code);
+            return Err(MoveRefusal::Invalid);
+        };
+        if read.exp * 1000 <= now {
+            return Err(MoveRefusal::Expired);
+        }
+        let shown = PresentedPlace {
+            number: read.place.number,
+            holder: read.place.holder,
+            code: read.place.code,
+            at: read.place.iat.saturating_mul(1000),
+        };
+        refuse_revoked(room, shown.holder)?;
+        refuse_cleared(room, shown.number)?;
+        let store = self.rooms.store();
+        let place = match store.check_presented_place(room.id(), shown).await? {
+            PresentedPlaceStatus::Here(place) => place,
+            PresentedPlaceStatus::Left => return Err(PlaceRefusal::Left.into()),
+            PresentedPlaceStatus::Unknown => return Err(PlaceRefusal::Unknown.into()),
+        };
+        let used = SolvedChallenge {
+            id: read.id,
+            expires_at: read.exp * 1000,
+        };
+        match store.use_once(room.id(), used, now).await? {
+            true => Ok(place),
+            false => Err(MoveRefusal::Used),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Decides when the sockets of a room must be told its prices again: if the prices changed, and if
+//! a category has sold out. Pure.
+
+use crate::upstream::PriceTier;
+
+/// After a room was told that a category is sold out, so many milliseconds must pass until it is
+/// told so again. Seats that come back from baskets for a moment are in the `line` frames anyway.
+const SOLD_OUT_AGAIN_MS: i64 = 30_000;
+
+/// The tiers that a room's sockets know.
+#[derive(Debug, Default)]
+pub struct AnnouncedTiers {
+    /// The tiers, with the seats left at the last look.
+    known: Vec<PriceTier>,
+    /// When each was last told to be sold out, milliseconds since the epoch.
+    sold_out_at: Vec<Option<i64>>,
+}
+
+impl AnnouncedTiers {
+    /// Takes over the newest tiers. Returns whether they have to be told at once.
+    pub fn update(&mut self, tiers: &[PriceTier], now: i64) -> bool {
+        let is_same = self.known.len() == tiers.len()
+            && self
+                .known
+                .iter()
+                .zip(tiers)
+                .all(|(a, b)| is_priced_alike(a, b));
+        if !is_same {
+            self.sold_out_at = tiers
+                .iter()
+                .map(|tier| (tier.free == 0).then_some(now))
+                .collect();
+            self.known = tiers.to_vec();
+            return true;
+        }
+        let mut is_news = false;
+        for ((known, tier), at) in self.known.iter_mut().zip(tiers).zip(&mut self.sold_out_at) {
+            let has_sold_out = known.free > 0 && tier.free == 0;
+            if has_sold_out && at.is_none_or(|at| now - at >= SOLD_OUT_AGAIN_MS) {
+                *at = Some(now);
+                is_news = true;
+            }
+            known.free = tier.free;
+        }
+        is_news
+    }
+}
+
+fn is_priced_alike(a: &PriceTier, b: &PriceTier) -> bool {
+    (&a.label, &a.currency, a.from, a.to) == (&b.label, &b.currency, b.from, b.to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiers(free: [u64; 2], price: i64) -> Vec<PriceTier> {
+        let tier = |label: &str, free| PriceTier {
+            label: label.to_owned(),
+            from: price,
+            to: price,
+            currency: "EUR".to_owned(),
+            free,
+        };
+        vec![tier("Stalls", free[0]), tier("Balcony", free[1])]
+    }
+
+    #[test]
+    fn a_category_that_sells_out_is_told_once_and_not_at_every_basket_that_lapses() {
+        let mut announced = AnnouncedTiers::default();
+        assert!(announced.update(&tiers([2, 5], 100), 0), "the first prices");
+        assert!(!announced.update(&tiers([1, 5], 100), 1_000));
+        assert!(
+            announced.update(&tiers([0, 5], 100), 2_000),
+            "Stalls are sold out"
+        );
+        assert!(!announced.update(&tiers([1, 5], 100), 3_000));
+        assert!(
+            !announced.update(&tiers([0, 5], 100), 4_000),
+            "told a moment ago"
+        );
+        assert!(
+            announced.update(&tiers([0, 0], 100), 5_000),
+            "so is the Balcony"
+        );
+        assert!(!announced.update(&tiers([1, 0], 100), 40_000));
+        assert!(announced.update(&tiers([0, 0], 100), 41_000));
+    }
+
+    #[test]
+    fn new_prices_are_told_at_once() {
+        let mut announced = AnnouncedTiers::default();
+        assert!(
+            !announced.update(&[], 0),
+            "a room without prices has no news"
+        );
+        assert!(announced.update(&tiers([0, 5], 100), 1_000));
+        assert!(!announced.update(&tiers([0, 5], 100), 2_000));
+        assert!(announced.update(&tiers([0, 5], 90), 3_000));
+    }
+}

@@ -6,7 +6,7 @@ use fairgate_model::timetables::settings::RailFile;
 use super::*;
 
 /// A small feed in GTFS.
-const GTFS: [(&str, &str); 9] = [
+pub const GTFS: [(&str, &str); 9] = [
     (
         "agency.txt",
         "agency_id,agency_name,agency_url,agency_timezone\n1,One,http://one.example,Europe/Berlin\n",
@@ -61,7 +61,7 @@ fn of_csv(change: impl Fn(&Path)) -> Vec<String> {
 }
 
 /// Replaces the text `from` in a file, which must contain it.
-fn replaced(folder: &Path, file: &str, from: &str, to: &str) {
+pub fn replaced(folder: &Path, file: &str, from: &str, to: &str) {
     let text = std::fs::read_to_string(folder.join(file)).expect("readable");
     assert!(text.contains(from), "{from:?} is not in {file}");
     write(folder, file, &text.replace(from, to));
@@ -91,7 +91,7 @@ fn each_fault_of_a_gtfs_feed_is_named_with_file_and_line() {
             times,
             "t1,09:00:00,09:00:00,end,9",
             "t1,09:00:00,09:00:00,end,4",
-            "stop_times.txt:3 decreasing_sequence",
+            "stop_times.txt:2 decreasing_time",
         ),
         (
             times,
@@ -163,7 +163,7 @@ fn each_fault_of_a_gtfs_feed_is_named_with_file_and_line() {
         (
             "routes.txt",
             "r1,2\n",
-            "r1,2\nr1,2\n",
+            "r1,2\nr1,3\n",
             "routes.txt:3 duplicate_id",
         ),
         (
@@ -298,7 +298,7 @@ fn each_fault_of_the_csv_form_is_named_with_file_and_line() {
             times,
             "t1,4,丙城",
             "t1,2,丙城",
-            "stop_times.csv:4 decreasing_sequence",
+            "stop_times.csv:3 decreasing_time",
         ),
         (
             times,

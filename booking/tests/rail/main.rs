@@ -6,6 +6,7 @@ mod command;
 mod faults;
 mod gtfs;
 mod journeys;
+mod order;
 mod stations;
 
 use std::path::{Path, PathBuf};

@@ -1,16 +1,15 @@
 //! A timetable while it is being read. Names get indices in the order of the feed. This module
-//! reports names that are used twice or do not exist, and times that go backwards, with their
-//! lines.
+//! reports names that are used twice or do not exist, with their lines.
 
 use std::collections::HashMap;
 
-use fairgate_model::timetables::geo::metres;
 use fairgate_model::timetables::settings::RailFile;
 use fairgate_model::timetables::{
-    DAY_S, ServiceCalendar, Station, Tariff, Timetable, TimetableParts, Trip, TripStop,
+    DAY_S, ServiceCalendar, Station, Tariff, Timetable, TimetableParts, Trip,
 };
 
 use super::RailFeedFault;
+use super::calls::TripCalls;
 use super::table::{FeedTableLine, RailFeedFaults};
 
 /// The names of one kind, each with its index and the line where it first appears.
@@ -71,28 +70,6 @@ impl FeedNameIndex {
     }
 }
 
-/// The calls of a trip that were read so far.
-#[derive(Debug, Default)]
-pub struct TripCalls {
-    stops: Vec<TripStop>,
-    last: Option<(u32, u64)>,
-    latest: u32,
-    /// Whether a call of the trip could not be read. Then the trip as a whole is not checked.
-    pub broken: bool,
-}
-
-impl TripCalls {
-    /// Moves all times so that the first departure is at 0.
-    pub fn begin_at_zero(&mut self) {
-        let first = self.stops.first().and_then(|stop| stop.departs);
-        let first = first.unwrap_or_default();
-        for stop in &mut self.stops {
-            stop.arrives = stop.arrives.map(|time| time.saturating_sub(first));
-            stop.departs = stop.departs.map(|time| time.saturating_sub(first));
-        }
-    }
-}
-
 /// The timetable so far. Each trip has its own list of calls, but all departures of a trip with
 /// headways share the trip's list.
 #[derive(Debug, Default)]
@@ -118,6 +95,8 @@ pub struct TripDetails {
     pub kinds: Vec<String>,
     /// How many calls the trip should have, if the feed has that number.
     pub calls: Option<u32>,
+    /// The index of its route, in feeds that have routes.
+    pub route: u32,
 }
 
 impl TimetableDraft {
@@ -138,58 +117,9 @@ impl TimetableDraft {
         at
     }
 
-    /// Adds a call to a trip. Adds a fault if the call does not follow the trip's last call in
-    /// number and time.
-    pub fn add_call(
-        &mut self,
-        line: &FeedTableLine<'_>,
-        trip: u32,
-        sequence: u32,
-        station: u32,
-        (arrives, departs): (Option<u32>, Option<u32>),
-    ) {
-        let calls = &mut self.calls[trip as usize];
-        let id = &self.trips[trip as usize].id;
-        if let Some((before, first)) = calls.last {
-            if sequence == before {
-                let message =
-                    format!("stop_sequence {sequence} of trip {id:?} is already in line {first}");
-                line.fault("duplicate_sequence", message);
-                return;
-            }
-            if sequence < before {
-                let message = format!(
-                    "stop_sequence goes back from {before} in line {first} to {sequence} within trip {id:?}"
-                );
-                line.fault("decreasing_sequence", message);
-                return;
-            }
-        }
-        calls.last = Some((sequence, line.number));
-        for (what, time) in [("arrival", arrives), ("departure", departs)] {
-            let Some(time) = time else { continue };
-            if time < calls.latest {
-                let message = format!(
-                    "the {what} at {} is before {}, when trip {id:?} was still elsewhere",
-                    clock_text(time),
-                    clock_text(calls.latest)
-                );
-                line.fault("decreasing_time", message);
-            }
-            calls.latest = calls.latest.max(time);
-        }
-        calls.stops.push(TripStop {
-            station,
-            sequence,
-            arrives,
-            departs,
-            at_m: 0,
-        });
-    }
-
-    /// Checks the calls of every trip, measures the distances between them, and fills in times that
-    /// the feed leaves out. Faults name `file` as the file of the trips, and `calls` as the file of
-    /// their calls.
+    /// Checks the calls of every trip, puts them in order, measures the distances between them, and
+    /// fills in times that the feed leaves out. Faults name `file` as the file of the trips, and
+    /// `calls` as the file of their calls.
     pub fn check_and_measure(
         &mut self,
         file: &'static str,
@@ -201,27 +131,56 @@ impl TimetableDraft {
                 continue;
             }
             let id = &trip.id;
+            of.put_in_order(id, calls, faults);
             let fault = |code, message: String| faults.add(file, told.line, code, message);
             let count = of.stops.len();
-            if count < 2 {
-                let message = format!("trip {id:?} has {count} calls in {calls}; it needs two");
-                fault("too_few_calls", message);
-                continue;
+            match (count, told.calls) {
+                (0, _) => {
+                    faults.note(format!(
+                        "{file}:{}: trip {id:?} has no calls in {calls}: it is left out",
+                        told.line
+                    ));
+                    continue;
+                }
+                (1, _) => {
+                    let message = format!("trip {id:?} has 1 call in {calls}; it needs two");
+                    fault("too_few_calls", message);
+                    continue;
+                }
+                (_, Some(expected)) if expected as usize != count => {
+                    let message = format!(
+                        "trip {id:?} has {count} calls in {calls}, but its stop_count is {expected}"
+                    );
+                    fault("wrong_count", message);
+                }
+                _ => {}
             }
-            if let Some(expected) = told.calls.filter(|expected| *expected as usize != count) {
-                let message = format!(
-                    "trip {id:?} has {count} calls in {calls}, but its stop_count is {expected}"
-                );
-                fault("wrong_count", message);
-            }
-            measure_distances(&mut of.stops, &self.stations);
-            if let Err(lacks) = fill_in_times(&mut of.stops) {
+            of.measure_distances(&self.stations);
+            if let Err(lacks) = of.fill_in_times() {
                 fault(
                     "missing_value",
                     format!("trip {id:?} has no time of {lacks}"),
                 );
             }
         }
+    }
+
+    /// Leaves out the trips without calls, and their lists of calls.
+    pub fn leave_out_empty_trips(&mut self) {
+        let kept_until = |kept: &mut u32, calls: &TripCalls| {
+            let at = *kept;
+            *kept += u32::from(!calls.stops.is_empty());
+            Some(at)
+        };
+        let new_patterns: Vec<u32> = self.calls.iter().scan(0, kept_until).collect();
+        let trips = std::mem::take(&mut self.trips).into_iter();
+        let all = trips.zip(std::mem::take(&mut self.details));
+        let all = all.filter(|(trip, _)| !self.calls[trip.pattern as usize].stops.is_empty());
+        (self.trips, self.details) = all.unzip();
+        for trip in &mut self.trips {
+            trip.pattern = new_patterns[trip.pattern as usize];
+        }
+        self.calls.retain(|calls| !calls.stops.is_empty());
     }
 
     /// Returns the parts of the timetable, with all trips priced by distance. If there are faults,
@@ -280,65 +239,6 @@ pub fn check_timetable(parts: TimetableParts) -> Result<TimetableParts, Vec<Rail
             message: unsound.to_string(),
         }]),
     }
-}
-
-fn clock_text(seconds: u32) -> String {
-    format!(
-        "{:02}:{:02}:{:02}",
-        seconds / 3_600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
-}
-
-/// Measures the distances along great circles from call to call.
-fn measure_distances(stops: &mut [TripStop], stations: &[Station]) {
-    let point = |stop: &TripStop| {
-        let station = &stations[stop.station as usize];
-        (station.lon, station.lat)
-    };
-    let mut at_m = 0_u32;
-    for at in 1..stops.len() {
-        at_m = at_m.saturating_add(metres(point(&stops[at - 1]), point(&stops[at])));
-        stops[at].at_m = at_m;
-    }
-}
-
-/// Fills in missing times. If a call lacks its arrival or its departure, both are the same time. If
-/// it lacks both, they are computed from the distances to the nearest calls with times. The first
-/// call gets no arrival, and the last gets no departure. The error names the missing time if the
-/// first or the last call has no time.
-fn fill_in_times(stops: &mut [TripStop]) -> Result<(), &'static str> {
-    for stop in stops.iter_mut() {
-        stop.arrives = stop.arrives.or(stop.departs);
-        stop.departs = stop.departs.or(stop.arrives);
-    }
-    if stops.first().is_none_or(|stop| stop.departs.is_none()) {
-        return Err("departure at its first call");
-    }
-    if stops.last().is_none_or(|stop| stop.arrives.is_none()) {
-        return Err("arrival at its last call");
-    }
-    let mut from = 0;
-    for to in 1..stops.len() {
-        let (start, end) = (stops[from], stops[to]);
-        let (Some(begins), Some(ends)) = (start.departs, end.arrives) else {
-            continue;
-        };
-        let distance_m = u64::from(end.at_m.saturating_sub(start.at_m)).max(1);
-        for stop in &mut stops[from + 1..to] {
-            let part = u64::from(stop.at_m.saturating_sub(start.at_m)).min(distance_m);
-            let after = u64::from(ends.saturating_sub(begins)) * part / distance_m;
-            let time = begins + u32::try_from(after).unwrap_or(0);
-            (stop.arrives, stop.departs) = (Some(time), Some(time));
-        }
-        from = to;
-    }
-    stops[0].arrives = None;
-    if let Some(last) = stops.last_mut() {
-        last.departs = None;
-    }
-    Ok(())
 }
 
 /// How many days after the service date a time may lie. A larger number is a fault.

@@ -21,17 +21,15 @@ struct Headway {
     line: u64,
 }
 
-/// Replaces each trip that has headways by its departures. `of_trip` has one value for each trip.
-/// Returns the values for the new list of trips, in which each departure has the value of its trip.
+/// Replaces each trip that has headways by its departures.
 pub fn expand_headways(
     folder: &Path,
     draft: &mut TimetableDraft,
     trips: &FeedNameIndex,
-    of_trip: Vec<u32>,
     faults: &RailFeedFaults,
-) -> Vec<u32> {
+) {
     if !folder.join(FILE).exists() {
-        return of_trip;
+        return;
     }
     let headways = read_headways(folder, draft.trips.len(), trips, faults);
     let departures = headways.iter().flatten();
@@ -39,12 +37,8 @@ pub fn expand_headways(
     if departures.sum::<usize>() > DEPARTURES_MAX {
         let message = format!("its headways make more than {DEPARTURES_MAX} departures");
         faults.add(FILE, 0, "too_many_departures", message);
-        return of_trip;
-    }
-    if faults.is_empty() {
-        multiply(draft, &headways, of_trip)
-    } else {
-        of_trip
+    } else if faults.is_empty() {
+        multiply(draft, &headways);
     }
 }
 
@@ -98,16 +92,13 @@ fn read_headways(
     headways
 }
 
-fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>], of_trip: Vec<u32>) -> Vec<u32> {
+fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>]) {
     let trips = std::mem::take(&mut draft.trips);
     let told = std::mem::take(&mut draft.details);
-    let mut of_departure = Vec::new();
-    let all = trips.into_iter().zip(told).zip(headways).zip(of_trip);
-    for (((trip, told), headways), of) in all {
+    for ((trip, told), headways) in trips.into_iter().zip(told).zip(headways) {
         if headways.is_empty() {
             draft.trips.push(trip);
             draft.details.push(told);
-            of_departure.push(of);
             continue;
         }
         draft.calls[trip.pattern as usize].begin_at_zero();
@@ -123,10 +114,9 @@ fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>], of_trip: Vec<
                     line: told.line,
                     kinds: told.kinds.clone(),
                     calls: None,
+                    route: told.route,
                 });
-                of_departure.push(of);
             }
         }
     }
-    of_departure
 }

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use fairgate_model::timetables::ServiceCalendar;
 use fairgate_model::timetables::settings::RailFile;
+use fairgate_model::timetables::{ServiceCalendar, TripStop};
 
 use super::draft::{FeedNameIndex, TimetableDraft, TripDetails, check_timetable};
 use super::fares::{self, FeedFares};
@@ -37,12 +37,15 @@ pub fn read_gtfs(folder: &Path, rail: &RailFile) -> RailFeedResult {
     let (stops, zones) = read_stops(folder, &mut draft, &faults);
     let routes = GtfsRoutes::read(folder, &faults);
     let services = services(folder, &mut draft, &faults);
-    let (trips, of_route) = trips(folder, &mut draft, &routes, &services, &faults);
-    let mut notes = stop_times(folder, &mut draft, &trips, &stops, &faults);
-    let trip_routes = frequencies::expand_headways(folder, &mut draft, &trips, of_route, &faults);
+    let trips = trips(folder, &mut draft, &routes, &services, &faults);
+    stop_times(folder, &mut draft, &trips, &stops, &faults);
+    frequencies::expand_headways(folder, &mut draft, &trips, &faults);
+    draft.leave_out_empty_trips();
+    let trip_routes: Vec<u32> = draft.details.iter().map(|told| told.route).collect();
     let feed_fares = FeedFares::read(folder, &routes.names, rail.terms.currency, &faults);
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(feed_fares.currency);
+    let mut notes = faults.take_notes();
     let mut parts = draft.into_parts(&timezone, &rail, faults)?;
     if rail.fare.is_empty() {
         let route_ids: Vec<&str> = routes.ids.iter().map(String::as_str).collect();
@@ -208,16 +211,15 @@ fn flag_column(line: &FeedTableLine<'_>, column: &str) -> bool {
     }
 }
 
-/// Reads the trips. Returns their indices by id, and the route of each trip.
+/// Reads the trips. Returns their indices by id.
 fn trips(
     folder: &Path,
     draft: &mut TimetableDraft,
     routes: &GtfsRoutes,
     services: &FeedNameIndex,
     faults: &RailFeedFaults,
-) -> (FeedNameIndex, Vec<u32>) {
+) -> FeedNameIndex {
     let mut trips = FeedNameIndex::default();
-    let mut of_route = Vec::new();
     let columns = ["trip_id", "route_id", "service_id"];
     let read = each_line(folder, TRIPS, &columns, faults, |line| {
         let route = line.needed("route_id");
@@ -238,12 +240,12 @@ fn trips(
             line: line.number,
             kinds: kinds.cloned().unwrap_or_default(),
             calls: None,
+            route: route.unwrap_or_default(),
         };
         draft.add_trip(id, train, service.unwrap_or_default(), told);
-        of_route.push(route.unwrap_or_default());
     });
     trips.unread = !read;
-    (trips, of_route)
+    trips
 }
 
 fn stop_times(
@@ -252,7 +254,7 @@ fn stop_times(
     trips: &FeedNameIndex,
     stops: &FeedNameIndex,
     faults: &RailFeedFaults,
-) -> Vec<String> {
+) {
     let mut one_way = 0_u32;
     let columns = [
         "trip_id",
@@ -276,7 +278,14 @@ fn stop_times(
         }
         match (trip, stop, sequence, arrives, departs) {
             (Some(trip), Some(stop), Some(sequence), Ok(arrives), Ok(departs)) => {
-                draft.add_call(line, trip, sequence, stop, (arrives, departs));
+                let stop = TripStop {
+                    station: stop,
+                    sequence,
+                    arrives,
+                    departs,
+                    at_m: 0,
+                };
+                draft.calls[trip as usize].add(line.number, stop);
             }
             (Some(trip), ..) => draft.calls[trip as usize].broken = true,
             _ => {}
@@ -285,8 +294,9 @@ fn stop_times(
     if read && !trips.unread && !stops.unread {
         draft.check_and_measure(TRIPS, STOP_TIMES, faults);
     }
-    let note = (one_way > 0).then(|| {
-        format!("{one_way} calls are only for getting on or only for getting off; both are sold at every call")
-    });
-    note.into_iter().collect()
+    if one_way > 0 {
+        faults.note(format!(
+            "{one_way} calls are only for getting on or only for getting off; both are sold at every call"
+        ));
+    }
 }

@@ -4,6 +4,7 @@
 //!
 //! **Architecture invariant:** the crate csv is used only here.
 
+mod calls;
 mod draft;
 mod fares;
 mod frequencies;

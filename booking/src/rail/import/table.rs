@@ -1,23 +1,28 @@
 //! Reads a file of comma-separated values line by line. A line that cannot be read is reported, and
-//! the lines after it are still read.
+//! the lines after it are still read. A line that repeats an earlier one is left out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::path::Path;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
 
 use super::RailFeedFault;
 
-/// The faults so far. The list is shared, so that each line can add its own.
+/// The faults of a feed so far, and the notes about what is no fault. The lists are shared, so that
+/// each line can add its own.
 #[derive(Debug, Default)]
-pub struct RailFeedFaults(RefCell<Vec<RailFeedFault>>);
+pub struct RailFeedFaults {
+    faults: RefCell<Vec<RailFeedFault>>,
+    notes: RefCell<Vec<String>>,
+}
 
 impl RailFeedFaults {
     /// Adds a fault.
     pub fn add(&self, file: &str, line: u64, code: &'static str, message: impl Into<String>) {
-        self.0.borrow_mut().push(RailFeedFault {
+        self.faults.borrow_mut().push(RailFeedFault {
             file: file.to_owned(),
             line,
             code,
@@ -27,14 +32,70 @@ impl RailFeedFaults {
 
     /// Returns all faults, by file and line.
     pub fn into_vec(self) -> Vec<RailFeedFault> {
-        let mut all = self.0.into_inner();
+        let mut all = self.faults.into_inner();
         all.sort();
         all
     }
 
     /// Returns whether there are no faults.
     pub fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+        self.faults.borrow().is_empty()
+    }
+
+    /// Adds a note, which is one sentence.
+    pub fn note(&self, note: String) {
+        self.notes.borrow_mut().push(note);
+    }
+
+    /// Returns the notes so far, and forgets them.
+    pub fn take_notes(&self) -> Vec<String> {
+        self.notes.take()
+    }
+}
+
+/// The lines of a file so far, so that repetitions are noticed. A line is known by two hashes with
+/// random keys, so two lines are never taken for the same by chance.
+#[derive(Default)]
+struct SeenLines {
+    keys: [RandomState; 2],
+    lines: HashMap<[u64; 2], u64>,
+    repeated: u64,
+    /// The first line that repeats another one, and that one.
+    first: (u64, u64),
+}
+
+impl SeenLines {
+    /// Returns whether the line is new.
+    fn add(&mut self, number: u64, record: &StringRecord) -> bool {
+        let hashed = |key: &RandomState| {
+            let mut hasher = key.build_hasher();
+            record
+                .iter()
+                .for_each(|value| value.trim().hash(&mut hasher));
+            hasher.finish()
+        };
+        let [one, other] = &self.keys;
+        let Some(earlier) = self.lines.insert([hashed(one), hashed(other)], number) else {
+            return true;
+        };
+        if self.repeated == 0 {
+            self.first = (number, earlier);
+        }
+        self.repeated += 1;
+        false
+    }
+
+    /// Notes how many lines of the file were left out.
+    fn note(&self, file: &str, faults: &RailFeedFaults) {
+        let (line, earlier) = self.first;
+        let others = match self.repeated {
+            0 => return,
+            1 => String::new(),
+            more => format!(", and so are {} more such lines", more - 1),
+        };
+        faults.note(format!(
+            "{file}:{line}: it repeats line {earlier} and is left out{others}"
+        ));
     }
 }
 
@@ -88,9 +149,13 @@ pub fn each_line(
         return false;
     };
     let mut record = StringRecord::new();
+    let mut seen = SeenLines::default();
     loop {
         match reader.read_record(&mut record) {
-            Ok(false) => return true,
+            Ok(false) => {
+                seen.note(file, faults);
+                return true;
+            }
             Ok(true) => {
                 let number = record.position().map_or(0, csv::Position::line);
                 if record.len() != titles.len() {
@@ -100,6 +165,9 @@ pub fn each_line(
                         titles.len()
                     );
                     faults.add(file, number, "wrong_columns", message);
+                    continue;
+                }
+                if !seen.add(number, &record) {
                     continue;
                 }
                 each(&FeedTableLine {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fairgate_model::money::Currency;
 use fairgate_model::timetables::settings::RailFile;
-use fairgate_model::timetables::{EVERY_DAY, ServiceCalendar, Station};
+use fairgate_model::timetables::{EVERY_DAY, ServiceCalendar, Station, TripStop};
 use jiff::civil::Date;
 
 use super::draft::{
@@ -29,7 +29,7 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
     let faults = RailFeedFaults::default();
     let mut draft = TimetableDraft::default();
     let (codes, names) = stations(folder, &mut draft, &faults);
-    let (trips, notes) = trains(folder, &mut draft, &faults);
+    let trips = trains(folder, &mut draft, &faults);
     let columns = [
         "trip_id",
         "stop_sequence",
@@ -52,7 +52,14 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
         let departs = time_with_day_offset(line, "departure", "day_offset_departure");
         match (trip, station, sequence, arrives, departs) {
             (Some(trip), Some(station), Some(sequence), Ok(arrives), Ok(departs)) => {
-                draft.add_call(line, trip, sequence, station, (arrives, departs));
+                let stop = TripStop {
+                    station,
+                    sequence,
+                    arrives,
+                    departs,
+                    at_m: 0,
+                };
+                draft.calls[trip as usize].add(line.number, stop);
             }
             (Some(trip), ..) => draft.calls[trip as usize].broken = true,
             _ => {}
@@ -61,6 +68,8 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
     if read && !trips.unread && !names.unread {
         draft.check_and_measure(TRAINS, STOP_TIMES, &faults);
     }
+    draft.leave_out_empty_trips();
+    let notes = faults.take_notes();
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(Currency::parse("CNY"));
     let mut parts = draft.into_parts(timezone, &rail, faults)?;
@@ -106,13 +115,8 @@ fn stations(
     (codes, names)
 }
 
-fn trains(
-    folder: &Path,
-    draft: &mut TimetableDraft,
-    faults: &RailFeedFaults,
-) -> (FeedNameIndex, Vec<String>) {
+fn trains(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) -> FeedNameIndex {
     let mut trips = FeedNameIndex::default();
-    let mut notes = Vec::new();
     let columns = [
         "trip_id",
         "train_code",
@@ -134,7 +138,7 @@ fn trains(
         let service = service.unwrap_or_default();
         if service.never_runs() {
             let file_line = format!("{TRAINS}:{}", line.number);
-            notes.push(format!(
+            faults.note(format!(
                 "{file_line}: {train} runs on no day: its last day is before its first"
             ));
         }
@@ -148,11 +152,12 @@ fn trains(
             line: line.number,
             kinds: vec![line.get("kind").to_owned(), letters.collect()],
             calls,
+            route: 0,
         };
         draft.add_trip(id, train, u32::try_from(service).unwrap_or(u32::MAX), told);
     });
     trips.unread = !read;
-    (trips, notes)
+    trips
 }
 
 /// Reads the days of a train. Every train runs daily from its first to its last day. A train with

@@ -7,6 +7,7 @@ use fairgate_rules::phase::RoomPhase;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::trip_list::TripListChoice;
 use crate::line::place_view::PlaceView;
 use crate::room::RoomView;
 use crate::upstream::ShowSummary;
@@ -18,12 +19,22 @@ pub(super) struct HomePage {
     /// Whether there is a timetable to search.
     pub rail: bool,
     pub q: String,
+    pub city: String,
     pub from: String,
     pub to: String,
+    /// The cities that the form suggests.
+    pub cities: Vec<String>,
+    /// The rooms of this page.
     pub rooms: Vec<HomeRoom>,
+    /// The shows of this page.
     pub shows: Vec<HomeShow>,
-    /// How many shows are left out of the list.
-    pub more: usize,
+    /// The page, counted from 1.
+    pub page: usize,
+    pub pages: usize,
+    /// The address of the page before this one.
+    pub previous: Option<String>,
+    /// The address of the page after this one.
+    pub next: Option<String>,
     /// The address of the same search on the cinema page, if there is a programme.
     pub cinema: Option<String>,
 }
@@ -188,6 +199,10 @@ pub(super) struct RailPage {
     pub missing: Option<&'static str>,
     /// How many of the found trains have left already.
     pub left: usize,
+    /// How the list is ordered and filtered.
+    pub list: TripListChoice,
+    /// The classes to choose from.
+    pub list_classes: Vec<Value>,
     pub trips: Vec<Value>,
     /// Journeys with a change; missing if they were not searched.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,11 +7,13 @@ pub(crate) mod cinema;
 mod clocks;
 mod contexts;
 pub(crate) mod forms;
+mod home;
 pub mod policy;
 pub(crate) mod rail;
 mod render;
 mod stations;
 mod train;
+mod trip_list;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -24,10 +26,8 @@ use fairgate_base::http::Problem;
 use serde_json::Value;
 
 pub use address::with_query;
-use contexts::{
-    CheckoutPage, HomePage, HomeRoom, HomeShow, ListedShow, LobbyPage, OrderPage, SeatsPage,
-    TicketPage,
-};
+use contexts::{CheckoutPage, ListedShow, LobbyPage, OrderPage, SeatsPage, TicketPage};
+pub(crate) use home::home;
 use policy::ForeignPart;
 pub use render::{ProblemOfPage, problem_page};
 use render::{render, render_problem, render_refused};
@@ -39,13 +39,12 @@ use crate::room::{Room, RoomView};
 use crate::upstream::ShowSummary;
 use crate::web::is_path;
 use fairgate_model::shows::coverage::EVERYDAY;
-use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::ChallengeProvider;
 
 /// The field of an address or a form that says where in a guarded shop a visitor came from.
 pub const WAY_BACK: &str = "to";
 
-/// How many shows a page lists. Nobody reads a longer list, because a visitor who wants a certain
+/// How many shows a lobby lists. Nobody reads a longer list, because a visitor who wants a certain
 /// show searches for it.
 const LISTED_MAX: usize = 100;
 
@@ -63,123 +62,11 @@ pub struct PageRoutes {
     pub test: bool,
 }
 
-pub(crate) async fn home(
-    State(pages): State<PageRoutes>,
-    Query(query): Query<BTreeMap<String, String>>,
-) -> Response {
-    let field = |name: &str| query.get(name).map_or("", |text| text.trim()).to_owned();
-    let (q, from, to) = (field("q"), field("from"), field("to"));
-    let rooms = &pages.lobby.rooms;
-    let everything = ["*".to_owned()];
-    let (shows, programme, timetable) = tokio::join!(
-        rooms.core().shows(&everything),
-        pages.has_programme(),
-        pages.has_timetable()
-    );
-    let shows = match shows {
-        Ok(shows) => shows,
-        Err(failure) => return render_problem(&pages, &failure.into()),
-    };
-    let wanted = |show: &ShowSummary| matches(show, &q, &from, &to);
-    let named = |title: &str| q.is_empty() || contains(title, &q);
-    let any_day = from.is_empty() && to.is_empty();
-    let mut listed = Vec::new();
-    let now = rooms.now_ms();
-    for room in rooms.all() {
-        if room.is_everyday() || room.phase(now) == RoomPhase::Closed {
-            continue;
-        }
-        let shows = rooms.shows_of(&room).await.unwrap_or_default();
-        if shows.iter().any(wanted) || (named(&room.row().document.title) && any_day) {
-            listed.push(home_room(RoomView::fresh(rooms, &room).await, &shows));
-        }
-    }
-    let coverage = rooms.coverage();
-    let wanted: Vec<&ShowSummary> = shows
-        .iter()
-        .filter(|show| !show.showing && wanted(show))
-        .collect();
-    let more = wanted.len().saturating_sub(LISTED_MAX);
-    let shows = wanted
-        .into_iter()
-        .take(LISTED_MAX)
-        .map(|show| home_show(show, &coverage))
-        .collect();
-    let cinema = programme
-        .then(|| address::with_query("/cinema", &[("keyword", &q), ("from", &from), ("to", &to)]));
-    let context = HomePage {
-        test: pages.test,
-        rail: timetable,
-        q,
-        from,
-        to,
-        rooms: listed,
-        shows,
-        more,
-        cinema,
-    };
-    render(&pages, "home", &context)
-}
-
-fn home_room(view: RoomView, shows: &[ShowSummary]) -> HomeRoom {
-    HomeRoom {
-        zone: first_zone(shows),
-        room: view.room,
-        title: view.title,
-        phase: view.phase,
-        opens_at: view.opens_at,
-        draw_at: view.draw_at,
-        seats: shows.iter().map(|show| u64::from(show.seats)).sum(),
-        shows: shows.iter().map(|show| show.title.clone()).collect(),
-    }
-}
-
 /// Returns the time zone of the first show that has one. The times of a room are told by it, even
 /// if the room has shows in several zones.
-fn first_zone(shows: &[ShowSummary]) -> Option<String> {
-    shows
-        .iter()
-        .find_map(|show| show.location.time_zone.clone())
-}
-
-fn home_show(show: &ShowSummary, coverage: &[(String, Vec<String>)]) -> HomeShow {
-    let room = coverage
-        .iter()
-        .find(|(_, patterns)| covers(patterns, show.id.as_str()));
-    HomeShow {
-        show: show.into(),
-        room: room.map_or_else(|| EVERYDAY.to_owned(), |(room, _)| room.clone()),
-    }
-}
-
-fn matches(show: &ShowSummary, q: &str, from: &str, to: &str) -> bool {
-    is_named(show, q) && ((from.is_empty() && to.is_empty()) || is_between(show, from, to))
-}
-
-fn is_named(show: &ShowSummary, q: &str) -> bool {
-    q.is_empty()
-        || contains(&show.title, q)
-        || contains(&show.venue, q)
-        || show.location.line().is_some_and(|line| contains(&line, q))
-}
-
-/// Returns whether a show is on one of these days, at its venue.
-fn is_between(show: &ShowSummary, from: &str, to: &str) -> bool {
-    let there = show.location.time_zone.as_deref();
-    let there = there.and_then(|zone| show.starts_at.in_tz(zone).ok());
-    let there = there.unwrap_or_else(|| show.starts_at.to_zoned(jiff::tz::TimeZone::UTC));
-    let day = there.date().to_string();
-    (from.is_empty() || day.as_str() >= from) && (to.is_empty() || day.as_str() <= to)
-}
-
-fn contains(text: &str, part: &str) -> bool {
-    text.to_lowercase().contains(&part.to_lowercase())
-}
-
-fn covers(patterns: &[String], show: &str) -> bool {
-    patterns
-        .iter()
-        .any(|pattern| fairgate_rules::naming::overlap(pattern, show))
+fn first_zone<'s>(shows: impl IntoIterator<Item = &'s ShowSummary>) -> Option<String> {
+    let mut shows = shows.into_iter();
+    shows.find_map(|show| show.location.time_zone.clone())
 }
 
 pub(crate) async fn lobby(

@@ -15,6 +15,7 @@ use super::clocks::{day_in_zone, local_time};
 use super::contexts::{RailForm, RailPage, StationChoice};
 use super::render::render;
 use super::stations::{TypedStation, choice, search, station_label};
+use super::trip_list::{TripListChoice, classes_of};
 use super::{PageRoutes, address};
 
 /// The largest number of travellers in a search. A train may sell fewer seats to one visitor; its
@@ -30,6 +31,7 @@ struct TrainSearch<'a> {
     /// Whether to search for journeys with a change even if there are direct trains. Without direct
     /// trains they are always searched.
     changes: bool,
+    list: TripListChoice,
     now_ms: i64,
 }
 
@@ -48,12 +50,14 @@ impl<'a> TrainSearch<'a> {
             date,
             party: party.clamp(1, PARTY_MAX).to_string(),
             changes: field("changes") == "1",
+            list: TripListChoice::from_query(query),
             now_ms,
         }
     }
 
     fn search_address(&self, from: &str, to: &str) -> String {
-        search(from, to, &self.date, &self.party)
+        let search = search(from, to, &self.date, &self.party);
+        self.list.add_to(&search)
     }
 
     /// Builds the address of the search on another day: `days` days later, or earlier if negative.
@@ -62,7 +66,8 @@ impl<'a> TrainSearch<'a> {
     fn later(&self, days: i64) -> Option<String> {
         let date: Date = self.date.parse().ok()?;
         let date = date.checked_add(days.days()).ok()?.to_string();
-        Some(search(self.from, self.to, &date, &self.party))
+        let search = search(self.from, self.to, &date, &self.party);
+        Some(self.list.add_to(&search))
     }
 }
 
@@ -163,7 +168,9 @@ async fn search_trains(
     if trips.is_empty() {
         page.others = other_searches(asked, (&from, &to), (&shown.0, &shown.1));
     }
-    page.trips = trips;
+    page.list = asked.list.clone();
+    page.list_classes = classes_of(&trips);
+    page.trips = asked.list.arrange(trips);
     if let (TypedStation::One(from, _), TypedStation::One(to, _)) = (from, to) {
         (page.from, page.to) = (Some(from), Some(to));
     }

@@ -1,5 +1,6 @@
 //! The public calls of a room: the room itself, and its draw.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use axum::Json;
@@ -8,12 +9,13 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use fairgate_base::http::tagged::TaggedAnswer;
-use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_base::http::{Problem, ProblemCode, QueryParams};
 use fairgate_pass::Digest;
 use fairgate_rules::room_document::LineMethod;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::calendar;
+use super::search::{ListPage, OnSaleSearch, UnreadableDay};
 use super::{FrozenLeaves, Room, RoomRegistry, RoomView, UnknownRoom};
 
 impl From<UnknownRoom> for Problem {
@@ -25,23 +27,77 @@ impl From<UnknownRoom> for Problem {
 const SHORTLY: HeaderValue = HeaderValue::from_static("public, max-age=1");
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// The public rooms.
+/// A page of the public rooms.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct RoomList {
+    /// The rooms of this page, at most 40, in the order of their first show.
     rooms: Vec<RoomView>,
+    /// How many rooms match.
+    total: usize,
+    /// The page, counted from 1.
+    page: usize,
+    /// How many pages there are.
+    pages: usize,
+}
+
+/// A search for rooms.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RoomsQuery {
+    /// Words of a title, a venue or an address; a typing error is forgiven.
+    q: String,
+    /// A city.
+    city: String,
+    /// The first day of a show, such as 2027-06-01.
+    from: String,
+    /// The last day of a show.
+    to: String,
+    /// The page, counted from 1.
+    #[param(value_type = Option<u64>, minimum = 1)]
+    page: Option<NonZeroUsize>,
+}
+
+impl From<UnreadableDay> for Problem {
+    fn from(refusal: UnreadableDay) -> Self {
+        Self::invalid_field(
+            refusal.field,
+            format!("{refusal}. Nothing was searched. Correct it, or leave it out."),
+        )
+    }
 }
 
 /// The public rooms
-#[utoipa::path(get, path = "/v1/rooms", tag = "rooms", responses((status = 200, body = RoomList)))]
-pub(crate) async fn list(State(rooms): State<RoomRegistry>) -> impl IntoResponse {
-    let mut views = Vec::new();
-    for room in rooms.all() {
-        views.push(RoomView::fresh(&rooms, &room).await);
+#[utoipa::path(get, path = "/v1/rooms", tag = "rooms", params(RoomsQuery),
+    responses((status = 200, body = RoomList), (status = 400, description = "invalid_query"), (status = 422, description = "invalid_field")))]
+pub(crate) async fn list(
+    State(rooms): State<RoomRegistry>,
+    QueryParams(query): QueryParams<RoomsQuery>,
+) -> Result<Response, Problem> {
+    let RoomsQuery {
+        q,
+        city,
+        from,
+        to,
+        page,
+    } = query;
+    let search = OnSaleSearch::parse(&q, &city, &from, &to)?;
+    let page = page.map_or(1, NonZeroUsize::get);
+    // Without booking, rooms are found by their titles.
+    let shows = rooms.core().shows(&["*".to_owned()]).await;
+    let shows = shows.unwrap_or_default();
+    let found = ListPage::of(search.find_rooms(rooms.all(), &shows), page);
+    let mut views = Vec::with_capacity(found.items.len());
+    for item in &found.items {
+        views.push(RoomView::fresh(&rooms, &item.room).await);
     }
-    (
-        [(header::CACHE_CONTROL, SHORTLY)],
-        Json(RoomList { rooms: views }),
-    )
+    let list = RoomList {
+        rooms: views,
+        total: found.total,
+        page,
+        pages: found.pages,
+    };
+    Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(list)).into_response())
 }
 
 /// One room. With `.ics` behind the id the answer is a calendar with its opening and its draw.

@@ -6,6 +6,7 @@ pub mod http;
 mod live;
 pub mod presence;
 mod registry;
+pub mod search;
 mod stops;
 mod tick;
 mod troubles;

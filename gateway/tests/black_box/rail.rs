@@ -48,7 +48,7 @@ const FEED: [(&str, &str); 3] = [
 ];
 
 /// The terms of the trains, unless a test sets other terms.
-const TERMS: &str = r#"
+pub const TERMS: &str = r#"
     [terms]
     exchange = { cheaper = "refund" }
     refunds = [{ until_h = 1, fee_pct = 10 }]

@@ -301,6 +301,11 @@ impl Browser {
         }
     }
 
+    /// Makes the window that of a phone.
+    pub async fn on_phone(&self) {
+        self.resize(PHONE, true).await;
+    }
+
     async fn resize(&self, (width, height): (i64, i64), mobile: bool) {
         let window = SetDeviceMetricsOverrideParams::new(width, height, 1.0, mobile);
         self.page

@@ -1,0 +1,122 @@
+//! The start page: all on-sales, by words, city and day, in pages.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_rules::phase::RoomPhase;
+
+use super::contexts::{HomePage, HomeRoom, HomeShow};
+use super::render::{render, render_problem};
+use super::{PageRoutes, address, first_zone};
+use crate::room::RoomView;
+use crate::room::search::{FoundRoom, ListPage, OnSaleSearch};
+use crate::upstream::ShowSummary;
+
+/// The most cities that the form suggests.
+const CITIES_MAX: usize = 200;
+
+/// The form's fields, under the names of the address.
+const FIELDS: [&str; 4] = ["q", "city", "from", "to"];
+
+pub(crate) async fn home(
+    State(pages): State<PageRoutes>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let field = |name: &str| query.get(name).map_or("", |text| text.trim());
+    let [q, city, from, to] = FIELDS.map(field);
+    let search = match OnSaleSearch::parse(q, city, from, to) {
+        Ok(search) => search,
+        Err(refusal) => return render_problem(&pages, &refusal.into()),
+    };
+    let page = field("page").parse().unwrap_or(1).max(1);
+    let rooms = &pages.lobby.rooms;
+    let everything = ["*".to_owned()];
+    let (shows, programme, timetable) = tokio::join!(
+        rooms.core().shows(&everything),
+        pages.has_programme(),
+        pages.has_timetable()
+    );
+    let shows = match shows {
+        Ok(shows) => shows,
+        Err(failure) => return render_problem(&pages, &failure.into()),
+    };
+    let now = rooms.now_ms();
+    let open = rooms.all().into_iter();
+    let open = open.filter(|room| !room.is_everyday() && room.phase(now) != RoomPhase::Closed);
+    let found_rooms = ListPage::of(search.find_rooms(open.collect(), &shows), page);
+    let mut listed = Vec::with_capacity(found_rooms.items.len());
+    for found in &found_rooms.items {
+        listed.push(home_room(RoomView::fresh(rooms, &found.room).await, found));
+    }
+    let mut wanted: Vec<&ShowSummary> = shows
+        .iter()
+        .filter(|show| !show.showing && search.finds_show(show))
+        .collect();
+    wanted.sort_by_key(|show| (show.starts_at, &show.id));
+    let found_shows = ListPage::of(wanted, page);
+    let coverage = rooms.coverage();
+    let pages_all = found_rooms.pages.max(found_shows.pages);
+    let at_page = |page: usize| {
+        let page = page.to_string();
+        let mut query: Vec<_> = FIELDS.map(|name| (name, field(name))).into();
+        query.push(("page", &page));
+        address::with_query("/", &query)
+    };
+    let words = [("keyword", q), ("city", city), ("from", from), ("to", to)];
+    let context = HomePage {
+        test: pages.test,
+        rail: timetable,
+        cinema: programme.then(|| address::with_query("/cinema", &words)),
+        cities: cities(&shows),
+        rooms: listed,
+        shows: found_shows
+            .items
+            .iter()
+            .map(|show| home_show(show, &coverage))
+            .collect(),
+        page,
+        pages: pages_all,
+        previous: (page > 1).then(|| at_page((page - 1).min(pages_all))),
+        next: (page < pages_all).then(|| at_page(page + 1)),
+        q: q.to_owned(),
+        city: city.to_owned(),
+        from: from.to_owned(),
+        to: to.to_owned(),
+    };
+    render(&pages, "home", &context)
+}
+
+/// Returns the cities of the shows, in the order of their names.
+fn cities(shows: &[ShowSummary]) -> Vec<String> {
+    let cities = shows.iter().filter_map(|show| show.location.city.clone());
+    let cities: BTreeSet<_> = cities.collect();
+    cities.into_iter().take(CITIES_MAX).collect()
+}
+
+fn home_room(view: RoomView, found: &FoundRoom<'_>) -> HomeRoom {
+    let shows = &found.shows;
+    HomeRoom {
+        zone: first_zone(shows.iter().copied()),
+        room: view.room,
+        title: view.title,
+        phase: view.phase,
+        opens_at: view.opens_at,
+        draw_at: view.draw_at,
+        seats: shows.iter().map(|show| u64::from(show.seats)).sum(),
+        shows: shows.iter().map(|show| show.title.clone()).collect(),
+    }
+}
+
+fn home_show(show: &ShowSummary, coverage: &[(String, Vec<String>)]) -> HomeShow {
+    let covers = |patterns: &[String]| {
+        let mut patterns = patterns.iter();
+        patterns.any(|pattern| fairgate_rules::naming::overlap(pattern, show.id.as_str()))
+    };
+    let room = coverage.iter().find(|(_, patterns)| covers(patterns));
+    HomeShow {
+        show: show.into(),
+        room: room.map_or_else(|| EVERYDAY.to_owned(), |(room, _)| room.clone()),
+    }
+}

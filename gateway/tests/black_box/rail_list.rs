@@ -1,0 +1,42 @@
+//! Tests how the trains that were found are listed: marked, ordered, filtered, and one line each on
+//! a phone.
+
+use crate::harness::{Browser, Server};
+use crate::rail;
+
+/// Returns the codes of the trains in the page, in their order.
+const TRAINS: &str = "[...document.querySelectorAll('#found .train h3')].map((one) => one.firstChild.textContent.trim()).join(' ')";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trains_are_marked_sorted_and_filtered_and_one_line_each_on_a_phone() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = Server::prepared(&[], async |data: &std::path::Path| {
+        rail::put_in("Europe/Berlin", rail::TERMS, data).await;
+    })
+    .await;
+    let search = format!("/rail?from=RVN&to=HIL&date={}&seats=1", rail::date());
+    let lists = async |more: &str, expected: &str| {
+        ana.go(&server.at(&format!("{search}{more}"))).await;
+        ana.until::<bool>(&format!("{TRAINS} === '{expected}'"))
+            .await;
+    };
+    lists("", "R1 R3 N9").await;
+    let marked = "document.querySelectorAll('#found .mark').length";
+    ana.until::<u64>(marked).await;
+    ana.picture("12-trains-listed").await;
+    lists("&sort=fastest", "R1 R3 N9").await;
+    lists("&after=10%3A00", "R3 N9").await;
+    lists("&after=23%3A00", "").await;
+    ana.until::<bool>("document.querySelector('#found .empty') !== null")
+        .await;
+    lists("", "R1 R3 N9").await;
+    // On a phone, all three trains fit into the window beneath each other.
+    ana.on_phone().await;
+    ana.until::<bool>(
+        "[...document.querySelectorAll('#found .train')].every((one) => one.offsetHeight < 100 && one.querySelector('.find-best a').offsetHeight >= 44)",
+    )
+    .await;
+    ana.close("Ana").await;
+}

@@ -1,0 +1,86 @@
+//! Tests the search for on-sales on the start page and by `GET /v1/rooms`: in pages, in time order,
+//! by words with slips, by city and by day.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Browser, Promoter, Server, room, show};
+
+/// How many on-sales there are: two pages, and one on the third.
+const ON_SALES: usize = 81;
+
+async fn put_on_sales(promoter: &Promoter<'_>) {
+    for (hall, city) in [("east", "Köln"), ("west", "Lyon")] {
+        let venue = json!({"plan": "grid:2x2", "city": city, "time_zone": "Europe/Berlin"});
+        promoter
+            .put(&format!("venues/{hall}"), &venue)
+            .await
+            .is(200);
+    }
+    // The later a show is put, the earlier it takes place.
+    for n in (0..ON_SALES).rev() {
+        let hall = if n % 2 == 0 { "east" } else { "west" };
+        let day = 1 + n % 28;
+        let month = 1 + n / 28;
+        let starts_at = format!("2031-{month:02}-{day:02}T20:00:00+01:00");
+        let title = if n == 40 {
+            "The Nightingale".to_owned()
+        } else {
+            format!("Night {n}")
+        };
+        let night = show(hall, json!({"starts_at": starts_at, "title": title}));
+        promoter.put(&format!("shows/n-{n}"), &night).await.is(200);
+        let sale = room(&format!("n-{n}"), json!({"title": title}));
+        promoter.put(&format!("rooms/r-{n}"), &sale).await.is(201);
+    }
+}
+
+async fn titles(server: &Server, query: &str) -> (Vec<String>, u64) {
+    let list = server.get(&format!("/v1/rooms?{query}")).await.is(200);
+    let title = |room: &Value| room["room"].as_str().expect("a slug").to_owned();
+    let rooms = list["rooms"].as_array().expect("a list").iter().map(title);
+    (rooms.collect(), list["total"].as_u64().expect("a count"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hundreds_of_on_sales_are_found_by_words_city_and_day_in_time_order() {
+    let Some(fan) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    put_on_sales(&promoter).await;
+
+    let (first, total) = titles(&server, "city=koln").await;
+    assert_eq!((first.len(), total), (40, 41));
+    let in_order: Vec<String> = (0..40).map(|n| format!("r-{}", 2 * n)).collect();
+    assert_eq!(first, in_order);
+    let (second, _) = titles(&server, "city=koln&page=2").await;
+    assert_eq!(second, ["r-80"]);
+    assert_eq!(titles(&server, "q=nightingal").await.0, ["r-40"]);
+    assert_eq!(titles(&server, "q=nihgtingale").await.0, ["r-40"]);
+    assert_eq!(
+        titles(&server, "from=2031-01-02&to=2031-01-03").await.0,
+        ["r-1", "r-2"]
+    );
+    assert_eq!(titles(&server, "q=opera").await, (Vec::new(), 0));
+    for (bad, code) in [
+        ("from=soon", (422, "invalid_field")),
+        ("page=0", (400, "invalid_query")),
+        ("town=x", (400, "invalid_query")),
+    ] {
+        let refused = server.get(&format!("/v1/rooms?{bad}")).await.refusal();
+        assert_eq!(refused, (code.0, code.1.to_owned()), "{bad}");
+    }
+
+    fan.go(&server.at("/")).await;
+    fan.until::<bool>("document.querySelectorAll('.card').length === 40")
+        .await;
+    fan.picture("0-home-pages").await;
+    fan.click("a[rel=next]").await;
+    fan.until::<bool>("document.querySelector('.card a').textContent === 'The Nightingale'")
+        .await;
+    fan.go(&server.at("/?q=nightingal&city=K%C3%B6ln")).await;
+    fan.until::<bool>("document.querySelectorAll('.card').length === 1")
+        .await;
+    fan.close("the fan").await;
+}

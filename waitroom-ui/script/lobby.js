@@ -3,13 +3,13 @@
 
 import { $, announce, call, data, kept, mayPass, problemShown, put, randomHex, ready, show, showProblem, span, t, when } from "./core.js";
 import { withChallenge } from "./challenge.js";
-import { wayBack } from "./entry.js";
 import { Live } from "./live.js";
 import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
 import { aheadOf, roomFetchMs } from "./lobby-state.js";
 import { basketsSaid, oddsSaid, render } from "./lobby-view.js";
 import { placesGiven } from "./lobby-words.js";
+import { wayBack } from "./lobby-way-back.js";
 
 const slug = data.room.room;
 const base = `/v1/rooms/${encodeURIComponent(slug)}`;

@@ -4,14 +4,17 @@
 
 import { $, announce, call, data, money, put, ready, show, showProblem, t, when } from "./core.js";
 import { FREE, STATE_NAMES } from "./frames.js";
-import { readGeometry } from "./geometry.js";
+import { indexOf, readGeometry, seatOf } from "./geometry.js";
 import { holdOf } from "./holds.js";
+import { decodeSeatMap } from "./seatmap-binary.js";
+import { SeatMap } from "./seatmap.js";
 import { Feed } from "./seats-feed.js";
+import { SeatFilter } from "./seats-filter.js";
 import { HeldBar } from "./seats-held.js";
 import { SeatList } from "./seats-list.js";
-import { SeatMap } from "./seatmap.js";
 import { Picker } from "./seats-pick.js";
 import { Waiting } from "./seats-wait.js";
+import { seatName, seatPrice, seatTraits, sectionWords } from "./seats-words.js";
 
 const doc = data.show;
 const room = data.room?.room ?? data.room ?? doc.room;
@@ -24,38 +27,58 @@ async function start() {
   put("sells-until", t("seats.sells_until", { time: when(doc.sells_until) }));
   if (doc.sales_ended && doc.fate !== "cancelled") put("fate", t("seats.sales_ended", { time: when(doc.sells_until) }));
   for (const price of document.querySelectorAll(".price")) price.textContent = money({ amount: Number(price.dataset.amount), currency: price.dataset.currency });
-  const answer = await call("GET", `/v1/shows/${encodeURIComponent(doc.show)}/seatmap`, { cache: "default" });
-  if (!answer.ok) {
+  const path = `/v1/shows/${encodeURIComponent(doc.show)}/seatmap`;
+  const answer = await call("GET", path, { cache: "default", accept: "application/vnd.fairgate.seatmap", binary: true });
+  const plan = answer.ok ? readPlan(answer.body) : null;
+  if (!plan) {
     put("map-loading", t("seats.map_failed"));
-    return showProblem(answer.problem, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
+    return showProblem(answer.problem ?? { code: "server", status: 500 }, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
   }
   show($("map-loading"), false);
-  run(readGeometry(answer.body, doc.categories));
+  run(readGeometry(plan, doc.categories));
+}
+
+/** Returns the decoded plan, or null if it is damaged. */
+function readPlan(bytes) {
+  try {
+    return decodeSeatMap(bytes);
+  } catch {
+    return null;
+  }
 }
 
 function run(g) {
   let states = new Uint8Array(g.count).fill(3);
   let heldOwn = [];
   let pointed = -1;
-  const name = (i) => nameOf(g, i);
-  const price = (i) => money(g.categories[g.category[i]]?.price);
+  const name = (i) => seatName(g, i);
+  const price = (i) => seatPrice(g, i);
   const own = () => new Set([...heldOwn, ...picker.chosen]);
 
   const pick = (i) => {
-    if (bar.change) return states[i] === FREE || heldOwn.includes(i) ? bar.toggle(g.seats[i].label) : undefined;
+    if (bar.change) return states[i] === FREE || heldOwn.includes(i) ? bar.toggle(seatOf(g, i).label) : undefined;
     if (!bar.hold && !over) picker.toggle(i);
   };
   const map = new SeatMap($("map"), g, {
     pick,
     area: () => $("areas").scrollIntoView({ block: "center" }),
-    areaWords: (n) => t("seats.area_free", { n }),
     point: (i, x, y, spoken) => tip(i, x, y, spoken),
+    drawn: () => performance.mark("fairgate.map-drawn"),
+  }, { area: (n) => t("seats.area_free", { n }), section: (section, free) => sectionWords(g, section, free), stage: () => t("seats.stage") });
+  const list = new SeatList($("seat-list"), g, { name: (i) => `${name(i)}${price(i) ? `, ${price(i)}` : ""}${seatTraits(g, i)}`, toggle: pick });
+  new SeatFilter(g, (fits) => {
+    map.setFilter(fits ?? (() => true));
+    list.setFilter(fits);
   });
-  const list = new SeatList($("seat-list"), g, { name: (i) => `${name(i)}${price(i) ? `, ${price(i)}` : ""}${traits(g.seats[i])}`, toggle: pick });
-  const picker = new Picker({ g, showDocument: doc, room: data.room, lobby, states: () => states, name }, { changed: () => mark("all"), held: (held) => take(held), wait: (wish) => waiting.wish(wish) });
+  const picker = new Picker({ g, showDocument: doc, room: data.room, lobby, states: () => states, name }, {
+    changed: () => mark("all"),
+    held: (held) => take(held),
+    found: (labels) => map.setFound(indicesOf(labels)),
+    wait: (wish) => waiting.wish(wish),
+  });
   const bar = new HeldBar(doc.show, room, {
     changed(labels) {
-      heldOwn = labels.map((label) => g.index.get(label)).filter((i) => i !== undefined);
+      heldOwn = indicesOf(labels);
       mark("all");
     },
     ended: () => {
@@ -97,6 +120,10 @@ function run(g) {
     offer: (frame) => frame.show === doc.show && waiting.look(),
   });
 
+  function indicesOf(labels) {
+    return labels.map((label) => indexOf(g, label)).filter((i) => i !== undefined);
+  }
+
   function mark(changed) {
     const mine = own();
     map.setOwn(mine);
@@ -116,6 +143,7 @@ function run(g) {
   function take(held) {
     show($("pick"), false);
     bar.take(held);
+    map.showSeats(heldOwn);
     announce(t("seats.held_said", { n: held.seats.length }), true);
     $("held-title").focus({ preventScroll: true });
     $("held").scrollIntoView({ block: "nearest" });
@@ -123,7 +151,7 @@ function run(g) {
 
   function tipWords(i) {
     const state = own().has(i) ? t("seats.mine") : t(`seats.${STATE_NAMES[states[i]]}`);
-    return [name(i), price(i), state].filter(Boolean).join(" · ") + traits(g.seats[i]);
+    return [name(i), price(i), state].filter(Boolean).join(" · ") + seatTraits(g, i);
   }
 
   function tip(i, x, y, spoken) {
@@ -140,8 +168,12 @@ function run(g) {
 
   show($("pick"), !over);
   wireZoom(map);
-  paintLegend(g);
-  window.fairgate = { stateOf: (label) => (g.index.has(label) ? STATE_NAMES[states[g.index.get(label)]] : undefined) };
+  paintLegend(map);
+  // For tests: a seat's state, and where it is in the window.
+  window.fairgate = {
+    stateOf: (label) => STATE_NAMES[states[indexOf(g, label)]],
+    pointOf: (label) => map.windowPoint(indexOf(g, label)),
+  };
   feed.start();
   holdOf(doc.show, room).then((held) => {
     if (held) {
@@ -152,30 +184,22 @@ function run(g) {
   });
 }
 
-function nameOf(g, i) {
-  const { label, section, row, number } = g.seats[i];
-  if (section && row) return t("seats.seat_name", { section, row, number });
-  if (row) return t("seats.seat_name_row", { row, number });
-  return t("seats.seat_name_plain", { label });
-}
-
-function traits(seat) {
-  const words = ["accessible", "companion", "restricted_view"].filter((trait) => seat[trait]).map((trait) => t(`seats.${trait}`));
-  return words.length ? ` (${words.join(", ")})` : "";
-}
-
 function wireZoom(map) {
   $("zoom-in").addEventListener("click", () => map.zoomMiddle(1.6));
   $("zoom-out").addEventListener("click", () => map.zoomMiddle(1 / 1.6));
   $("zoom-all").addEventListener("click", () => map.fit());
 }
 
-/** Paints the legend's dots in the colours of the plan's categories. */
-function paintLegend(g) {
-  for (const dot of document.querySelectorAll(".swatch [data-category]")) {
-    const category = g.categories.find((one) => one.key === dot.dataset.category);
-    if (category) dot.style.fill = category.color;
-  }
+/** Paints the legend's dots in the colours of the map, again when the theme changes. */
+function paintLegend(map) {
+  const paint = () => {
+    for (const dot of document.querySelectorAll(".swatch [data-category]")) {
+      const k = map.g.categories.findIndex(({ key }) => key === dot.dataset.category);
+      if (k >= 0) dot.style.fill = map.scene.look.categories[k];
+    }
+  };
+  paint();
+  map.on.recoloured = paint;
 }
 
 start();

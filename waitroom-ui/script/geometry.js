@@ -37,7 +37,7 @@ export function readGeometry(plan, categories) {
   g.grid = gridOf(g);
   g.sections = sectionsOf(g);
   g.sectionOf = new Uint16Array(g.count);
-  for (const [k, section] of g.sections.entries()) for (const i of section.seats) g.sectionOf[i] = k;
+  for (let k = 0; k < g.sections.length; k++) for (let at = 0, { seats } = g.sections[k]; at < seats.length; at++) g.sectionOf[seats[at]] = k;
   g.outlines = outlinesOf(g, plan);
   return g;
 }
@@ -82,7 +82,12 @@ function boundsOf(g) {
     top = Math.min(top, y);
     bottom = Math.max(bottom, y);
   };
-  for (let i = 0; i < g.count; i++) add(g.x[i], g.y[i]);
+  for (let i = 0; i < g.count; i++) {
+    if (g.x[i] < left) left = g.x[i];
+    if (g.x[i] > right) right = g.x[i];
+    if (g.y[i] < top) top = g.y[i];
+    if (g.y[i] > bottom) bottom = g.y[i];
+  }
   if (g.focal) add(g.focal.x, g.focal.y);
   for (const area of g.areas) if (area.center) add(area.center.x, area.center.y);
   for (const { points } of [...g.outlines, ...(g.stage ? [g.stage] : [])]) for (const [x, y] of points) add(x, y);
@@ -94,22 +99,20 @@ function boundsOf(g) {
  * seats, spread through the list.
  */
 function spacingOf(g) {
-  const drawn = [];
-  for (let i = 0; i < g.count; i++) if (!g.inArea[i]) drawn.push(i);
-  if (drawn.length < 2) return Math.max(1, (g.bounds.right - g.bounds.left) / 40);
-  const step = Math.max(1, Math.floor(drawn.length / 400));
+  const step = Math.max(1, Math.floor(g.count / 400));
   const found = [];
-  for (let k = 0; k < drawn.length; k += step) {
+  for (let k = 0; k < g.count; k += step) {
+    if (g.inArea[k]) continue;
     let nearest = Infinity;
     // Neighbours on the plan are near each other in its list, too.
-    for (let m = Math.max(0, k - 60); m < Math.min(drawn.length, k + 60); m++) {
-      const d = Math.hypot(g.x[drawn[k]] - g.x[drawn[m]], g.y[drawn[k]] - g.y[drawn[m]]);
-      if (d > 0 && d < nearest) nearest = d;
+    for (let m = Math.max(0, k - 60); m < Math.min(g.count, k + 60); m++) {
+      const square = (g.x[k] - g.x[m]) ** 2 + (g.y[k] - g.y[m]) ** 2;
+      if (square > 0 && square < nearest && !g.inArea[m]) nearest = square;
     }
-    if (nearest < Infinity) found.push(nearest);
+    if (nearest < Infinity) found.push(Math.sqrt(nearest));
   }
   found.sort((a, b) => a - b);
-  return found[Math.floor(found.length / 2)] || 1;
+  return found[Math.floor(found.length / 2)] || Math.max(1, (g.bounds.right - g.bounds.left) / 40);
 }
 
 /**
@@ -121,13 +124,16 @@ function gridOf(g) {
   const { left, top, right, bottom } = g.bounds;
   const size = Math.max(g.spacing * 4, (right - left) / CELLS_MAX, (bottom - top) / CELLS_MAX);
   const [columns, rows] = [Math.floor((right - left) / size) + 1, Math.floor((bottom - top) / size) + 1];
-  const cell = (i) => Math.floor((g.y[i] - top) / size) * columns + Math.floor((g.x[i] - left) / size);
+  const cells = new Uint32Array(g.count);
   const starts = new Uint32Array(columns * rows + 1);
-  for (let i = 0; i < g.count; i++) if (!g.inArea[i]) starts[cell(i) + 1] += 1;
+  for (let i = 0; i < g.count; i++) {
+    cells[i] = Math.floor((g.y[i] - top) / size) * columns + Math.floor((g.x[i] - left) / size);
+    if (!g.inArea[i]) starts[cells[i] + 1] += 1;
+  }
   for (let c = 1; c < starts.length; c++) starts[c] += starts[c - 1];
   const next = starts.slice();
   const order = new Uint32Array(starts.at(-1));
-  for (let i = 0; i < g.count; i++) if (!g.inArea[i]) order[next[cell(i)]++] = i;
+  for (let i = 0; i < g.count; i++) if (!g.inArea[i]) order[next[cells[i]]++] = i;
   return { size, columns, rows, starts, order };
 }
 
@@ -185,37 +191,47 @@ export function neighbour(g, from, dx, dy) {
  * Seats of areas are left out.
  */
 function sectionsOf(g) {
+  const all = new Uint32Array(g.count);
+  for (let i = 0; i < g.count; i++) all[i] = i;
   const sections = new Map();
   for (const [k, run] of g.runs.entries()) {
     const first = g.firsts[k];
     if (g.inArea[first]) continue;
     const name = g.sectionNames[run.section] ?? "";
     const label = g.rows[run.row]?.label ?? "";
-    let section = sections.get(name);
-    if (!section) sections.set(name, (section = { name, seats: [], rows: new Map() }));
-    if (!section.rows.has(label)) section.rows.set(label, { label, seats: [] });
-    const row = section.rows.get(label);
-    for (let i = first; i < first + run.n; i++) {
-      section.seats.push(i);
-      row.seats.push(i);
-    }
+    if (!sections.has(name)) sections.set(name, { name, parts: [], rows: new Map() });
+    const section = sections.get(name);
+    if (!section.rows.has(label)) section.rows.set(label, { label, parts: [] });
+    for (const { parts } of [section, section.rows.get(label)]) parts.push([first, first + run.n]);
   }
-  return [...sections.values()].map((section) => ({ ...section, rows: [...section.rows.values()], ...extentOf(g, section.seats) }));
+  return [...sections.values()].map(({ name, parts, rows }) => {
+    const seats = joined(all, parts);
+    return { name, seats, rows: [...rows.values()].map((row) => ({ label: row.label, seats: joined(all, row.parts) })), ...extentOf(g, seats) };
+  });
+}
+
+/** Returns the seats of several stretches, without a copy if the stretches follow each other. */
+function joined(all, parts) {
+  if (parts.every(([first], k) => k === 0 || first === parts[k - 1][1])) return all.subarray(parts[0][0], parts.at(-1)[1]);
+  return Uint32Array.from(parts.flatMap(([first, end]) => [...all.subarray(first, end)]));
 }
 
 function extentOf(g, seats) {
-  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   const votes = new Uint32Array(g.categories.length);
-  let [sumX, sumY] = [0, 0];
-  for (const i of seats) {
-    const [x, y] = [g.x[i], g.y[i]];
+  let sumX = 0;
+  let sumY = 0;
+  for (let k = 0; k < seats.length; k++) {
+    const x = g.x[seats[k]];
+    const y = g.y[seats[k]];
     sumX += x;
     sumY += y;
-    if (x < box.left) box.left = x;
-    if (x > box.right) box.right = x;
-    if (y < box.top) box.top = y;
-    if (y > box.bottom) box.bottom = y;
-    votes[g.category[i]] += 1;
+    if (x < left) left = x;
+    if (x > right) right = x;
+    if (y < top) top = y;
+    if (y > bottom) bottom = y;
+    votes[g.category[seats[k]]] += 1;
   }
+  const box = { left, top, right, bottom };
   return { box, cx: sumX / seats.length, cy: sumY / seats.length, category: votes.findIndex((n) => n >= 0.8 * seats.length) };
 }

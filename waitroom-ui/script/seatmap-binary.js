@@ -24,19 +24,20 @@ export function decodeSeatMap(buffer) {
   return {
     ...text,
     count,
-    x: positions(view, end, count, text.origin.x, text.step),
-    y: positions(view, end + 2 * count, count, text.origin.y, text.step),
+    x: positions(bytes.subarray(end), count, text.origin.x, text.step),
+    y: positions(bytes.subarray(end + 2 * count), count, text.origin.y, text.step),
     flags: bytes.slice(end + 4 * count),
     stage: text.stage ?? null,
     outlines: text.outlines ?? [],
   };
 }
 
-function positions(view, at, count, origin, step) {
+function positions(bytes, count, origin, step) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const found = new Float32Array(count);
   let sum = 0;
   for (let i = 0; i < count; i++) {
-    sum += view.getInt16(at + 2 * i, true);
+    sum += view.getInt16(2 * i, true);
     found[i] = origin + step * sum;
   }
   return found;

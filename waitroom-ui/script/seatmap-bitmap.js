@@ -3,7 +3,7 @@
 // again when their state changes.
 
 import { FREE } from "./frames.js";
-import { isAccessible, seatOf, stretchesIn } from "./geometry.js";
+import { seatOf, stretchesIn } from "./geometry.js";
 import { inkOn } from "./seatmap-colours.js";
 
 const SEATS_AT_ONCE = 100; // Between two looks at the clock.
@@ -11,7 +11,7 @@ const NUMBER_PX = 9.5; // From this radius on, in CSS pixels, seats show their n
 
 export class Bitmap {
   /**
-   * `scene`: {g, look, states, ratio, faded(index)}; `sprites`: at this scale; `scale`: from the
+   * `scene`: {g, look, states, ratio, faded}; `sprites`: at this scale; `scale`: from the
    * plan to pixels; `x`, `y`: the bitmap's corner in pixels from the plan's corner.
    */
   constructor(scene, sprites, scale, x, y, width, height) {
@@ -57,6 +57,7 @@ export class Bitmap {
     const plan = (at, from) => at / scale + from;
     this.stretches = stretchesIn(scene.g, plan(this.x - edge, bounds.left), plan(this.y - edge, bounds.top), plan(this.x + this.width + edge, bounds.left), plan(this.y + this.height + edge, bounds.top));
     this.next = this.at = 0;
+    this.far = scene.look.isFar(scale / scene.ratio);
     this.numbered = this.sprites.radius / scene.ratio >= NUMBER_PX;
   }
 
@@ -75,45 +76,43 @@ export class Bitmap {
     this.pen.putImageData(this.image, 0, 0, 0, top, this.width, Math.min(this.height, bottom) - top);
   }
 
-  /**
-   * Copies a seat's picture into the pixels. Returns its top row, or undefined if it is outside.
-   */
+  /** Paints a seat into the pixels. Returns its top row, or undefined if it is outside. */
   blit(i) {
-    const { scene, sprites, pixels, width, height } = this;
-    const { g, look } = scene;
+    const { scene, sprites, width, height } = this;
+    const { g } = scene;
     const { side } = sprites;
     const x0 = Math.round((g.x[i] - g.bounds.left) * this.scale - this.x - side / 2);
     const y0 = Math.round((g.y[i] - g.bounds.top) * this.scale - this.y - side / 2);
-    if (x0 <= -side || y0 <= -side || x0 >= width || y0 >= height || g.inArea[i]) return undefined;
-    const state = scene.states[i];
-    const category = g.category[i];
-    const faded = scene.faded(i) ? 1 : 0;
-    const ground = look.groundOf(this.scale / scene.ratio, g.sections[g.sectionOf[i]].category);
-    const picture = sprites.of(state, category, isAccessible(g, i) ? 1 : 0, faded, ground);
-    const [left, right] = [Math.max(0, -x0), Math.min(side, width - x0)];
-    const [first, last] = [Math.max(0, -y0), Math.min(side, height - y0)];
-    for (let y = first; y < last; y++) {
-      const row = (y0 + y) * width + x0;
-      for (let x = left; x < right; x++) {
-        const pixel = picture[y * side + x];
-        if (pixel >>> 24 > 127) pixels[row + x] = pixel;
-        else if (pixel !== 0) pixels[row + x] = over(pixel, pixels[row + x]);
-      }
-    }
-    if (this.numbered && state === FREE && !isAccessible(g, i)) this.label(i, x0, y0, faded ? look.fade(look.categories[category], look.grounds[ground]) : look.categories[category]);
+    if (x0 <= -side || y0 <= -side || x0 >= width || y0 >= height || g.inArea[i] === 1) return undefined;
+    const ground = this.far ? g.sections[g.sectionOf[i]].category + 1 : 0;
+    const accessible = g.flags[i] & 1;
+    const picture = sprites.of(scene.states[i], g.category[i], accessible, scene.faded[i], ground);
+    if (side === 1) this.pixels[y0 * width + x0] = picture[0];
+    else this.lay(picture, x0, y0);
+    if (this.numbered && scene.states[i] === FREE && !accessible) this.label(i, x0, y0, ground);
     return y0;
   }
 
-  label(i, x0, y0, colour) {
-    const { number } = seatOf(this.scene.g, i);
-    if (!number) return;
+  label(i, x0, y0, ground) {
+    const { g, look, faded } = this.scene;
+    const full = look.categories[g.category[i]];
+    const { number } = seatOf(g, i);
+    if (number) this.lay(this.sprites.number(number, inkOn(faded[i] ? look.fade(full, look.grounds[ground]) : full)), x0, y0);
+  }
+
+  /** Lays a picture over the pixels, by its alpha. */
+  lay(picture, x0, y0) {
+    const { pixels, width } = this;
     const { side } = this.sprites;
-    const picture = this.sprites.number(number, inkOn(colour));
-    for (let y = Math.max(0, -y0); y < Math.min(side, this.height - y0); y++) {
-      const row = (y0 + y) * this.width + x0;
-      for (let x = Math.max(0, -x0); x < Math.min(side, this.width - x0); x++) {
+    const left = Math.max(0, -x0);
+    const right = Math.min(side, width - x0);
+    const last = Math.min(side, this.height - y0);
+    for (let y = Math.max(0, -y0); y < last; y++) {
+      const row = (y0 + y) * width + x0;
+      for (let x = left; x < right; x++) {
         const pixel = picture[y * side + x];
-        if (pixel) this.pixels[row + x] = over(pixel, this.pixels[row + x]);
+        if (pixel >>> 24 === 255) pixels[row + x] = pixel;
+        else if (pixel !== 0) pixels[row + x] = over(pixel, pixels[row + x]);
       }
     }
   }
@@ -161,7 +160,7 @@ function paintGround(pen, { g, look, ratio }, scale, x, y, width, height) {
   };
   pen.lineJoin = pen.lineCap = "round";
   for (const { section, points, pad } of g.outlines) {
-    const ground = look.grounds[look.groundOf(scale / ratio, g.sections[section].category)];
+    const ground = look.grounds[look.isFar(scale / ratio) ? g.sections[section].category + 1 : 0];
     // The least width makes a small section visible on the picture of a large venue.
     const wide = Math.max(2 * pad * scale, Math.min(12, 3 / (g.spacing * scale)) * ratio);
     path(points);

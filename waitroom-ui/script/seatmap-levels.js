@@ -65,7 +65,7 @@ export class Levels {
    */
   frame(context, view, { width, height }, { whole, moving, end_ms }) {
     if (!this.whole) this.makeWhole(whole);
-    if (!this.whole.done) this.whole.work(Infinity);
+    if (!this.whole.done) this.whole.work(Infinity); // Without it there is nothing to show.
     this.choose(view, moving);
     const corner = this.corner(view);
     context.imageSmoothingEnabled = !moving;

@@ -29,7 +29,10 @@ export function readLook(g) {
     blocked: seat(of("--seat-blocked")),
     grounds: [inset, ...categories.map((colour) => mix(inset, colour, 0.12))],
     fade: (colour, under) => mix(colour, under, 0.78),
-    /** Returns which of `grounds` lies under a section. `scale`: from the plan to CSS pixels. */
-    groundOf: (scale, category) => (g.spacing * scale < FAR_PX ? category + 1 : 0),
+    /**
+     * Returns whether sections are tinted: the ground of category k is then `grounds[k + 1]`, else
+     * `grounds[0]`. `scale`: from the plan to CSS pixels.
+     */
+    isFar: (scale) => g.spacing * scale < FAR_PX,
   };
 }

@@ -2,6 +2,8 @@
 // of a section, down the ends of its rows, along the last row and up again, which follows curved
 // rows, too. This is pure code that needs no page.
 
+const SAMPLE_ROWS = 24; // So many rows show whether an outline fits.
+
 /**
  * Returns `[{section, points, pad}]`: the index of the section, the corners, and how far the
  * outline is widened on all sides, in the plan's units.
@@ -17,14 +19,15 @@ export function outlinesOf(g, plan) {
 
 function around(g, section) {
   const at = (i) => [g.x[i], g.y[i]];
-  const rows = alignedRows(g, section.rows).map((row) => row.map(at));
+  const rows = alignedRows(g, section.rows).map((row) => Array.from(row, at));
   if (rows.length === 1) return rows[0];
   const middle = rows.slice(1, -1);
   const stacked = [...rows[0], ...middle.map((row) => row.at(-1)), ...rows.at(-1).toReversed(), ...middle.map((row) => row[0]).toReversed()];
   // If rows do not lie behind each other, the line leaves out seats between the ends of rows.
-  const inner = middle.map((row) => row[row.length >> 1]).filter((_, k) => middle[k].length > 2);
+  const every = Math.ceil(middle.length / SAMPLE_ROWS);
+  const inner = middle.filter((row, k) => row.length > 2 && k % every === 0).map((row) => row[row.length >> 1]);
   const good = inner.filter(([x, y]) => contains(stacked, x, y)).length >= 0.8 * inner.length;
-  return good ? stacked : convexHull(section.seats.map(at));
+  return good ? stacked : convexHull(Array.from(section.seats, at));
 }
 
 /** Turns rows around where needed, so that all of them run in the same direction. */
@@ -71,7 +74,8 @@ export function sectionAt(g, x, y, reach) {
 export function contains(points, x, y) {
   let inside = false;
   for (let k = 0, before = points.length - 1; k < points.length; before = k++) {
-    const [[ax, ay], [bx, by]] = [points[k], points[before]];
+    const [ax, ay] = points[k];
+    const [bx, by] = points[before];
     if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
   }
   return inside;

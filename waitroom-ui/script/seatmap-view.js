@@ -14,7 +14,8 @@ export function viewOf(box, { width, height }, spacing, margin = 22) {
  * Returns the view that shows the whole plan. Few seats are not made larger than a finger needs.
  */
 export function wholeView(g, size) {
-  const view = viewOf(g.bounds, size, g.spacing);
+  const plates = g.areas.some(({ center }) => center);
+  const view = viewOf(g.bounds, size, g.spacing, plates ? 76 : 22);
   return view.scale * g.spacing <= 30 ? view : scaledTo(view, 30 / g.spacing, size.width / 2, size.height / 2);
 }
 

@@ -2,7 +2,7 @@
 // frame. It has no part in holds: it shows the seats' states, the visitor's own seats and seats
 // that were found, and reports which seat was picked.
 
-import { FREE } from "./frames.js";
+import { BLOCKED, FREE } from "./frames.js";
 import { seatAt } from "./geometry.js";
 import { listen } from "./seatmap-gestures.js";
 import { Labels, onAreaPlate } from "./seatmap-labels.js";
@@ -28,16 +28,16 @@ export class SeatMap {
     this.context = canvas.getContext("2d", { alpha: false });
     this.g = g;
     this.on = on;
-    this.faded = new Uint8Array(g.count);
     this.freeOf = new Uint32Array(g.sections.length);
     this.scene = {
       g,
       look: readLook(g),
-      states: new Uint8Array(g.count).fill(3),
+      states: new Uint8Array(g.count).fill(BLOCKED),
       ratio: 1,
-      faded: (i) => this.faded[i] === 1,
+      faded: new Uint8Array(g.count),
       words: { ...words, section: (k) => words.section(g.sections[k], this.freeOf[k]) },
     };
+    this.tally = [0, 0, 0, g.count]; // Seats by state.
     this.marks = { own: new Set(), found: [], focus: -1 };
     this.levels = new Levels(this.scene);
     this.labels = new Labels(this.scene);
@@ -51,23 +51,29 @@ export class SeatMap {
 
   // --- What is shown ---
 
-  /** Shows new states. Only seats that differ are painted again. */
-  setStates(states) {
-    const before = this.scene.states;
-    const changed = [];
-    for (let i = 0; i < states.length; i++) {
-      if (states[i] === before[i]) continue;
-      changed.push(i);
-      if (this.g.inArea[i]) continue;
-      if (states[i] === FREE) this.freeOf[this.g.sectionOf[i]] += 1;
-      else if (before[i] === FREE) this.freeOf[this.g.sectionOf[i]] -= 1;
-    }
-    for (const i of changed) before[i] = states[i];
+  /** Shows new states. `changed`: the seats whose states may differ, or "all". */
+  setStates(states, changed) {
+    const differing = [];
+    if (changed === "all") {
+      for (let i = 0; i < states.length; i++) if (states[i] !== this.scene.states[i]) differing.push(i);
+    } else for (const i of changed) if (states[i] !== this.scene.states[i]) differing.push(i);
+    for (const i of differing) this.count(i, states[i]);
+    const first = !this.known;
     this.known = true;
-    if (!changed.length && this.told) return;
-    this.levels.changed(changed);
+    if (!differing.length && !first) return;
+    this.levels.changed(differing);
     this.minimap.outdate();
     this.redraw();
+  }
+
+  count(i, state) {
+    const before = this.scene.states[i];
+    this.tally[before] -= 1;
+    this.tally[state] += 1;
+    this.scene.states[i] = state;
+    if (this.g.inArea[i]) return;
+    if (state === FREE) this.freeOf[this.g.sectionOf[i]] += 1;
+    else if (before === FREE) this.freeOf[this.g.sectionOf[i]] -= 1;
   }
 
   setOwn(own) {
@@ -94,7 +100,7 @@ export class SeatMap {
 
   /** Fades the seats for which `fits` returns false. */
   setFilter(fits) {
-    for (let i = 0; i < this.g.count; i++) this.faded[i] = fits(i) ? 0 : 1;
+    for (let i = 0; i < this.g.count; i++) this.scene.faded[i] = fits(i) ? 0 : 1;
     this.levels.restart();
     this.minimap.outdate();
     this.redraw();
@@ -119,7 +125,7 @@ export class SeatMap {
   }
 
   frame(now) {
-    if (!this.fitted) return;
+    if (!this.fitted || !this.known) return;
     const { scene, canvas, context, view } = this;
     const { ratio } = scene;
     this.fly(now);

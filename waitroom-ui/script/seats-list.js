@@ -36,7 +36,7 @@ export class SeatList {
       const row = rows[group.rowsShown++];
       seats += row.seats.length;
       const heading = make("b", { text: row.label ? t("seats.list_row", { row: row.label }) : "" });
-      group.body.append(make("div", { class: "row", role: "group", "aria-label": heading.textContent || this.title(group) }, heading, ...row.seats.map((i) => this.box(i))));
+      group.body.append(make("div", { class: "row", role: "group", "aria-label": heading.textContent || this.title(group) }, heading, ...Array.from(row.seats, (i) => this.box(i))));
     }
     if (group.rowsShown < rows.length) {
       group.body.append(make("button", { class: "button plain", type: "button", text: t("seats.list_more"), onclick: () => this.more(group) }));

@@ -33,6 +33,6 @@ export function sectionWords(g, section, free) {
 
 /** Returns the prices of a section's seats, the lowest first. */
 function pricesOf(g, section) {
-  const categories = new Set(section.seats.map((i) => g.category[i]));
+  const categories = new Set(Array.from(section.seats, (i) => g.category[i]));
   return [...categories].map((k) => g.categories[k].price).filter(Boolean).sort((a, b) => a.amount - b.amount);
 }

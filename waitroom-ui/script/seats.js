@@ -8,7 +8,7 @@ import { indexOf, readGeometry, seatOf } from "./geometry.js";
 import { holdOf } from "./holds.js";
 import { decodeSeatMap } from "./seatmap-binary.js";
 import { SeatMap } from "./seatmap.js";
-import { Feed } from "./seats-feed.js";
+import { Feed, snapshotOf } from "./seats-feed.js";
 import { SeatFilter } from "./seats-filter.js";
 import { HeldBar } from "./seats-held.js";
 import { SeatList } from "./seats-list.js";
@@ -28,14 +28,14 @@ async function start() {
   if (doc.sales_ended && doc.fate !== "cancelled") put("fate", t("seats.sales_ended", { time: when(doc.sells_until) }));
   for (const price of document.querySelectorAll(".price")) price.textContent = money({ amount: Number(price.dataset.amount), currency: price.dataset.currency });
   const path = `/v1/shows/${encodeURIComponent(doc.show)}/seatmap`;
+  const snapshot = snapshotOf(doc.show);
   const answer = await call("GET", path, { cache: "default", accept: "application/vnd.fairgate.seatmap", binary: true });
   const plan = answer.ok ? readPlan(answer.body) : null;
   if (!plan) {
     put("map-loading", t("seats.map_failed"));
     return showProblem(answer.problem ?? { code: "server", status: 500 }, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
   }
-  show($("map-loading"), false);
-  run(readGeometry(plan, doc.categories));
+  run(readGeometry(plan, doc.categories), snapshot);
 }
 
 /** Returns the decoded plan, or null if it is damaged. */
@@ -47,7 +47,7 @@ function readPlan(bytes) {
   }
 }
 
-function run(g) {
+function run(g, snapshot) {
   let states = new Uint8Array(g.count).fill(3);
   let heldOwn = [];
   let pointed = -1;
@@ -63,7 +63,10 @@ function run(g) {
     pick,
     area: () => $("areas").scrollIntoView({ block: "center" }),
     point: (i, x, y, spoken) => tip(i, x, y, spoken),
-    drawn: () => performance.mark("fairgate.map-drawn"),
+    drawn: () => {
+      show($("map-loading"), false);
+      performance.mark("fairgate.map-drawn");
+    },
   }, { area: (n) => t("seats.area_free", { n }), section: (section, free) => sectionWords(g, section, free), stage: () => t("seats.stage") });
   const list = new SeatList($("seat-list"), g, { name: (i) => `${name(i)}${price(i) ? `, ${price(i)}` : ""}${seatTraits(g, i)}`, toggle: pick });
   new SeatFilter(g, (fits) => {
@@ -103,6 +106,7 @@ function run(g) {
     seats(next, changed) {
       states = next;
       $("map").dataset.version = String(feed.version);
+      map.setStates(states, changed);
       picker.dropTaken(changed);
       counts();
       mark(changed);
@@ -127,14 +131,12 @@ function run(g) {
   function mark(changed) {
     const mine = own();
     map.setOwn(mine);
-    map.setStates(states);
     list.update(states, mine, changed);
     if (pointed >= 0) $("map-tip").textContent = tipWords(pointed);
   }
 
   function counts() {
-    const n = [0, 0, 0, 0];
-    for (const state of states) n[state] += 1;
+    const n = map.tally;
     if (over) return;
     put("counts", t("seats.free_count", { free: n[0], held: n[1], sold: n[2] }));
     waiting.counted(n[0], n[1]);
@@ -174,7 +176,7 @@ function run(g) {
     stateOf: (label) => STATE_NAMES[states[indexOf(g, label)]],
     pointOf: (label) => map.windowPoint(indexOf(g, label)),
   };
-  feed.start();
+  feed.start(snapshot);
   holdOf(doc.show, room).then((held) => {
     if (held) {
       show($("pick"), false);

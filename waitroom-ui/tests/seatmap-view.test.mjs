@@ -9,7 +9,7 @@ import { between, kept, viewOf, wholeView, zoomed } from "../script/seatmap-view
 
 const size = { width: 400, height: 300 };
 const bounds = { left: 0, top: 0, right: 2000, bottom: 1000 };
-const g = { bounds, spacing: 20 };
+const g = { bounds, spacing: 20, areas: [] };
 
 test("the whole plan is within the map", () => {
   const { scale, x, y } = wholeView(g, size);
@@ -19,7 +19,7 @@ test("the whole plan is within the map", () => {
 });
 
 test("few seats are not made larger than a finger needs", () => {
-  assert.equal(wholeView({ bounds: { left: 0, top: 0, right: 40, bottom: 20 }, spacing: 20 }, size).scale, 1.5);
+  assert.equal(wholeView({ bounds: { left: 0, top: 0, right: 40, bottom: 20 }, spacing: 20, areas: [] }, size).scale, 1.5);
 });
 
 test("zooming keeps the point under the fingers and stays within its limits", () => {

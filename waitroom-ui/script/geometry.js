@@ -19,6 +19,7 @@ export function readGeometry(plan, categories) {
     inArea: new Uint8Array(plan.count),
     runOf: new Uint32Array(plan.count),
     category: new Uint16Array(plan.count),
+    sectionOf: new Uint16Array(plan.count),
     firsts: [],
     places: null,
     sectionNames: plan.sections,
@@ -32,12 +33,11 @@ export function readGeometry(plan, categories) {
     g.category.fill(run.category, at, at + run.n);
     at += run.n;
   }
+  g.extents = extentsOf(g);
   g.bounds = boundsOf(g);
   g.spacing = spacingOf(g);
   g.grid = gridOf(g);
   g.sections = sectionsOf(g);
-  g.sectionOf = new Uint16Array(g.count);
-  for (let k = 0; k < g.sections.length; k++) for (let at = 0, { seats } = g.sections[k]; at < seats.length; at++) g.sectionOf[seats[at]] = k;
   g.outlines = outlinesOf(g, plan);
   return g;
 }
@@ -75,37 +75,27 @@ function orderCategories(drawn, priced) {
 }
 
 function boundsOf(g) {
-  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-  const add = (x, y) => {
-    left = Math.min(left, x);
-    right = Math.max(right, x);
-    top = Math.min(top, y);
-    bottom = Math.max(bottom, y);
-  };
-  for (let i = 0; i < g.count; i++) {
-    if (g.x[i] < left) left = g.x[i];
-    if (g.x[i] > right) right = g.x[i];
-    if (g.y[i] < top) top = g.y[i];
-    if (g.y[i] > bottom) bottom = g.y[i];
-  }
+  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  const add = (x, y) => widen(box, { left: x, top: y, right: x, bottom: y });
+  for (const extent of g.extents) widen(box, extent);
   if (g.focal) add(g.focal.x, g.focal.y);
   for (const area of g.areas) if (area.center) add(area.center.x, area.center.y);
   for (const { points } of [...g.outlines, ...(g.stage ? [g.stage] : [])]) for (const [x, y] of points) add(x, y);
-  return left <= right ? { left, top, right, bottom } : { left: 0, top: 0, right: 1, bottom: 1 };
+  return box.left <= box.right ? box : { left: 0, top: 0, right: 1, bottom: 1 };
 }
 
 /**
- * Returns the usual distance to the nearest neighbour: the median over a sample of fewer than 800
+ * Returns the usual distance to the nearest neighbour: the median over a sample of fewer than 500
  * seats, spread through the list.
  */
 function spacingOf(g) {
-  const step = Math.max(1, Math.floor(g.count / 400));
+  const step = Math.max(1, Math.floor(g.count / 250));
   const found = [];
   for (let k = 0; k < g.count; k += step) {
     if (g.inArea[k]) continue;
     let nearest = Infinity;
     // Neighbours on the plan are near each other in its list, too.
-    for (let m = Math.max(0, k - 60); m < Math.min(g.count, k + 60); m++) {
+    for (let m = Math.max(0, k - 40); m < Math.min(g.count, k + 40); m++) {
       const square = (g.x[k] - g.x[m]) ** 2 + (g.y[k] - g.y[m]) ** 2;
       if (square > 0 && square < nearest && !g.inArea[m]) nearest = square;
     }
@@ -121,19 +111,20 @@ function spacingOf(g) {
  * `order`.
  */
 function gridOf(g) {
+  const { x, y, inArea } = g;
   const { left, top, right, bottom } = g.bounds;
   const size = Math.max(g.spacing * 4, (right - left) / CELLS_MAX, (bottom - top) / CELLS_MAX);
   const [columns, rows] = [Math.floor((right - left) / size) + 1, Math.floor((bottom - top) / size) + 1];
   const cells = new Uint32Array(g.count);
   const starts = new Uint32Array(columns * rows + 1);
   for (let i = 0; i < g.count; i++) {
-    cells[i] = Math.floor((g.y[i] - top) / size) * columns + Math.floor((g.x[i] - left) / size);
-    if (!g.inArea[i]) starts[cells[i] + 1] += 1;
+    cells[i] = (((y[i] - top) / size) | 0) * columns + (((x[i] - left) / size) | 0);
+    if (!inArea[i]) starts[cells[i] + 1] += 1;
   }
   for (let c = 1; c < starts.length; c++) starts[c] += starts[c - 1];
   const next = starts.slice();
   const order = new Uint32Array(starts.at(-1));
-  for (let i = 0; i < g.count; i++) if (!g.inArea[i]) order[next[cells[i]]++] = i;
+  for (let i = 0; i < g.count; i++) if (!inArea[i]) order[next[cells[i]]++] = i;
   return { size, columns, rows, starts, order };
 }
 
@@ -199,39 +190,74 @@ function sectionsOf(g) {
     if (g.inArea[first]) continue;
     const name = g.sectionNames[run.section] ?? "";
     const label = g.rows[run.row]?.label ?? "";
-    if (!sections.has(name)) sections.set(name, { name, parts: [], rows: new Map() });
+    if (!sections.has(name)) sections.set(name, { name, index: sections.size, runs: [], parts: [], rows: new Map() });
     const section = sections.get(name);
+    section.runs.push(k);
+    g.sectionOf.fill(section.index, first, first + run.n);
     if (!section.rows.has(label)) section.rows.set(label, { label, parts: [] });
     for (const { parts } of [section, section.rows.get(label)]) parts.push([first, first + run.n]);
   }
-  return [...sections.values()].map(({ name, parts, rows }) => {
+  return [...sections.values()].map(({ name, runs, parts, rows }) => {
     const seats = joined(all, parts);
-    return { name, seats, rows: [...rows.values()].map((row) => ({ label: row.label, seats: joined(all, row.parts) })), ...extentOf(g, seats) };
+    return { name, seats, rows: [...rows.values()].map((row) => ({ label: row.label, seats: joined(all, row.parts) })), ...extentOf(g, runs, seats.length) };
   });
 }
 
 /** Returns the seats of several stretches, without a copy if the stretches follow each other. */
 function joined(all, parts) {
   if (parts.every(([first], k) => k === 0 || first === parts[k - 1][1])) return all.subarray(parts[0][0], parts.at(-1)[1]);
-  return Uint32Array.from(parts.flatMap(([first, end]) => [...all.subarray(first, end)]));
+  const seats = new Uint32Array(parts.reduce((sum, [first, end]) => sum + end - first, 0));
+  let at = 0;
+  for (const [first, end] of parts) {
+    seats.set(all.subarray(first, end), at);
+    at += end - first;
+  }
+  return seats;
 }
 
-function extentOf(g, seats) {
-  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+/**
+ * Returns each run's box and the sums of its seats' positions, which boxes and middles come from.
+ */
+function extentsOf({ runs, firsts, x, y }) {
+  return runs.map(({ n }, k) => {
+    const first = firsts[k];
+    let left = x[first];
+    let right = left;
+    let top = y[first];
+    let bottom = top;
+    let sumX = 0;
+    let sumY = 0;
+    for (let i = first; i < first + n; i++) {
+      const px = x[i];
+      const py = y[i];
+      sumX += px;
+      sumY += py;
+      if (px < left) left = px;
+      else if (px > right) right = px;
+      if (py < top) top = py;
+      else if (py > bottom) bottom = py;
+    }
+    return { left, top, right, bottom, sumX, sumY };
+  });
+}
+
+/** Returns the box, the middle and the category of a section with these runs. */
+function extentOf(g, runs, n) {
+  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   const votes = new Uint32Array(g.categories.length);
-  let sumX = 0;
-  let sumY = 0;
-  for (let k = 0; k < seats.length; k++) {
-    const x = g.x[seats[k]];
-    const y = g.y[seats[k]];
-    sumX += x;
-    sumY += y;
-    if (x < left) left = x;
-    if (x > right) right = x;
-    if (y < top) top = y;
-    if (y > bottom) bottom = y;
-    votes[g.category[seats[k]]] += 1;
+  let [sumX, sumY] = [0, 0];
+  for (const k of runs) {
+    widen(box, g.extents[k]);
+    sumX += g.extents[k].sumX;
+    sumY += g.extents[k].sumY;
+    votes[g.runs[k].category] += g.runs[k].n;
   }
-  const box = { left, top, right, bottom };
-  return { box, cx: sumX / seats.length, cy: sumY / seats.length, category: votes.findIndex((n) => n >= 0.8 * seats.length) };
+  return { box, cx: sumX / n, cy: sumY / n, category: votes.findIndex((votesOf) => votesOf >= 0.8 * n) };
+}
+
+function widen(box, { left, top, right, bottom }) {
+  box.left = Math.min(box.left, left);
+  box.top = Math.min(box.top, top);
+  box.right = Math.max(box.right, right);
+  box.bottom = Math.max(box.bottom, bottom);
 }

@@ -9,6 +9,10 @@ const TILE_PX = 256;
 const TILES_MAX = 80; // Of one level. Each has 512 KiB.
 const REBUILD_SEATS = 4000; // If more seats change at once, bitmaps start again.
 const STRETCH_MAX = 1.4;
+const KEY_STEP = 65_536;
+
+/** The key of the tile in a column and row, both −1 or more. */
+const keyOf = (x, y) => (y + 1) * KEY_STEP + x + 1;
 
 export class Levels {
   constructor(scene) {
@@ -42,7 +46,28 @@ export class Levels {
   /** Paints the seats that changed. */
   changed(seats) {
     if (seats.length > REBUILD_SEATS) return this.restart();
-    for (const bitmap of this.all()) bitmap.repaint(seats);
+    this.whole?.repaint(seats);
+    for (const level of [this.shown, this.coming]) if (level) this.repaintTiles(level, seats);
+  }
+
+  /** Paints seats again in the tiles of a level that they touch. */
+  repaintTiles(level, seats) {
+    const { g } = this.scene;
+    const half = level.sprites.side / 2 + 1;
+    const touched = new Map();
+    for (const i of seats) {
+      const x = (g.x[i] - g.bounds.left) * level.scale;
+      const y = (g.y[i] - g.bounds.top) * level.scale;
+      for (let ty = Math.floor((y - half) / TILE_PX); ty <= Math.floor((y + half) / TILE_PX); ty++) {
+        for (let tx = Math.floor((x - half) / TILE_PX); tx <= Math.floor((x + half) / TILE_PX); tx++) {
+          const tile = level.tiles.get(keyOf(tx, ty));
+          if (!tile) continue;
+          if (!touched.has(tile)) touched.set(tile, []);
+          touched.get(tile).push(i);
+        }
+      }
+    }
+    for (const [tile, some] of touched) tile.repaint(some);
   }
 
   sprites(scale) {
@@ -120,7 +145,7 @@ export class Levels {
     const [x0, x1] = range(corner.x, width, bounds.right - bounds.left);
     const [y0, y1] = range(corner.y, height, bounds.bottom - bounds.top);
     const keys = [];
-    for (let y = y0; y <= y1; y++) for (let x = x0; x <= x1; x++) keys.push(`${x} ${y}`);
+    for (let y = y0; y <= y1; y++) for (let x = x0; x <= x1; x++) keys.push(keyOf(x, y));
     return keys;
   }
 
@@ -149,7 +174,7 @@ export class Levels {
       // At least one tile goes on in each frame, however late it is.
       if (worked && performance.now() >= end_ms) return true;
       if (!tile) {
-        const [x, y] = key.split(" ").map(Number);
+        const [x, y] = [(key % KEY_STEP) - 1, Math.floor(key / KEY_STEP) - 1];
         tile = new Bitmap(this.scene, level.sprites, level.scale, x * TILE_PX, y * TILE_PX, TILE_PX, TILE_PX);
         level.tiles.set(key, tile);
       }

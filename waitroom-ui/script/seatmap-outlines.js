@@ -2,7 +2,7 @@
 // of a section, down the ends of its rows, along the last row and up again, which follows curved
 // rows, too. This is pure code that needs no page.
 
-const SAMPLE_ROWS = 24; // So many rows show whether an outline fits.
+const SAMPLE_ROWS = 8; // So many rows show whether an outline fits.
 
 /**
  * Returns `[{section, points, pad}]`: the index of the section, the corners, and how far the
@@ -19,14 +19,14 @@ export function outlinesOf(g, plan) {
 
 function around(g, section) {
   const at = (i) => [g.x[i], g.y[i]];
-  const rows = alignedRows(g, section.rows).map((row) => Array.from(row, at));
-  if (rows.length === 1) return rows[0];
+  const rows = alignedRows(g, section.rows);
+  if (rows.length === 1) return Array.from(rows[0], at);
   const middle = rows.slice(1, -1);
-  const stacked = [...rows[0], ...middle.map((row) => row.at(-1)), ...rows.at(-1).toReversed(), ...middle.map((row) => row[0]).toReversed()];
+  const stacked = [...rows[0], ...middle.map((row) => row.at(-1)), ...rows.at(-1).toReversed(), ...middle.map((row) => row[0]).toReversed()].map(at);
   // If rows do not lie behind each other, the line leaves out seats between the ends of rows.
   const every = Math.ceil(middle.length / SAMPLE_ROWS);
   const inner = middle.filter((row, k) => row.length > 2 && k % every === 0).map((row) => row[row.length >> 1]);
-  const good = inner.filter(([x, y]) => contains(stacked, x, y)).length >= 0.8 * inner.length;
+  const good = inner.filter((i) => contains(stacked, g.x[i], g.y[i])).length >= 0.8 * inner.length;
   return good ? stacked : convexHull(Array.from(section.seats, at));
 }
 

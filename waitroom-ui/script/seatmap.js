@@ -42,6 +42,7 @@ export class SeatMap {
     this.levels = new Levels(this.scene);
     this.labels = new Labels(this.scene);
     this.minimap = new Minimap(this.scene);
+    this.pending = []; // Seats to paint again in the next frame.
     this.movedAt = -Infinity;
     new ResizeObserver(() => this.resize()).observe(canvas);
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", () => this.readColours());
@@ -61,8 +62,7 @@ export class SeatMap {
     const first = !this.known;
     this.known = true;
     if (!differing.length && !first) return;
-    this.levels.changed(differing);
-    this.minimap.outdate();
+    for (const i of differing) this.pending.push(i);
     this.redraw();
   }
 
@@ -128,6 +128,7 @@ export class SeatMap {
     if (!this.fitted || !this.known) return;
     const { scene, canvas, context, view } = this;
     const { ratio } = scene;
+    this.paintPending();
     this.fly(now);
     const moving = this.flight !== undefined || now - this.movedAt < STILL_MS;
     const pixels = { scale: this.view.scale * ratio, x: this.view.x * ratio, y: this.view.y * ratio };
@@ -143,6 +144,14 @@ export class SeatMap {
       this.on.drawn();
     }
     if (more || moving || view !== this.view) this.redraw();
+  }
+
+  /** Paints the seats that changed since the last frame, each once. */
+  paintPending() {
+    if (!this.pending.length) return;
+    this.levels.changed([...new Set(this.pending)]);
+    this.pending = [];
+    this.minimap.outdate();
   }
 
   // --- Where the map looks ---

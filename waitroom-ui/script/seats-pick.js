@@ -110,7 +110,7 @@ export class Picker {
       announce(t("problems.seats_taken.what", { seats: gone.map((i) => seatOf(this.page.g, i).label).join(", ") }), true);
       this.on.changed();
     }
-    this.render();
+    if (gone.length || this.page.g.areas.length) this.render();
   }
 
   render() {

@@ -39,8 +39,8 @@
   await zoom(110, 4);
   const quantile = (list, q) => [...list].sort((a, b) => a - b)[Math.floor(q * (list.length - 1))];
   const changes = [];
-  for (let round = 0; round < 11; round++) {
-    await new Promise((done) => setTimeout(done, 150));
+  for (let round = 0; round < 61; round++) {
+    await new Promise((done) => setTimeout(done, 40));
     const start = performance.now();
     window.feedForSpeed(round);
     changes.push(performance.now() - start);

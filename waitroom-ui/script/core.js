@@ -70,10 +70,13 @@ export function clock(seconds) {
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
+const moneyFormats = new Map(); // By currency: making a format is slow.
+
 /** Formats `{amount, currency}`, with the amount in minor units, as the reader writes money. */
 export function money(value) {
   if (!value || typeof value.amount !== "number") return "";
-  const format = new Intl.NumberFormat(locale, { style: "currency", currency: value.currency });
+  const format = moneyFormats.get(value.currency) ?? new Intl.NumberFormat(locale, { style: "currency", currency: value.currency });
+  moneyFormats.set(value.currency, format);
   return format.format(value.amount / 10 ** format.resolvedOptions().maximumFractionDigits);
 }
 

@@ -34,6 +34,8 @@ mod rail_rooms;
 mod refunds;
 mod rejoin;
 mod retry_after;
+mod seat_map;
+mod seat_map_speed;
 mod silent;
 mod stopped;
 mod tabs;

@@ -1,11 +1,7 @@
-// Solves the task that a room asks for before it gives a place or a pass, if it asks for one.
+// Sends a call that a room may answer with a task. What solves the task is loaded when needed.
 
-import { passCheck } from "./check.js";
 import { call } from "./core.js";
-import { fromHex, holderOf, toHex } from "./draw.js";
 
-/** A phone has this many fast cores. More threads than that do not help. */
-const THREADS_MAX = 4;
 /** How often a task is solved anew if the room does not accept the solution. */
 const TRIES = 3;
 /**
@@ -17,25 +13,6 @@ const unused = new Map();
 
 /** Returns whether this browser can solve tasks. It can do so only on a page that came by TLS. */
 const canSolve = () => Boolean(globalThis.crypto?.subtle) && typeof Worker === "function";
-
-/** Returns the solution of a task as ALTCHA's payload. */
-async function solve(challenge) {
-  const step = Math.min(THREADS_MAX, Math.max(1, navigator.hardwareConcurrency || 1));
-  const workers = Array.from({ length: step }, () => new Worker(new URL("./work.js", import.meta.url), { type: "module" }));
-  try {
-    const solution = await new Promise((solved, failed) => {
-      workers.forEach((worker, first) => {
-        worker.addEventListener("message", ({ data }) => solved(data));
-        worker.addEventListener("error", failed);
-        // The second argument says that nothing is handed over. A worker has no origin to name.
-        worker.postMessage({ parameters: challenge.parameters, first, step }, []);
-      });
-    });
-    return btoa(JSON.stringify({ challenge, solution }));
-  } finally {
-    for (const worker of workers) worker.terminate();
-  }
-}
 
 /**
  * Sends a call by `send(solution)`, first without a solution or with one that no call has used up.
@@ -54,7 +31,13 @@ export async function withChallenge(base, secret, send, begin) {
   };
   let answer = await sendWith(unused.get(name));
   for (let tries = 0; tries < TRIES && answer.problem?.code === "challenge_failed" && canSolve(); tries += 1) {
-    const query = secret ? `?holder=${toHex(await holderOf(fromHex(secret)))}` : "";
+    const solver = await import("./challenge-task.js").catch(() => null);
+    if (!solver) {
+      // Without a connection, this is what the visitor is told.
+      const reached = await call("GET", base);
+      return reached.ok ? answer : reached;
+    }
+    const query = secret ? `?holder=${await solver.holderHex(secret)}` : "";
     const task = await call("GET", `${base}/challenge${query}`);
     if (!task.ok) return task;
     if (!task.body) {
@@ -62,7 +45,7 @@ export async function withChallenge(base, secret, send, begin) {
       continue;
     }
     begin(task.body.phone_s);
-    const solution = task.body.altcha ? await solve(task.body.altcha) : await passCheck(task.body);
+    const solution = await solver.solveTask(task.body);
     if (!solution) return answer;
     answer = await sendWith(solution);
   }

@@ -1,7 +1,7 @@
 // Shows the check of Turnstile or hCaptcha in the page. Its script and its fields come from the
 // provider, and only pages of rooms that ask for it load them.
 
-import { $, announce, make, t } from "./core.js";
+import { $, announce, loadLaterTexts, make, t } from "./core.js";
 
 const LOADED_WITHIN_MS = 20_000;
 /** Narrower windows have no room for hCaptcha's usual size. */
@@ -27,6 +27,7 @@ const sizeOf = (kind) => (kind === "turnstile" ? "flexible" : window.innerWidth 
  * answer, or null if the check cannot be shown or fails.
  */
 export async function passCheck(task) {
+  await loadLaterTexts();
   const place = make("div");
   const box = make("section", { id: "check", class: "panel", "aria-labelledby": "check-title" }, make("h2", { id: "check-title", tabindex: "-1", text: t("common.check_title") }), make("p", { text: t("common.check_body") }), place);
   $("problem").after(box);

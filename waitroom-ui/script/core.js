@@ -6,6 +6,8 @@ document.documentElement.classList.add("js");
 
 export const $ = (id) => document.getElementById(id);
 const texts = JSON.parse($("texts")?.textContent || "{}");
+/** The address of the texts that this page does not have yet, or undefined if it has all. */
+let later = $("texts")?.dataset.later;
 export const data = JSON.parse($("data")?.textContent || "{}");
 
 // The page's language with the reader's region, such as `en-GB`, if the browser names a region.
@@ -36,6 +38,20 @@ export function t(key, values = {}) {
  */
 export const raw = (key) => key.split(".").reduce((at, part) => at?.[part], texts);
 
+let fetchingLater = null;
+
+/** Fetches the texts that this page does not have yet. Returns whether it has them all now. */
+export async function loadLaterTexts() {
+  if (!later) return true;
+  fetchingLater ??= call("GET", later, { cache: "default" });
+  const { ok, body } = await fetchingLater;
+  fetchingLater = null;
+  if (!ok) return false;
+  for (const [group, more] of Object.entries(body)) texts[group] = { ...texts[group], ...more };
+  later = undefined;
+  return true;
+}
+
 /**
  * Formats seconds as `40 s`, `12 min`, `2 h 5 min`. A minute or more is rounded up to whole
  * minutes.
@@ -54,10 +70,13 @@ export function clock(seconds) {
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
+const moneyFormats = new Map(); // By currency: making a format is slow.
+
 /** Formats `{amount, currency}`, with the amount in minor units, as the reader writes money. */
 export function money(value) {
   if (!value || typeof value.amount !== "number") return "";
-  const format = new Intl.NumberFormat(locale, { style: "currency", currency: value.currency });
+  const format = moneyFormats.get(value.currency) ?? new Intl.NumberFormat(locale, { style: "currency", currency: value.currency });
+  moneyFormats.set(value.currency, format);
   return format.format(value.amount / 10 ** format.resolvedOptions().maximumFractionDigits);
 }
 
@@ -170,17 +189,29 @@ export const mayPass = (problem) => problem.status === 0 || problem.status >= 50
  */
 export function showProblem(problem, values = {}, actions = []) {
   const at = $("problem");
+  newest = problem;
   if (!problem) {
     show(at, false);
     at.removeAttribute("data-code");
     return at.replaceChildren();
   }
-  const known = [problem.seats_in_baskets === 0 ? "capacity_sold" : null, problem.reason, problem.code].find((one) => one && raw(`problems.${one}`));
+  at.dataset.code = problem.code;
+  const kinds = [problem.seats_in_baskets === 0 ? "capacity_sold" : null, problem.reason, problem.code].filter(Boolean);
+  if (!later || kinds.every((one) => raw(`problems.${one}`))) return writeProblem(kinds, problem, values, actions);
+  // If the words cannot be fetched, the problem has those of the server.
+  loadLaterTexts().then(() => newest === problem && writeProblem(kinds, problem, values, actions));
+}
+
+/** The problem that was shown last, whose words may still be on their way. */
+let newest = null;
+
+function writeProblem(kinds, problem, values, actions) {
+  const at = $("problem");
+  const known = kinds.find((one) => raw(`problems.${one}`));
   const kind = known ?? fallbackKind(problem.status);
   const own = known !== undefined;
   if (problem.since) values = { since: when(problem.since), ...values };
   const line = (label, text) => make("p", {}, make("b", { text: label }), ` ${text}`);
-  at.dataset.code = problem.code;
   at.replaceChildren(
     make("h2", {}, make("span", { class: "shape", "data-shape": "warning" }), (!own && problem.title) || t(`problems.${kind}.title`)),
     make("p", { text: own ? t(`problems.${kind}.what`, values) : problem.detail || t(`problems.${kind}.what`, values) }),

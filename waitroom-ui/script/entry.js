@@ -3,7 +3,7 @@
 // lobby links back to the page.
 
 import { withChallenge } from "./challenge.js";
-import { call, kept, make, randomHex, showProblem, span, t } from "./core.js";
+import { call, kept, randomHex, showProblem, span } from "./core.js";
 import { patiently } from "./patience.js";
 
 /** The problem codes with which the server refuses a call for seats that has no valid pass. */
@@ -52,16 +52,4 @@ export async function atTheDoor(room, title, send) {
   if (await enter(room)) return sendPatiently(send);
   if (room?.room) kept.set(`wanted.${room.room}`, { href: location.pathname + location.search, title });
   return answer;
-}
-
-/**
- * In the lobby, adds a link to the show's page from which the visitor came, in front of the other
- * links. Removes the other link to this page.
- */
-export function wayBack(nav, room) {
-  const wanted = kept.get(`wanted.${room}`);
-  if (!wanted?.href?.startsWith("/s/")) return;
-  const path = wanted.href.split("?")[0];
-  for (const link of nav.querySelectorAll("a")) if (link.pathname === path) link.remove();
-  nav.prepend(make("a", { class: "button big go", id: "way-back", href: wanted.href, text: t("lobby.go_seats_for", { title: wanted.title ?? "" }) }));
 }

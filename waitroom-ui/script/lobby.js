@@ -4,7 +4,6 @@
 import { $, announce, call, data, kept, mayPass, problemShown, put, randomHex, ready, show, showProblem, span, t, when } from "./core.js";
 import { withChallenge } from "./challenge.js";
 import { skewOf } from "./countdown.js";
-import { wayBack } from "./entry.js";
 import { Live } from "./live.js";
 import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
@@ -15,6 +14,7 @@ import { announceGone } from "./lobby-prices.js";
 import { aheadOf, roomFetchMs } from "./lobby-state.js";
 import { basketsSaid, oddsSaid, render } from "./lobby-view.js";
 import { placesGiven, withSeatsLeft } from "./lobby-words.js";
+import { wayBack } from "./lobby-way-back.js";
 
 const slug = data.room.room;
 const base = `/v1/rooms/${encodeURIComponent(slug)}`;

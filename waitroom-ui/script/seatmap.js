@@ -1,202 +1,302 @@
-// The interactive seat map: pan, zoom, pinch, hover, keyboard. It paints at most once a frame. It
-// has no part in holds: it shows the seats' states and the visitor's own seats, and reports which
-// seat was picked.
+// The interactive seat map: what it shows, where it looks, and its frames. It paints at most once a
+// frame. It has no part in holds: it shows the seats' states, the visitor's own seats and seats
+// that were found, and reports which seat was picked.
 
-import { neighbour, seatAt } from "./geometry.js";
-import { onAreaPlate, paint, readColours } from "./seatmap-paint.js";
+import { BLOCKED, FREE } from "./frames.js";
+import { seatAt } from "./geometry.js";
+import { listen } from "./seatmap-gestures.js";
+import { Labels, onAreaPlate } from "./seatmap-labels.js";
+import { Levels } from "./seatmap-levels.js";
+import { readLook } from "./seatmap-look.js";
+import { sectionAt } from "./seatmap-outlines.js";
+import { Minimap, paintMarks } from "./seatmap-paint.js";
+import { between, kept, viewOf, wholeView, zoomed } from "./seatmap-view.js";
 
-const TAP_PX = 6; // A pointer that moved less counts as a tap.
 const PICK_PX = { mouse: 7, touch: 13, pen: 9 }; // If seats are closer together than this, a tap zooms in first.
+const FRAME_MS = 5; // Of each frame for painting bitmaps; the rest is the browser's.
+const STILL_MS = 120; // After this time without movement, the picture is painted sharp.
+const FLIGHT_MS = 420;
 
 export class SeatMap {
   /**
-   * `on`: `pick(index)`, `point(index, x, y, byKey)` (index −1: no seat), `area(area)`;
-   * `areaWords(free)` returns the words for an area.
+   * `on`: `pick(index)`, `point(index, x, y, byKey)` (index −1: no seat), `area(area)`, `drawn()`
+   * once the first picture with states is there, `recoloured()`. `words`: `area(free)`,
+   * `section(section, free)` and `stage()` return words for the picture.
    */
-  constructor(canvas, geometry, on) {
+  constructor(canvas, g, on, words) {
     this.canvas = canvas;
-    this.g = geometry;
+    this.context = canvas.getContext("2d", { alpha: false });
+    this.g = g;
     this.on = on;
-    this.look = { states: new Uint8Array(geometry.count), own: new Set(), colours: readColours(), focus: -1, areaWords: on.areaWords };
-    this.view = { scale: 1, x: 0, y: 0 };
-    this.pointers = new Map();
+    this.freeOf = new Uint32Array(g.sections.length);
+    this.scene = {
+      g,
+      look: readLook(g),
+      states: new Uint8Array(g.count).fill(BLOCKED),
+      ratio: 1,
+      faded: new Uint8Array(g.count),
+      words: { ...words, section: (k) => words.section(g.sections[k], this.freeOf[k]) },
+    };
+    this.tally = [0, 0, 0, g.count]; // Seats by state.
+    this.marks = { own: new Set(), found: [], focus: -1 };
+    this.levels = new Levels(this.scene);
+    this.labels = new Labels(this.scene);
+    this.minimap = new Minimap(this.scene);
+    this.pending = []; // Seats to paint again in the next frame.
+    this.movedAt = -Infinity;
     new ResizeObserver(() => this.resize()).observe(canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-      this.look.colours = readColours();
-      this.redraw();
-    });
-    this.listen();
+    for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", () => this.readColours());
+    listen(canvas, this);
     this.resize();
   }
 
-  setStates(states) {
-    this.look.states = states;
+  // --- What is shown ---
+
+  /** Shows new states. `changed`: the seats whose states may differ, or "all". */
+  setStates(states, changed) {
+    const differing = [];
+    if (changed === "all") {
+      for (let i = 0; i < states.length; i++) if (states[i] !== this.scene.states[i]) differing.push(i);
+    } else for (const i of changed) if (states[i] !== this.scene.states[i]) differing.push(i);
+    for (const i of differing) this.count(i, states[i]);
+    const first = !this.known;
+    this.known = true;
+    if (!differing.length && !first) return;
+    for (const i of differing) this.pending.push(i);
     this.redraw();
   }
 
+  count(i, state) {
+    const before = this.scene.states[i];
+    this.tally[before] -= 1;
+    this.tally[state] += 1;
+    this.scene.states[i] = state;
+    if (this.g.inArea[i]) return;
+    if (state === FREE) this.freeOf[this.g.sectionOf[i]] += 1;
+    else if (before === FREE) this.freeOf[this.g.sectionOf[i]] -= 1;
+  }
+
   setOwn(own) {
-    this.look.own = own;
+    this.marks.own = own;
     this.redraw();
   }
+
+  /** Marks seats that were found for the visitor, and brings them into view. */
+  setFound(seats) {
+    this.marks.found = seats;
+    if (seats.length) this.flyToSeats(seats);
+    this.redraw();
+  }
+
+  /** Brings seats into view, if they are not there already. */
+  showSeats(seats) {
+    const { width, height } = this.size;
+    const seen = ([x, y]) => x > 10 && y > 10 && x < width - 10 && y < height - 10;
+    const near = this.g.spacing * this.view.scale >= 12;
+    this.marks.found = [];
+    if (seats.length && !(near && seats.every((i) => seen(this.screen(i))))) this.flyToSeats(seats);
+    this.redraw();
+  }
+
+  /** Fades the seats for which `fits` returns false. */
+  setFilter(fits) {
+    for (let i = 0; i < this.g.count; i++) this.scene.faded[i] = fits(i) ? 0 : 1;
+    this.levels.restart();
+    this.minimap.outdate();
+    this.redraw();
+  }
+
+  readColours() {
+    this.scene.look = readLook(this.g);
+    this.levels.clear();
+    this.labels.clear();
+    this.minimap.outdate();
+    this.on.recoloured?.();
+    this.redraw();
+  }
+
+  // --- Frames ---
 
   redraw() {
     this.due ||= requestAnimationFrame(() => {
       this.due = 0;
-      paint(this.canvas, this.g, this.view, this.look);
+      this.frame(performance.now());
     });
+  }
+
+  frame(now) {
+    if (!this.fitted || !this.known) return;
+    const { scene, canvas, context, view } = this;
+    const { ratio } = scene;
+    this.paintPending();
+    this.fly(now);
+    const moving = this.flight !== undefined || now - this.movedAt < STILL_MS;
+    const pixels = { scale: this.view.scale * ratio, x: this.view.x * ratio, y: this.view.y * ratio };
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    const more = this.levels.frame(context, pixels, canvas, { whole: this.fitted * ratio, moving, end_ms: now + FRAME_MS });
+    context.imageSmoothingEnabled = true;
+    this.labels.draw(context, this.view, this.size);
+    if (this.isZoomed()) this.minimap.draw(context, this.view, this.size, this.levels.whole);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    paintMarks(context, scene, this.view, this.marks);
+    if (this.known && !this.told) {
+      this.told = true;
+      this.on.drawn();
+    }
+    if (more || moving || view !== this.view) this.redraw();
+  }
+
+  /** Paints the seats that changed since the last frame, each once. */
+  paintPending() {
+    if (!this.pending.length) return;
+    this.levels.changed([...new Set(this.pending)]);
+    this.pending = [];
+    this.minimap.outdate();
+  }
+
+  // --- Where the map looks ---
+
+  isZoomed() {
+    return this.view.scale > this.fitted * 1.02;
   }
 
   resize() {
     const ratio = Math.min(2, devicePixelRatio || 1);
-    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    if (!w || !h) return;
-    const first = this.fitted === undefined;
-    this.canvas.width = Math.round(w * ratio);
-    this.canvas.height = Math.round(h * ratio);
-    if (first || Math.abs(this.view.scale - this.fitted) < 1e-9) this.fit();
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (!width || !height) return;
+    this.size = { width, height };
+    const atWhole = this.fitted === undefined || !this.isZoomed();
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    if (this.scene.ratio !== ratio) this.labels.clear();
+    this.scene.ratio = ratio;
+    const whole = wholeView(this.g, this.size);
+    this.fitted = whole.scale;
+    this.levels.clear();
+    this.minimap.outdate();
+    this.look(atWhole ? whole : zoomed(this.view, 1, width / 2, height / 2, this.fitted, this.g.spacing));
+    this.frame(performance.now()); // A canvas whose size changed is empty until it is painted.
+  }
+
+  /** Shows a view at once. */
+  look(view) {
+    this.view = kept(view, this.g.bounds, this.size);
+    this.movedAt = performance.now();
+    // While the whole plan is shown, a finger on it scrolls the page.
+    this.canvas.classList.toggle("zoomed", this.isZoomed());
     this.redraw();
+  }
+
+  /** Moves to a view in a short flight, or at once if the visitor wants no movement. */
+  flyTo(view) {
+    this.flight = undefined;
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return this.look(view);
+    this.flight = { from: this.view, to: kept(view, this.g.bounds, this.size), began: performance.now() };
+    this.redraw();
+  }
+
+  fly(now) {
+    if (!this.flight) return;
+    const { from, to, began } = this.flight;
+    const share = Math.min(1, (now - began) / FLIGHT_MS);
+    if (share === 1) this.flight = undefined;
+    this.look(share === 1 ? to : between(from, to, share * share * (3 - 2 * share), this.size));
+  }
+
+  flyToSeats(seats) {
+    const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+    for (const i of seats) {
+      box.left = Math.min(box.left, this.g.x[i]);
+      box.right = Math.max(box.right, this.g.x[i]);
+      box.top = Math.min(box.top, this.g.y[i]);
+      box.bottom = Math.max(box.bottom, this.g.y[i]);
+    }
+    const around = 3 * this.g.spacing;
+    this.flyTo(viewOf({ left: box.left - around, top: box.top - around, right: box.right + around, bottom: box.bottom + around }, this.size, this.g.spacing));
   }
 
   fit() {
-    const { left, top, right, bottom } = this.g.bounds;
-    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    const edge = this.g.spacing;
-    const scale = Math.min((w - 36) / (right - left + 2 * edge), (h - 36) / (bottom - top + 2 * edge), 26 / this.g.spacing);
-    this.fitted = scale;
-    this.view = { scale, x: w / 2 - ((left + right) / 2) * scale, y: h / 2 - ((top + bottom) / 2) * scale };
-    this.redraw();
+    this.flyTo(wholeView(this.g, this.size));
   }
 
-  zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
-    const most = 44 / this.g.spacing;
-    const scale = Math.min(most, Math.max(this.fitted * 0.7, this.view.scale * factor));
-    const real = scale / this.view.scale;
-    this.view = { scale, x: x - (x - this.view.x) * real, y: y - (y - this.view.y) * real };
-    this.redraw();
+  zoom(factor, x, y) {
+    this.flight = undefined;
+    this.look(zoomed(this.view, factor, x, y, this.fitted, this.g.spacing));
   }
 
-  /**
-   * Zooms at the middle of the canvas. If no seat is visible then, moves the nearest section there.
-   */
+  /** Zooms at the middle. If no seat is visible then, moves the nearest section there. */
   zoomMiddle(factor) {
-    this.zoom(factor);
-    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    const seen = (x, y) => x > 0 && y > 0 && x < w && y < h;
-    for (let i = 0; i < this.g.count; i++) if (seen(...this.screen(i))) return;
-    const away = ({ cx, cy }) => [cx * this.view.scale + this.view.x - w / 2, cy * this.view.scale + this.view.y - h / 2];
+    const { width, height } = this.size;
+    this.zoom(factor, width / 2, height / 2);
+    const reach = Math.max(width, height) / 2 / this.view.scale;
+    if (seatAt(this.g, ...this.planAt(width / 2, height / 2), reach) >= 0) return;
+    const away = ({ cx, cy }) => [cx * this.view.scale + this.view.x - width / 2, cy * this.view.scale + this.view.y - height / 2];
     const nearest = this.g.sections.map(away).sort((a, b) => Math.hypot(...a) - Math.hypot(...b))[0];
     if (nearest) this.pan(-nearest[0], -nearest[1]);
   }
 
   pan(dx, dy) {
-    this.view.x += dx;
-    this.view.y += dy;
-    this.redraw();
+    this.flight = undefined;
+    this.look({ scale: this.view.scale, x: this.view.x + dx, y: this.view.y + dy });
   }
 
   /** Brings a seat into view, and zooms in if the seats are too small to distinguish. */
   reveal(index) {
-    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    if (this.g.spacing * this.view.scale < 14) this.zoom(18 / (this.g.spacing * this.view.scale));
+    const { width, height } = this.size;
+    const apart = this.g.spacing * this.view.scale;
+    if (apart < 14) this.zoom(18 / apart, width / 2, height / 2);
     const [x, y] = this.screen(index);
-    if (x < 30 || y < 30 || x > w - 30 || y > h - 30) this.pan(w / 2 - x, h / 2 - y);
+    if (x < 30 || y < 30 || x > width - 30 || y > height - 30) this.pan(width / 2 - x, height / 2 - y);
   }
 
   screen(index) {
     return [this.g.x[index] * this.view.scale + this.view.x, this.g.y[index] * this.view.scale + this.view.y];
   }
 
+  /** Returns where a seat is in the window, for tests. */
+  windowPoint(index) {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    const [x, y] = this.screen(index);
+    return [left + x, top + y];
+  }
+
+  planAt(x, y) {
+    return [(x - this.view.x) / this.view.scale, (y - this.view.y) / this.view.scale];
+  }
+
+  // --- What a visitor does ---
+
   under(x, y) {
-    const { scale } = this.view;
-    return seatAt(this.g, (x - this.view.x) / scale, (y - this.view.y) / scale, Math.max(this.g.spacing * 0.55, 5 / scale));
-  }
-
-  listen() {
-    const { canvas } = this;
-    const at = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return { x: event.clientX - box.left, y: event.clientY - box.top };
-    };
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      const { x, y } = at(event);
-      this.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0018)), x, y);
-    }, { passive: false });
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.setPointerCapture(event.pointerId);
-      this.pointers.set(event.pointerId, { ...at(event), moved: this.pointers.size ? Infinity : 0 });
-    });
-    canvas.addEventListener("pointermove", (event) => this.moved(event, at(event)));
-    canvas.addEventListener("pointerup", (event) => {
-      const was = this.pointers.get(event.pointerId);
-      this.pointers.delete(event.pointerId);
-      canvas.classList.remove("dragging");
-      if (was && was.moved < TAP_PX) this.tap(at(event), event.pointerType);
-    });
-    canvas.addEventListener("pointercancel", (event) => this.pointers.delete(event.pointerId));
-    canvas.addEventListener("pointerleave", () => this.on.point(-1));
-    canvas.addEventListener("keydown", (event) => this.key(event));
-    canvas.addEventListener("blur", () => this.setFocus(-1));
-  }
-
-  moved(event, to) {
-    const was = this.pointers.get(event.pointerId);
-    if (!was) {
-      const seat = this.under(to.x, to.y);
-      this.canvas.classList.toggle("over-seat", seat >= 0);
-      return this.on.point(seat, to.x, to.y);
-    }
-    const [dx, dy] = [to.x - was.x, to.y - was.y];
-    if (this.pointers.size === 1) {
-      was.moved += Math.hypot(dx, dy);
-      if (was.moved >= TAP_PX) {
-        this.canvas.classList.add("dragging");
-        this.on.point(-1);
-        this.pan(dx, dy);
-      }
-    } else {
-      was.moved = Infinity;
-      const other = [...this.pointers].find(([id]) => id !== event.pointerId)[1];
-      const before = Math.hypot(was.x - other.x, was.y - other.y) || 1;
-      const after = Math.hypot(to.x - other.x, to.y - other.y) || 1;
-      this.zoom(after / before, (to.x + other.x) / 2, (to.y + other.y) / 2);
-      this.pan(dx / 2, dy / 2);
-    }
-    [was.x, was.y] = [to.x, to.y];
+    return seatAt(this.g, ...this.planAt(x, y), Math.max(this.g.spacing * 0.55, 5 / this.view.scale));
   }
 
   tap({ x, y }, kind) {
+    const mini = this.isZoomed() ? this.minimap.planAt(x, y) : null;
+    if (mini) {
+      const { width, height } = this.size;
+      return this.flyTo({ scale: this.view.scale, x: width / 2 - mini.x * this.view.scale, y: height / 2 - mini.y * this.view.scale });
+    }
     const area = this.g.areas.find((one) => onAreaPlate(one, this.view, x, y));
     if (area) return this.on.area(area);
     const apart = this.g.spacing * this.view.scale;
     const least = PICK_PX[kind] ?? 9;
-    if (apart < least) return this.zoom((least * 1.7) / apart, x, y);
+    if (apart < least) return this.approach(x, y, least);
     const seat = this.under(x, y);
     if (seat >= 0) this.on.pick(seat);
   }
 
-  key(event) {
-    const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    const arrow = arrows[event.key];
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (arrow) {
-      const from = this.look.focus;
-      const centre = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
-      const near = () => seatAt(this.g, (centre[0] - this.view.x) / this.view.scale, (centre[1] - this.view.y) / this.view.scale, Infinity);
-      const first = () => this.g.sections[0]?.seats[0] ?? -1;
-      const next = from < 0 ? [near(), first()].find((seat) => seat >= 0) ?? -1 : neighbour(this.g, from, ...arrow);
-      if (next >= 0) this.setFocus(next);
-    } else if ((event.key === "Enter" || event.key === " ") && this.look.focus >= 0) this.on.pick(this.look.focus);
-    else if (event.key === "+" || event.key === "=") this.zoomMiddle(1.5);
-    else if (event.key === "-") this.zoomMiddle(1 / 1.5);
-    else if (event.key === "0") this.fit();
-    else return;
-    event.preventDefault();
+  /** Zooms to the section under a point; if it fills the map already, until seats can be picked. */
+  approach(x, y, least) {
+    const { scale } = this.view;
+    const section = this.g.sections[sectionAt(this.g, ...this.planAt(x, y), 24 / scale)];
+    const near = section && viewOf(section.box, this.size, this.g.spacing);
+    if (near && near.scale > scale * 1.3) return this.flyTo(near);
+    this.flyTo(zoomed(this.view, (least * 1.7) / (this.g.spacing * scale), x, y, this.fitted, this.g.spacing));
   }
 
   setFocus(index) {
-    if (this.look.focus === index) return;
-    this.look.focus = index;
+    if (this.marks.focus === index) return;
+    this.marks.focus = index;
     if (index >= 0) this.reveal(index);
     const [x, y] = index >= 0 ? this.screen(index) : [0, 0];
     this.on.point(index, x, y, true);

@@ -8,6 +8,9 @@ import { Live } from "./live.js";
 
 const POLL_S = 4;
 
+/** Fetches a snapshot of a show's seats, while the page still reads the plan. */
+export const snapshotOf = (show) => call("GET", `/v1/shows/${encodeURIComponent(show)}/seats`, { accept: "application/octet-stream", binary: true });
+
 export class Feed {
   /**
    * `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling"
@@ -28,8 +31,9 @@ export class Feed {
     });
   }
 
-  async start() {
-    await this.ask();
+  /** Starts with a snapshot that was asked for before, by `snapshotOf`. */
+  async start(first) {
+    await this.ask(first);
     this.live.start();
   }
 
@@ -37,8 +41,8 @@ export class Feed {
    * Fetches a snapshot and shows it, unless the socket has a newer picture. Returns the seconds
    * until the next poll.
    */
-  async ask() {
-    const answer = await call("GET", `/v1/shows/${encodeURIComponent(this.show)}/seats`, { accept: "application/octet-stream", binary: true });
+  async ask(first) {
+    const answer = await (first ?? snapshotOf(this.show));
     if (!answer.ok) return answer.problem.retry_after_s ?? 2 * POLL_S;
     const frame = this.read(answer.body);
     const older = frame && this.picture.version !== null && frame.version < this.picture.version && this.status === "live";
@@ -65,7 +69,8 @@ export class Feed {
     if (changed === "gap") return false;
     const { states } = this.picture;
     if (changed === "all") {
-      for (let i = 0; i < this.seats; i++) this.shown[i] = seatState(states, i, this.seats);
+      if (states.length === this.seats) this.shown.set(states);
+      else for (let i = 0; i < this.seats; i++) this.shown[i] = seatState(states, i, this.seats);
       this.on.seats(this.shown, "all");
     } else if (changed.length) {
       const touched = [...new Set(changed.map((cell) => cell % this.seats))];

@@ -4,6 +4,7 @@
 
 import { make, t } from "./core.js";
 import { FREE } from "./frames.js";
+import { seatOf } from "./geometry.js";
 
 const SEATS_AT_ONCE = 300;
 
@@ -35,7 +36,7 @@ export class SeatList {
       const row = rows[group.rowsShown++];
       seats += row.seats.length;
       const heading = make("b", { text: row.label ? t("seats.list_row", { row: row.label }) : "" });
-      group.body.append(make("div", { class: "row", role: "group", "aria-label": heading.textContent || this.title(group) }, heading, ...row.seats.map((i) => this.box(i))));
+      group.body.append(make("div", { class: "row", role: "group", "aria-label": heading.textContent || this.title(group) }, heading, ...Array.from(row.seats, (i) => this.box(i))));
     }
     if (group.rowsShown < rows.length) {
       group.body.append(make("button", { class: "button plain", type: "button", text: t("seats.list_more"), onclick: () => this.more(group) }));
@@ -44,7 +45,7 @@ export class SeatList {
   }
 
   box(i) {
-    const seat = this.g.seats[i];
+    const seat = seatOf(this.g, i);
     const input = make("input", { type: "checkbox", "data-seat": seat.label, "aria-label": this.name(i) });
     input.checked = Boolean(this.own?.has(i));
     input.addEventListener("change", () => this.toggle(i));
@@ -59,7 +60,7 @@ export class SeatList {
     if (!box || !this.states) return;
     const mine = this.own.has(i);
     box.input.checked = mine;
-    box.label.hidden = this.states[i] !== FREE && !mine && document.activeElement !== box.input;
+    box.label.hidden = !this.isOffered(i) && !mine && document.activeElement !== box.input;
     box.input.disabled = this.states[i] !== FREE && !mine;
   }
 
@@ -76,13 +77,24 @@ export class SeatList {
     this.counted = true;
   }
 
+  /** Shows only free seats for which `fits` returns true, or all free seats if it is null. */
+  setFilter(fits) {
+    this.fits = fits;
+    for (const i of this.boxes.keys()) this.place(i);
+    for (const group of this.groups) this.refresh(group);
+  }
+
+  isOffered(i) {
+    return this.states[i] === FREE && (!this.fits || this.fits(i));
+  }
+
   title(group) {
     return group.section.name || t("seats.list_all");
   }
 
   refresh(group) {
     let n = 0;
-    for (const i of group.section.seats) if (this.states[i] === FREE) n += 1;
+    for (const i of group.section.seats) if (this.isOffered(i)) n += 1;
     const words = t("seats.list_section", { section: this.title(group), n });
     if (group.summary.textContent !== words) group.summary.textContent = words;
     if (group.details.open) this.refreshRows(group);

@@ -5,12 +5,14 @@
 import { $, announce, make, money, put, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { FREE } from "./frames.js";
+import { indexOf, isAccessible, seatOf } from "./geometry.js";
 import { Intent, labelsOf } from "./holds.js";
 
 export class Picker {
   /**
    * `page`: {g, showDocument, room, lobby, states(), name(index)}; `on`: `changed()`,
-   * `held(answer)`, `wait(wish)` when best available found nothing and the visitor wants to wait.
+   * `held(answer)`, `found(labels)` when seats are suggested (none: no longer), `wait(wish)` when
+   * best available found nothing and the visitor wants to wait.
    */
   constructor(page, on) {
     this.page = page;
@@ -34,7 +36,7 @@ export class Picker {
     show($("best-zone-field"), g.zones.length > 0);
     // Without accessible seats the field is disabled, not hidden, so that the button below it does
     // not move while somebody is about to press it.
-    $("best-accessible").disabled = !g.seats.some((seat) => seat.accessible);
+    $("best-accessible").disabled = !g.flags.some((_, i) => isAccessible(g, i));
     const priced = g.areas.filter((area) => this.price(area.first));
     show($("areas"), priced.length > 0);
     $("area-list").replaceChildren(...priced.map((area) => this.stepper(area)));
@@ -81,6 +83,16 @@ export class Picker {
     else this.chosen.add(index);
     this.render();
     this.on.changed();
+    const words = { seat: this.page.name(index), price: money(this.price(index)), total: money(this.sum()), n: this.total() };
+    announce(this.chosen.has(index) ? t("seats.picked", words) : t("seats.unpicked", words), true);
+  }
+
+  /** Returns the price of everything that is chosen, or null if something has no price. */
+  sum() {
+    const prices = [...this.chosen].map((i) => [this.price(i), 1]);
+    for (const area of this.page.g.areas) if (this.areas.has(area.label)) prices.push([this.price(area.first), this.areas.get(area.label)]);
+    if (!prices.length || prices.some(([price]) => !price)) return null;
+    return { amount: prices.reduce((sum, [price, n]) => sum + n * price.amount, 0), currency: prices[0][0].currency };
   }
 
   clear() {
@@ -95,24 +107,26 @@ export class Picker {
     const gone = [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.page.states()[i] !== FREE);
     for (const i of gone) this.chosen.delete(i);
     if (gone.length) {
-      announce(t("problems.seats_taken.what", { seats: gone.map((i) => this.page.g.seats[i].label).join(", ") }), true);
+      announce(t("problems.seats_taken.what", { seats: gone.map((i) => seatOf(this.page.g, i).label).join(", ") }), true);
       this.on.changed();
     }
-    this.render();
+    if (gone.length || this.page.g.areas.length) this.render();
   }
 
   render() {
     const { g } = this.page;
     const n = this.total();
     const seats = [...this.chosen].map((i) => {
-      const label = g.seats[i].label;
+      const { label } = seatOf(g, i);
       const remove = make("button", { type: "button", "aria-label": t("seats.change_remove", { seat: label }), text: "×", onclick: () => this.toggle(i) });
-      return make("li", { "data-seat": label }, make("span", { text: [label, money(this.price(i))].filter(Boolean).join(" · ") }), remove);
+      return make("li", { "data-seat": label }, make("span", { text: [this.page.name(i), money(this.price(i))].filter(Boolean).join(" · ") }), remove);
     });
     const places = [...this.areas].map(([label, quantity]) => make("li", { text: `${quantity} × ${label}` }));
     $("chosen").replaceChildren(...seats, ...places);
     show($("chosen-none"), n === 0);
     show($("clear"), n > 0);
+    show($("chosen-sum"), n > 0);
+    put("chosen-total", money(this.sum()));
     $("hold").disabled = n === 0 || this.busy;
     put("hold", this.busy ? t("seats.holding") : n ? t("seats.hold", { n }) : t("seats.hold_nothing"));
     for (const area of g.areas) {
@@ -130,7 +144,7 @@ export class Picker {
   // --- Calls for a hold ---
 
   hold() {
-    const labels = [...this.chosen].map((i) => this.page.g.seats[i].label);
+    const labels = [...this.chosen].map((i) => seatOf(this.page.g, i).label);
     const areas = [...this.areas].map(([label, quantity]) => ({ label, quantity }));
     return this.ask({ ...(labels.length ? { seats: labels } : {}), ...(areas.length ? { areas } : {}) });
   }
@@ -175,6 +189,7 @@ export class Picker {
     const actions = [];
     const suggestion = { seats: labelsOf(problem.suggestion), areas: problem.suggestion?.areas ?? [] };
     const offered = [...suggestion.seats, ...suggestion.areas.map(({ label, quantity }) => `${quantity} × ${label}`)].join(", ");
+    this.on.found(suggestion.seats);
     if (offered) actions.push({ label: t("seats.take_suggestion", { seats: offered }), run: () => this.takeSuggestion(suggestion) });
     if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : this.page.lobby });
     if (problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight") actions.push({ label: t("common.try_again"), run: again });
@@ -183,7 +198,8 @@ export class Picker {
   }
 
   takeSuggestion({ seats, areas }) {
-    this.chosen = new Set(seats.map((label) => this.page.g.index.get(label)).filter((i) => i !== undefined));
+    this.on.found([]);
+    this.chosen = new Set(seats.map((label) => indexOf(this.page.g, label)).filter((i) => i !== undefined));
     this.areas = new Map(areas.map(({ label, quantity }) => [label, quantity]));
     this.render();
     this.on.changed();

@@ -3,15 +3,19 @@
 // own.
 
 import { $, announce, call, data, money, put, ready, show, showProblem, t, when } from "./core.js";
-import { FREE, STATE_NAMES } from "./frames.js";
-import { readGeometry } from "./geometry.js";
+import { BLOCKED, FREE, STATE_NAMES } from "./frames.js";
+import { indexOf, readGeometry, seatOf } from "./geometry.js";
 import { holdOf } from "./holds.js";
-import { Feed } from "./seats-feed.js";
+import { decodeSeatMap } from "./seatmap-binary.js";
+import { SeatMap } from "./seatmap.js";
+import { Feed, snapshotOf } from "./seats-feed.js";
+import { SeatFilter } from "./seats-filter.js";
 import { HeldBar } from "./seats-held.js";
 import { SeatList } from "./seats-list.js";
-import { SeatMap } from "./seatmap.js";
 import { Picker } from "./seats-pick.js";
+import { SeatTip } from "./seats-tip.js";
 import { Waiting } from "./seats-wait.js";
+import { seatName, seatPrice, seatTraits, sectionWords } from "./seats-words.js";
 
 const doc = data.show;
 const room = data.room?.room ?? data.room ?? doc.room;
@@ -24,144 +28,193 @@ async function start() {
   put("sells-until", t("seats.sells_until", { time: when(doc.sells_until) }));
   if (doc.sales_ended && doc.fate !== "cancelled") put("fate", t("seats.sales_ended", { time: when(doc.sells_until) }));
   for (const price of document.querySelectorAll(".price")) price.textContent = money({ amount: Number(price.dataset.amount), currency: price.dataset.currency });
-  const answer = await call("GET", `/v1/shows/${encodeURIComponent(doc.show)}/seatmap`, { cache: "default" });
-  if (!answer.ok) {
+  const path = `/v1/shows/${encodeURIComponent(doc.show)}/seatmap`;
+  const snapshot = snapshotOf(doc.show);
+  const answer = await call("GET", path, { cache: "default", accept: "application/vnd.fairgate.seatmap", binary: true });
+  const plan = answer.ok ? readPlan(answer.body) : null;
+  if (!plan) {
     put("map-loading", t("seats.map_failed"));
-    return showProblem(answer.problem, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
+    return showProblem(answer.problem ?? { code: "server", status: 500 }, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
   }
-  show($("map-loading"), false);
-  run(readGeometry(answer.body, doc.categories));
+  new SeatsPage(readGeometry(plan, doc.categories)).start(snapshot);
 }
 
-function run(g) {
-  let states = new Uint8Array(g.count).fill(3);
-  let heldOwn = [];
-  let pointed = -1;
-  const name = (i) => nameOf(g, i);
-  const price = (i) => money(g.categories[g.category[i]]?.price);
-  const own = () => new Set([...heldOwn, ...picker.chosen]);
+/** Returns the decoded plan, or null if it is damaged. */
+function readPlan(bytes) {
+  try {
+    return decodeSeatMap(bytes);
+  } catch {
+    return null;
+  }
+}
 
-  const pick = (i) => {
-    if (bar.change) return states[i] === FREE || heldOwn.includes(i) ? bar.toggle(g.seats[i].label) : undefined;
-    if (!bar.hold && !over) picker.toggle(i);
-  };
-  const map = new SeatMap($("map"), g, {
-    pick,
-    area: () => $("areas").scrollIntoView({ block: "center" }),
-    areaWords: (n) => t("seats.area_free", { n }),
-    point: (i, x, y, spoken) => tip(i, x, y, spoken),
-  });
-  const list = new SeatList($("seat-list"), g, { name: (i) => `${name(i)}${price(i) ? `, ${price(i)}` : ""}${traits(g.seats[i])}`, toggle: pick });
-  const picker = new Picker({ g, showDocument: doc, room: data.room, lobby, states: () => states, name }, { changed: () => mark("all"), held: (held) => take(held), wait: (wish) => waiting.wish(wish) });
-  const bar = new HeldBar(doc.show, room, {
-    changed(labels) {
-      heldOwn = labels.map((label) => g.index.get(label)).filter((i) => i !== undefined);
-      mark("all");
-    },
-    ended: () => {
-      show($("pick"), !over);
-      if (waiting.isWaiting()) waiting.look();
-    },
-    // A suggestion would make a new choice of seats instead of changing this hold, so it is left
-    // out.
-    refused: (problem) => picker.refused({ ...problem, suggestion: undefined }, () => showProblem(null)),
-  });
-  const choices = [...$("best-category").options].map(({ value, text }) => ({ value, text }));
-  const wants = (category) => (category ? { categories: [category] } : {});
-  const waiting = new Waiting({ show: doc.show, title: doc.title, room: data.room, lobby, heldId: () => bar.hold?.hold, choices, wants }, { taken: (held) => take(held) });
-  let everyMs = 0;
-  let fresh = "polling";
-  const tellFreshness = () => {
-    const live = everyMs > 1000 ? t("seats.live_every", { seconds: everyMs / 1000 }) : t("seats.live");
-    $("freshness").dataset.phase = { live: "selling", polling: "prequeue", offline: "closed" }[fresh];
-    $("freshness").querySelector(".words").textContent = { live, polling: t("seats.polling"), offline: t("common.offline") }[fresh];
-  };
-  const feed = new Feed(doc.show, room, g.count, {
-    seats(next, changed) {
-      states = next;
-      $("map").dataset.version = String(feed.version);
-      picker.dropTaken(changed);
-      counts();
-      mark(changed);
-    },
-    freshness(status) {
-      fresh = status;
-      tellFreshness();
-    },
-    // A busy server sends seats less often, and says how often.
-    line(frame) {
-      everyMs = frame.seats_every_ms;
-      tellFreshness();
-    },
-    hold: (frame) => bar.signalled(frame),
-    offer: (frame) => frame.show === doc.show && waiting.look(),
-  });
-
-  function mark(changed) {
-    const mine = own();
-    map.setOwn(mine);
-    map.setStates(states);
-    list.update(states, mine, changed);
-    if (pointed >= 0) $("map-tip").textContent = tipWords(pointed);
+/** The parts of the page, and what they tell each other. */
+class SeatsPage {
+  constructor(g) {
+    this.g = g;
+    this.states = new Uint8Array(g.count).fill(BLOCKED);
+    this.heldOwn = [];
+    this.everyMs = 0;
+    this.fresh = "polling";
+    this.tip = new SeatTip((i) => this.tipWords(i));
+    this.map = this.makeMap();
+    const listName = (i) => `${seatName(g, i)}${seatPrice(g, i) ? `, ${seatPrice(g, i)}` : ""}${seatTraits(g, i)}`;
+    this.list = new SeatList($("seat-list"), g, { name: listName, toggle: (i) => this.pick(i) });
+    this.picker = this.makePicker();
+    this.bar = this.makeBar();
+    this.waiting = this.makeWaiting();
+    this.feed = this.makeFeed();
+    new SeatFilter(g, (fits) => {
+      this.map.setFilter(fits ?? (() => true));
+      this.list.setFilter(fits);
+    });
   }
 
-  function counts() {
-    const n = [0, 0, 0, 0];
-    for (const state of states) n[state] += 1;
+  start(snapshot) {
+    show($("pick"), !over);
+    wireZoom(this.map);
+    paintLegend(this.map);
+    // For tests: a seat's state, and where it is in the window.
+    window.fairgate = {
+      stateOf: (label) => STATE_NAMES[this.states[indexOf(this.g, label)]],
+      pointOf: (label) => this.map.windowPoint(indexOf(this.g, label)),
+    };
+    this.feed.start(snapshot);
+    holdOf(doc.show, room).then((held) => {
+      if (held) {
+        show($("pick"), false);
+        this.bar.take(held);
+      }
+      this.waiting.start();
+    });
+  }
+
+  // --- The parts ---
+
+  makeMap() {
+    const on = {
+      pick: (i) => this.pick(i),
+      area: () => $("areas").scrollIntoView({ block: "center" }),
+      point: (i, x, y, spoken) => this.tip.point(i, x, y, spoken),
+      drawn: () => {
+        show($("map-loading"), false);
+        performance.mark("fairgate.map-drawn");
+      },
+    };
+    const words = {
+      area: (n) => t("seats.area_free", { n }),
+      section: (section, free) => sectionWords(this.g, section, free),
+      stage: () => t("seats.stage"),
+    };
+    return new SeatMap($("map"), this.g, on, words);
+  }
+
+  makePicker() {
+    const page = { g: this.g, showDocument: doc, room: data.room, lobby, states: () => this.states, name: (i) => seatName(this.g, i) };
+    return new Picker(page, {
+      changed: () => this.mark("all"),
+      held: (held) => this.take(held),
+      found: (labels) => this.map.setFound(this.indicesOf(labels)),
+      wait: (wish) => this.waiting.wish(wish),
+    });
+  }
+
+  makeBar() {
+    return new HeldBar(doc.show, room, {
+      changed: (labels) => {
+        this.heldOwn = this.indicesOf(labels);
+        this.mark("all");
+      },
+      ended: () => {
+        show($("pick"), !over);
+        if (this.waiting.isWaiting()) this.waiting.look();
+      },
+      // A suggestion would make a new choice of seats instead of changing this hold, so it is left
+      // out.
+      refused: (problem) => this.picker.refused({ ...problem, suggestion: undefined }, () => showProblem(null)),
+    });
+  }
+
+  makeWaiting() {
+    const choices = [...$("best-category").options].map(({ value, text }) => ({ value, text }));
+    const wants = (category) => (category ? { categories: [category] } : {});
+    const page = { show: doc.show, title: doc.title, room: data.room, lobby, heldId: () => this.bar.hold?.hold, choices, wants };
+    return new Waiting(page, { taken: (held) => this.take(held) });
+  }
+
+  makeFeed() {
+    return new Feed(doc.show, room, this.g.count, {
+      seats: (states, changed) => {
+        this.states = states;
+        $("map").dataset.version = String(this.feed.version);
+        this.map.setStates(states, changed);
+        this.picker.dropTaken(changed);
+        this.counts();
+        this.mark(changed);
+      },
+      freshness: (status) => {
+        this.fresh = status;
+        this.tellFreshness();
+      },
+      // A busy server sends seats less often, and says how often.
+      line: (frame) => {
+        this.everyMs = frame.seats_every_ms;
+        this.tellFreshness();
+      },
+      hold: (frame) => this.bar.signalled(frame),
+      offer: (frame) => frame.show === doc.show && this.waiting.look(),
+    });
+  }
+
+  // --- What happens ---
+
+  pick(i) {
+    const { bar } = this;
+    if (bar.change) return this.states[i] === FREE || this.heldOwn.includes(i) ? bar.toggle(seatOf(this.g, i).label) : undefined;
+    if (!bar.hold && !over) this.picker.toggle(i);
+  }
+
+  own() {
+    return new Set([...this.heldOwn, ...this.picker.chosen]);
+  }
+
+  indicesOf(labels) {
+    return labels.map((label) => indexOf(this.g, label)).filter((i) => i !== undefined);
+  }
+
+  mark(changed) {
+    const mine = this.own();
+    this.map.setOwn(mine);
+    this.list.update(this.states, mine, changed);
+    this.tip.renew();
+  }
+
+  counts() {
+    const [free, held, sold] = this.map.tally;
     if (over) return;
-    put("counts", t("seats.free_count", { free: n[0], held: n[1], sold: n[2] }));
-    waiting.counted(n[0], n[1]);
+    put("counts", t("seats.free_count", { free, held, sold }));
+    this.waiting.counted(free, held);
   }
 
-  function take(held) {
+  take(held) {
     show($("pick"), false);
-    bar.take(held);
+    this.bar.take(held);
+    this.map.showSeats(this.heldOwn);
     announce(t("seats.held_said", { n: held.seats.length }), true);
     $("held-title").focus({ preventScroll: true });
     $("held").scrollIntoView({ block: "nearest" });
   }
 
-  function tipWords(i) {
-    const state = own().has(i) ? t("seats.mine") : t(`seats.${STATE_NAMES[states[i]]}`);
-    return [name(i), price(i), state].filter(Boolean).join(" · ") + traits(g.seats[i]);
+  tipWords(i) {
+    const state = this.own().has(i) ? t("seats.mine") : t(`seats.${STATE_NAMES[this.states[i]]}`);
+    return [seatName(this.g, i), seatPrice(this.g, i), state].filter(Boolean).join(" · ") + seatTraits(this.g, i);
   }
 
-  function tip(i, x, y, spoken) {
-    const at = $("map-tip");
-    pointed = i;
-    show(at, i >= 0);
-    if (i < 0) return;
-    at.textContent = tipWords(i);
-    const frame = $("map-frame");
-    at.style.left = `${Math.max(6, Math.min(x + 12, frame.clientWidth - at.offsetWidth - 6))}px`;
-    at.style.top = `${Math.max(6, y > at.offsetHeight + 24 ? y - at.offsetHeight - 12 : y + 18)}px`;
-    if (spoken) announce(at.textContent, true);
+  tellFreshness() {
+    const live = this.everyMs > 1000 ? t("seats.live_every", { seconds: this.everyMs / 1000 }) : t("seats.live");
+    $("freshness").dataset.phase = { live: "selling", polling: "prequeue", offline: "closed" }[this.fresh];
+    $("freshness").querySelector(".words").textContent = { live, polling: t("seats.polling"), offline: t("common.offline") }[this.fresh];
   }
-
-  show($("pick"), !over);
-  wireZoom(map);
-  paintLegend(g);
-  window.fairgate = { stateOf: (label) => (g.index.has(label) ? STATE_NAMES[states[g.index.get(label)]] : undefined) };
-  feed.start();
-  holdOf(doc.show, room).then((held) => {
-    if (held) {
-      show($("pick"), false);
-      bar.take(held);
-    }
-    waiting.start();
-  });
-}
-
-function nameOf(g, i) {
-  const { label, section, row, number } = g.seats[i];
-  if (section && row) return t("seats.seat_name", { section, row, number });
-  if (row) return t("seats.seat_name_row", { row, number });
-  return t("seats.seat_name_plain", { label });
-}
-
-function traits(seat) {
-  const words = ["accessible", "companion", "restricted_view"].filter((trait) => seat[trait]).map((trait) => t(`seats.${trait}`));
-  return words.length ? ` (${words.join(", ")})` : "";
 }
 
 function wireZoom(map) {
@@ -170,12 +223,16 @@ function wireZoom(map) {
   $("zoom-all").addEventListener("click", () => map.fit());
 }
 
-/** Paints the legend's dots in the colours of the plan's categories. */
-function paintLegend(g) {
-  for (const dot of document.querySelectorAll(".swatch [data-category]")) {
-    const category = g.categories.find((one) => one.key === dot.dataset.category);
-    if (category) dot.style.fill = category.color;
-  }
+/** Paints the legend's dots in the colours of the map, again when the theme changes. */
+function paintLegend(map) {
+  const paint = () => {
+    for (const dot of document.querySelectorAll(".swatch [data-category]")) {
+      const k = map.g.categories.findIndex(({ key }) => key === dot.dataset.category);
+      if (k >= 0) dot.style.fill = map.scene.look.categories[k];
+    }
+  };
+  paint();
+  map.on.recoloured = paint;
 }
 
 start();

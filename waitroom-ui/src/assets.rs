@@ -1,14 +1,17 @@
-//! Serves styles, scripts and icons as bytes. Their addresses change when the files change.
+//! Serves styles, scripts, icons and texts as bytes. Their addresses change when they change.
 //!
-//! One version, a hash over all files, is part of every address (`?v=…`). Scripts import each
-//! other, and a page with scripts of two builds would break. So the relative imports inside scripts
-//! get the same version when the scripts are loaded here. The file at a versioned address never
-//! changes, so a server can mark it as immutable.
+//! One version, a hash over everything that is served, is part of every address (`?v=…`). Scripts
+//! import each other, and a page with scripts of two builds would break. So the joined scripts
+//! import by addresses with the same version. The file at a versioned address never changes, so a
+//! server can mark it as immutable.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
 
 use rust_embed::RustEmbed;
 use sha2::{Digest, Sha256};
+
+use crate::bundle::{self, VERSION_MARK};
+use crate::texts;
 
 #[derive(RustEmbed)]
 #[folder = "style"]
@@ -34,6 +37,9 @@ pub struct PageAsset {
     pub content_type: &'static str,
     /// The value of the `ETag` header, quotes included. It changes with the bytes.
     pub etag: String,
+    /// Whether the file fits only pages of this build, so that a request with another version, or
+    /// with none, must not be answered with it.
+    pub needs_version: bool,
 }
 
 struct AssetBundle {
@@ -44,12 +50,19 @@ struct AssetBundle {
 static BUNDLE: LazyLock<AssetBundle> = LazyLock::new(load_bundle);
 
 fn load_bundle() -> AssetBundle {
-    let raw: BTreeMap<String, Cow<'static, [u8]>> = StyleFiles::iter()
+    let mut raw: BTreeMap<String, Vec<u8>> = StyleFiles::iter()
         .map(|path| (StyleFiles::get(&path), path))
         .chain(ScriptFiles::iter().map(|path| (ScriptFiles::get(&path), path)))
         .chain(IconFiles::iter().map(|path| (IconFiles::get(&path), path)))
-        .filter_map(|(file, path)| Some((path.into_owned(), file?.data)))
+        .filter_map(|(file, path)| Some((path.into_owned(), file?.data.into_owned())))
         .collect();
+    let joined = bundle::joined_files(
+        &sources(&raw, "script/", ".js"),
+        &sources(&raw, "style/", ".css"),
+    )
+    .expect("the scripts can be joined, which the tests of this crate check");
+    let written = joined.into_iter().chain(texts::later_files());
+    raw.extend(written.map(|(path, text)| (path, text.into_bytes())));
     let mut whole = Sha256::new();
     for (path, bytes) in &raw {
         whole.update(path.as_bytes());
@@ -60,10 +73,11 @@ fn load_bundle() -> AssetBundle {
     let files = raw
         .into_iter()
         .map(|(path, bytes)| {
-            let bytes = if path.ends_with(".js") {
-                version_imports(&bytes, &version)
+            let bytes = if path.starts_with("page/") {
+                let text = String::from_utf8_lossy(&bytes);
+                text.replace(VERSION_MARK, &version).into_bytes()
             } else {
-                bytes.into_owned()
+                bytes
             };
             let etag = format!("\"{}\"", short_hex(&Sha256::digest(&bytes)));
             (path, (bytes, etag))
@@ -72,29 +86,26 @@ fn load_bundle() -> AssetBundle {
     AssetBundle { version, files }
 }
 
+/// Returns the texts of the files of a folder, by their names without the ending.
+fn sources(
+    raw: &BTreeMap<String, Vec<u8>>,
+    folder: &str,
+    ending: &str,
+) -> BTreeMap<String, String> {
+    raw.iter()
+        .filter_map(|(path, bytes)| {
+            let name = path.strip_prefix(folder)?.strip_suffix(ending)?;
+            Some((name.to_owned(), String::from_utf8_lossy(bytes).into_owned()))
+        })
+        .collect()
+}
+
 fn short_hex(digest: &[u8]) -> String {
     hex::encode(&digest[..8])
 }
 
-/// Turns `from "./core.js"` into `from "./core.js?v=…"`. Scripts import in this one form only,
-/// which a test checks.
-fn version_imports(script: &[u8], version: &str) -> Vec<u8> {
-    String::from_utf8_lossy(script)
-        .lines()
-        .map(|line| {
-            let imports = line.contains("from \"./") && line.ends_with(".js\";");
-            if imports {
-                line.replace(".js\";", &format!(".js?v={version}\";\n"))
-            } else {
-                format!("{line}\n")
-            }
-        })
-        .collect::<String>()
-        .into_bytes()
-}
-
-/// Returns the asset at `path` (such as `style/base.css`, without `/assets/` and without a query),
-/// or `None` if no such file is embedded.
+/// Returns the asset at `path` (such as `page/lobby.css`, without `/assets/` and without a query),
+/// or `None` if there is no such file.
 #[must_use]
 pub fn asset(path: &str) -> Option<PageAsset> {
     let (bytes, etag) = BUNDLE.files.get(path)?;
@@ -102,6 +113,7 @@ pub fn asset(path: &str) -> Option<PageAsset> {
         bytes: Cow::Borrowed(bytes),
         content_type: content_type(path),
         etag: etag.clone(),
+        needs_version: is_part(path),
     })
 }
 
@@ -113,10 +125,17 @@ pub fn version() -> &'static str {
     &BUNDLE.version
 }
 
-/// Returns the address of an asset as pages name it. Does not check that the file is embedded,
+/// Returns the address of an asset as pages name it. Does not check that the file exists,
 /// which a test does.
 pub(crate) fn asset_address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
+}
+
+/// Returns whether a page loads this file later. Such a file imports the page's script of its own
+/// build. In a page of another build, it would start that script a second time.
+fn is_part(path: &str) -> bool {
+    path.strip_prefix("page/")
+        .is_some_and(|path| path.contains('/'))
 }
 
 fn content_type(path: &str) -> &'static str {

@@ -4,11 +4,15 @@
 //! The scripts have the same functions in `script/core.js`, where the browser's own language and
 //! time zone are known.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use minijinja::{
     Error, Value,
     value::{Kwargs, ValueKind},
 };
+
+use crate::texts;
 
 /// Replaces placeholders such as `{n}` by values, as in `t.lobby.ahead|fill(n=3)`. If a text has
 /// two forms (`{"one": …, "other": …}`), `n` chooses the form.
@@ -34,6 +38,18 @@ pub(crate) fn fill(text: &Value, values: &Kwargs) -> Result<String, Error> {
         out = out.replace(&format!("{{{name}}}"), &shown);
     }
     Ok(out)
+}
+
+/// Returns the texts of a group that a page has from the beginning.
+pub(crate) fn first_texts(texts: &Value, group: &str) -> Result<Value, Error> {
+    let mut kept = BTreeMap::new();
+    for key in texts.try_iter()? {
+        let name = key.to_string();
+        if texts::is_first(group, &name) {
+            kept.insert(name, texts.get_item(&key)?);
+        }
+    }
+    Ok(kept.into())
 }
 
 /// Formats `12345` as `12,345`. Anything that is not a whole number stays as it is, and a missing

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod assets;
+mod bundle;
 mod filters;
 mod pages;
 mod texts;

@@ -51,6 +51,9 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     pages.add_filter("clock", |time: &Value| filters::clock(time));
     pages.add_filter("money", |value: &Value| filters::money(value));
     pages.add_filter("span", |seconds: &Value| filters::span(seconds));
+    pages.add_filter("first_texts", |texts: &Value, group: &str| {
+        filters::first_texts(texts, group)
+    });
     // A context may have its own texts as `t`. Otherwise the English texts are used.
     pages.add_global("t", Value::from(Serde(texts::language_texts("en"))));
     for path in PageFiles::iter() {

@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use rust_embed::RustEmbed;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[derive(RustEmbed)]
 #[folder = "text"]
@@ -13,6 +13,91 @@ struct TextFiles;
 
 /// The language in which pages are rendered. It is also used for every language without a file.
 const FIRST: &str = "en";
+
+/// The common texts that a page has from the beginning: the parts of a problem and of a time.
+const FIRST_COMMON: [&str; 8] = [
+    "again",
+    "next",
+    "own_zone",
+    "request_id",
+    "try_again",
+    "unchanged",
+    "zone",
+    "zoned",
+];
+
+/// The problems whose words a page has from the beginning: those that keep it from fetching the
+/// others, those that stand for all others, and those that many people see at once.
+const FIRST_PROBLEMS: [&str; 6] = [
+    "invalid",
+    "offline",
+    "overload",
+    "server",
+    "too_many_joins",
+    "unknown",
+];
+
+/// The texts of the lobby that no script of its first load uses. The page has those that it shows.
+const LATER_IN_LOBBY: [&str; 32] = [
+    "ahead",
+    "check",
+    "claim_before",
+    "closes_at",
+    "code",
+    "code_hint",
+    "draw",
+    "draw_at",
+    "draw_held",
+    "facts",
+    "go_seats",
+    "go_shop",
+    "join",
+    "joined",
+    "leave",
+    "leave_confirm",
+    "leave_explain",
+    "message",
+    "number",
+    "odds",
+    "opens_at",
+    "pace",
+    "paused",
+    "rank",
+    "sale_at",
+    "seats_left",
+    "shows",
+    "sound",
+    "to_home",
+    "turn",
+    "wait",
+    "waiting",
+];
+
+/// Returns whether a page that loads the rest of its texts later has this text of a group from the
+/// beginning.
+pub(crate) fn is_first(group: &str, key: &str) -> bool {
+    match group {
+        "common" => FIRST_COMMON.contains(&key),
+        "problems" => FIRST_PROBLEMS.contains(&key),
+        "lobby" => !LATER_IN_LOBBY.contains(&key),
+        _ => true,
+    }
+}
+
+/// Returns for each language the file with the texts that a page loads later, by its path among the
+/// assets.
+pub(crate) fn later_files() -> impl Iterator<Item = (String, String)> {
+    LANGUAGES.iter().map(|(language, texts)| {
+        let mut later = json!({});
+        for group in ["common", "lobby", "problems"] {
+            let all = texts[group].as_object().into_iter().flatten();
+            for (key, text) in all.filter(|(key, _)| !is_first(group, key)) {
+                later[group][key] = text.clone();
+            }
+        }
+        (format!("text/{language}/later.json"), later.to_string())
+    })
+}
 
 static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
     TextFiles::iter()

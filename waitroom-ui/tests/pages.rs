@@ -686,29 +686,87 @@ fn every_asset_that_a_page_names_exists_and_has_the_current_version() {
     );
 }
 
+/// Returns the served text of every joined script, by its path.
+fn joined_scripts() -> Vec<(String, String)> {
+    let scripts = files("script", ".js");
+    let pages = scripts.iter().map(|(page, _)| format!("page/{page}"));
+    let parts = scripts.iter().flat_map(|(page, _)| {
+        let page = page.trim_end_matches(".js");
+        let parts = scripts.iter();
+        parts.map(move |(part, _)| format!("page/{page}/{part}"))
+    });
+    pages
+        .chain(parts)
+        .filter_map(|path| {
+            let text = String::from_utf8(asset(&path)?.bytes.into_owned()).expect("UTF-8");
+            Some((path, text))
+        })
+        .collect()
+}
+
 #[test]
-fn scripts_import_each_other_by_versioned_addresses_that_exist() {
-    for (name, source) in files("script", ".js") {
-        let served = asset(&format!("script/{name}")).expect("every script is embedded");
-        let served = String::from_utf8(served.bytes.into_owned()).expect("UTF-8");
-        for line in served.lines().filter(|line| {
-            line.starts_with("import ") || line.starts_with("export ") && line.contains(" from ")
-        }) {
-            let target = between(line, "from \"./", "\";");
-            let (file, query) = target.split_once('?').unwrap_or_else(|| {
-                panic!("{name}: `{line}` does not import from \"./FILE?v=VERSION\"")
-            });
-            assert_eq!(query, format!("v={}", version()), "{name}");
-            assert!(
-                asset(&format!("script/{file}")).is_some(),
-                "{name} imports {file}"
-            );
+fn joined_scripts_load_only_files_that_exist_in_the_same_version() {
+    let mut loads = 0;
+    for (path, text) in joined_scripts() {
+        let folder = path.rsplit_once('/').expect("a folder").0;
+        for (at, _) in text.match_indices(".js?v=") {
+            let start = text[..at].rfind('"').expect("an address in quotes") + 1;
+            let target = match &text[start..at] {
+                up if up.starts_with("../") => format!("page/{}.js", &up[3..]),
+                beside => format!("{folder}/{}.js", &beside[2..]),
+            };
+            assert!(asset(&target).is_some(), "{path} loads {target}");
+            assert!(text[at..].starts_with(&format!(".js?v={}\"", version())));
+            loads += 1;
         }
-        assert!(
-            !source.contains("import("),
-            "{name} uses import(…), and such an address gets no version"
-        );
+        assert!(!text.contains("\n//") && !text.contains("/**"), "{path}");
     }
+    assert!(loads > 5, "only {loads} addresses were found");
+}
+
+#[test]
+fn the_lobby_has_the_texts_of_its_first_load_and_names_the_file_with_the_others() {
+    let page = lobby(&room("selling", false), &Value::Null);
+    let first = between(&page, "type=\"application/json\" id=\"texts\"", "</script>");
+    let (address, first) = first.split_once('>').expect("a block");
+    let mut texts: Value = serde_json::from_str(first).expect("JSON");
+    let script = asset("page/lobby.js").expect("a script").bytes;
+    let script = String::from_utf8_lossy(&script).into_owned();
+    let used = keys_after(&script, "t(\"");
+    assert!(used.len() > 20, "{used:?}");
+    for key in used {
+        let text = texts.pointer(&format!("/{}", key.replace('.', "/")));
+        assert!(text.is_some(), "{key} is not among the first texts");
+    }
+    assert!(texts["problems"]["offline"].is_object());
+
+    let path = between(address, "/assets/", "?");
+    let later = asset(path).unwrap_or_else(|| panic!("no file at {path}"));
+    let later: Value = serde_json::from_slice(&later.bytes).expect("JSON");
+    for (group, more) in later.as_object().expect("groups") {
+        for (key, text) in more.as_object().expect("texts") {
+            assert!(texts[group][key].is_null(), "{group}.{key} is sent twice");
+            texts[group][key] = text.clone();
+        }
+    }
+    for group in ["common", "lobby", "problems"] {
+        assert_eq!(texts[group], language_texts("en")[group], "{group}");
+    }
+}
+
+#[test]
+fn every_style_is_part_of_a_page() {
+    let joined: String = ["base", "lobby", "order", "search", "seats", "train"]
+        .iter()
+        .filter_map(|name| asset(&format!("page/{name}.css")))
+        .map(|style| String::from_utf8_lossy(&style.bytes).into_owned())
+        .collect();
+    for (name, source) in files("style", ".css") {
+        let rules = source.split("*/").last().expect("a rule");
+        let selector = rules.split(['{', ',']).next().expect("a selector").trim();
+        assert!(joined.contains(selector), "{name}: {selector}");
+    }
+    assert!(!joined.contains("/*"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use fairgate_model::orders::Ticket;
 use serde::Serialize;
 
 use crate::http::answers::{JsonAnswer, key_of};
+use crate::http::holds::MoneyView;
 use crate::http::venue_views::VenueLocationView;
 use crate::http::visitor::CallerVerifier;
 use crate::ledger::TicketScanOutcome;
@@ -51,12 +52,21 @@ pub struct TicketView {
     journey: Option<JourneySummary>,
     /// Rail: who travels on it; null else.
     name: Option<String>,
+    /// The name of who bought it.
+    buyer: String,
+    /// The label of the seat's category.
+    category: Option<String>,
+    /// What the seat cost.
+    price: Option<MoneyView>,
     issued_at: String,
     scanned_at: Option<String>,
     /// Bought with sandbox payments: not valid at any door.
     test: bool,
-    /// The compact JWS that the QR code holds; verify it with `/.well-known/jwks.json`.
+    /// The ticket as a compact JWS; verify it with `/.well-known/jwks.json`.
     signed: String,
+    /// The ticket as its QR code holds it: the claims of `signed`, in the short form that
+    /// gateway/pass/README.md describes. The same keys verify it.
+    code: String,
 }
 
 /// What the door is told.
@@ -98,7 +108,7 @@ pub async fn read(
     match form {
         "" => Ok(JsonAnswer::json(200, &ticket_view(printed, routes.desk.test))?.into_response()),
         "svg" => {
-            let svg = render::qr_svg(&printed.signed).map_err(|error| {
+            let svg = render::qr_svg(&printed.code).map_err(|error| {
                 tracing::error!(%error, "a QR code could not be drawn");
                 Problem::new(
                     ProblemCode::Internal,
@@ -193,6 +203,7 @@ fn ticket_view(printed: PrintedTicket, test: bool) -> TicketView {
         place,
         journey,
         signed,
+        code,
     } = printed;
     TicketView {
         ticket: ticket.id,
@@ -206,9 +217,13 @@ fn ticket_view(printed: PrintedTicket, test: bool) -> TicketView {
         legs: ticket.legs,
         journey,
         name: ticket.name,
+        buyer: ticket.buyer,
+        category: ticket.category,
+        price: ticket.price.map(MoneyView),
         issued_at: rfc3339(ticket.issued_at_ms),
         scanned_at: ticket.scanned_at_ms.map(rfc3339),
         test,
         signed,
+        code,
     }
 }

@@ -37,9 +37,9 @@ pub enum TicketRefusal {
     /// The ticket's show is no longer in the catalogue.
     #[error("there is no show {0}")]
     NoSuchShow(ShowId),
-    /// The signed ticket is too long for the QR code that doors read.
+    /// The ticket cannot be signed: it is too long, or its ids or times are of another form.
     #[error("the ticket does not fit a code")]
-    TooLong,
+    Unsignable,
     /// The ledger did not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -59,8 +59,10 @@ pub struct PrintedTicket {
     pub place: VenueLocation,
     /// Rail: the stretch that the ticket is valid for.
     pub journey: Option<JourneySummary>,
-    /// The compact JWS, which is the content of the QR code.
+    /// The ticket as a compact JWS.
     pub signed: String,
+    /// The ticket as its QR code holds it.
+    pub code: String,
 }
 
 impl TicketDesk {
@@ -78,7 +80,7 @@ impl TicketDesk {
     /// it stays the same while the ticket's row, the show and the signing key stay the same.
     ///
     /// # Errors
-    /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::TooLong`].
+    /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::Unsignable`].
     pub fn print_ticket(&self, ticket: Ticket) -> Result<PrintedTicket, TicketRefusal> {
         let show = self
             .catalogue
@@ -107,10 +109,10 @@ impl TicketDesk {
             iat: ticket.issued_at_ms / 1_000,
             test: self.test,
         };
-        let signed = self.keyring.sign_ticket(&claims).map_err(|error| {
-            tracing::error!(%error, ticket = %ticket.id, "a ticket does not fit a QR code");
-            TicketRefusal::TooLong
-        })?;
+        let signed = self.keyring.sign_ticket(&claims);
+        let signed = signed.map_err(|error| unsignable(&ticket, &error))?;
+        let code = self.keyring.sign_ticket_code(&claims);
+        let code = code.map_err(|error| unsignable(&ticket, &error))?;
         Ok(PrintedTicket {
             title: whole_title,
             journey,
@@ -119,6 +121,7 @@ impl TicketDesk {
             place: self.catalogue.place_of(&show),
             ticket,
             signed,
+            code,
         })
     }
 
@@ -137,6 +140,11 @@ impl TicketDesk {
     ) -> Result<Option<TicketScanOutcome>, LedgerError> {
         self.ledger.scan(&ticket.id, by, now_ms).await
     }
+}
+
+fn unsignable(ticket: &Ticket, error: &dyn std::error::Error) -> TicketRefusal {
+    tracing::error!(%error, ticket = %ticket.id, "a ticket could not be signed");
+    TicketRefusal::Unsignable
 }
 
 /// Returns the value that identifies a scan in the ledger. It is a hash of the scanner's credential

@@ -10,15 +10,20 @@ use super::PrintedTicket;
 /// end.
 const ENTRY_HOURS: i64 = 3;
 
-/// Returns the QR code of a signed ticket as an SVG image.
+/// Returns the QR code with a ticket's code as an SVG image. Doors read tickets from screens and
+/// paper, so its squares are as large as possible: it has the smallest version that holds the text,
+/// and the highest level of error correction that fits into this version.
 ///
 /// # Errors
 /// Returns an error where the text is too long for a QR code.
-pub fn qr_svg(signed: &str) -> Result<String, qrcode::types::QrError> {
-    // Doors read tickets from screens and paper. The low error-correction level keeps the squares
-    // large.
-    let code = QrCode::with_error_correction_level(signed, EcLevel::L)?;
-    Ok(code
+pub fn qr_svg(code: &str) -> Result<String, qrcode::types::QrError> {
+    let smallest = QrCode::with_error_correction_level(code, EcLevel::L)?;
+    let version = smallest.version();
+    let better = [EcLevel::Q, EcLevel::M]
+        .into_iter()
+        .find_map(|level| QrCode::with_version(code, version, level).ok());
+    Ok(better
+        .unwrap_or(smallest)
         .render::<svg::Color<'_>>()
         .min_dimensions(320, 320)
         .quiet_zone(true)

@@ -23,6 +23,7 @@ mod retries;
 mod selling;
 mod storm;
 mod terms;
+mod ticket_codes;
 #[path = "../../examples/legs/train.rs"]
 mod train;
 mod trains;

@@ -3,9 +3,11 @@
 use std::{ops::Deref, sync::Arc};
 
 use aws_lc_rs::hmac;
+use aws_lc_rs::signature::Ed25519KeyPair;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde::Serialize;
 
+use crate::code::{TicketWithoutCode, sign_code};
 use crate::{
     FreezeClaims, Jwk, Jwks, PassClaims, PlaceClaims, StoredKey, TOKEN_BYTES_MAX, TicketClaims,
     TokenKeyError, Verifier,
@@ -19,6 +21,8 @@ pub struct Keyring(Arc<KeyringShared>);
 struct KeyringShared {
     kid: String,
     signing: EncodingKey,
+    /// The same key, for the codes of tickets.
+    codes: Ed25519KeyPair,
     jwks: Jwks,
     verifier: Verifier,
     /// The keys of cookies, in the order of the JWKS. The first one writes.
@@ -70,6 +74,7 @@ impl Keyring {
         Ok(Self(Arc::new(KeyringShared {
             kid: current.kid.clone(),
             signing: EncodingKey::from_ed_der(&current.pkcs8),
+            codes: current.key_pair()?,
             verifier: Verifier::new(&jwks)?,
             cookie_keys: keys.iter().map(StoredKey::cookie_key).collect(),
             jwks,
@@ -126,6 +131,16 @@ impl Keyring {
             bytes if bytes > TOKEN_BYTES_MAX => Err(TicketTooLong { bytes }),
             _ => Ok(ticket),
         }
+    }
+
+    /// Signs the code of a ticket, which its QR code holds: the same claims in less than half of
+    /// the characters. Title and name are cut so that the QR code's version is at most 9. The same
+    /// claims give the same text.
+    ///
+    /// # Errors
+    /// [`TicketWithoutCode`] if the ids or the times are not of the form that booking writes.
+    pub fn sign_ticket_code(&self, claims: &TicketClaims) -> Result<String, TicketWithoutCode> {
+        sign_code(claims, &self.0.kid, &self.0.codes)
     }
 
     fn sign_addressed(&self, kind: TokenKind, claims: &impl Serialize) -> String {

@@ -114,13 +114,17 @@ impl StoredKey {
         hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
     }
 
+    /// Reads the private key.
+    pub(crate) fn key_pair(&self) -> Result<Ed25519KeyPair, TokenKeyError> {
+        Ed25519KeyPair::from_pkcs8(&self.pkcs8).map_err(|_| TokenKeyError::Unreadable {
+            kid: self.kid.clone(),
+        })
+    }
+
     /// Returns the public half, after checking that the key is readable and that its name is its
     /// thumbprint.
     pub(crate) fn public(&self) -> Result<Jwk, TokenKeyError> {
-        let pair =
-            Ed25519KeyPair::from_pkcs8(&self.pkcs8).map_err(|_| TokenKeyError::Unreadable {
-                kid: self.kid.clone(),
-            })?;
+        let pair = self.key_pair()?;
         let jwk = Jwk::from_public_bytes(pair.public_key().as_ref());
         if jwk.kid != self.kid {
             return Err(TokenKeyError::Misnamed {

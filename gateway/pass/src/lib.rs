@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod claims;
+mod code;
+mod code_bytes;
 mod cookie;
 mod holder;
 mod keyring;
@@ -12,6 +14,7 @@ mod verify;
 pub use claims::{
     FreezeClaims, LivePass, PassClaims, PassExpiredError, PlaceClaims, TicketClaims, VerifiedPass,
 };
+pub use code::{CODE_CHARS_MAX, TicketWithoutCode};
 pub use cookie::PlaceCookie;
 pub use holder::{Digest, Holder, NotHex32, VOID};
 pub use keyring::{Keyring, TicketTooLong};

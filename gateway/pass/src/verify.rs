@@ -7,6 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, errors::ErrorKind};
 use serde::de::DeserializeOwned;
 
+use crate::code::{CODE_PREFIX, CodeFault, key_tag, read_code};
 use crate::{
     FreezeClaims, Jwks, LivePass, PassClaims, PlaceClaims, TicketClaims, TokenKeyError,
     VerifiedPass,
@@ -125,7 +126,13 @@ pub enum PassError {
 
 /// Checks signed values with public keys only; a cheap handle.
 #[derive(Clone)]
-pub struct Verifier(Arc<HashMap<String, DecodingKey>>);
+pub struct Verifier(Arc<HashMap<String, PublicKey>>);
+
+struct PublicKey {
+    decoding: DecodingKey,
+    /// The 32 bytes.
+    bytes: Vec<u8>,
+}
 
 impl Verifier {
     /// Makes a verifier from the keys of a JWKS. Keys that are not Ed25519 signing keys are
@@ -136,10 +143,9 @@ impl Verifier {
     pub fn new(jwks: &Jwks) -> Result<Self, TokenKeyError> {
         let ours = jwks.keys.iter().filter(|jwk| jwk.is_ours());
         let keys = ours.map(|jwk| {
-            Ok((
-                jwk.kid.clone(),
-                DecodingKey::from_ed_der(&jwk.public_bytes()?),
-            ))
+            let bytes = jwk.public_bytes()?;
+            let decoding = DecodingKey::from_ed_der(&bytes);
+            Ok((jwk.kid.clone(), PublicKey { decoding, bytes }))
         });
         Ok(Self(Arc::new(keys.collect::<Result<_, _>>()?)))
     }
@@ -182,13 +188,31 @@ impl Verifier {
         self.read_claims(TokenKind::Freeze, jws)
     }
 
-    /// Checks a ticket. The caller must check whether the ticket was scanned before, was refunded
-    /// or is a test ticket.
+    /// Checks a ticket: the code that its QR code holds, or the JWS, which the QR codes of earlier
+    /// versions held. The caller must check whether the ticket was scanned before, was refunded or
+    /// is a test ticket.
     ///
     /// # Errors
     /// Fails if the text is not a ticket that one of these keys signed.
-    pub fn verify_ticket(&self, jws: &str) -> Result<TicketClaims, TokenError> {
-        self.read_claims(TokenKind::Ticket, jws)
+    pub fn verify_ticket(&self, text: &str) -> Result<TicketClaims, TokenError> {
+        if !text.starts_with(CODE_PREFIX) {
+            return self.read_claims(TokenKind::Ticket, text);
+        }
+        if text.len() > TOKEN_BYTES_MAX {
+            return Err(TokenError::TooLong);
+        }
+        read_code(text, |tag| {
+            let named = self
+                .0
+                .iter()
+                .filter(move |(kid, _)| key_tag(kid) == Some(tag));
+            named.map(|(_, key)| &*key.bytes)
+        })
+        .map_err(|fault| match fault {
+            CodeFault::Malformed => TokenError::Malformed,
+            CodeFault::UnknownKey => TokenError::UnknownKey,
+            CodeFault::BadSignature => TokenError::BadSignature,
+        })
     }
 
     fn read_claims<C: DeserializeOwned>(
@@ -198,7 +222,7 @@ impl Verifier {
     ) -> Result<C, TokenError> {
         let kid = check_header(kind, token)?.ok_or(TokenError::UnknownKey)?;
         let key = self.0.get(&kid).ok_or(TokenError::UnknownKey)?;
-        decode(token, key, &kind.validation())
+        decode(token, &key.decoding, &kind.validation())
             .map(|read| read.claims)
             .map_err(|error| match error.kind() {
                 ErrorKind::InvalidSignature => TokenError::BadSignature,

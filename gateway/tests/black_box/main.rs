@@ -36,6 +36,8 @@ mod refunds;
 mod rejoin;
 mod retry_after;
 mod search;
+mod seat_map;
+mod seat_map_speed;
 mod silent;
 mod stopped;
 mod tabs;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::holds::HeldSeat;
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId};
-use crate::money::Currency;
+use crate::money::{Currency, Money};
 
 /// The states of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -162,11 +162,11 @@ pub struct Order {
 }
 
 impl Order {
-    /// Returns the name of the traveller on a ticket of this order, if there is one.
+    /// Returns the seat of a ticket of this order, unless it was given back.
     #[must_use]
-    pub fn traveller(&self, ticket: &TicketId) -> Option<&str> {
+    pub fn item_of_ticket(&self, ticket: &TicketId) -> Option<&OrderItem> {
         let of_ticket = |item: &&OrderItem| TicketId::of_seat(&self.id, item.held.seat) == *ticket;
-        self.items.iter().find(of_ticket)?.traveller.as_deref()
+        self.items.iter().find(of_ticket)
     }
 
     /// Returns its seats without labels and prices.
@@ -214,6 +214,12 @@ pub struct Ticket {
     pub legs: Vec<u16>,
     /// The traveller's name, if the show asked for names.
     pub name: Option<String>,
+    /// The name of the order's buyer.
+    pub buyer: String,
+    /// The label of the seat's category; `None` once the seat was given back.
+    pub category: Option<String>,
+    /// What the seat cost; `None` once it was given back.
+    pub price: Option<Money>,
     /// When it was issued, in milliseconds since the epoch.
     pub issued_at_ms: i64,
     /// When it was scanned at a door, in milliseconds since the epoch.

@@ -9,7 +9,7 @@ impl From<TicketRefusal> for Problem {
         match refusal {
             TicketRefusal::NoSuchTicket(id) => Self::not_found("ticket", &id),
             TicketRefusal::NoSuchShow(show) => Self::not_found("show", show.as_str()),
-            TicketRefusal::TooLong => Self::new(
+            TicketRefusal::Unsignable => Self::new(
                 ProblemCode::TicketTooLong,
                 "The ticket is yours, but its code could not be drawn. Show the order at the door.",
             ),

@@ -106,8 +106,12 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Vec<T
     let rows = tx.query(sql, &[&order.id.as_str()]).await?;
     let read = |row: &SqlRow| {
         let id: TicketId = parsed(text(row, 0)?)?;
+        let item = order.item_of_ticket(&id);
         Ok(Ticket {
-            name: order.traveller(&id).map(str::to_owned),
+            name: item.and_then(|item| item.traveller.clone()),
+            buyer: order.buyer.name.clone(),
+            category: item.map(|item| item.category.clone()),
+            price: item.map(|item| order.currency.with_amount(item.amount)),
             id,
             order: order.id.clone(),
             show: order.show.clone(),

@@ -8,7 +8,11 @@ use std::time::Duration;
 use chromiumoxide::Page;
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
 use chromiumoxide::cdp::browser_protocol::emulation::{
-    SetDeviceMetricsOverrideParams, SetScriptExecutionDisabledParams, SetTimezoneOverrideParams,
+    SetCpuThrottlingRateParams, SetDeviceMetricsOverrideParams, SetScriptExecutionDisabledParams,
+    SetTimezoneOverrideParams, SetTouchEmulationEnabledParams,
+};
+use chromiumoxide::cdp::browser_protocol::input::{
+    DispatchTouchEventParams, DispatchTouchEventType, TouchPoint,
 };
 use chromiumoxide::cdp::browser_protocol::log::{EventEntryAdded, LogEntryLevel};
 use chromiumoxide::cdp::browser_protocol::page::CaptureScreenshotFormat;
@@ -225,6 +229,20 @@ impl Browser {
         self.page.evaluate(script).await.expect("the script runs");
     }
 
+    /// Runs a script in each page that is opened from now on, before the page's own scripts.
+    pub async fn run_first(&self, script: &str) {
+        self.page
+            .evaluate_on_new_document(script)
+            .await
+            .expect("a script for later pages");
+    }
+
+    /// Runs a script in the page, waits for its promise, and returns its text.
+    pub async fn answer(&self, script: &str) -> String {
+        let answer = self.page.evaluate(script).await.expect("the script runs");
+        answer.into_value().expect("a text")
+    }
+
     /// Clicks an element with the mouse as soon as a person could: it is enabled, stands still, and
     /// nothing lies over it.
     pub async fn click(&self, selector: &str) {
@@ -246,6 +264,42 @@ impl Browser {
             .click(chromiumoxide::layout::Point { x, y })
             .await
             .expect("a click");
+    }
+
+    /// Makes the window a phone's, with a touch screen.
+    pub async fn become_phone(&self) {
+        self.resize(PHONE, true).await;
+        self.page
+            .execute(SetTouchEmulationEnabledParams::new(true))
+            .await
+            .expect("a touch screen");
+    }
+
+    /// Makes the page's processor slower by this factor.
+    pub async fn slow_down(&self, factor: f64) {
+        self.page
+            .execute(SetCpuThrottlingRateParams::new(factor))
+            .await
+            .expect("a slower processor");
+    }
+
+    /// Touches a point of the window with a finger, and lifts it where the last of `moves` is.
+    pub async fn touch(&self, at: (f64, f64), moves: &[(f64, f64)]) {
+        let send = async |kind, points: Vec<(f64, f64)>| {
+            let points = points.into_iter().map(|(x, y)| TouchPoint::new(x, y));
+            self.page
+                .execute(DispatchTouchEventParams::new(
+                    kind,
+                    points.collect::<Vec<_>>(),
+                ))
+                .await
+                .expect("a touch");
+        };
+        send(DispatchTouchEventType::TouchStart, vec![at]).await;
+        for to in moves {
+            send(DispatchTouchEventType::TouchMove, vec![*to]).await;
+        }
+        send(DispatchTouchEventType::TouchEnd, vec![]).await;
     }
 
     /// Types into a field.

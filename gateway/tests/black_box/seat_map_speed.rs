@@ -1,0 +1,78 @@
+//! Measures the seat map of 50,000 and 100,000 seats in a browser whose processor is six times
+//! slower, as on a simple phone. Run by hand, on a machine that does nothing else:
+//! `cargo nextest run -p gateway --run-ignored only -E 'test(/^seat_map_speed/)' --no-capture`.
+//! Prints a figure on each line, as `name: value`.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Browser, Promoter, Server};
+
+/// How much slower the page's processor is.
+const SLOWER: f64 = 6.0;
+
+/// Opens a grid of `rows` × `seats` seats on a slow phone, and returns its figures.
+async fn figures(rows: u32, seats: u32) -> Option<Value> {
+    let browser = Browser::open().await?;
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter
+        .on_sale(&format!("{rows}x{seats}"), json!({}), json!({}))
+        .await;
+    browser.become_phone().await;
+    browser.run_first(include_str!("seat_map_socket.js")).await;
+    browser.slow_down(SLOWER).await;
+    browser.go(&server.at("/s/night")).await;
+    let first: f64 = browser
+        .until("performance.getEntriesByName('fairgate.map-drawn')[0].startTime")
+        .await;
+    browser
+        .until::<bool>("document.querySelector('#freshness').dataset.phase === 'selling'")
+        .await;
+    browser
+        .run(&format!("window.seatsForSpeed = {}", rows * seats))
+        .await;
+    let bytes: f64 = browser
+        .until("performance.getEntriesByType('resource').find(({ name }) => name.endsWith('/seatmap')).encodedBodySize")
+        .await;
+    let measured = browser.answer(include_str!("seat_map_speed.js")).await;
+    let mut figures: Value = serde_json::from_str(&measured).expect("figures");
+    figures["first_picture_ms"] = json!(first);
+    figures["geometry_bytes"] = json!(bytes);
+    for (name, figure) in figures.as_object().expect("figures") {
+        let figure = figure.as_f64().expect("a number");
+        println!("{name}_{}_seats: {figure:.1}", rows * seats);
+    }
+    browser.close("the fan").await;
+    Some(figures)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "measures, and needs a machine that does nothing else"]
+async fn a_map_of_50_000_seats_is_smooth_on_a_slow_phone() {
+    let Some(figures) = figures(200, 250).await else {
+        return;
+    };
+    for (name, most) in [
+        ("geometry_bytes", 60_000.0),
+        ("first_picture_ms", 1_500.0),
+        ("frame_interval_p50_ms", 17.0),
+        ("frame_interval_p95_ms", 34.0),
+        ("frame_work_p95_ms", 16.0),
+        ("change_of_500_seats_p50_ms", 3.0),
+    ] {
+        let figure = figures[name].as_f64().expect("a figure");
+        assert!(
+            figure <= most,
+            "{name} is {figure:.1}, and should be at most {most}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "measures, and needs a machine that does nothing else"]
+async fn a_map_of_100_000_seats_is_drawn_on_a_slow_phone() {
+    let Some(figures) = figures(316, 317).await else {
+        return;
+    };
+    assert!(figures["frames"].as_f64() >= Some(300.0), "{figures}");
+}

@@ -1,0 +1,186 @@
+// A bitmap of a part of the plan at one scale: first the ground (outlines and stage), then the
+// seats, a few hundred at a time, so that no frame waits for it. Later, single seats are painted
+// again when their state changes.
+
+import { FREE } from "./frames.js";
+import { seatOf, stretchesIn } from "./geometry.js";
+import { inkOn } from "./seatmap-colours.js";
+
+const SEATS_AT_ONCE = 100; // Between two looks at the clock.
+const NUMBER_PX = 9.5; // From this radius on, in CSS pixels, seats show their numbers.
+
+export class Bitmap {
+  /**
+   * `scene`: {g, look, states, ratio, faded}; `sprites`: at this scale; `scale`: from the
+   * plan to pixels; `x`, `y`: the bitmap's corner in pixels from the plan's corner.
+   */
+  constructor(scene, sprites, scale, x, y, width, height) {
+    Object.assign(this, { scene, sprites, scale, x, y, width, height });
+    this.pen = makePen(width, height);
+    this.canvas = this.pen.canvas;
+    this.done = false;
+    this.begin();
+  }
+
+  /** Starts again from the ground. Until it is done, the canvas keeps its picture. */
+  begin() {
+    this.stale = true;
+    this.image = null;
+  }
+
+  /** Paints until the time `end_ms` of the page's clock. Returns whether the bitmap is done. */
+  work(end_ms) {
+    if (!this.stale) return true;
+    if (!this.image) this.prepare();
+    const { order } = this.scene.g.grid;
+    while (this.next < this.stretches.length) {
+      const [start, end] = this.stretches[this.next];
+      const to = Math.min(end, Math.max(start, this.at) + SEATS_AT_ONCE);
+      for (let k = Math.max(start, this.at); k < to; k++) this.blit(order[k]);
+      this.at = to < end ? to : 0;
+      if (to === end) this.next += 1;
+      if (performance.now() >= end_ms && this.next < this.stretches.length) return false;
+    }
+    this.pen.putImageData(this.image, 0, 0);
+    this.stale = false;
+    return (this.done = true);
+  }
+
+  prepare() {
+    const { scene, scale } = this;
+    const { bounds } = scene.g;
+    const ground = this.done ? makePen(this.width, this.height) : this.pen;
+    paintGround(ground, scene, scale, this.x, this.y, this.width, this.height);
+    this.image = ground.getImageData(0, 0, this.width, this.height);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    const edge = this.sprites.side / 2 + 1;
+    const plan = (at, from) => at / scale + from;
+    this.stretches = stretchesIn(scene.g, plan(this.x - edge, bounds.left), plan(this.y - edge, bounds.top), plan(this.x + this.width + edge, bounds.left), plan(this.y + this.height + edge, bounds.top));
+    this.next = this.at = 0;
+    this.far = scene.look.isFar(scale / scene.ratio);
+    this.numbered = this.sprites.radius / scene.ratio >= NUMBER_PX;
+  }
+
+  /** Paints seats again. Seats outside the bitmap are left out. */
+  repaint(seats) {
+    if (!this.image) return;
+    let [top, bottom] = [this.height, 0];
+    for (const i of seats) {
+      const y = this.blit(i);
+      if (y === undefined) continue;
+      top = Math.min(top, y);
+      bottom = Math.max(bottom, y + this.sprites.side);
+    }
+    if (bottom <= top || this.stale) return;
+    top = Math.max(0, top);
+    this.pen.putImageData(this.image, 0, 0, 0, top, this.width, Math.min(this.height, bottom) - top);
+  }
+
+  /** Paints a seat into the pixels. Returns its top row, or undefined if it is outside. */
+  blit(i) {
+    const { scene, sprites, width, height } = this;
+    const { g } = scene;
+    const { side } = sprites;
+    const x0 = Math.round((g.x[i] - g.bounds.left) * this.scale - this.x - side / 2);
+    const y0 = Math.round((g.y[i] - g.bounds.top) * this.scale - this.y - side / 2);
+    if (x0 <= -side || y0 <= -side || x0 >= width || y0 >= height || g.inArea[i] === 1) return undefined;
+    const ground = this.far ? g.sections[g.sectionOf[i]].category + 1 : 0;
+    const accessible = g.flags[i] & 1;
+    const picture = sprites.of(scene.states[i], g.category[i], accessible, scene.faded[i], ground);
+    if (side === 1) this.pixels[y0 * width + x0] = picture[0];
+    else this.lay(picture, x0, y0);
+    if (this.numbered && scene.states[i] === FREE && !accessible) this.label(i, x0, y0, ground);
+    return y0;
+  }
+
+  label(i, x0, y0, ground) {
+    const { g, look, faded } = this.scene;
+    const full = look.categories[g.category[i]];
+    const { number } = seatOf(g, i);
+    if (number) this.lay(this.sprites.number(number, inkOn(faded[i] ? look.fade(full, look.grounds[ground]) : full)), x0, y0);
+  }
+
+  /** Lays a picture over the pixels, by its alpha. */
+  lay(picture, x0, y0) {
+    const { pixels, width } = this;
+    const { side } = this.sprites;
+    const left = Math.max(0, -x0);
+    const right = Math.min(side, width - x0);
+    const last = Math.min(side, this.height - y0);
+    for (let y = Math.max(0, -y0); y < last; y++) {
+      const row = (y0 + y) * width + x0;
+      for (let x = left; x < right; x++) {
+        const pixel = picture[y * side + x];
+        if (pixel >>> 24 === 255) pixels[row + x] = pixel;
+        else if (pixel !== 0) pixels[row + x] = over(pixel, pixels[row + x]);
+      }
+    }
+  }
+}
+
+/** Returns a pixel laid over an opaque one by its alpha. */
+function over(pixel, under) {
+  const alpha = pixel >>> 24;
+  const rest = 255 - alpha;
+  const red = ((pixel & 255) * alpha + (under & 255) * rest) / 255;
+  const green = (((pixel >>> 8) & 255) * alpha + ((under >>> 8) & 255) * rest) / 255;
+  const blue = (((pixel >>> 16) & 255) * alpha + ((under >>> 16) & 255) * rest) / 255;
+  return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+}
+
+/** Pens of bitmaps that are no longer needed, by size: making a canvas is slow. */
+const spare = new Map();
+const SPARE_MAX = 60;
+
+/** Gives the canvas of a bitmap that is no longer shown to the next one of the same size. */
+export function recycle(bitmap) {
+  const key = `${bitmap.width} ${bitmap.height}`;
+  if (!spare.has(key)) spare.set(key, []);
+  if (spare.get(key).length < SPARE_MAX) spare.get(key).push(bitmap.pen);
+}
+
+function makePen(width, height) {
+  const kept = spare.get(`${width} ${height}`)?.pop();
+  if (kept) return kept;
+  const canvas = document.createElement("canvas");
+  canvas.width = width;
+  canvas.height = height;
+  return canvas.getContext("2d", { alpha: false, willReadFrequently: true });
+}
+
+function paintGround(pen, { g, look, ratio }, scale, x, y, width, height) {
+  pen.setTransform(1, 0, 0, 1, 0, 0);
+  pen.fillStyle = look.paper;
+  pen.fillRect(0, 0, width, height);
+  const at = ([px, py]) => [(px - g.bounds.left) * scale - x, (py - g.bounds.top) * scale - y];
+  const path = (points) => {
+    pen.beginPath();
+    for (const point of points) pen.lineTo(...at(point));
+    pen.closePath();
+  };
+  pen.lineJoin = pen.lineCap = "round";
+  for (const { section, points, pad } of g.outlines) {
+    const ground = look.grounds[look.isFar(scale / ratio) ? g.sections[section].category + 1 : 0];
+    // The least width makes a small section visible on the picture of a large venue.
+    const wide = Math.max(2 * pad * scale, Math.min(12, 3 / (g.spacing * scale)) * ratio);
+    path(points);
+    pen.strokeStyle = look.line;
+    pen.lineWidth = wide + 2.5 * ratio;
+    pen.stroke();
+    pen.fillStyle = pen.strokeStyle = ground;
+    pen.lineWidth = Math.max(0.5, wide);
+    pen.fill();
+    pen.stroke();
+  }
+  if (g.stage) {
+    path(g.stage.points);
+    pen.fillStyle = look.stage;
+    pen.fill();
+  } else if (g.focal) {
+    const [fx, fy] = at([g.focal.x, g.focal.y]);
+    pen.fillStyle = look.soft;
+    pen.beginPath();
+    for (const [dx, dy] of [[0, -8], [8, 0], [0, 8], [-8, 0]]) pen.lineTo(fx + dx * ratio, fy + dy * ratio);
+    pen.fill();
+  }
+}

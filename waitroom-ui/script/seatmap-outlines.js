@@ -1,0 +1,82 @@
+// The outlines of a plan's sections. Where the plan has none, an outline goes along the first row
+// of a section, down the ends of its rows, along the last row and up again, which follows curved
+// rows, too. This is pure code that needs no page.
+
+const SAMPLE_ROWS = 8; // So many rows show whether an outline fits.
+
+/**
+ * Returns `[{section, points, pad}]`: the index of the section, the corners, and how far the
+ * outline is widened on all sides, in the plan's units.
+ */
+export function outlinesOf(g, plan) {
+  const given = new Map(plan.outlines.map(({ section, points }) => [plan.sections[section], points]));
+  return g.sections.map((section, k) => {
+    const points = given.get(section.name);
+    if (points?.length > 2) return { section: k, points, pad: 0 };
+    return { section: k, points: around(g, section), pad: g.spacing * 1.15 };
+  });
+}
+
+function around(g, section) {
+  const at = (i) => [g.x[i], g.y[i]];
+  const rows = alignedRows(g, section.rows);
+  if (rows.length === 1) return Array.from(rows[0], at);
+  const middle = rows.slice(1, -1);
+  const stacked = [...rows[0], ...middle.map((row) => row.at(-1)), ...rows.at(-1).toReversed(), ...middle.map((row) => row[0]).toReversed()].map(at);
+  // If rows do not lie behind each other, the line leaves out seats between the ends of rows.
+  const every = Math.ceil(middle.length / SAMPLE_ROWS);
+  const inner = middle.filter((row, k) => row.length > 2 && k % every === 0).map((row) => row[row.length >> 1]);
+  const good = inner.filter((i) => contains(stacked, g.x[i], g.y[i])).length >= 0.8 * inner.length;
+  return good ? stacked : convexHull(Array.from(section.seats, at));
+}
+
+/** Turns rows around where needed, so that all of them run in the same direction. */
+function alignedRows(g, rows) {
+  let before = null;
+  return rows.map(({ seats }) => {
+    const from = (a, b) => Math.hypot(g.x[a] - g.x[b], g.y[a] - g.y[b]);
+    const turn = before && from(before[0], seats[0]) + from(before.at(-1), seats.at(-1)) > from(before[0], seats.at(-1)) + from(before.at(-1), seats[0]);
+    return (before = turn ? seats.toReversed() : seats);
+  });
+}
+
+/** Returns the smallest convex shape around points, by Andrew's monotone chain. */
+export function convexHull(points) {
+  const sorted = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const chain = (list) => {
+    const kept = [];
+    for (const p of list) {
+      while (kept.length > 1 && cross(kept.at(-2), kept.at(-1), p) <= 0) kept.pop();
+      kept.push(p);
+    }
+    return kept.slice(0, -1);
+  };
+  return sorted.length < 3 ? sorted : [...chain(sorted), ...chain(sorted.toReversed())];
+}
+
+const cross = ([ox, oy], [ax, ay], [bx, by]) => (ax - ox) * (by - oy) - (ay - oy) * (bx - ox);
+
+/**
+ * Returns the index of the section whose outline has a point of the plan inside it or within
+ * `reach` of its box's edge, or -1.
+ */
+export function sectionAt(g, x, y, reach) {
+  const inside = g.outlines.find(({ points }) => contains(points, x, y));
+  if (inside) return inside.section;
+  const near = ({ box }) => x > box.left - reach && x < box.right + reach && y > box.top - reach && y < box.bottom + reach;
+  return g.sections.findIndex(near);
+}
+
+/**
+ * Returns whether a point is inside a closed line: a ray from it crosses the line an odd number of
+ * times.
+ */
+export function contains(points, x, y) {
+  let inside = false;
+  for (let k = 0, before = points.length - 1; k < points.length; before = k++) {
+    const [ax, ay] = points[k];
+    const [bx, by] = points[before];
+    if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
+  }
+  return inside;
+}

@@ -1,0 +1,30 @@
+// The filters above the map: seats of one category, up to a price, or accessible ones. Other seats
+// are faded on the map and left out of the list.
+
+import { $, make, money, show, t } from "./core.js";
+import { isAccessible } from "./geometry.js";
+
+export class SeatFilter {
+  /** `changed(fits)`: called with a function of a seat's index, or null if every seat fits. */
+  constructor(g, changed) {
+    this.g = g;
+    const prices = [...new Map(g.categories.filter(({ price }) => price).map(({ price }) => [price.amount, price])).values()].sort((a, b) => a.amount - b.amount);
+    for (const price of prices.slice(0, -1)) $("filter-price").append(make("option", { value: price.amount, text: t("seats.filter_up_to", { price: money(price) }) }));
+    show($("filter-price").parentElement, prices.length > 1);
+    show($("filter-category").parentElement, g.categories.length > 1);
+    show($("filter-accessible").parentElement, g.flags.some((flags) => flags & 1));
+    show($("filters"), [...$("filters").children].some((field) => !field.hidden));
+    $("filters").addEventListener("change", () => changed(this.fits()));
+    $("filters").addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  fits() {
+    const { g } = this;
+    const category = $("filter-category").value;
+    const most = Number($("filter-price").value) || Infinity;
+    const accessible = $("filter-accessible").checked;
+    if (!category && most === Infinity && !accessible) return null;
+    const good = g.categories.map(({ key, price }) => (!category || key === category) && (most === Infinity || (price?.amount ?? Infinity) <= most));
+    return (i) => good[g.category[i]] && (!accessible || isAccessible(g, i));
+  }
+}

@@ -1,0 +1,100 @@
+//! Joins the styles of a page into one file without comments and superfluous whitespace.
+
+/// The styles of each joined file, in their order. Every page has the base.
+pub(super) const PAGE_STYLES: [(&str, &[&str]); 6] = [
+    ("base", &["base", "lists"]),
+    ("lobby", &["base", "lobby"]),
+    ("order", &["base", "lists", "order"]),
+    ("search", &["base", "lists", "search"]),
+    ("seats", &["base", "lists", "seats"]),
+    ("train", &["base", "lists", "seats", "search"]),
+];
+
+/// Writes a style without comments. Strings stay as they are. A space stays where it may separate
+/// two selectors or two values.
+pub(super) fn shorten_style(source: &str) -> String {
+    let mut out = String::new();
+    let mut rest = source;
+    let mut gap = false;
+    while let Some(next) = rest.chars().next() {
+        let length = match next {
+            '/' if rest.starts_with("/*") => {
+                gap = true;
+                rest.find("*/").map_or(rest.len(), |end| end + 2)
+            }
+            next if next.is_whitespace() => {
+                gap = true;
+                next.len_utf8()
+            }
+            quote @ ('"' | '\'') => {
+                separate(&mut out, quote, &mut gap);
+                let length = string_length(rest, quote);
+                out.push_str(&rest[..length]);
+                length
+            }
+            next => {
+                separate(&mut out, next, &mut gap);
+                if next == '}' && out.ends_with(';') {
+                    out.pop();
+                }
+                out.push(next);
+                next.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    out
+}
+
+fn separate(out: &mut String, next: char, gap: &mut bool) {
+    let needed = !out.is_empty() && !out.ends_with(['{', '}', ';', ',', ':']);
+    if std::mem::take(gap) && needed && !['{', '}', ';', ','].contains(&next) {
+        out.push(' ');
+    }
+}
+
+fn string_length(rest: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, next) in rest.char_indices().skip(1) {
+        if next == quote && !escaped {
+            return at + next.len_utf8();
+        }
+        escaped = next == '\\' && !escaped;
+    }
+    rest.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_style_keeps_what_it_says() {
+        for (source, expected) in [
+            ("/* why */\na { b: c; }\n", "a{b:c}"),
+            (
+                ".a :hover, .b:hover > i { c: d  e, f; }",
+                ".a :hover,.b:hover > i{c:d e,f}",
+            ),
+            (
+                "a { width: calc(1px + 2px - (3px)); }",
+                "a{width:calc(1px + 2px - (3px))}",
+            ),
+            (
+                "a::before { content: \"/* ; } \\\" \"; }",
+                "a::before{content:\"/* ; } \\\" \"}",
+            ),
+            (
+                "@media (min-width: 3px) and (x) { a { b: c } }",
+                "@media (min-width:3px) and (x){a{b:c}}",
+            ),
+            ("a/**/b {c: 'd  e'}", "a b{c:'d  e'}"),
+            (
+                ":root { --a: #fff; color: var(--a) !important }",
+                ":root{--a:#fff;color:var(--a) !important}",
+            ),
+        ] {
+            assert_eq!(shorten_style(source), expected);
+        }
+    }
+}

@@ -1,5 +1,5 @@
-//! Serves styles, scripts and icons. They are immutable under an address with their version, and
-//! revalidated under any other address.
+//! Serves styles, scripts, icons and texts. They are immutable under an address with their version,
+//! and revalidated under any other address.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,6 +23,9 @@ pub(crate) async fn asset(
         return render_problem(&pages, &Problem::not_found("file", &path));
     };
     let versioned = query.get("v").is_some_and(|v| v == waitroom_ui::version());
+    if asset.needs_version && !versioned {
+        return render_problem(&pages, &Problem::not_found("file", &path));
+    }
     let cache = if versioned {
         "public, max-age=31536000, immutable"
     } else {

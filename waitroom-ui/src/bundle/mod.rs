@@ -190,8 +190,8 @@ impl<'a> PageScripts<'a> {
         removable.filter(|export| !used.contains(export)).collect()
     }
 
-    /// Writes a module's code without the exports in `unused`. `up` leads to the joined scripts, and
-    /// `beside` to the page's later modules.
+    /// Writes a module's code without the exports in `unused`. `up` leads to the joined scripts,
+    /// and `beside` to the page's later modules.
     fn code(&self, name: &str, unused: &BTreeSet<&str>, up: &str, beside: &str) -> String {
         let later = |name: &str| {
             if self.first.contains(&name) {

@@ -9,6 +9,7 @@ mod real_data;
 mod scriptless;
 mod server;
 mod socket;
+mod traffic;
 mod visitor;
 
 pub mod merkle;
@@ -25,4 +26,5 @@ pub use promoter::Promoter;
 pub use real_data::{draw_folder, real_data};
 pub use server::{DOOR_KEY, PROMOTER_KEY, Server, VIEWER_KEY, gateway};
 pub use socket::{Live, Picture};
+pub use traffic::{Loaded, Traffic};
 pub use visitor::Visitor;

@@ -1,0 +1,127 @@
+//! Records what a browser fetches, and slows a browser down.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use chromiumoxide::cdp::browser_protocol::emulation::SetCpuThrottlingRateParams;
+use chromiumoxide::cdp::browser_protocol::network::{
+    EnableParams, EventLoadingFinished, EventRequestWillBeSent, EventResponseReceived,
+};
+use futures_util::StreamExt;
+
+use super::{Browser, until};
+
+/// A file that a browser fetched.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub address: String,
+    /// The bytes of the answer's headers.
+    head: f64,
+    /// The bytes of the body as it was sent. `None` until it is complete.
+    pub bytes: Option<u64>,
+}
+
+/// What a browser fetches from now on, by the request's id.
+pub struct Traffic(Arc<Mutex<BTreeMap<String, Loaded>>>);
+
+impl Traffic {
+    /// Starts to record.
+    pub async fn of(browser: &Browser) -> Self {
+        let page = &browser.page;
+        page.execute(EnableParams::default())
+            .await
+            .expect("a network");
+        let mut sent = page
+            .event_listener::<EventRequestWillBeSent>()
+            .await
+            .expect("requests");
+        let mut finished = page
+            .event_listener::<EventLoadingFinished>()
+            .await
+            .expect("answers");
+        let mut answered = page
+            .event_listener::<EventResponseReceived>()
+            .await
+            .expect("headers");
+        let all = Arc::new(Mutex::new(BTreeMap::new()));
+        let kept = Arc::clone(&all);
+        tokio::spawn(async move {
+            // Of one request, the events are taken in the order in which they happen.
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(sent) = sent.next() => {
+                        let address = sent.request.url.clone();
+                        let loaded = Loaded { address, head: 0.0, bytes: None };
+                        let id = sent.request_id.inner().clone();
+                        kept.lock().expect("nobody panics with it").insert(id, loaded);
+                    }
+                    Some(answered) = answered.next() => {
+                        let mut all = kept.lock().expect("nobody panics with it");
+                        if let Some(loaded) = all.get_mut(answered.request_id.inner()) {
+                            loaded.head = answered.response.encoded_data_length;
+                        }
+                    }
+                    Some(finished) = finished.next() => {
+                        let mut all = kept.lock().expect("nobody panics with it");
+                        if let Some(loaded) = all.get_mut(finished.request_id.inner()) {
+                            let body = finished.encoded_data_length - loaded.head;
+                            loaded.bytes = Some(body.max(0.0) as u64);
+                        }
+                    }
+                    else => break,
+                }
+            }
+        });
+        Self(all)
+    }
+
+    /// Returns what was fetched so far, without the calls of scripts and without what is written in
+    /// the page itself.
+    fn files(&self) -> Vec<Loaded> {
+        let all = self.0.lock().expect("nobody panics with it");
+        let is_file = |loaded: &&Loaded| {
+            loaded.address.starts_with("http") && !loaded.address.contains("/v1/")
+        };
+        all.values().filter(is_file).cloned().collect()
+    }
+
+    /// Waits until every file that was asked for has come, among them one whose address contains
+    /// `needed`.
+    pub async fn complete(&self, needed: &str) -> Vec<Loaded> {
+        until(
+            &format!("{needed} and all other files have come"),
+            async || {
+                let files = self.files();
+                let complete = files.iter().all(|file| file.bytes.is_some());
+                let has = files.iter().any(|file| file.address.contains(needed));
+                (complete && has).then_some(files)
+            },
+        )
+        .await
+    }
+}
+
+impl Browser {
+    /// Makes every answer come later, every byte slower, and every script run slower.
+    #[expect(
+        deprecated,
+        reason = "the command that replaces it is not in every chromium"
+    )]
+    pub async fn slow_down(&self, latency_ms: f64, bits_per_s: f64, cpu_times: f64) {
+        use chromiumoxide::cdp::browser_protocol::network::EmulateNetworkConditionsParams;
+
+        let bytes_per_s = bits_per_s / 8.0;
+        let network =
+            EmulateNetworkConditionsParams::new(false, latency_ms, bytes_per_s, bytes_per_s);
+        self.page
+            .execute(EnableParams::default())
+            .await
+            .expect("a network");
+        self.page.execute(network).await.expect("a slow network");
+        self.page
+            .execute(SetCpuThrottlingRateParams::new(cpu_times))
+            .await
+            .expect("a slow processor");
+    }
+}

@@ -211,12 +211,11 @@ function writeProblem(kinds, problem, values, actions) {
   const kind = known ?? fallbackKind(problem.status);
   const own = known !== undefined;
   if (problem.since) values = { since: when(problem.since), ...values };
-  const line = (label, text) => make("p", {}, make("b", { text: label }), ` ${text}`);
+  const what = own ? t(`problems.${kind}.what`, values) : problem.detail || t(`problems.${kind}.what`, values);
   at.replaceChildren(
     make("h2", {}, make("span", { class: "shape", "data-shape": "warning" }), (!own && problem.title) || t(`problems.${kind}.title`)),
-    make("p", { text: own ? t(`problems.${kind}.what`, values) : problem.detail || t(`problems.${kind}.what`, values) }),
-    line(t("common.unchanged"), t(`problems.${kind}.unchanged`, values)),
-    line(t("common.next"), values.again ? t("common.again", { retry: values.again }) : t(`problems.${kind}.next`, values)),
+    make("p", { text: `${what} ${t(`problems.${kind}.unchanged`, values)}` }),
+    make("p", { text: values.again ? t("common.again", { retry: values.again }) : t(`problems.${kind}.next`, values) }),
   );
   if (actions.length) {
     at.append(make("p", { class: "actions" }, ...actions.map((a) => (a.href ? make("a", { class: "button", href: a.href, text: a.label }) : make("button", { class: "button", type: "button", text: a.label, onclick: a.run })))));

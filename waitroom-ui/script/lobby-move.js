@@ -4,7 +4,7 @@
 import { $, announce, call, put, show, showProblem, t, when } from "./core.js";
 
 /** Returns the code in the address of this page, or null. */
-export function codeInAddress() {
+function codeInAddress() {
   const code = new URLSearchParams(location.hash.slice(1)).get("move");
   return code && /^[\w-]{20,200}$/.test(code) ? code : null;
 }
@@ -41,7 +41,7 @@ async function share() {
  * called with the answer of the join that brought the place here. `hasPlace()` tells whether this
  * browser has a place already.
  */
-export function wireMove(base, hasPlace, arrived) {
+export function wireMove({ base, hasPlace, arrived }) {
   $("move-make").addEventListener("click", () => makeLink(base));
   $("move-share").addEventListener("click", share);
   const code = codeInAddress();

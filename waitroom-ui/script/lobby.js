@@ -8,8 +8,7 @@ import { Live } from "./live.js";
 import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
 import { startCountdown } from "./lobby-countdown.js";
-import { wireMove } from "./lobby-move.js";
-import { renderOwn } from "./lobby-own.js";
+import { wireParts } from "./lobby-parts.js";
 import { announceGone } from "./lobby-prices.js";
 import { aheadOf, roomFetchMs } from "./lobby-state.js";
 import { basketsSaid, oddsSaid, render } from "./lobby-view.js";
@@ -291,13 +290,16 @@ addEventListener("storage", followOtherTab);
 wireDrawCheck(() => now);
 wireSound();
 wayBack($("go-seats"), slug);
-renderOwn(data.shows, slug);
-addEventListener("pageshow", () => renderOwn(data.shows, slug));
 startCountdown(() => now.room, () => Date.now() + skewMs);
-wireMove(base, () => Boolean(now.place), (answer) => {
-  // The place is bound to the secret of the other device.
-  kept.remove(`room.${slug}`);
-  return placeGiven(answer);
+wireParts({
+  base,
+  slug,
+  hasPlace: () => Boolean(now.place),
+  arrived(answer) {
+    // The place is bound to the secret of the other device.
+    kept.remove(`room.${slug}`);
+    return placeGiven(answer);
+  },
 });
 if (!now.place && own().joined) $("join").textContent = t("lobby.rejoin");
 if (!now.place && !own().commitment && now.room.commitment) remember({ commitment: now.room.commitment });

@@ -15,13 +15,11 @@ struct TextFiles;
 const FIRST: &str = "en";
 
 /// The common texts that a page has from the beginning: the parts of a problem and of a time.
-const FIRST_COMMON: [&str; 8] = [
+const FIRST_COMMON: [&str; 6] = [
     "again",
-    "next",
     "own_zone",
     "request_id",
     "try_again",
-    "unchanged",
     "zone",
     "zoned",
 ];
@@ -38,8 +36,9 @@ const FIRST_PROBLEMS: [&str; 6] = [
 ];
 
 /// The texts of the lobby that no script of its first load uses. The page has those that it shows.
-const LATER_IN_LOBBY: [&str; 32] = [
+const LATER_IN_LOBBY: [&str; 35] = [
     "ahead",
+    "calendar",
     "check",
     "claim_before",
     "closes_at",
@@ -57,9 +56,11 @@ const LATER_IN_LOBBY: [&str; 32] = [
     "leave_confirm",
     "leave_explain",
     "message",
+    "move",
     "number",
     "odds",
     "opens_at",
+    "own",
     "pace",
     "paused",
     "rank",

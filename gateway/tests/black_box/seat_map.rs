@@ -55,8 +55,13 @@ async fn choose(browser: &Browser, label: &str) {
         );
         let [x, y]: [f64; 2] = browser.until(&still).await;
         browser.touch((x, y), &[]).await;
-        let done: String = browser.until(&format!("String({chosen})")).await;
-        if done == "true" {
+        // A touch either chooses the seat or brings it nearer.
+        let done: String = browser
+            .until(&format!(
+                "{chosen} ? 'chosen' : String(window.fairgate.pointOf({seat})) !== '{x},{y}' && 'nearer'"
+            ))
+            .await;
+        if done == "chosen" {
             return;
         }
     }

@@ -5,6 +5,8 @@
 import { FREE } from "./frames.js";
 import { seatOf, stretchesIn } from "./geometry.js";
 import { inkOn } from "./seatmap-colours.js";
+import { contains, crosses } from "./seatmap-outlines.js";
+import { pixelOf } from "./seatmap-sprites.js";
 
 const SEATS_AT_ONCE = 100; // Between two looks at the clock.
 const NUMBER_PX = 9.5; // From this radius on, in CSS pixels, seats show their numbers.
@@ -49,16 +51,37 @@ export class Bitmap {
   prepare() {
     const { scene, scale } = this;
     const { bounds } = scene.g;
-    const ground = this.done ? makePen(this.width, this.height) : this.pen;
-    paintGround(ground, scene, scale, this.x, this.y, this.width, this.height);
-    this.image = ground.getImageData(0, 0, this.width, this.height);
+    this.far = scene.look.isFar(scale / scene.ratio);
+    const flat = this.flatGround();
+    if (flat) this.image = new ImageData(this.width, this.height);
+    else {
+      const ground = this.done ? makePen(this.width, this.height) : this.pen;
+      paintGround(ground, scene, scale, this.x, this.y, this.width, this.height);
+      this.image = ground.getImageData(0, 0, this.width, this.height);
+    }
     this.pixels = new Uint32Array(this.image.data.buffer);
+    if (flat) this.pixels.fill(pixelOf(flat));
     const edge = this.sprites.side / 2 + 1;
     const plan = (at, from) => at / scale + from;
     this.stretches = stretchesIn(scene.g, plan(this.x - edge, bounds.left), plan(this.y - edge, bounds.top), plan(this.x + this.width + edge, bounds.left), plan(this.y + this.height + edge, bounds.top));
     this.next = this.at = 0;
-    this.far = scene.look.isFar(scale / scene.ratio);
     this.numbered = this.sprites.radius / scene.ratio >= NUMBER_PX;
+  }
+
+  /** Returns the colour of the ground if it is the same everywhere in the bitmap, else null. */
+  flatGround() {
+    const { g, look, ratio } = this.scene;
+    const edge = (14 * ratio) / this.scale;
+    const left = this.x / this.scale + g.bounds.left - edge;
+    const top = this.y / this.scale + g.bounds.top - edge;
+    const box = { left, top, right: left + this.width / this.scale + 2 * edge, bottom: top + this.height / this.scale + 2 * edge };
+    if (g.stage ? crosses(g.stage.points, box, 0) || contains(g.stage.points, box.left, box.top) : g.focal && crosses([[g.focal.x, g.focal.y]], box, 0)) return null;
+    let colour = look.paper;
+    for (const { section, points, pad } of g.outlines) {
+      if (crosses(points, box, pad)) return null;
+      if (contains(points, box.left, box.top)) colour = look.grounds[this.far ? g.sections[section].category + 1 : 0];
+    }
+    return colour;
   }
 
   /** Paints seats again. Seats outside the bitmap are left out. */
@@ -130,7 +153,7 @@ function over(pixel, under) {
 
 /** Pens of bitmaps that are no longer needed, by size: making a canvas is slow. */
 const spare = new Map();
-const SPARE_MAX = 60;
+const SPARE_MAX = 200;
 
 /** Gives the canvas of a bitmap that is no longer shown to the next one of the same size. */
 export function recycle(bitmap) {

@@ -60,7 +60,7 @@ export class Labels {
   /** Returns the points around which a section's words may stand, the best first. */
   spots(one, picture) {
     const { x, y, w, h } = one;
-    if (!isSmall(one)) return [[x, y]];
+    if (!isSmall(one)) return [0, -0.2, 0.2, -0.36, 0.36].map((share) => [x, y + share * h]);
     const [dx, dy] = [(w + picture.width / this.scene.ratio) / 2 + 4, (h + picture.height / this.scene.ratio) / 2 + 3];
     return [[x, y + dy], [x, y - dy], [x + dx, y], [x - dx, y]];
   }

@@ -5,10 +5,11 @@
 import { Bitmap, recycle } from "./seatmap-bitmap.js";
 import { Sprites } from "./seatmap-sprites.js";
 
-const TILE_PX = 256;
-const TILES_MAX = 80; // Of one level. Each has 512 KiB.
+const TILE_PX = 128;
+const TILES_MAX = 300; // Of one level. Each has 128 KiB.
 const REBUILD_SEATS = 4000; // If more seats change at once, bitmaps start again.
-const STRETCH_MAX = 1.4;
+const STRETCH_MAX = 1.9;
+const EDGE_PX = 32; // Around the plan, for outlines.
 const KEY_STEP = 65_536;
 
 /** The key of the tile in a column and row, both −1 or more. */
@@ -78,7 +79,7 @@ export class Levels {
   /** Makes the bitmap of the whole plan at a scale, with a margin around the plan. */
   makeWhole(scale) {
     const { bounds } = this.scene.g;
-    const edge = Math.ceil(TILE_PX / 8);
+    const edge = EDGE_PX;
     const [width, height] = [(bounds.right - bounds.left) * scale, (bounds.bottom - bounds.top) * scale].map((px) => Math.ceil(px) + 2 * edge);
     this.whole = new Bitmap(this.scene, this.sprites(scale), scale, -edge, -edge, width, height);
   }

@@ -80,3 +80,16 @@ export function contains(points, x, y) {
   }
   return inside;
 }
+
+/**
+ * Returns whether a side of a closed line, widened by `pad`, may cross a box. Sides are taken for
+ * their own boxes, so the answer may be true for a side that only comes near.
+ */
+export function crosses(points, { left, top, right, bottom }, pad) {
+  for (let k = 0, before = points.length - 1; k < points.length; before = k++) {
+    const [ax, ay] = points[k];
+    const [bx, by] = points[before];
+    if (Math.max(ax, bx) + pad > left && Math.min(ax, bx) - pad < right && Math.max(ay, by) + pad > top && Math.min(ay, by) - pad < bottom) return true;
+  }
+  return false;
+}

@@ -55,7 +55,7 @@ export class Minimap {
 
   draw(context, view, size, whole) {
     const { look, ratio, g } = this.scene;
-    if (!this.fresh) this.make(whole);
+    if (!this.place || (!this.fresh && !whole.stale)) this.make(whole);
     const { x, y, width, height, scale } = this.place;
     context.drawImage(this.canvas, x * ratio, y * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contrast, inkOn, mix, readable } from "../script/seatmap-colours.js";
-import { contains, convexHull, outlinesOf } from "../script/seatmap-outlines.js";
+import { contains, convexHull, crosses, outlinesOf } from "../script/seatmap-outlines.js";
 import { between, kept, viewOf, wholeView, zoomed } from "../script/seatmap-view.js";
 
 const size = { width: 400, height: 300 };
@@ -84,4 +84,13 @@ test("the outline of rows beside each other is convex and has all of them", () =
   const points = outline([row(0), row(200), row(80), row(280), row(120)]);
   assert.deepEqual(points, convexHull(points));
   for (const x of [81, 121, 199]) assert.ok(contains(points, x, 20));
+});
+
+test("a line crosses the boxes at its sides, and not a box inside it or away from it", () => {
+  const square = [[0, 0], [100, 0], [100, 100], [0, 100]];
+  const box = (x, y) => ({ left: x, top: y, right: x + 10, bottom: y + 10 });
+  assert.ok(crosses(square, box(-5, 50), 0));
+  assert.ok(!crosses(square, box(40, 40), 0));
+  assert.ok(!crosses(square, box(104, 40), 0));
+  assert.ok(crosses(square, box(104, 40), 5));
 });

@@ -1,5 +1,5 @@
-// Runs before the page's own scripts. Keeps the page's live socket, so that a change of 500 seats can
-// arrive on it at a known moment.
+// Runs before the page's own scripts. Keeps the page's live socket, so that a change of 500 seats
+// can arrive on it at a known moment.
 (() => {
   let socket;
   window.WebSocket = class extends WebSocket {

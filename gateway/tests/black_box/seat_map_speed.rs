@@ -5,18 +5,30 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Browser, Promoter, Server};
+use crate::harness::{Browser, Promoter, Server, in_seconds};
 
 /// How much slower the page's processor is.
 const SLOWER: f64 = 6.0;
 
-/// Opens a grid of `rows` × `seats` seats on a slow phone, and returns its figures.
+/// Opens a grid of `rows` × `seats` seats on a slow phone with a live socket, and returns its
+/// figures.
 async fn figures(rows: u32, seats: u32) -> Option<Value> {
     let browser = Browser::open().await?;
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
+    let room = json!({"method": "open", "draw_at": in_seconds(-30)});
     promoter
-        .on_sale(&format!("{rows}x{seats}"), json!({}), json!({}))
+        .on_sale(&format!("{rows}x{seats}"), json!({}), room)
+        .await;
+    promoter.selling("sale").await;
+    browser.go(&server.at("/r/sale")).await;
+    browser.click("#join").await;
+    browser
+        .until::<bool>("!document.querySelector('#turn-form').hidden")
+        .await;
+    browser.click("#turn").await;
+    browser
+        .until::<bool>("!document.querySelector('#go-seats').hidden")
         .await;
     browser.become_phone().await;
     browser.run_first(include_str!("seat_map_socket.js")).await;

@@ -8,7 +8,8 @@ import { keepTicket, keptOrder, orderKey } from "./keys.js";
 import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
 import { refundAsk, renderRefund } from "./order-refund.js";
 import { payWithStripe } from "./stripe.js";
-import { ticketDrawing } from "./svg.js";
+import { drawingOf, ticketSvg } from "./svg.js";
+import { forgetOtherTickets } from "./ticket-store.js";
 
 const id = (typeof data.order === "string" ? data.order : data.order?.order) ?? decodeURIComponent(location.pathname.split("/").pop());
 const path = `/v1/orders/${encodeURIComponent(id)}`;
@@ -149,6 +150,7 @@ function renderHistory() {
 
 function renderTickets() {
   const tickets = order.tickets ?? [];
+  forgetOtherTickets(id, tickets.map(({ ticket }) => ticket));
   show($("tickets-box"), tickets.length > 0);
   for (const item of [...$("tickets").children]) {
     if (!tickets.some(({ ticket }) => ticket === item.dataset.ticket)) item.remove();
@@ -161,7 +163,7 @@ function renderTickets() {
     const code = make("div", { class: "qr-small", role: "img", "aria-label": t("order.qr_alt", { seat: label }) });
     const link = make("a", { class: "button plain ticket-link", href: `/t/${encodeURIComponent(ticket)}`, text: t("order.ticket_open", { seat: label }) });
     $("tickets").append(make("li", { "data-ticket": ticket }, code, link));
-    ticketDrawing(ticket, bearer).then((drawing) => drawing && code.replaceChildren(drawing));
+    ticketSvg(ticket, bearer).then((svg) => svg && code.replaceChildren(drawingOf(svg)));
   }
 }
 

@@ -13,16 +13,26 @@ use fairgate_base::http::tagged::TaggedAnswer;
 
 use super::{PageRoutes, render_problem};
 
+/// The service worker of the tickets' pages. Its address is below `/t/`, because a worker serves
+/// only pages below its own address.
+pub(crate) async fn ticket_worker(State(pages): State<PageRoutes>, headers: HeaderMap) -> Response {
+    served(&pages, "script/ticket-worker.js", false, &headers)
+}
+
 pub(crate) async fn asset(
     State(pages): State<PageRoutes>,
     Path(path): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(asset) = waitroom_ui::asset(&path) else {
-        return render_problem(&pages, &Problem::not_found("file", &path));
-    };
     let versioned = query.get("v").is_some_and(|v| v == waitroom_ui::version());
+    served(&pages, &path, versioned, &headers)
+}
+
+fn served(pages: &PageRoutes, path: &str, versioned: bool, headers: &HeaderMap) -> Response {
+    let Some(asset) = waitroom_ui::asset(path) else {
+        return render_problem(pages, &Problem::not_found("file", path));
+    };
     let cache = if versioned {
         "public, max-age=31536000, immutable"
     } else {
@@ -37,5 +47,5 @@ pub(crate) async fn asset(
             Cow::Owned(bytes) => bytes.into(),
         },
     };
-    answer.respond(&headers)
+    answer.respond(headers)
 }

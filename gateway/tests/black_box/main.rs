@@ -35,6 +35,7 @@ mod retry_after;
 mod silent;
 mod stopped;
 mod tabs;
+mod tickets;
 mod venue_time;
 mod waiting;
 mod way;

@@ -25,6 +25,7 @@ mod harness;
 mod line;
 mod log;
 mod misconfigured;
+mod order_states;
 mod overload;
 mod pages;
 mod rail;

@@ -258,6 +258,7 @@ fn page_routes(pages: PageRoutes) -> Router {
         .route("/checkout/{hold}", get(pages::checkout))
         .route("/o/{order}", get(pages::order))
         .route("/t/{ticket}", get(pages::ticket))
+        .route("/t/worker.js", get(pages::assets::ticket_worker))
         .route("/assets/{*path}", get(pages::assets::asset))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(pages)

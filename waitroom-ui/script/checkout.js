@@ -1,57 +1,87 @@
 // The checkout: shows the held seats and their deadline, asks for the buyer's name and email,
-// places the order once, and opens the order's page.
+// places the order once, and opens the order's page. It follows what other tabs of this browser do
+// with the hold.
 
-import { $, call, data, kept, make, money, put, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
+import { $, call, data, kept, make, money, put, ready, show, showProblem, t } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { forgetHold, holdKept, Intent } from "./holds.js";
 import { journeyWords } from "./journey.js";
 import { keepOrder } from "./keys.js";
 import { askForTravellers, travellersNamed } from "./travellers.js";
 
-const id = data.hold?.hold ?? (typeof data.hold === "string" ? data.hold : decodeURIComponent(location.pathname.split("/").pop()));
+const id = data.hold;
+const path = `/v1/holds/${encodeURIComponent(id)}`;
+const LOOK_MS = 15_000; // Other tabs tell at once. A look also finds what happened elsewhere.
 const intent = new Intent();
 const countdown = new Countdown($("clock"), () => expired());
 const SUMS = ["amount_too_small", "amount_too_large", "amount_too_fine"];
 let hold = null;
+let timer = 0;
+let sending = false; // While the order is placed, and after that.
 
 async function start() {
   ready();
   const ordered = kept.get(`ordered.${id}`);
   if (ordered) return location.replace(`/o/${encodeURIComponent(ordered)}`);
   const known = holdKept(id);
-  const [answer, early] = await Promise.all([call("GET", `/v1/holds/${encodeURIComponent(id)}`), fetchShow(known?.show)]);
+  const answer = await call("GET", path);
   show($("loading"), false);
   if (answer.ok) hold = { ...known, ...answer.body, skew_ms: skewOf(answer.body.server_time) };
-  else if (answer.status === 404 || answer.status === 410) return known || answer.status === 410 ? expired(known) : showProblem(answer.problem);
-  else hold = known ?? (data.hold?.seats ? { ...data.hold, skew_ms: skewOf(data.hold.server_time) } : null);
+  else if (answer.status === 404 || answer.status === 410) return known || answer.status === 410 ? gone(known) : showProblem(answer.problem);
+  else hold = known;
   if (!hold) return showProblem(answer.problem, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
-  if (hold.state === "ordered") return showProblem({ code: "hold_ordered", status: 409 });
-  $("seats").replaceChildren(...hold.seats.map((seat) => make("li", {}, make("span", { text: seat.label }), make("b", { text: money(seat.price) }))));
+  if (hold.state === "ordered") return orderedElsewhere();
+  render();
+  // The seats and the form appear together, so that no button moves while somebody is about to
+  // press it.
+  for (const part of ["basket", "buyer-form"]) show($(part));
+  addEventListener("storage", ({ key }) => [`fairgate.hold.${id}`, `fairgate.ordered.${id}`].includes(key) && look());
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && look());
+  timer = setInterval(() => document.visibilityState === "visible" && look(), LOOK_MS);
+}
+
+/** Shows the seats, the total and the time that is left. */
+function render() {
+  $("seats").replaceChildren(...hold.seats.map((seat) => make("li", {}, make("span", { text: [seat.label, seat.category].filter(Boolean).join(" · ") }), make("b", { text: money(seat.price) }))));
   put("total", money(hold.total));
   put("pay", payWords());
   show($("free-hint"), isFree());
   if (isFree()) show($("test-hint"), false);
-  if (!hold.journey) tellShow(early ?? (await fetchShow(hold.show)));
   if (hold.journey) {
     put("journey", journeyWords(hold.journey));
     show($("journey"));
     askForTravellers(hold.seats);
   }
   if (back()) $("back").href = back();
-  // The seats and the form appear together, so that no button moves while somebody is about to
-  // press it.
-  for (const part of ["basket", "buyer-form"]) show($(part));
   countdown.start(hold.expires_at, hold.skew_ms ?? 0);
 }
 
-const fetchShow = (slug) => (slug ? call("GET", `/v1/shows/${encodeURIComponent(slug)}`, { cache: "default" }) : null);
+/** Reads the hold again, because another tab may have changed it, given it back or ordered it. */
+async function look() {
+  if (sending || !hold) return;
+  const answer = await call("GET", path);
+  if (sending || !hold) return;
+  if (answer.status === 404 || answer.status === 410) return gone(hold);
+  if (!answer.ok) return;
+  if (answer.body.state === "ordered") return orderedElsewhere();
+  const skew_ms = skewOf(answer.body.server_time);
+  const isSame = ["seats", "expires_at"].every((field) => JSON.stringify(answer.body[field]) === JSON.stringify(hold[field]));
+  hold = { ...hold, ...answer.body, skew_ms };
+  if (!isSame) render();
+}
 
-/** Tells what is bought, where it is and when. Without an answer the page does without. */
-function tellShow(answer) {
-  if (!answer?.ok) return;
-  const doc = answer.body;
-  useVenueZone(doc.time_zone);
-  put("show-title", [doc.title, whereLine(doc.venue_name, doc), when(doc.starts_at)].filter(Boolean).join(" · "));
+/** Ends the checkout: nothing more can be ordered here. */
+function close() {
+  countdown.stop();
+  clearInterval(timer);
+  hold = null;
+  for (const part of ["basket", "buyer-form"]) show($(part), false);
+}
+
+function orderedElsewhere() {
+  const order = kept.get(`ordered.${id}`);
+  close();
+  showProblem({ code: "hold_ordered", status: 409 }, {}, order ? [{ label: t("common.to_order"), href: `/o/${encodeURIComponent(order)}` }] : []);
 }
 
 /** Returns whether the total is 0. Then the order's page shows no payment. */
@@ -59,15 +89,23 @@ const isFree = () => hold?.total?.amount === 0;
 const payWords = () => t(isFree() ? "checkout.free" : "checkout.pay");
 
 const back = () => {
-  const slug = hold?.show ?? holdKept(id)?.show ?? data.show?.show;
+  const slug = hold?.show ?? holdKept(id)?.show ?? data.show;
   return slug ? `/s/${encodeURIComponent(slug)}` : null;
 };
 
-function expired() {
-  countdown.stop();
-  show($("buyer-form"), false);
-  showProblem({ code: "hold_expired", status: 410 }, {}, [{ label: t("checkout.back"), href: back() ?? "/" }]);
+/** Says why there is no hold any more: its time is over, or it ended before that. */
+function gone(known) {
+  const isOver = !known || Date.parse(known.expires_at) - (known.skew_ms ?? 0) <= Date.now();
+  ended(isOver ? "hold_expired" : "hold_released");
 }
+
+function ended(code) {
+  const href = back() ?? "/";
+  close();
+  showProblem({ code, status: 410 }, {}, [{ label: t("checkout.back"), href }]);
+}
+
+const expired = () => ended("hold_expired");
 
 async function pay(event) {
   event.preventDefault();
@@ -83,10 +121,14 @@ async function pay(event) {
   if (travellers === null) return;
   $("pay").disabled = true;
   put("pay", t("checkout.paying"));
-  const answer = await intent.send("POST", `/v1/holds/${encodeURIComponent(id)}/order`, { buyer: { name, email }, ...(travellers.length ? { travellers } : {}) });
+  sending = true;
+  const answer = await intent.send("POST", `${path}/order`, { buyer: { name, email }, ...(travellers.length ? { travellers } : {}) });
   $("pay").disabled = false;
   put("pay", payWords());
-  if (!answer.ok) return refused(answer.problem);
+  if (!answer.ok) {
+    sending = false;
+    return refused(answer.problem);
+  }
   const { order, order_key, payment } = answer.body;
   keepOrder(order, { key: order_key, show: hold?.show, payment });
   kept.set(`ordered.${id}`, order);
@@ -95,7 +137,8 @@ async function pay(event) {
 }
 
 function refused(problem) {
-  if (problem.code === "hold_expired") return expired();
+  if (problem.code === "hold_expired") return gone(hold);
+  if (problem.code === "hold_ordered") return orderedElsewhere();
   const again = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
   const actions = again && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
   const [total, limit] = [problem.total ?? hold?.total, problem.minimum ?? problem.maximum ?? problem.step];

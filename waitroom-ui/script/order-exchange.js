@@ -1,8 +1,9 @@
-// Exchanges the seats of a paid order for seats of another night of the same on-sale, or of another
-// train between the same stations. The exchange makes a new order, which shows the cost before
-// anything is paid.
+// Exchanges the seats of a paid order for seats of a show that belongs together with its own, or of
+// another train between the same stations. The exchange makes a new order, which shows the cost
+// before anything is paid.
 
 import { $, call, make, money, put, show, showProblem, t, when } from "./core.js";
+import { exchangeChoices, searchFor } from "./exchange-choices.js";
 import { journeyTimes } from "./journey.js";
 import { keepOrder } from "./keys.js";
 
@@ -40,10 +41,13 @@ function tellTerms({ until, fee, kept_pct: kept }, zone) {
 }
 
 async function fillShows(order) {
-  const [own, all] = await Promise.all([call("GET", `/v1/shows/${encodeURIComponent(order.show)}`), call("GET", "/v1/shows")]);
-  if (!own.ok || !all.ok) return;
-  const now = new Date(order.server_time);
-  const same = all.body.shows.filter(({ room, starts_at: starts, kind }) => room === own.body.room && kind !== "rail" && new Date(starts) > now);
+  const own = await call("GET", `/v1/shows/${encodeURIComponent(order.show)}`);
+  if (!own.ok) return;
+  const now = order.server_time;
+  const all = await call("GET", `/v1/shows?${new URLSearchParams({ ...searchFor(own.body), from: now })}`);
+  if (!all.ok) return;
+  const same = exchangeChoices(own.body, all.body.shows, { currency: order.total.currency, now });
+  show($("exchange-ask"), same.length > 0);
   $("exchange-show").replaceChildren(...same.map((one) => make("option", { value: one.show, text: `${one.title}, ${when(one.starts_at, one.time_zone)}` })));
   $("exchange-show").value = order.show;
 }

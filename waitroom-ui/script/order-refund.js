@@ -5,7 +5,9 @@ import { $, make, money, put, raw, show, t, when } from "./core.js";
 import { asked, sums } from "./refund-sums.js";
 
 let offered = "";
-const left = new Set(); // Tickets that the visitor unticked. They are stored here because the list may be drawn again while the visitor chooses.
+// The visitor ticks every ticket by hand. The ticks are stored here because the list may be drawn
+// again while the visitor chooses.
+const ticked = new Set();
 
 /** Shows the tickets that can be refunded, and the refunds made so far. */
 export function renderRefund(order) {
@@ -33,10 +35,10 @@ export function renderRefund(order) {
 function ticketRow({ ticket, seat: label, amount, fee }, names) {
   const seat = [label, names.get(label)].filter(Boolean).join(" · ");
   const box = make("input", { type: "checkbox", name: "refund-ticket", value: ticket });
-  box.checked = !left.has(ticket);
+  box.checked = ticked.has(ticket);
   box.addEventListener("change", () => {
-    if (box.checked) left.delete(ticket);
-    else left.add(ticket);
+    if (box.checked) ticked.add(ticket);
+    else ticked.delete(ticket);
     sumUp(JSON.parse(offered));
   });
   const words = fee.amount > 0 ? t("order.refund.ticket_fee", { seat, back: money(amount), fee: money(fee) }) : t("order.refund.ticket", { seat, back: money(amount) });
@@ -44,17 +46,18 @@ function ticketRow({ ticket, seat: label, amount, fee }, names) {
 }
 
 function sumUp(offer) {
-  const { amount, fee, going } = sums(offer, left);
+  const { amount, fee, going } = sums(offer, ticked);
   put("refund-back", money(amount));
   put("refund-fee", money(fee));
   $("refund").disabled = offer.tickets.length > 0 && going === 0;
+  show($("refund-none"), $("refund").disabled);
 }
 
 /**
  * Returns the body of the refund call: the ticked tickets, or the whole order if it has no tickets
  * yet.
  */
-export const refundAsk = (order) => asked(order.refund_offer, left);
+export const refundAsk = (order) => asked(order.refund_offer, ticked);
 
 function refundRow({ seats, amount, fee, state, at, done_at: doneAt }) {
   const what = fee.amount > 0 ? t("order.refund.row_fee", { seats: seats.join(", "), back: money(amount), fee: money(fee) }) : t("order.refund.row", { seats: seats.join(", "), back: money(amount) });

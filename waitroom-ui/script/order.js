@@ -4,23 +4,26 @@
 import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { journeyWords } from "./journey.js";
-import { keepTicket, keptOrder, orderKey } from "./keys.js";
+import { keepOrder, keepTicket, keptOrder, orderKey } from "./keys.js";
 import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
 import { refundAsk, renderRefund } from "./order-refund.js";
+import { caseOf, readAgainMs } from "./order-words.js";
 import { payWithStripe } from "./stripe.js";
-import { ticketDrawing } from "./svg.js";
+import { drawingOf, ticketSvg } from "./svg.js";
+import { forgetOtherTickets } from "./ticket-store.js";
 
 const id = (typeof data.order === "string" ? data.order : data.order?.order) ?? decodeURIComponent(location.pathname.split("/").pop());
 const path = `/v1/orders/${encodeURIComponent(id)}`;
 const bearer = orderKey(id);
 const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check", exchanged: "ring" };
-const USUAL = ["ordered", "ordered_in_exchange", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"]; // These reasons get no line of their own, because the words for the state already say them.
-const SETTLED = ["ticketed", "expired", "cancelled", "capture_failed", "refunded", "partly_refunded", "exchanged"];
+// These reasons get no line of their own, because the words for the state already say them.
+const USUAL = ["ordered", "payment_declined", "payment_deadline", "late_money", "ordered_in_exchange", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"];
 const countdown = new Countdown($("clock"), () => refresh());
 const consentCountdown = new Countdown($("consent-clock"), () => refresh());
 let order = null;
+let skewMs = 0;
 let timer = 0;
-let quick = 0;
+let reads = 0;
 
 async function refresh() {
   clearTimeout(timer);
@@ -33,26 +36,34 @@ async function refresh() {
     showProblem(answer.problem, {}, none ? [{ label: t("common.to_home"), href: "/" }] : []);
     if (none) return show($("state-box"), false);
   }
-  // Asks often until the order is settled, then rarely, because late money can still change a
-  // settled order.
-  const moneyMoves = order?.refunds?.some(({ state }) => state === "on_its_way");
-  const settled = SETTLED.includes(order?.state) && !moneyMoves;
-  quick = settled ? 0 : quick + 1;
-  const wait = settled ? 60_000 : document.hidden ? 15_000 : quick < 40 ? 1_500 : 5_000;
+  reads += 1;
+  const usual = readAgainMs(order, { hidden: document.hidden, reads, now: Date.now() + skewMs });
+  const wait = answer.ok ? usual : Math.max(usual, 1000 * (answer.problem.retry_after_s ?? 3));
+  clearTimeout(timer);
   timer = setTimeout(refresh, wait * (0.9 + 0.2 * Math.random()));
 }
 
-function take(next) {
-  const moved = order && order.state !== next.state;
-  order = next;
-  useVenueZone(order.time_zone ?? order.journey?.time_zone);
+/** Shows the order's state, and returns whether its words have changed. */
+function renderState() {
   const { state } = order;
+  const before = $("order-state").textContent;
+  const special = caseOf(order, Date.now() + skewMs);
+  const words = (part) => (special ? t(`order.case.${special}.${part}`) : t(`order.state.${state}.${part}`));
   const known = raw(`order.state.${state}`);
-  put("order-state", known ? t(`order.state.${state}.title`) : t("order.unknown_state", { state }));
+  put("order-state", known ? words("title") : t("order.unknown_state", { state }));
+  put("state-body", known ? words("body") : "");
   $("order-state").dataset.state = state;
-  const body = state === "refunded" && order.total?.amount === 0 ? "body_free" : "body";
-  put("state-body", known ? t(`order.state.${state}.${body}`) : "");
-  $("state-shape").dataset.shape = SHAPES[state] ?? "ring";
+  $("order-state").dataset.case = special ?? "";
+  $("state-shape").dataset.shape = ["declined", "late"].includes(special) ? "warning" : (SHAPES[state] ?? "ring");
+  return before !== $("order-state").textContent;
+}
+
+function take(next) {
+  const isFirst = order === null;
+  order = next;
+  skewMs = skewOf(order.server_time);
+  useVenueZone(order.time_zone ?? order.journey?.time_zone);
+  const moved = renderState() && !isFirst;
   const plain = !order.reason || USUAL.includes(order.reason);
   show($("state-reason"), !plain);
   if (!plain) put("state-reason", t("order.reason_line", { reason: reasonWords(order.reason) }));
@@ -63,13 +74,13 @@ function take(next) {
   renderOffer();
   renderRefund(order);
   renderExchange(order);
-  const again = ["expired", "cancelled", "capture_failed", "refunded"].includes(state);
+  const again = ["expired", "cancelled", "capture_failed", "refunded"].includes(order.state);
   show($("again"), again);
   const slug = order.show?.show ?? order.show ?? keptOrder(id).show;
   if (slug) $("again-link").href = `/s/${encodeURIComponent(slug)}`;
   if (moved) {
     announce(t("order.say_state", { state: $("order-state").textContent }), true);
-    quick = 0;
+    reads = 0;
   }
 }
 
@@ -116,7 +127,7 @@ const seatRow = (seat) => make("li", seat.refunded ? { class: "gone" } : {}, mak
 
 function waitForTheBank() {
   show($("working"));
-  quick = 0;
+  reads = 0;
   refresh();
 }
 
@@ -149,6 +160,7 @@ function renderHistory() {
 
 function renderTickets() {
   const tickets = order.tickets ?? [];
+  forgetOtherTickets(id, tickets.map(({ ticket }) => ticket));
   show($("tickets-box"), tickets.length > 0);
   for (const item of [...$("tickets").children]) {
     if (!tickets.some(({ ticket }) => ticket === item.dataset.ticket)) item.remove();
@@ -161,7 +173,7 @@ function renderTickets() {
     const code = make("div", { class: "qr-small", role: "img", "aria-label": t("order.qr_alt", { seat: label }) });
     const link = make("a", { class: "button plain ticket-link", href: `/t/${encodeURIComponent(ticket)}`, text: t("order.ticket_open", { seat: label }) });
     $("tickets").append(make("li", { "data-ticket": ticket }, code, link));
-    ticketDrawing(ticket, bearer).then((drawing) => drawing && code.replaceChildren(drawing));
+    ticketSvg(ticket, bearer).then((svg) => svg && code.replaceChildren(drawingOf(svg)));
   }
 }
 
@@ -175,13 +187,16 @@ async function act(to, body, buttons) {
   const answer = await call("POST", to, { body, bearer });
   if (answer.ok) showProblem(null);
   else showProblem(answer.problem);
-  quick = 0;
+  reads = 0;
   await refresh();
+  keepOrder(id, { acted_at: Date.now() });
   show($("working"), false);
   for (const button of buttons) button.disabled = false;
 }
 
 ready();
+// What is done in one tab shows in the others at once, because they are told of what is stored.
+addEventListener("storage", ({ key }) => key === `fairgate.order.${id}` && refresh());
 $("approve").addEventListener("click", () => answerSandbox("approve"));
 $("decline").addEventListener("click", () => answerSandbox("decline"));
 $("cancel").addEventListener("click", () => act(`${path}/cancel`, {}, [$("cancel")]));

@@ -1,21 +1,21 @@
 // Computes the sums of a refund. Pure code, so that it can be tested without a page.
 
 /**
- * Returns the refund and the fee for the tickets that are not in `left`, or for the whole order if
- * it has no tickets yet.
+ * Returns the refund and the fee for the ticked tickets, or for the whole order if it has no
+ * tickets yet.
  */
-export function sums(offer, left) {
+export function sums(offer, ticked) {
   if (!offer.tickets.length) return { amount: offer.amount, fee: offer.fee, going: 0 };
-  const going = offer.tickets.filter(({ ticket }) => !left.has(ticket));
+  const going = offer.tickets.filter(({ ticket }) => ticked.has(ticket));
   const sum = (of) => ({ currency: offer.amount.currency, amount: going.reduce((all, ticket) => all + ticket[of].amount, 0) });
   return { amount: sum("amount"), fee: sum("fee"), going: going.length };
 }
 
 /**
- * Returns the body of the refund call: the tickets that are not in `left`. If the order has no
- * tickets yet, the body is empty, which means the whole order.
+ * Returns the body of the refund call: the ticked tickets. If the order has no tickets yet, the
+ * body is empty, which means the whole order.
  */
-export function asked(offer, left) {
+export function asked(offer, ticked) {
   const tickets = offer?.tickets ?? [];
-  return tickets.length ? { tickets: tickets.map(({ ticket }) => ticket).filter((ticket) => !left.has(ticket)) } : {};
+  return tickets.length ? { tickets: tickets.map(({ ticket }) => ticket).filter((ticket) => ticked.has(ticket)) } : {};
 }

@@ -1,7 +1,7 @@
 // The bar for a hold: its seats, total and clock, and buttons to extend, release or change it and
 // to go to the checkout.
 
-import { $, announce, call, make, money, put, show, showProblem, t } from "./core.js";
+import { $, announce, call, kept, make, money, put, show, showProblem, t } from "./core.js";
 import { Countdown } from "./countdown.js";
 import { forgetHold, Intent, rememberHold } from "./holds.js";
 
@@ -23,6 +23,8 @@ export class HeldBar {
     $("change")?.addEventListener("click", () => this.beginChange());
     $("change-save").addEventListener("click", () => this.saveChange());
     $("change-cancel").addEventListener("click", () => this.endChange());
+    // Another tab of this browser removes the hold when it gives it back or orders it.
+    addEventListener("storage", ({ key, newValue }) => newValue === null && key === `fairgate.hold.${this.hold?.hold}` && this.endedElsewhere());
   }
 
   labels() {
@@ -121,6 +123,13 @@ export class HeldBar {
   lapsed() {
     this.end();
     showProblem({ code: "hold_expired", status: 410 });
+  }
+
+  endedElsewhere() {
+    const order = kept.get(`ordered.${this.hold.hold}`);
+    this.end();
+    if (order) showProblem({ code: "hold_ordered", status: 409 }, {}, [{ label: t("common.to_order"), href: `/o/${encodeURIComponent(order)}` }]);
+    else showProblem({ code: "hold_released", status: 410 });
   }
 
   end() {

@@ -2,7 +2,7 @@
 // shows an offer with its clock, takes or declines the offer, or leaves. Each request for the
 // state, and the live socket, also shows the server that the visitor is present.
 
-import { $, announce, call, kept, make, put, raw, show, showProblem, t, when } from "./core.js";
+import { $, announce, call, kept, make, money, put, raw, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { Intent } from "./holds.js";
@@ -100,7 +100,7 @@ export class Waiting {
 
   offered() {
     this.clock.start(this.waiter.offer.expires_at, skewOf(this.waiter.server_time));
-    announce(t("seats.wait_offered_said", { n: this.waiter.offer.seats.length }), true);
+    announce(t("seats.wait_offered_said", { n: this.waiter.offer.seats.length, total: money(this.waiter.offer.total) }), true);
     if (this.page.heldId() !== this.waiter.offer.hold) $("wait").scrollIntoView({ block: "nearest" });
   }
 
@@ -126,7 +126,9 @@ export class Waiting {
     put("wait-more", state === "waiting" ? t("seats.wait_more", { n: this.waiter.quantity, time: when(this.waiter.until) }) : "");
     put("wait-missed", state === "waiting" && this.waiter.missed ? t("seats.wait_missed", { n: this.waiter.missed }) : "");
     show($("wait-form"), invited);
-    $("wait-seats").replaceChildren(...(offer?.seats ?? []).map((label) => make("li", { "data-seat": label }, make("span", { text: label }))));
+    $("wait-seats").replaceChildren(...(offer?.items ?? []).map(({ label, category, price }) => make("li", { "data-seat": label }, make("span", { text: [label, category, money(price)].filter(Boolean).join(" · ") }))));
+    show($("wait-sum"), offer !== null);
+    put("wait-total", money(offer?.total));
     for (const [id, states] of [["wait-take", ["offered"]], ["wait-decline", ["offered"]], ["wait-leave", ["waiting", "offered"]], ["wait-close", ["ended"]]]) show($(id), states.includes(state));
   }
 

@@ -1,10 +1,11 @@
-// The page of a ticket: its show and seat, and its QR code, large on white for the screen and for
-// paper.
+// The page of a ticket: its show, seat, person and price, and its QR code, large on white for the
+// screen and for paper. A ticket that was opened once also opens without a connection.
 
-import { $, call, data, make, put, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
+import { $, call, data, make, money, put, ready, show, showProblem, t, useVenueZone, when } from "./core.js";
 import { journeyTimes } from "./journey.js";
 import { orderKey, orderOfTicket } from "./keys.js";
-import { ticketDrawing } from "./svg.js";
+import { drawingOf, ticketSvg } from "./svg.js";
+import { forgetTicket, storeTicket } from "./ticket-store.js";
 
 const id = (typeof data.ticket === "string" ? data.ticket : data.ticket?.ticket) ?? decodeURIComponent(location.pathname.split("/").pop());
 const path = `/v1/tickets/${encodeURIComponent(id)}`;
@@ -13,9 +14,12 @@ const bearer = known ? orderKey(known) : undefined;
 
 async function start() {
   ready();
-  const [answer, drawing] = await Promise.all([call("GET", path, { bearer }), ticketDrawing(id, bearer)]);
+  // Without the order's key, this browser does not show what it once stored.
+  if (!bearer) await forgetTicket(id);
+  const [answer, svg] = await Promise.all([call("GET", path, { bearer }), ticketSvg(id, bearer)]);
   if (!answer.ok) {
     const none = [401, 403, 404].includes(answer.status);
+    if (none || answer.problem.code === "ticket_void") await forgetTicket(id);
     return showProblem(answer.problem, {}, [none ? { label: t("common.to_home"), href: "/" } : { label: t("common.try_again"), run: () => location.reload() }]);
   }
   const ticket = answer.body;
@@ -25,25 +29,39 @@ async function start() {
   document.title = `${title} · ${document.title}`;
   if (ticket.journey) put("starts", journeyTimes(ticket.journey));
   else if (ticket.starts_at) $("starts").replaceChildren(make("time", { datetime: ticket.starts_at, text: when(ticket.starts_at) }));
-  put("seat", typeof ticket.seat === "string" ? ticket.seat : (ticket.seat?.label ?? "–"));
+  put("seat", ticket.seat);
+  fillTile("name", ticket.name ?? ticket.buyer);
   // A train's venue is its kind of carriages, which does not help to find the train.
-  for (const field of ticket.journey ? ["name"] : ["venue", "name"]) {
-    const named = ticket[`${field}_name`] ?? ticket[field]?.title ?? ticket[field];
-    const value = field === "venue" ? whereLine(named, ticket) : named;
-    show($(`${field}-tile`), Boolean(value));
-    if (value) put(field, value);
-  }
+  fillTile("venue", ticket.journey ? null : (ticket.venue_name ?? ticket.venue));
+  put("address", [ticket.address, ticket.city].filter(Boolean).join(", "));
+  fillTile("category", ticket.category);
+  fillTile("price", ticket.price && money(ticket.price));
   put("ticket-id", id);
   show($("ticket-test"), Boolean(ticket.test));
   show($("scanned"), Boolean(ticket.scanned_at));
   if (ticket.scanned_at) put("scanned", t("ticket.scanned", { time: when(ticket.scanned_at) }));
-  if (drawing) $("qr").replaceChildren(drawing);
+  if (svg) $("qr").replaceChildren(drawingOf(svg));
   show($("ticket"));
   show($("print"));
   show($("calendar"));
   const order = ticket.order ?? known;
   show($("to-order"), Boolean(order));
   if (order) $("to-order").href = `/o/${encodeURIComponent(order)}`;
+  await store(answer, svg);
+}
+
+function fillTile(field, value) {
+  show($(`${field}-tile`), Boolean(value));
+  if (value) put(field, value);
+}
+
+/** Stores the ticket, unless it is a stored one, and says which of the two it is. */
+async function store(answer, svg) {
+  const isStored = answer.headers.has("x-fairgate-stored");
+  show($("stored"), isStored);
+  if (isStored || !bearer || !svg) return;
+  const answers = [[path, JSON.stringify(answer.body), "application/json"], [`${path}.svg`, svg, "image/svg+xml"]];
+  show($("saved"), await storeTicket(id, answers));
 }
 
 /**

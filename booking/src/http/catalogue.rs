@@ -51,6 +51,8 @@ pub struct ShowQuery {
     to: Option<String>,
     /// A category key or label that has a price.
     category: Option<String>,
+    /// The slug of the room that covers the show.
+    room: Option<String>,
     /// From 1.
     page: Option<usize>,
 }
@@ -212,6 +214,10 @@ pub async fn list(
                     .and_then(|index| show.prices.get(usize::from(index)))
                     .is_some_and(Option::is_some)
             })
+            && query
+                .room
+                .as_ref()
+                .is_none_or(|room| routes.catalogue.room_of(&show.id) == *room)
     };
     let found: Vec<_> = routes
         .catalogue

@@ -9,7 +9,7 @@ use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::http::{JsonBody, JsonBytes, PathParams, Problem, parse_json};
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, ShowId};
-use fairgate_model::money::Money;
+use fairgate_model::money::{Currency, Money};
 use fairgate_model::orders::OrderItem;
 use fairgate_model::orders::exchange::total_price;
 use fairgate_model::shows::Show;
@@ -73,6 +73,18 @@ pub struct SeatView {
     price: MoneyView,
 }
 
+impl SeatView {
+    /// Returns the views of priced seats.
+    pub(super) fn of_items(items: &[OrderItem], currency: Currency) -> Vec<Self> {
+        let seat = |item: &OrderItem| Self {
+            label: item.label.clone(),
+            category: item.category.clone(),
+            price: MoneyView(currency.with_amount(item.amount)),
+        };
+        items.iter().map(seat).collect()
+    }
+}
+
 /// Money as the contract writes it: `{amount, currency}` in minor units.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(value_type = Object)]
@@ -87,11 +99,6 @@ impl HoldView {
     ) -> Self {
         let currency = terms.currency;
         let total = MoneyView(currency.with_amount(total_price(items)));
-        let seat = |item: &OrderItem| SeatView {
-            label: item.label.clone(),
-            category: item.category.clone(),
-            price: MoneyView(currency.with_amount(item.amount)),
-        };
         let legs = hold.items.first().map(|item| &item.legs);
         let journey = show.run.as_ref().zip(legs);
         Self {
@@ -102,7 +109,7 @@ impl HoldView {
             } else {
                 "ordered"
             },
-            seats: items.iter().map(seat).collect(),
+            seats: SeatView::of_items(items, currency),
             next_to_each_other: hold.next_to_each_other,
             total,
             expires_at: rfc3339(hold.expires_at_ms),

@@ -9,12 +9,16 @@ use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{JsonBytes, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::{HoldId, ShowId, WaiterId};
+use fairgate_model::orders::OrderItem;
+use fairgate_model::orders::exchange::total_price;
 use fairgate_model::shows::Show;
 use fairgate_model::waiters::wish::ShowLayout;
 use fairgate_model::waiters::{WAIT_MS_MAX, WaitEndReason, Waiter, WaitlistParty};
 use serde::Serialize;
 
+use crate::holds::price::priced;
 use crate::http::answers::{IdempotencyAnswers, JsonAnswer, key_of};
+use crate::http::holds::{MoneyView, SeatView};
 use crate::http::visitor::CallerVerifier;
 use crate::rail::journey::JourneySummary;
 use crate::store::InventoryRefusal;
@@ -87,6 +91,10 @@ pub struct WaitlistOfferView {
     hold: HoldId,
     /// Labels; those of a train name the carriage, too.
     seats: Vec<String>,
+    /// The seats with their categories and prices, in the same order.
+    items: Vec<SeatView>,
+    /// What they cost together.
+    total: MoneyView,
     /// Rail: the stretch of the train.
     #[serde(skip_serializing_if = "Option::is_none")]
     journey: Option<JourneySummary>,
@@ -312,7 +320,8 @@ impl WaitlistRoutes {
         }
     }
 
-    /// Returns the offer from the store; `None` if the offer ran out or the store does not answer.
+    /// Returns the offer from the store with its prices; `None` if the offer ran out, or the store
+    /// or the ledger does not answer.
     async fn offer_view(
         &self,
         show: &Show,
@@ -322,11 +331,15 @@ impl WaitlistRoutes {
         self.waitlist.seats.ensure_open(show).await.ok()?;
         let hold = self.waitlist.seats.store.hold(hold, waiter.visitor).await;
         let hold = hold.ok()?;
-        let label = |item: &fairgate_model::holds::HeldSeat| show.seat_label(item.seat).to_owned();
+        let terms = self.waitlist.catalogue.terms(show, hold.terms).await.ok()?;
+        let items = priced(show, &terms, &hold.items).ok()?;
+        let label = |item: &OrderItem| item.label.clone();
         let journey = show.run.as_ref().zip(hold.items.first());
         Some(WaitlistOfferView {
             show: show.id.clone(),
-            seats: hold.items.iter().map(label).collect(),
+            seats: items.iter().map(label).collect(),
+            total: MoneyView(terms.currency.with_amount(total_price(&items))),
+            items: SeatView::of_items(&items, terms.currency),
             journey: journey
                 .and_then(|(run, item)| JourneySummary::from_leg_range(run, &item.legs)),
             expires_at: rfc3339(hold.expires_at_ms),

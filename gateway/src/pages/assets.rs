@@ -13,19 +13,27 @@ use fairgate_base::http::tagged::TaggedAnswer;
 
 use super::{PageRoutes, render_problem};
 
+/// The service worker of the tickets' pages. Its address is below `/t/`, because a worker serves
+/// only pages below its own address.
+pub(crate) async fn ticket_worker(State(pages): State<PageRoutes>, headers: HeaderMap) -> Response {
+    served(&pages, "script/ticket-worker.js", false, &headers)
+}
+
 pub(crate) async fn asset(
     State(pages): State<PageRoutes>,
     Path(path): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(asset) = waitroom_ui::asset(&path) else {
-        return render_problem(&pages, &Problem::not_found("file", &path));
-    };
     let versioned = query.get("v").is_some_and(|v| v == waitroom_ui::version());
-    if asset.needs_version && !versioned {
-        return render_problem(&pages, &Problem::not_found("file", &path));
-    }
+    served(&pages, &path, versioned, &headers)
+}
+
+fn served(pages: &PageRoutes, path: &str, versioned: bool, headers: &HeaderMap) -> Response {
+    let asset = waitroom_ui::asset(path);
+    let Some(asset) = asset.filter(|asset| versioned || !asset.needs_version) else {
+        return render_problem(pages, &Problem::not_found("file", path));
+    };
     let cache = if versioned {
         "public, max-age=31536000, immutable"
     } else {
@@ -40,5 +48,5 @@ pub(crate) async fn asset(
             Cow::Owned(bytes) => bytes.into(),
         },
     };
-    answer.respond(&headers)
+    answer.respond(headers)
 }

@@ -133,6 +133,8 @@ pub(super) struct SeatsPage {
 pub(super) struct CheckoutPage {
     pub test: bool,
     pub hold: String,
+    /// The show of the hold, or null if it is not known.
+    pub show: Option<Value>,
 }
 
 /// `order`: an order.

@@ -38,6 +38,7 @@ use crate::line::{WaitingLine, recognise};
 use crate::room::{Room, RoomView};
 use crate::upstream::ShowSummary;
 use crate::web::is_path;
+use fairgate_model::ids::HoldId;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::ChallengeProvider;
 
@@ -196,8 +197,16 @@ pub(crate) async fn checkout(
     State(pages): State<PageRoutes>,
     Path(hold): Path<String>,
 ) -> Response {
+    // The page shows what is bought, where and when, before its script has run.
+    let show = match hold.parse::<HoldId>() {
+        Ok(id) => {
+            let path = address::path(&["v1", "shows", id.show().as_str()]);
+            pages.fetch_document(&path).await.ok()
+        }
+        Err(_) => None,
+    };
     let test = pages.test;
-    render(&pages, "checkout", &CheckoutPage { test, hold })
+    render(&pages, "checkout", &CheckoutPage { test, hold, show })
 }
 
 pub(crate) async fn order(State(pages): State<PageRoutes>, Path(order): Path<String>) -> Response {

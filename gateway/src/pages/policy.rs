@@ -77,7 +77,7 @@ impl PagePolicy {
         };
         let frames = if from.is_empty() { "'none'" } else { from };
         format!(
-            "default-src 'self'; base-uri 'none'; form-action 'self'; img-src 'self' data: blob: {from}; style-src 'self' {styles}; script-src 'self' {from}; connect-src 'self' {sockets} {from}; frame-src {frames}; frame-ancestors 'none'"
+            "default-src 'self'; base-uri 'none'; form-action 'self'; img-src 'self' data: blob: {from}; style-src 'self' {styles}; script-src 'self' {from}; worker-src 'self'; connect-src 'self' {sockets} {from}; frame-src {frames}; frame-ancestors 'none'"
         )
     }
 

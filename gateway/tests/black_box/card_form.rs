@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, TestShop, Visitor, text};
 
-async fn selling_by_card(show: serde_json::Value) -> (FakeStripeServer, Server) {
+pub(crate) async fn selling_by_card(show: serde_json::Value) -> (FakeStripeServer, Server) {
     let stripe = FakeStripeServer::start(1)
         .await
         .expect("a port for the provider");
@@ -34,7 +34,7 @@ async fn selling_by_card(show: serde_json::Value) -> (FakeStripeServer, Server) 
 }
 
 /// Opens an order's page as the buyer's browser would.
-async fn open(browser: &Browser, server: &Server, ordered: &Value) {
+pub(crate) async fn open(browser: &Browser, server: &Server, ordered: &Value) {
     browser.go(&server.at("/")).await;
     let kept = json!({"key": text(ordered, "order_key"), "show": "night"}).to_string();
     browser
@@ -127,7 +127,7 @@ async fn after_a_late_payment_the_buyer_is_offered_other_seats_and_accepts_them(
     browser.close("Ana").await;
 }
 
-async fn confirm(stripe: &FakeStripeServer, visitor: &Visitor<'_>, ordered: &Value) {
+pub(crate) async fn confirm(stripe: &FakeStripeServer, visitor: &Visitor<'_>, ordered: &Value) {
     let order = visitor.server.read(ordered).await;
     let secret = order["payment"]["client"]["client_secret"]
         .as_str()

@@ -112,7 +112,7 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
         "{title}"
     );
     ana.click(".ticket-link").await;
-    ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#venue').textContent === 'Kino Mitte, Saal 1, Lange Straße 1, Berlin'")
+    ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#venue').textContent === 'Kino Mitte, Saal 1' && document.querySelector('#address').textContent === 'Lange Straße 1, Berlin'")
         .await;
     ana.close("Ana").await;
 }

@@ -256,7 +256,7 @@ async fn give_bens_ticket_back(ana: &Browser) {
     for words in ["Ana Fan", "Ben Fan", "11:00"] {
         assert!(all.contains(words), "{words} in {all}");
     }
-    ana.click("#refund-tickets li:nth-child(1) input").await;
+    ana.click("#refund-tickets li:nth-child(2) input").await;
     ana.click("#refund-ask summary").await;
     ana.picture("11-rail-refund").await;
     ana.click("#refund").await;

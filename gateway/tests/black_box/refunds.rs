@@ -37,6 +37,9 @@ async fn one_of_two_tickets_is_refunded_less_the_fee_that_the_page_showed() {
     ana.click("#approve").await;
     ana.until::<bool>("document.querySelectorAll('#refund-tickets input').length === 2")
         .await;
+    // No ticket is ticked beforehand, and without a ticked one nothing can be given back.
+    ana.until::<bool>("[...document.querySelectorAll('#refund-tickets input')].every((box) => !box.checked) && document.querySelector('#refund').disabled && document.querySelector('#refund-back').textContent === '€0.00'")
+        .await;
     ana.picture("12-refund-offered").await;
     ana.click("#refund-tickets input").await;
     let back: String = ana

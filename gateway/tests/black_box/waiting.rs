@@ -148,6 +148,14 @@ async fn a_browser_waits_is_offered_seats_and_takes_them() {
         .until("document.querySelector('#wait-clock').textContent")
         .await;
     assert!(clock.contains(':'), "{clock}");
+    // Two seats at 99.00 EUR each are offered with their prices.
+    let prices: String = ana
+        .until("!document.querySelector('#wait-sum').hidden && document.querySelector('#wait-seats').textContent + document.querySelector('#wait-total').textContent")
+        .await;
+    assert!(
+        prices.contains("€99.00") && prices.ends_with("€198.00"),
+        "{prices}"
+    );
     ana.picture("12-wait-offered").await;
     // A page that is loaded again shows its offer.
     ana.go(&server.at("/s/night")).await;

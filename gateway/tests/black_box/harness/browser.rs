@@ -8,14 +8,16 @@ use std::time::Duration;
 use chromiumoxide::Page;
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
 use chromiumoxide::cdp::browser_protocol::emulation::{
-    SetCpuThrottlingRateParams, SetDeviceMetricsOverrideParams, SetScriptExecutionDisabledParams,
-    SetTimezoneOverrideParams, SetTouchEmulationEnabledParams,
+    MediaFeature, SetCpuThrottlingRateParams, SetDeviceMetricsOverrideParams,
+    SetEmulatedMediaParams, SetScriptExecutionDisabledParams, SetTimezoneOverrideParams,
+    SetTouchEmulationEnabledParams,
 };
 use chromiumoxide::cdp::browser_protocol::input::{
     DispatchTouchEventParams, DispatchTouchEventType, TouchPoint,
 };
 use chromiumoxide::cdp::browser_protocol::log::{EventEntryAdded, LogEntryLevel};
-use chromiumoxide::cdp::browser_protocol::page::CaptureScreenshotFormat;
+use chromiumoxide::cdp::browser_protocol::page::{CaptureScreenshotFormat, PrintToPdfParams};
+use chromiumoxide::cdp::browser_protocol::target::SetAutoAttachParams;
 use chromiumoxide::cdp::js_protocol::runtime::{
     ConsoleApiCalledType, EventConsoleApiCalled, EventExceptionThrown,
 };
@@ -52,6 +54,9 @@ const STANDS_STILL: &str = "async function() {
     const hit = document.elementFromPoint(x + width / 2, y + height / 2);
     return before === box().join() && hit !== null && this.contains(hit);
 }";
+
+/// What the description of each page of a PDF has; that of all pages together goes on with an `s`.
+const PDF_PAGE: &[u8] = b"/Type /Page";
 
 /// One person's browser, with one tab.
 pub struct Browser {
@@ -119,6 +124,7 @@ impl Browser {
             _profile: profile,
         };
         browser.listen().await;
+        browser.let_workers_start().await;
         browser.resize(DESKTOP, false).await;
         if !scripts {
             browser
@@ -128,6 +134,17 @@ impl Browser {
                 .expect("scripts can be turned off");
         }
         Some(browser)
+    }
+
+    /// Lets service workers start at once. The library holds each of them for a debugger, and does
+    /// not let all of them go.
+    async fn let_workers_start(&self) {
+        let attach = SetAutoAttachParams::builder()
+            .flatten(true)
+            .auto_attach(true)
+            .wait_for_debugger_on_start(false);
+        let attach = attach.build().expect("a complete call");
+        self.page.execute(attach).await.expect("workers may start");
     }
 
     /// Records what the console reports as wrong: exceptions, errors, warnings, and broken
@@ -179,6 +196,34 @@ impl Browser {
     /// Goes to an address.
     pub async fn go(&self, address: &str) {
         self.page.goto(address).await.expect("the page loads");
+    }
+
+    /// Goes to an address that may not answer, and returns whether it did.
+    pub async fn reaches(&self, address: &str) -> bool {
+        self.page.goto(address).await.is_ok()
+    }
+
+    /// Shows the page as the printer of a reader of dark pages gets it.
+    pub async fn like_a_dark_print(&self) {
+        let dark = MediaFeature::new("prefers-color-scheme", "dark");
+        let media = SetEmulatedMediaParams::builder()
+            .media("print")
+            .feature(dark);
+        let set = self.page.execute(media.build()).await;
+        set.expect("a known medium");
+    }
+
+    /// Prints the page on sheets of this width and height in inches. Returns how many there are.
+    pub async fn sheets(&self, (width, height): (f64, f64)) -> usize {
+        let paper = PrintToPdfParams::builder()
+            .paper_width(width)
+            .paper_height(height)
+            .print_background(true);
+        let pdf = self.page.pdf(paper.build()).await.expect("a print");
+        let pages = pdf.windows(PDF_PAGE.len() + 1);
+        pages
+            .filter(|bytes| bytes.starts_with(PDF_PAGE) && !bytes.ends_with(b"s"))
+            .count()
     }
 
     /// Evaluates an expression in the page until its value counts as true in JavaScript. Returns

@@ -213,6 +213,15 @@ impl Browser {
         set.expect("a known medium");
     }
 
+    /// Shows pages as a reader of dark, or of light pages gets them.
+    pub async fn prefer_dark(&self, dark: bool) {
+        let scheme = if dark { "dark" } else { "light" };
+        let media = SetEmulatedMediaParams::builder()
+            .feature(MediaFeature::new("prefers-color-scheme", scheme));
+        let set = self.page.execute(media.build()).await;
+        set.expect("a known scheme");
+    }
+
     /// Prints the page on sheets of this width and height in inches. Returns how many there are.
     pub async fn sheets(&self, (width, height): (f64, f64)) -> usize {
         let paper = PrintToPdfParams::builder()
@@ -398,11 +407,6 @@ impl Browser {
             std::fs::write(folder.join(format!("{name}-{device}.png")), picture)
                 .expect("a written picture");
         }
-    }
-
-    /// Makes the window that of a phone.
-    pub async fn on_phone(&self) {
-        self.resize(PHONE, true).await;
     }
 
     async fn resize(&self, (width, height): (i64, i64), mobile: bool) {

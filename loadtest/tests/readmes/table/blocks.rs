@@ -132,6 +132,7 @@ pub const ROWS: &[CommandRow] = &[
     excused("./test prove main", TEST),
     excused("./test prove crowd", TEST),
     excused("./test prove planner", TEST),
+    excused("./test prove fans", TEST),
     short(
         "cargo run --release -p loadtest -- swarm loadtest/scenarios/arena.toml --rig gateways=3,bookings=2,redis=sentinel,ledger=postgres --kill gateway@40%",
         "cargo run --release -p loadtest -- swarm loadtest/scenarios/short.toml --rig gateways=3,bookings=2,redis=sentinel,ledger=postgres --kill gateway@40%",

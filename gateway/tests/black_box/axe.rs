@@ -1,0 +1,115 @@
+//! Checks the pages that a fan sees with axe, in each state of the way, light and dark. axe is a
+//! script from outside, so the test runs only where `FAIRGATE_AXE` names its file:
+//! `./test prove fans` fetches it. Prints `axe: N rules passed, M violated`.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Browser, Promoter, Server};
+use crate::rail;
+
+/// Runs axe on the page. Closed parts are opened first, so that they are looked at, too.
+const CHECK: &str = "(async () => {
+    document.querySelectorAll('details').forEach((one) => { one.open = true; });
+    const found = await axe.run(document);
+    return JSON.stringify({ passed: found.passes.length, violated: found.violations.map((one) => one.id + ': ' + one.nodes[0].html) });
+})()";
+
+/// Checks one page at a time, and adds up what was found.
+struct AxeChecks<'b> {
+    browser: &'b Browser,
+    script: String,
+    passed: u64,
+    violated: Vec<String>,
+}
+
+impl AxeChecks<'_> {
+    async fn check(&mut self, page: &str) {
+        for dark in [false, true] {
+            self.browser.prefer_dark(dark).await;
+            self.browser.run(&self.script).await;
+            let found = self.browser.answer(CHECK).await;
+            let found: Value = serde_json::from_str(&found).expect("what axe found");
+            self.passed += found["passed"].as_u64().expect("a count");
+            let violated = found["violated"].as_array().expect("a list");
+            let named = violated.iter().map(|one| format!("{page}, dark {dark}: {one}"));
+            self.violated.extend(named);
+        }
+    }
+}
+
+fn state(state: &str) -> String {
+    format!("document.querySelector('#place').dataset.state === '{state}'")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs axe, which ./test prove fans fetches"]
+async fn axe_finds_nothing_on_any_page_of_a_fans_way() {
+    let path = std::env::var("FAIRGATE_AXE").expect("FAIRGATE_AXE names axe's script");
+    let script = std::fs::read_to_string(path).expect("axe's script");
+    let Some(fan) = Browser::open().await else {
+        return;
+    };
+    let server = Server::prepared(&[], async |data: &std::path::Path| {
+        rail::put_in("Europe/Berlin", rail::TERMS, data).await;
+    })
+    .await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("10x20", json!({}), json!({})).await;
+    let mut checks = AxeChecks {
+        browser: &fan,
+        script,
+        passed: 0,
+        violated: Vec::new(),
+    };
+    let trains = format!("/rail?from=RVN&to=HIL&date={}&seats=1", rail::date());
+    for (name, path) in [
+        ("start page", "/"),
+        ("search without a result", "/?q=nothing"),
+        ("trains", &trains),
+        ("no such page", "/r/nowhere"),
+    ] {
+        fan.go(&server.at(path)).await;
+        checks.check(name).await;
+    }
+
+    fan.go(&server.at("/r/sale")).await;
+    fan.until::<bool>(&state("join_prequeue")).await;
+    checks.check("lobby before joining").await;
+    fan.click("#join").await;
+    fan.until::<bool>(&state("waiting_prequeue")).await;
+    checks.check("lobby before the draw").await;
+    promoter.draw("sale").await;
+    fan.until::<bool>(&state("called")).await;
+    checks.check("lobby at the turn").await;
+    fan.click("#turn").await;
+    fan.until::<bool>(&state("admitted")).await;
+    checks.check("lobby when admitted").await;
+
+    fan.go(&server.at("/s/night")).await;
+    fan.until::<bool>("window.fairgate?.stateOf('A-1') === 'free'").await;
+    checks.check("seats").await;
+    fan.run("document.querySelector('#best-form').requestSubmit()").await;
+    fan.until::<bool>("!document.querySelector('#to-checkout').closest('[hidden]')").await;
+    checks.check("held seats").await;
+    fan.click("#to-checkout").await;
+    fan.until::<bool>("document.querySelector('#buyer-name')").await;
+    checks.check("checkout").await;
+    fan.fill("#buyer-name", "Ana").await;
+    fan.fill("#buyer-email", "ana@example.org").await;
+    fan.click("#pay").await;
+    fan.until::<bool>("document.querySelector('#approve')").await;
+    checks.check("order before payment").await;
+    fan.click("#approve").await;
+    fan.until::<bool>("document.querySelector('.ticket-link')").await;
+    checks.check("order with tickets").await;
+    fan.click(".ticket-link").await;
+    fan.until::<bool>("document.querySelector('#qr svg')").await;
+    checks.check("ticket").await;
+    promoter.post("rooms/sale/close").await.is(200);
+    fan.go(&server.at("/r/sale")).await;
+    checks.check("closed lobby").await;
+
+    println!("axe: {} rules passed, {} violated", checks.passed, checks.violated.len());
+    assert!(checks.violated.is_empty(), "{:#?}", checks.violated);
+    fan.close("the fan").await;
+}

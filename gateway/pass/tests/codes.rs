@@ -161,10 +161,7 @@ fn a_ticket_with_other_ids_or_times_has_no_code() {
             starts_at: "soon".into(),
             ..good.clone()
         },
-        TicketClaims {
-            iat: -1,
-            ..good.clone()
-        },
+        TicketClaims { iat: -1, ..good },
     ] {
         assert_eq!(keyring.sign_ticket_code(&bad), Err(TicketWithoutCode));
     }

@@ -145,8 +145,8 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
     // continues, and its line is not drawn again.
     let goes_on = app.has_room(demo::ROOM);
     if !goes_on {
-        let steps = onsale::plan_calls(&demo::onsale(Clock::system().now_ms()), Path::new("."))
-            .map_err(|faults| anyhow!(faults.join("\n")))?;
+        let steps =
+            demo::calls(Clock::system().now_ms()).map_err(|faults| anyhow!(faults.join("\n")))?;
         onsale::apply(
             &steps,
             &OnsaleTarget::InProcess(app.router()),

@@ -35,12 +35,30 @@ pub enum OnsaleTarget {
 /// The longest answer (bytes) that is read.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
+/// Reads the seating plan that an on-sale file names. Its error says what is wrong, for people.
+pub type PlanReader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
 /// Reads an on-sale file into calls: first venues, then shows, then rooms. The paths of seating
 /// plans are relative to `folder`.
 ///
 /// # Errors
 /// Returns every fault of the file, one a line.
 pub fn plan_calls(text: &str, folder: &Path) -> Result<Vec<OnsaleFileCall>, Vec<String>> {
+    calls_with_plans(text, &|file: &str| {
+        let path = folder.join(file);
+        std::fs::read_to_string(&path).map_err(|error| format!("plan {}: {error}", path.display()))
+    })
+}
+
+/// Reads an on-sale file into calls, as [`plan_calls`] does, with the seating plans that
+/// `read_plan` returns.
+///
+/// # Errors
+/// Returns every fault of the file, one a line.
+pub fn calls_with_plans(
+    text: &str,
+    read_plan: &PlanReader<'_>,
+) -> Result<Vec<OnsaleFileCall>, Vec<String>> {
     let table: toml::Table = text
         .parse()
         .map_err(|error: toml::de::Error| vec![error.to_string()])?;
@@ -62,7 +80,7 @@ pub fn plan_calls(text: &str, folder: &Path) -> Result<Vec<OnsaleFileCall>, Vec<
             continue;
         };
         for (at, entry) in entries.iter().enumerate() {
-            match plan_entry(kind, entry, folder) {
+            match plan_entry(kind, entry, read_plan) {
                 Ok(step) => steps.push(step),
                 Err(fault) => faults.push(format!("[[{kind}]] number {}: {fault}", at + 1)),
             }
@@ -75,7 +93,11 @@ pub fn plan_calls(text: &str, folder: &Path) -> Result<Vec<OnsaleFileCall>, Vec<
     }
 }
 
-fn plan_entry(kind: &str, entry: &toml::Value, folder: &Path) -> Result<OnsaleFileCall, String> {
+fn plan_entry(
+    kind: &str,
+    entry: &toml::Value,
+    read_plan: &PlanReader<'_>,
+) -> Result<OnsaleFileCall, String> {
     let Value::Object(mut document) = to_json(entry) else {
         return Err("is not a table".to_owned());
     };
@@ -94,7 +116,7 @@ fn plan_entry(kind: &str, entry: &toml::Value, folder: &Path) -> Result<OnsaleFi
     let path = format!("/v1/promoter/{kind}s/{id}");
     let (path, body) = if kind == "venue" {
         let (query, body) =
-            venue(document, folder).map_err(|fault| format!("\"{id}\": {fault}"))?;
+            venue(document, read_plan).map_err(|fault| format!("\"{id}\": {fault}"))?;
         (format!("{path}{query}"), body)
     } else {
         (path, Value::Object(document).to_string())
@@ -108,8 +130,11 @@ fn plan_entry(kind: &str, entry: &toml::Value, folder: &Path) -> Result<OnsaleFi
 
 /// Builds the query and the body of a venue. A grid is sent by its name, with the venue's location
 /// beside it; a chart is sent as the contents of its file, with the location in the query. Booking
-/// reads seats.io charts only: it refuses `fairgate`, `pretix` and `csv` as not available.
-fn venue(mut document: Map<String, Value>, folder: &Path) -> Result<(String, String), String> {
+/// reads `fairgate` and `seatsio`, and refuses `pretix` and `csv` as not available.
+fn venue(
+    mut document: Map<String, Value>,
+    read_plan: &PlanReader<'_>,
+) -> Result<(String, String), String> {
     let Some(Value::String(plan)) = document.remove("plan") else {
         return Err(
             "plan is required, such as \"grid:20x30\" or \"seatsio:chart.json\"".to_owned(),
@@ -133,9 +158,7 @@ fn venue(mut document: Map<String, Value>, folder: &Path) -> Result<(String, Str
             Ok((String::new(), Value::Object(document).to_string()))
         }
         Some((format @ ("seatsio" | "fairgate" | "pretix" | "csv"), file)) => {
-            let path = folder.join(file);
-            let chart = std::fs::read_to_string(&path)
-                .map_err(|error| format!("plan {}: {error}", path.display()))?;
+            let chart = read_plan(file)?;
             let text = |text: &'_ Option<String>| text.clone().unwrap_or_default();
             let query = [
                 ("format", format.to_owned()),

@@ -364,21 +364,23 @@ fn plan_path(hall: &Hall) -> String {
     format!("{}.plan", hall.at)
 }
 
-/// Builds a plan from `grid:ROWSxSEATS`, or from `seatsio:FILE`: a chart in the programme's folder.
+/// Builds a plan from `grid:ROWSxSEATS`, or from `fairgate:FILE` or `seatsio:FILE`: a plan or chart
+/// in the programme's folder.
 fn build_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPlan>, String> {
     let named = plan.split_once(':');
     let named = named.and_then(|(word, what)| Some((PlanFormat::parse(word)?, what)));
     let parsed = match (named, charts) {
         (Some((format @ PlanFormat::Grid, size)), _) => plans::parse(format, size),
-        (Some((format @ PlanFormat::Seatsio, file)), ChartSource::In(folder)) => {
-            plans::parse(format, &read_chart_file(folder, file)?)
-        }
-        (Some((PlanFormat::Seatsio, _)), ChartSource::Nowhere) => {
+        (
+            Some((format @ (PlanFormat::Fairgate | PlanFormat::Seatsio), file)),
+            ChartSource::In(folder),
+        ) => plans::parse(format, &read_chart_file(folder, file)?),
+        (Some((PlanFormat::Fairgate | PlanFormat::Seatsio, _)), ChartSource::Nowhere) => {
             return Err("A chart in a file comes with `booking import cinema` only. Put the hall as a venue with its chart first, and leave the plan out here.".to_owned());
         }
         (None, _) => {
             return Err(
-                "A plan is \"grid:ROWSxSEATS\" or \"seatsio:FILE\", the file beside the programme."
+                "A plan is \"grid:ROWSxSEATS\", or \"fairgate:FILE\" or \"seatsio:FILE\" with the file beside the programme."
                     .to_owned(),
             );
         }

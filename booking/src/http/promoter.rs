@@ -43,17 +43,18 @@ impl KeyedRoutes for PromoterRoutes {
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields, default)]
 pub struct VenueQuery {
-    /// `seatsio` for a chart as the body; without it the body is `{"plan": "grid:ROWSxSEATS", …}`.
+    /// `fairgate` or `seatsio` for a plan or chart as the body; without it the body is `{"plan":
+    /// "grid:ROWSxSEATS", …}`.
     format: Option<String>,
     /// Mending plans is not built yet.
     repair: Option<bool>,
-    /// With a chart: the venue's name for people.
+    /// With a format: the venue's name for people.
     name: Option<String>,
-    /// With a chart: the city.
+    /// With a format: the city.
     city: Option<String>,
-    /// With a chart: the street and the number.
+    /// With a format: the street and the number.
     address: Option<String>,
-    /// With a chart: the IANA name of the venue's time zone.
+    /// With a format: the IANA name of the venue's time zone.
     time_zone: Option<String>,
 }
 
@@ -224,11 +225,12 @@ fn read_venue(query: &VenueQuery, body: &str) -> Result<(SeatMap, VenueLocation)
 fn read_plan(query: &VenueQuery, body: &str) -> Result<(SeatMap, VenueLocation), Problem> {
     let plan = |format, text: &str| plans::parse(format, text).map_err(|faults| faulty(&faults));
     match query.format.as_deref() {
+        Some("fairgate") => Ok((plan(PlanFormat::Fairgate, body)?, query.location())),
         Some("seatsio") => Ok((plan(PlanFormat::Seatsio, body)?, query.location())),
-        Some(format @ ("fairgate" | "pretix" | "csv")) => Err(Problem::not_available(
+        Some(format @ ("pretix" | "csv")) => Err(Problem::not_available(
             "format",
             format!(
-                "format: this version reads seats.io charts (format=seatsio) and grids (no format, {{\"plan\":\"grid:20x30\"}}), not {format}. Nothing was stored."
+                "format: this version reads its own plans (format=fairgate), seats.io charts (format=seatsio) and grids (no format, {{\"plan\":\"grid:20x30\"}}), not {format}. Nothing was stored."
             ),
         )),
         Some(_) => Err(Problem::invalid_field(
@@ -242,7 +244,7 @@ fn read_plan(query: &VenueQuery, body: &str) -> Result<(SeatMap, VenueLocation),
         None => {
             let document: VenueDocument = parse_json(body.as_bytes())?;
             let grid = document.plan.strip_prefix("grid:").ok_or_else(|| {
-                Problem::invalid_field("plan", "plan: without a format the plan is \"grid:ROWSxSEATS\"; send a chart as the body with ?format=seatsio. Nothing was stored.")
+                Problem::invalid_field("plan", "plan: without a format the plan is \"grid:ROWSxSEATS\"; send a plan of another kind as the body with ?format=fairgate or ?format=seatsio. Nothing was stored.")
             })?;
             let map = plan(PlanFormat::Grid, grid)?;
             let location = VenueLocation {

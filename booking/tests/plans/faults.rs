@@ -4,7 +4,7 @@ use fairgate_model::plans::{PLAN_BYTES_MAX, PlanFault, parse_seatsio};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{chart, codes, small};
+use crate::{chart, codes, damaged, small};
 
 fn faults(chart: &Value) -> Vec<PlanFault> {
     parse_seatsio(&chart.to_string()).expect_err("the chart has faults")
@@ -128,33 +128,10 @@ fn tables_and_areas_that_are_sold_as_a_whole_are_refused() {
     assert_eq!(codes(&faults(&chart)), ["not_supported", "not_supported"]);
 }
 
-/// Collects the JSON pointers of all values in a document.
-fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
-    found.push(at.to_owned());
-    match value {
-        Value::Array(list) => (0..)
-            .zip(list)
-            .for_each(|(n, inner): (u32, _)| pointers(inner, &format!("{at}/{n}"), found)),
-        Value::Object(object) => object
-            .iter()
-            .for_each(|(key, inner)| pointers(inner, &format!("{at}/{key}"), found)),
-        _ => {}
-    }
-}
-
 proptest! {
     #[test]
     fn a_damaged_chart_gives_a_map_or_faults(spots in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..12), 1..4)) {
-        let mut chart = small();
-        for (spot, value) in spots {
-            let values = [Value::Null, json!(true), json!(-1), json!(1e300), json!(4.5), json!(""), json!("?"), json!("A"),
-                json!([]), json!({}), json!([{}]), json!({"x": 1})];
-            let mut all = Vec::new();
-            pointers(&chart, "", &mut all);
-            let at = spot.get(&all).clone();
-            *chart.pointer_mut(&at).expect("it was just listed") = values[value].clone();
-        }
-        match parse_seatsio(&chart.to_string()) {
+        match parse_seatsio(&damaged(small(), spots).to_string()) {
             Ok(map) => prop_assert!(map.cell_count() > 0),
             Err(faults) => prop_assert!(!faults.is_empty() && faults.iter().all(|fault| !fault.message.is_empty())),
         }

@@ -4,7 +4,7 @@ use fairgate_model::plans::parse_grid;
 use fairgate_model::plans::seatmap::SeatMap;
 use serde_json::{Value, json};
 
-use crate::{chart, parsed, small};
+use crate::{chart, drawn, parsed, small};
 
 #[test]
 fn a_map_is_the_same_after_storing_and_a_damaged_one_is_refused() {
@@ -47,6 +47,7 @@ fn the_geometry_has_the_fields_of_the_contract() {
         shown["bounds"],
         json!({"min_x": 0.0, "min_y": -20.0, "max_x": 40.0, "max_y": 24.0})
     );
+    assert_eq!((shown.get("stage"), shown.get("outlines")), (None, None));
 }
 
 /// Reads the packed form as its documentation describes it: label, x, y and flags of each seat.
@@ -139,14 +140,14 @@ fn the_packed_geometry_unpacks_to_the_same_seats_within_half_a_step() {
     }
 }
 
-/// The golden forms of [`small`] with an accessible seat. The page `waitroom-ui/wire/seatmap.md`
+/// The golden forms of [`drawn`] with an accessible seat. The page `waitroom-ui/wire/seatmap.md`
 /// describes them.
 const GOLDEN_PACKED: &[u8] = include_bytes!("../../../waitroom-ui/wire/seatmap.bin");
 const GOLDEN_JSON: &str = include_str!("../../../waitroom-ui/wire/seatmap.json");
 
 #[test]
 fn a_map_has_the_bytes_of_the_golden_files() {
-    let mut chart = small();
+    let mut chart = drawn();
     chart["subChart"]["rows"][0]["seats"][2]["accessible"] = json!(true);
     let map = parsed(&chart.to_string());
     let shown = serde_json::to_string_pretty(&map.geometry_json()).expect("JSON");

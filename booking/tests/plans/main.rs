@@ -2,14 +2,17 @@
 //! a small one.
 
 mod charts;
+mod fairgate;
 mod faults;
 mod geometry;
 mod grid;
+mod shapes;
 
 use std::path::PathBuf;
 
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::plans::{PlanFault, parse_seatsio};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Returns a chart of the real data, or `None`, with a message, if the data is not there.
@@ -60,4 +63,56 @@ fn small() -> Value {
             ],
         },
     })
+}
+
+/// Returns [`small`] with a stage and a section that has an outline and two seats.
+fn drawn() -> Value {
+    let mut chart = small();
+    chart["subChart"]["shapes"] = json!([{"smartType": "stage", "label": "Stage", "type": "rectangle",
+        "center": {"x": 20, "y": -60}, "width": 40, "height": 20}]);
+    let corner = |x: i32, y: i32| json!({"x": x, "y": y});
+    let seat = |number: &str, x: u32| json!({"label": number, "x": x, "y": 10});
+    chart["subChart"]["sections"] = json!([{"label": "Balcony", "categoryKey": "vip", "topLeft": corner(-10, 40),
+        "points": [corner(-10, 40), corner(50, 40), corner(50, 60), corner(-10, 60)],
+        "subChart": {"rows": [{"label": "A", "seats": [seat("1", 10), seat("2", 30)]}]}}]);
+    chart
+}
+
+/// Replaces values in a plan by others that are often wrong there.
+fn damaged(mut plan: Value, spots: Vec<(prop::sample::Index, usize)>) -> Value {
+    for (spot, value) in spots {
+        let values = [
+            Value::Null,
+            json!(true),
+            json!(-1),
+            json!(1e300),
+            json!(4.5),
+            json!(""),
+            json!("?"),
+            json!("A"),
+            json!([]),
+            json!({}),
+            json!([{}]),
+            json!({"x": 1}),
+        ];
+        let mut all = Vec::new();
+        pointers(&plan, "", &mut all);
+        let at = spot.get(&all).clone();
+        *plan.pointer_mut(&at).expect("it was just listed") = values[value].clone();
+    }
+    plan
+}
+
+/// Collects the JSON pointers of all values in a document.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Array(list) => (0..)
+            .zip(list)
+            .for_each(|(n, inner): (u32, _)| pointers(inner, &format!("{at}/{n}"), found)),
+        Value::Object(object) => object
+            .iter()
+            .for_each(|(key, inner)| pointers(inner, &format!("{at}/{key}"), found)),
+        _ => {}
+    }
 }

@@ -66,6 +66,45 @@ async fn settings_that_are_not_available_are_refused_and_not_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plan_of_our_own_is_sold_with_its_shapes_and_a_faulty_one_is_refused_whole() {
+    let app = App::new().await;
+    let mut plan = json!({
+        "name": "Small Hall", "focal": [40, -50], "stage": {"points": [[0, -60], [80, -60], [40, -40]]},
+        "categories": [{"key": "cat1", "label": "Stalls"}, {"key": "cat2", "label": "Gallery"}],
+        "sections": [{"label": "S", "category": "cat1", "outline": [[-20, -20], [100, -20], [40, 90]],
+            "rows": [{"label": "A", "count": 5, "from": [0, 0], "to": [80, 0], "bend": 9, "accessible": [1]}]}],
+        "areas": [{"label": "Pit", "category": "cat2", "capacity": 4, "center": [40, -20]}],
+    });
+    let path = "/v1/promoter/venues/hall?format=fairgate&city=Berlin";
+    let put_plan = async |plan: &Value| app.ask(put(path, plan).by(&PROMOTER)).await;
+    let stored = put_plan(&plan).await.is(200);
+    assert_eq!(
+        (&stored["cells"], &stored["standing"]),
+        (&json!(9), &json!(4))
+    );
+    app.put_show("night-1", json!({})).await;
+    let told = app.ask(get("/v1/shows/night-1/seatmap")).await.is(200);
+    assert_eq!(told["stage"]["points"][2], json!([40.0, -40.0]));
+    assert_eq!(told["outlines"][0]["section"], "S");
+    assert_eq!(told["seats"][0]["accessible"], true);
+    let best = post("/v1/shows/night-1/holds", &json!({"best": {"quantity": 2}}));
+    let hold = app.ask(best.by(&app.visitor(1))).await.is(201);
+    assert_eq!(hold["seats"].as_array().map(Vec::len), Some(2));
+
+    plan["areas"][0]["capacity"] = json!(-1);
+    plan["sections"][0]["rows"][0]["category"] = json!("box");
+    let refused = put_plan(&plan).await.problem(422, "plan_invalid");
+    let faults = refused["faults"].as_array().expect("a list");
+    let at: Vec<_> = faults.iter().map(|fault| text(fault, "at")).collect();
+    assert_eq!(
+        at,
+        [r#"areas[0] "Pit""#, r#"sections[0] "S" › rows[0] "A""#]
+    );
+    let show = app.ask(get("/v1/shows/night-1")).await.is(200);
+    assert_eq!(show["city"], "Berlin");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_show_an_order_and_a_ticket_tell_where_the_venue_is() {
     let (app, ana, _) = opened().await;
     let hall = json!({

@@ -180,7 +180,7 @@ fn seat_map(format: Option<&str>, body: &str) -> Result<SeatMap, Vec<String>> {
     };
     let Some(known) = PlanFormat::parse(format) else {
         return Err(vec![format!(
-            "plan: there is no format \"{format}\"; grid and seatsio can be read"
+            "plan: there is no format \"{format}\"; fairgate, grid and seatsio can be read"
         )]);
     };
     parse(known, body).map_err(told)

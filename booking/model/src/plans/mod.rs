@@ -3,7 +3,9 @@
 //! found, each with its position in the document. So the author of the plan can correct all faults
 //! in one go.
 
+mod categories;
 mod draft;
+mod fairgate;
 mod foreign_json;
 mod format;
 mod grid;
@@ -15,6 +17,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub use fairgate::parse_fairgate;
 pub use format::{PlanFormat, parse};
 pub use grid::parse_grid;
 pub use seatsio::parse_seatsio;

@@ -1,11 +1,11 @@
 //! Makes the JSON answer of `GET /v1/shows/{show}/seatmap`. It has names instead of indices, so
 //! that a client needs no other table to read a seat. It has these fields beyond the contract's:
 //! `areas`, `categories`, `sections`, `zones`, `focal`, `bounds`, `name`, and a seat's `kind` if it
-//! is not an ordinary seat.
+//! is not an ordinary seat. `stage` and `outlines` are absent if the plan has none.
 
 use serde::Serialize;
 
-use super::{PlanPoint, PriceCategory, SeatKind, SeatMap, VenueZone};
+use super::{OutlinePoint, PlanPoint, PlanStage, PriceCategory, SeatKind, SeatMap, VenueZone};
 
 /// The smallest rectangle that contains the position of every seat; all zero for an empty map. The
 /// units of an area all have one position.
@@ -30,7 +30,17 @@ struct GeometryDocument<'a> {
     sections: &'a [String],
     zones: &'a [VenueZone],
     areas: Vec<GeometryArea<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<&'a PlanStage>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    outlines: Vec<GeometryOutline<'a>>,
     seats: Vec<GeometrySeat<'a>>,
+}
+
+#[derive(Serialize)]
+struct GeometryOutline<'a> {
+    section: &'a str,
+    points: &'a [OutlinePoint],
 }
 
 #[derive(Serialize)]
@@ -90,8 +100,8 @@ impl SeatMap {
     }
 
     /// Returns the geometry, to be written as JSON: `{name, focal, bounds, categories, sections,
-    /// zones, areas, seats}`. The same map always gives the same bytes, so their hash serves as an
-    /// `ETag`. A table's chair has the table's label as `section` and no `row`.
+    /// zones, areas, stage?, outlines?, seats}`. The same map always gives the same bytes, so their
+    /// hash serves as an `ETag`. A table's chair has the table's label as `section` and no `row`.
     #[must_use]
     pub fn geometry_json(&self) -> impl Serialize {
         let section = |at: Option<u32>| at.map(|at| self.sections[at as usize].as_str());
@@ -114,6 +124,15 @@ impl SeatMap {
                     section: section(area.section),
                     zone: area.zone.map(|at| self.zones[usize::from(at)].key.as_str()),
                     center: area.center,
+                })
+                .collect(),
+            stage: self.stage.as_ref(),
+            outlines: self
+                .outlines
+                .iter()
+                .map(|outline| GeometryOutline {
+                    section: &self.sections[outline.section as usize],
+                    points: &outline.points,
                 })
                 .collect(),
             seats: self

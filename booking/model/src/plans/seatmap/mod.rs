@@ -7,6 +7,7 @@
 
 mod bench;
 mod geometry;
+mod outlines;
 mod packed;
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bench::SeatBench;
 pub use geometry::SeatMapBounds;
+pub use outlines::{OUTLINE_POINTS_MAX, OutlinePoint, PlanStage, SectionOutline};
 pub use packed::PACKED_MEDIA_TYPE;
 
 use bench::{bench_cells, benches};
@@ -177,6 +179,12 @@ pub struct SeatMapParts {
     pub seats: Vec<Seat>,
     /// The general-admission areas.
     pub areas: Vec<AdmissionArea>,
+    /// The stage, if the plan draws one. Plans that were stored before stages were known have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<PlanStage>,
+    /// The outlines of sections, as far as the plan draws them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outlines: Vec<SectionOutline>,
 }
 
 /// Why parts do not make a map. Importers find these faults earlier and say where they are. This is
@@ -401,6 +409,14 @@ fn check_indices(parts: &SeatMapParts, count: u32) -> Result<(), SeatMapError> {
             && zone_ok(area.zone);
         if !fits || !sound {
             return Err(SeatMapError::Dangling { what: "area", at });
+        }
+    }
+    for (at, outline) in parts.outlines.iter().enumerate() {
+        if !below(Some(outline.section), parts.sections.len()) {
+            return Err(SeatMapError::Dangling {
+                what: "outline",
+                at,
+            });
         }
     }
     Ok(())

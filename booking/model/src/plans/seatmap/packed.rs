@@ -20,8 +20,10 @@
 //! seats up to this one. Sums are from 0 to 32,766, so no difference overflows. The error is at
 //! most half a step, 1/65,532 of the plan's longer side.
 //!
-//! The JSON is `{name, origin:{x,y}, step, focal, categories, sections, zones, areas,
-//! rows:[{label,section}], runs}`, where `areas` have indices for category, section and zone.
+//! The JSON is `{name, origin:{x,y}, step, focal, categories, sections, zones, areas, stage?,
+//! outlines?, rows:[{label,section}], runs}`, where `areas` have indices for category, section and
+//! zone. `stage` is `{label?, points:[[x,y],…]}`, and `outlines` are `{section, points}` with the
+//! section's index. Both are absent if the plan has none.
 //! `runs` cuts the list of seats into runs of `n` seats that share category, section, zone, row,
 //! kind and prefix: `{n, category, section?, zone?, row?, kind?, prefix, from | numbers}`. A seat's
 //! label is `prefix` + number. The numbers count up from `from`, or are in the list `numbers`. If a
@@ -30,7 +32,8 @@
 use serde::Serialize;
 
 use super::{
-    AdmissionArea, PlanPoint, PriceCategory, Seat, SeatKind, SeatMap, SeatingRow, VenueZone,
+    AdmissionArea, PlanPoint, PlanStage, PriceCategory, Seat, SeatKind, SeatMap, SeatingRow,
+    SectionOutline, VenueZone,
 };
 
 /// The media type of the packed form.
@@ -50,6 +53,10 @@ struct PackedHeader<'a> {
     sections: &'a [String],
     zones: &'a [VenueZone],
     areas: &'a [AdmissionArea],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<&'a PlanStage>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    outlines: &'a [SectionOutline],
     rows: Vec<PackedRow<'a>>,
     runs: Vec<PackedSeatRun<'a>>,
 }
@@ -105,6 +112,8 @@ impl SeatMap {
             sections: &self.sections,
             zones: &self.zones,
             areas: &self.areas,
+            stage: self.stage.as_ref(),
+            outlines: &self.outlines,
             rows: self
                 .rows
                 .iter()

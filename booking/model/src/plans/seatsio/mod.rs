@@ -11,20 +11,25 @@
 //! - Tables and areas that are sold as a whole or by varying occupancy (`bookAsAWhole`,
 //!   `variableOccupancy`) are refused. It would be wrong to sell them seat by seat, and it would be
 //!   wrong to leave them out silently.
-//! - Texts, shapes, images, icons and colours of the drawing are not read.
+//! - The stage is the shape that the chart marks as its stage, and a section's outline is its
+//!   polygon. A shape that cannot be drawn is left out and is no fault: nothing is sold by it.
+//! - Texts, other shapes, images, icons and colours of the drawing are not read.
 
 mod inherit;
 mod objects;
+mod shapes;
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{PLAN_BYTES_MAX, PlanFault, PlanImportResult};
+use super::{PlanFault, PlanImportResult};
+use crate::plans::categories::{CategoryKeys, InheritedCategory};
 use crate::plans::draft::SeatMapDraft;
-use crate::plans::foreign_json::{PlanFaults, PlanObject, placed, quote_value};
-use crate::plans::seatmap::{PriceCategory, VenueZone};
-use inherit::{InheritedCategory, SeatsioScope, key_text};
+use crate::plans::foreign_json::{PlanFaults, PlanObject, document, key_text, placed, quote_value};
+use crate::plans::seatmap::{SectionOutline, VenueZone};
+use inherit::SeatsioScope;
+use shapes::{polygon_corners, read_stage};
 
 type SeatsioObject = Map<String, Value>;
 
@@ -33,39 +38,32 @@ type SeatsioObject = Map<String, Value>;
 /// # Errors
 /// Every fault of the chart. A text that is no JSON, or no chart, is a single fault.
 pub fn parse_seatsio(text: &str) -> PlanImportResult {
-    let refuse = |at: String, code, message: String| Err(vec![PlanFault { at, code, message }]);
-    if text.len() > PLAN_BYTES_MAX {
-        let message = format!(
-            "The plan is {} bytes long; at most {PLAN_BYTES_MAX} are read.",
-            text.len()
-        );
-        return refuse(String::new(), "too_large", message);
-    }
-    let chart: Value = match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
-        Ok(chart) => chart,
-        Err(error) => {
-            let at = format!("line {} column {}", error.line(), error.column());
-            return refuse(at, "malformed_json", format!("This is not JSON: {error}."));
-        }
-    };
-    let Some((chart, drawing)) = chart
-        .as_object()
-        .and_then(|chart| Some((chart, chart.get("subChart")?.as_object()?)))
-    else {
+    let chart = document(text)?.unwrap_or_default();
+    let Some(drawing) = chart.get("subChart").and_then(Value::as_object) else {
         let message = "This JSON is not a seats.io chart: it has no object `subChart`. Export the chart itself, not a report or an event.";
-        return refuse(String::new(), "not_a_chart", message.to_owned());
+        return Err(vec![PlanFault {
+            at: String::new(),
+            code: "not_a_chart",
+            message: message.to_owned(),
+        }]);
     };
 
-    let mut reading = SeatsioReader::default();
+    let mut reading = SeatsioReader {
+        draft: SeatMapDraft::default(),
+        faults: PlanFaults::default(),
+        category_keys: CategoryKeys::new("categoryKey"),
+        zone_keys: HashMap::new(),
+    };
     if let Some(name) = chart.get("name").and_then(Value::as_str) {
         name.clone_into(&mut reading.draft.parts.name);
     }
-    reading.categories(chart);
-    reading.zones(chart);
+    reading.categories(&chart);
+    reading.zones(&chart);
     let whole = PlanObject::new(None, "subChart", 0, drawing);
     let focal = whole.point("focalPoint", &mut reading.faults);
     reading.draft.parts.focal =
         focal.and_then(|at| placed(|| "focalPoint".to_owned(), at, &mut reading.faults));
+    reading.draft.parts.stage = read_stage(drawing);
     reading.objects(drawing, None, &SeatsioScope::default());
     for (index, section) in whole.list_objects("sections", &mut reading.faults) {
         reading.section(&PlanObject::new(None, "sections", index, section));
@@ -73,11 +71,10 @@ pub fn parse_seatsio(text: &str) -> PlanImportResult {
     reading.draft.finish(reading.faults)
 }
 
-#[derive(Default)]
 struct SeatsioReader {
     draft: SeatMapDraft,
     faults: PlanFaults,
-    category_keys: HashMap<String, u16>,
+    category_keys: CategoryKeys,
     zone_keys: HashMap<String, u16>,
 }
 
@@ -87,49 +84,10 @@ impl SeatsioReader {
             return;
         };
         let spot = PlanObject::new(None, "categories", 0, list);
-        for (index, category) in spot.list_objects("list", &mut self.faults) {
-            let spot = PlanObject::new(None, "categories", index, category);
-            let Some(key) = spot.get("key").and_then(key_text) else {
-                self.faults.add_fault(
-                    spot.path(),
-                    "bad_category",
-                    "The category has no key. Give it a number or a text.",
-                );
-                continue;
-            };
-            let label = spot.label(&mut self.faults);
-            let Ok(number) = u16::try_from(self.draft.parts.categories.len()) else {
-                self.faults.add_fault(
-                    spot.path(),
-                    "too_many_categories",
-                    "A plan has at most 65,536 categories.",
-                );
-                return;
-            };
-            if self.category_keys.insert(key.clone(), number).is_some() {
-                let message =
-                    format!("The category key {key:?} occurs twice. Every category needs its own.");
-                self.faults
-                    .add_fault(spot.path(), "duplicate_category", message);
-            }
-            let color = match spot.get("color") {
-                None => "#888888",
-                Some(Value::String(color)) if is_color(color) => color,
-                Some(other) => {
-                    let message = format!(
-                        "The colour is {}; expected one like \"#87A9CD\".",
-                        quote_value(other)
-                    );
-                    self.faults.add_fault(spot.path(), "bad_color", message);
-                    continue;
-                }
-            };
-            self.draft.parts.categories.push(PriceCategory {
-                label: label.unwrap_or(&key).to_owned(),
-                color: color.to_owned(),
-                key,
-            });
-        }
+        let list = spot.list_objects("list", &mut self.faults);
+        let categories = &mut self.draft.parts.categories;
+        self.category_keys
+            .read_list(list, categories, &mut self.faults);
     }
 
     fn zones(&mut self, chart: &SeatsioObject) {
@@ -174,9 +132,14 @@ impl SeatsioReader {
             prefix: label.map(|label| format!("{label}-")).unwrap_or_default(),
             section: label.map(|label| self.draft.section(label)),
             zone: self.resolve_zone(spot, None),
-            category: self.inherited(spot, InheritedCategory::None),
+            category: self.category_of(spot, InheritedCategory::None),
             offset: spot.point("topLeft", &mut self.faults).unwrap_or_default(),
         };
+        let outline = spot.get("points").and_then(polygon_corners);
+        if let (Some(section), Some(points)) = (scope.section, outline) {
+            let outline = SectionOutline { section, points };
+            self.draft.parts.outlines.push(outline);
+        }
         match spot.get("subChart") {
             Some(Value::Object(drawing)) => self.objects(drawing, Some(spot), &scope),
             Some(other) => {
@@ -189,11 +152,4 @@ impl SeatsioReader {
             None => {}
         }
     }
-}
-
-/// Returns whether a text may be a colour in a style sheet, and contains nothing that could end the
-/// declaration.
-fn is_color(text: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "#(),.% ".contains(c);
-    !text.is_empty() && text.len() <= 40 && text.chars().all(plain)
 }

@@ -4,8 +4,7 @@
 use serde_json::Value;
 
 use super::{SeatsioObject, SeatsioReader};
-use crate::plans::CAPACITY_MAX;
-use crate::plans::foreign_json::{PlanObject, placed, quote_value};
+use crate::plans::foreign_json::{PlanObject, placed};
 use crate::plans::seatmap::{AdmissionArea, PlanPoint, Seat, SeatKind, SeatingRow};
 use crate::plans::seatsio::inherit::SeatsioScope;
 
@@ -74,7 +73,7 @@ impl SeatsioReader {
         let scope = SeatsioScope {
             section: label.map(|label| self.draft.section(&format!("{}{label}", scope.prefix))),
             zone: self.resolve_zone(spot, scope.zone),
-            category: self.inherited(spot, scope.category),
+            category: self.category_of(spot, scope.category),
             ..scope.clone()
         };
         let common = SeatsioChairs {
@@ -122,7 +121,7 @@ impl SeatsioReader {
         common: &SeatsioChairs<'_>,
     ) -> Option<u32> {
         let number = chair.label(&mut self.faults);
-        let category = self.category(chair, scope.category);
+        let category = self.required_category(chair, scope);
         let own = match common.middle {
             Some(middle) if chair.get("x").is_none() && chair.get("y").is_none() => Some(middle),
             _ => chair.coordinates(&mut self.faults),
@@ -173,24 +172,9 @@ impl SeatsioReader {
         if !spot.flag("published", true, &mut self.faults) || !self.sold_by_the_seat(spot) {
             return;
         }
-        let capacity = match spot.get("capacity").and_then(Value::as_u64) {
-            Some(capacity) if (1..=CAPACITY_MAX).contains(&capacity) => Some(capacity),
-            _ => {
-                let found = spot
-                    .get("capacity")
-                    .map_or_else(|| "missing".to_owned(), quote_value);
-                let message = format!(
-                    "`capacity` is {found}; expected a whole number from 1 to {CAPACITY_MAX}."
-                );
-                self.faults.add_fault(spot.path(), "bad_capacity", message);
-                None
-            }
-        };
+        let capacity = spot.capacity(&mut self.faults);
         let unit = self.read_unit(spot, scope, SeatKind::Standing);
-        let (Some(capacity), Some(unit)) = (
-            capacity.and_then(|capacity| u32::try_from(capacity).ok()),
-            unit,
-        ) else {
+        let (Some(capacity), Some(unit)) = (capacity, unit) else {
             return;
         };
         if !self
@@ -223,7 +207,7 @@ impl SeatsioReader {
         kind: SeatKind,
     ) -> Option<Seat> {
         let label = spot.label(&mut self.faults);
-        let category = self.category(spot, scope.category);
+        let category = self.required_category(spot, scope);
         let zone = self.resolve_zone(spot, scope.zone);
         let middle = self.middle(spot);
         if middle.is_none() {

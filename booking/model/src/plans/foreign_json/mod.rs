@@ -1,63 +1,15 @@
 //! Reads foreign JSON without giving up at the first fault. Each [`PlanObject`] can describe where
 //! it is in the document. All faults go to one list.
 
+mod faults;
+mod values;
+
 use serde_json::{Map, Value};
 
-use super::{COORDINATE_MAX, LABEL_CHARS_MAX, PlanFault};
-use crate::plans::seatmap::PlanPoint;
+use super::{CAPACITY_MAX, COORDINATE_MAX, LABEL_CHARS_MAX};
 
-/// The most faults that are listed; the others are only counted. Otherwise a plan of half a million
-/// broken seats would give an answer many times as long as the plan.
-const FAULTS_TOLD_MAX: usize = 10_000;
-
-/// The faults found while a document is read.
-#[derive(Debug, Default)]
-pub struct PlanFaults {
-    listed: Vec<PlanFault>,
-    unlisted_count: usize,
-}
-
-impl PlanFaults {
-    /// Adds one fault.
-    pub fn add_fault(
-        &mut self,
-        at: impl Into<String>,
-        code: &'static str,
-        message: impl Into<String>,
-    ) {
-        if self.listed.len() == FAULTS_TOLD_MAX {
-            self.unlisted_count += 1;
-            return;
-        }
-        self.listed.push(PlanFault {
-            at: at.into(),
-            code,
-            message: message.into(),
-        });
-    }
-
-    /// Returns whether there are no faults so far.
-    pub fn is_empty(&self) -> bool {
-        self.listed.is_empty()
-    }
-
-    /// Returns the faults in the order in which they were found. If some are not listed, the last
-    /// fault says how many.
-    pub fn into_vec(mut self) -> Vec<PlanFault> {
-        if self.unlisted_count > 0 {
-            let message = format!(
-                "{} more faults are not listed. Correct these first.",
-                self.unlisted_count
-            );
-            self.listed.push(PlanFault {
-                at: String::new(),
-                code: "more_faults",
-                message,
-            });
-        }
-        self.listed
-    }
-}
+pub use faults::PlanFaults;
+pub use values::{document, drawn_corner, is_color, key_text, placed, quote_value};
 
 /// The label that seats.io shows for an object that was never labelled.
 const UNLABELLED: &str = "?";
@@ -69,8 +21,8 @@ pub struct PlanObject<'a> {
     within: Option<&'a PlanObject<'a>>,
     /// The kind of object, such as "row".
     noun: &'a str,
-    /// Its position in its list, from 0.
-    index: usize,
+    /// Its position in its list, from 0, if it is in a list.
+    index: Option<usize>,
     /// The object's members.
     object: &'a Map<String, Value>,
 }
@@ -86,14 +38,32 @@ impl<'a> PlanObject<'a> {
         Self {
             within,
             noun,
-            index,
+            index: Some(index),
             object,
         }
+    }
+
+    /// Wraps the object that is the document's member `noun`.
+    pub fn member(noun: &'a str, object: &'a Map<String, Value>) -> Self {
+        Self {
+            within: None,
+            noun,
+            index: None,
+            object,
+        }
+    }
+
+    /// Wraps the document itself. Its path is empty.
+    pub fn document(object: &'a Map<String, Value>) -> Self {
+        Self::member("", object)
     }
 
     /// Describes in words where the object is: for each object from the outermost one, its kind,
     /// its position (from 0), and its label if it has one.
     pub fn path(&self) -> String {
+        let Some(index) = self.index else {
+            return self.noun.to_owned();
+        };
         let label = match self.object.get("label") {
             Some(Value::String(label)) if !label.trim().is_empty() && label != UNLABELLED => {
                 // A label may be as long as the document, but a fault must be short.
@@ -104,16 +74,29 @@ impl<'a> PlanObject<'a> {
             }
             _ => String::new(),
         };
-        let own = format!("{}[{}]{label}", self.noun, self.index);
+        let own = format!("{}[{index}]{label}", self.noun);
         match self.within {
-            Some(outer) => format!("{} › {own}", outer.path()),
+            Some(outer) => outer.path_to(&own),
             None => own,
+        }
+    }
+
+    /// Describes in words where a part of the object is.
+    pub fn path_to(&self, part: &str) -> String {
+        match self.path() {
+            own if own.is_empty() => part.to_owned(),
+            own => format!("{own} › {part}"),
         }
     }
 
     /// Returns a member, unless it is missing or null.
     pub fn get(&self, key: &str) -> Option<&'a Value> {
         self.object.get(key).filter(|value| !value.is_null())
+    }
+
+    /// Returns the names of all members.
+    pub fn keys(&self) -> impl Iterator<Item = &'a String> {
+        self.object.keys()
     }
 
     /// Returns whether a flag is set, or `absent` if it is missing. Anything but true and false is
@@ -166,6 +149,22 @@ impl<'a> PlanObject<'a> {
             ),
         };
         faults.add_fault(self.path(), code, message);
+        None
+    }
+
+    /// Returns how many people an area takes. Adds a fault if `capacity` is no such number.
+    pub fn capacity(&self, faults: &mut PlanFaults) -> Option<u32> {
+        let capacity = self.get("capacity").and_then(Value::as_u64);
+        let capacity = capacity.filter(|capacity| (1..=CAPACITY_MAX).contains(capacity));
+        if let Some(capacity) = capacity.and_then(|capacity| u32::try_from(capacity).ok()) {
+            return Some(capacity);
+        }
+        let found = self
+            .get("capacity")
+            .map_or_else(|| "missing".to_owned(), quote_value);
+        let message =
+            format!("`capacity` is {found}; expected a whole number from 1 to {CAPACITY_MAX}.");
+        faults.add_fault(self.path(), "bad_capacity", message);
         None
     }
 
@@ -230,7 +229,7 @@ impl<'a> PlanObject<'a> {
                     match value {
                         Value::Object(object) => objects.push((index, object)),
                         other => faults.add_fault(
-                            format!("{} › {key}[{index}]", self.path()),
+                            self.path_to(&format!("{key}[{index}]")),
                             "bad_object",
                             format!(
                                 "This is {} where an object is expected.",
@@ -253,41 +252,5 @@ impl<'a> PlanObject<'a> {
                 Vec::new()
             }
         }
-    }
-}
-
-/// Returns a point in the map's units. If the point is beyond [`COORDINATE_MAX`], adds a fault and
-/// returns `None`.
-pub fn placed(
-    at: impl FnOnce() -> String,
-    (x, y): (f64, f64),
-    faults: &mut PlanFaults,
-) -> Option<PlanPoint> {
-    if x.abs() > COORDINATE_MAX || y.abs() > COORDINATE_MAX {
-        faults.add_fault(
-            at(),
-            "bad_coordinate",
-            format!("The position is beyond ±{COORDINATE_MAX}."),
-        );
-        return None;
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "bounded above; a seat's place needs no more than f32 holds"
-    )]
-    Some(PlanPoint {
-        x: x as f32,
-        y: y as f32,
-    })
-}
-
-/// Returns a value as a fault quotes it: short, even if the value is long.
-pub fn quote_value(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Array(_) => "a list".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
-        Value::String(text) => format!("the text {:?}", text.chars().take(40).collect::<String>()),
-        other => other.to_string(),
     }
 }

@@ -1,7 +1,11 @@
 //! The demo's on-sale, for a start without settings: an arena, a show in 30 days, a draw in 25
 //! seconds.
 
+mod arena;
+
 use fairgate_base::clock::rfc3339;
+
+use crate::onsale::{OnsaleFileCall, calls_with_plans};
 
 /// The slug of the demo's room.
 pub const ROOM: &str = "demo";
@@ -10,9 +14,17 @@ pub const ROOM: &str = "demo";
 const DRAW_AFTER_MS: i64 = 25_000;
 const HOUR_MS: i64 = 3_600_000;
 
-/// Writes the demo's on-sale file at `now` (ms), in the form that `gateway apply` reads.
-#[must_use]
-pub fn onsale(now: i64) -> String {
+/// Returns the calls that put the demo on sale at `now` (ms).
+///
+/// # Errors
+/// Returns every fault of the demo's on-sale file, as [`calls_with_plans`] does.
+pub fn calls(now: i64) -> Result<Vec<OnsaleFileCall>, Vec<String>> {
+    calls_with_plans(&onsale(now), &|_: &str| Ok(arena::document()))
+}
+
+/// Writes the demo's on-sale file at `now` (ms), in the form that `gateway apply` reads. Its only
+/// plan is the arena's.
+fn onsale(now: i64) -> String {
     let (opens, draws, closes) = (
         rfc3339(now),
         rfc3339(now + DRAW_AFTER_MS),
@@ -22,7 +34,7 @@ pub fn onsale(now: i64) -> String {
     format!(
         r#"[[venue]]
 id = "demo-arena"
-plan = "grid:120x180"
+plan = "fairgate:arena.json"
 name = "Demo Arena"
 city = "Berlin"
 time_zone = "Europe/Berlin"
@@ -33,7 +45,7 @@ venue = "demo-arena"
 title = "Demo night"
 starts_at = "{starts}"
 currency = "EUR"
-prices = {{ cat1 = 12900, cat2 = 6900 }}
+prices = {{ cat1 = 17900, cat2 = 13900, cat3 = 10900, cat4 = 7900, cat5 = 4900 }}
 
 [[room]]
 id = "{ROOM}"
@@ -52,9 +64,14 @@ message = "This is a demo: nothing is really for sale, and no money moves."
 mod tests {
     #[test]
     fn the_demo_is_a_good_on_sale_file() {
-        let steps =
-            crate::onsale::plan_calls(&super::onsale(1_800_000_000_000), std::path::Path::new("."))
-                .expect("good");
-        assert_eq!(steps.len(), 3);
+        let steps = super::calls(1_800_000_000_000).expect("good");
+        let called: Vec<_> = steps.iter().map(|step| step.what.as_str()).collect();
+        let venue = "venue \"demo-arena\"";
+        assert_eq!(called, [venue, "show \"demo-night\"", "room \"demo\""]);
+        assert!(
+            steps[0]
+                .path
+                .contains("?format=fairgate&name=Demo%20Arena&")
+        );
     }
 }

@@ -1,0 +1,133 @@
+//! Reads the price categories of a plan, and finds the category of each object. An object without a
+//! category of its own has that of the object around it.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::plans::foreign_json::{PlanFaults, PlanObject, is_color, key_text, quote_value};
+use crate::plans::seatmap::PriceCategory;
+
+/// The colour of a category that names none.
+const DEFAULT_COLOR: &str = "#888888";
+
+/// A category that an object inherits.
+#[derive(Clone, Copy, Default)]
+pub enum InheritedCategory {
+    /// There is none to inherit.
+    #[default]
+    None,
+    /// There is a category to inherit but it is unknown. The fault was added already.
+    Faulty,
+    /// The index of the inherited category.
+    Is(u16),
+}
+
+/// The categories of a plan by their keys.
+pub struct CategoryKeys {
+    /// The member with which an object names its category.
+    field: &'static str,
+    indices: HashMap<String, u16>,
+}
+
+impl CategoryKeys {
+    /// Makes an empty list. Objects name their category in the member `field`.
+    pub fn new(field: &'static str) -> Self {
+        Self {
+            field,
+            indices: HashMap::new(),
+        }
+    }
+
+    /// Reads the plan's list of categories.
+    pub fn read_list(
+        &mut self,
+        list: Vec<(usize, &Map<String, Value>)>,
+        categories: &mut Vec<PriceCategory>,
+        faults: &mut PlanFaults,
+    ) {
+        for (index, category) in list {
+            let spot = PlanObject::new(None, "categories", index, category);
+            let Ok(number) = u16::try_from(self.indices.len()) else {
+                faults.add_fault(
+                    spot.path(),
+                    "too_many_categories",
+                    "A plan has at most 65,536 categories.",
+                );
+                return;
+            };
+            let Some(key) = spot.get("key").and_then(key_text) else {
+                faults.add_fault(
+                    spot.path(),
+                    "bad_category",
+                    "The category has no key. Give it a number or a text.",
+                );
+                continue;
+            };
+            let label = spot.label(faults);
+            if self.indices.insert(key.clone(), number).is_some() {
+                let message =
+                    format!("The category key {key:?} occurs twice. Every category needs its own.");
+                faults.add_fault(spot.path(), "duplicate_category", message);
+            }
+            let color = match spot.get("color") {
+                None => DEFAULT_COLOR,
+                Some(Value::String(color)) if is_color(color) => color,
+                Some(other) => {
+                    let message = format!(
+                        "The colour is {}; expected one like \"#87A9CD\".",
+                        quote_value(other)
+                    );
+                    faults.add_fault(spot.path(), "bad_color", message);
+                    continue;
+                }
+            };
+            categories.push(PriceCategory {
+                label: label.unwrap_or(&key).to_owned(),
+                color: color.to_owned(),
+                key,
+            });
+        }
+    }
+
+    /// Returns the object's own category or, if it names none, the category that it inherits. Adds
+    /// a fault if the category is unknown.
+    pub fn inherited(
+        &self,
+        spot: &PlanObject<'_>,
+        outer: InheritedCategory,
+        faults: &mut PlanFaults,
+    ) -> InheritedCategory {
+        let Some(key) = spot.get(self.field) else {
+            return outer;
+        };
+        if let Some(known) = key_text(key).and_then(|key| self.indices.get(&key)) {
+            return InheritedCategory::Is(*known);
+        }
+        let message = format!(
+            "`{}` is {}, which the plan's list of categories does not have.",
+            self.field,
+            quote_value(key)
+        );
+        faults.add_fault(spot.path(), "unknown_category", message);
+        InheritedCategory::Faulty
+    }
+
+    /// Returns the category of something that is sold. Adds a fault if it has none.
+    pub fn required(
+        &self,
+        spot: &PlanObject<'_>,
+        outer: InheritedCategory,
+        faults: &mut PlanFaults,
+    ) -> Option<u16> {
+        match self.inherited(spot, outer, faults) {
+            InheritedCategory::Is(category) => Some(category),
+            InheritedCategory::Faulty => None,
+            InheritedCategory::None => {
+                let message = "It has no category, so it can have no price. Give it one, or give one to its section.";
+                faults.add_fault(spot.path(), "no_category", message);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The list of the faults of one document.
+
+use crate::plans::PlanFault;
+
+/// The most faults that are listed; the others are only counted. Otherwise a plan of half a million
+/// broken seats would give an answer many times as long as the plan.
+const FAULTS_TOLD_MAX: usize = 10_000;
+
+/// The faults found while a document is read.
+#[derive(Debug, Default)]
+pub struct PlanFaults {
+    listed: Vec<PlanFault>,
+    unlisted_count: usize,
+}
+
+impl PlanFaults {
+    /// Adds one fault.
+    pub fn add_fault(
+        &mut self,
+        at: impl Into<String>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) {
+        if self.listed.len() == FAULTS_TOLD_MAX {
+            self.unlisted_count += 1;
+            return;
+        }
+        self.listed.push(PlanFault {
+            at: at.into(),
+            code,
+            message: message.into(),
+        });
+    }
+
+    /// Returns whether there are no faults so far.
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// Returns the faults in the order in which they were found. If some are not listed, the last
+    /// fault says how many.
+    pub fn into_vec(mut self) -> Vec<PlanFault> {
+        if self.unlisted_count > 0 {
+            let message = format!(
+                "{} more faults are not listed. Correct these first.",
+                self.unlisted_count
+            );
+            self.listed.push(PlanFault {
+                at: String::new(),
+                code: "more_faults",
+                message,
+            });
+        }
+        self.listed
+    }
+}

@@ -1,0 +1,84 @@
+//! Reads single values of foreign JSON: the whole text, points, keys and colours.
+
+use serde_json::{Map, Value};
+
+use super::PlanFaults;
+use crate::plans::seatmap::{OutlinePoint, PlanPoint};
+use crate::plans::{COORDINATE_MAX, PLAN_BYTES_MAX, PlanFault};
+
+/// Returns the object that a text is.
+///
+/// # Errors
+/// A single fault if the text is too long or is no JSON. `None` stands for JSON of another kind.
+pub fn document(text: &str) -> Result<Option<Map<String, Value>>, Vec<PlanFault>> {
+    let refuse = |at: String, code, message: String| Err(vec![PlanFault { at, code, message }]);
+    if text.len() > PLAN_BYTES_MAX {
+        let message = format!(
+            "The plan is {} bytes long; at most {PLAN_BYTES_MAX} are read.",
+            text.len()
+        );
+        return refuse(String::new(), "too_large", message);
+    }
+    match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+        Ok(Value::Object(object)) => Ok(Some(object)),
+        Ok(_) => Ok(None),
+        Err(error) => {
+            let at = format!("line {} column {}", error.line(), error.column());
+            refuse(at, "malformed_json", format!("This is not JSON: {error}."))
+        }
+    }
+}
+
+/// Returns a point in the map's units. If the point is beyond [`COORDINATE_MAX`], adds a fault and
+/// returns `None`.
+pub fn placed(
+    at: impl FnOnce() -> String,
+    (x, y): (f64, f64),
+    faults: &mut PlanFaults,
+) -> Option<PlanPoint> {
+    let Some([x, y]) = drawn_corner(x, y) else {
+        faults.add_fault(
+            at(),
+            "bad_coordinate",
+            format!("The position is beyond ±{COORDINATE_MAX}."),
+        );
+        return None;
+    };
+    Some(PlanPoint { x, y })
+}
+
+/// Returns a corner in the map's units, or `None` if it is beyond [`COORDINATE_MAX`].
+pub fn drawn_corner(x: f64, y: f64) -> Option<OutlinePoint> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "bounded on the line before; a position needs no more than f32 holds"
+    )]
+    (x.abs() <= COORDINATE_MAX && y.abs() <= COORDINATE_MAX).then_some([x as f32, y as f32])
+}
+
+/// Returns a key as text. In plans, keys are numbers or texts.
+pub fn key_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Returns whether a text may be a colour in a style sheet, and contains nothing that could end the
+/// declaration.
+pub fn is_color(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "#(),.% ".contains(c);
+    !text.is_empty() && text.len() <= 40 && text.chars().all(plain)
+}
+
+/// Returns a value as a fault quotes it: short, even if the value is long.
+pub fn quote_value(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(text) => format!("the text {:?}", text.chars().take(40).collect::<String>()),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,194 @@
+//! Tests that the arena could be built: nothing overlaps, and everybody can sit.
+
+use std::collections::{HashMap, HashSet};
+
+use fairgate_model::plans::parse_fairgate;
+use fairgate_model::plans::seatmap::{OutlinePoint, SeatMap};
+
+use super::document;
+use super::oval::arc_at;
+
+/// The width of a person, 45 centimetres. A chair takes 20 units, 50 centimetres.
+const PERSON: f32 = 18.0;
+
+fn arena() -> SeatMap {
+    parse_fairgate(&document()).expect("the arena is a plan without faults")
+}
+
+fn section_label(map: &SeatMap, section: Option<u32>) -> &str {
+    &map.sections[section.expect("every seat is in a section") as usize]
+}
+
+/// Returns whether a point is inside a shape: a line from it to the right crosses the edge an odd
+/// number of times.
+fn inside(shape: &[OutlinePoint], [x, y]: OutlinePoint) -> bool {
+    let next = shape.iter().cycle().skip(1);
+    let crossed = shape.iter().zip(next).filter(|([ax, ay], [bx, by])| {
+        (*ay > y) != (*by > y) && x < ax + (y - ay) / (by - ay) * (bx - ax)
+    });
+    crossed.count() % 2 == 1
+}
+
+#[test]
+fn the_arena_sells_over_20_000_seats_at_five_prices_and_looks_at_its_stage() {
+    let map = arena();
+    assert!(map.cell_count() >= 20_000, "{} seats", map.cell_count());
+    for category in 0..5_u16 {
+        let seats = map.seats.iter().filter(|seat| seat.category == category);
+        assert!(seats.count() > 1_000, "category {category}");
+    }
+    assert_eq!(map.categories.len(), 5);
+    let stage = map.stage.as_ref().expect("a stage");
+    let focal = map.focal.expect("a focal point");
+    let front: Vec<_> = stage.points.iter().filter(|[_, y]| *y == focal.y).collect();
+    assert!(
+        focal.x == 0.0 && front.len() >= 2,
+        "the focal point is at the stage's front"
+    );
+}
+
+#[test]
+fn no_two_seats_are_closer_than_a_person_is_wide() {
+    let map = arena();
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the arena is far smaller than 2^31"
+    )]
+    let bucket = |x: f32, y: f32| ((x / PERSON).floor() as i32, (y / PERSON).floor() as i32);
+    let mut buckets: HashMap<(i32, i32), Vec<u32>> = HashMap::new();
+    for (cell, seat) in (0..).zip(&map.seats) {
+        let (column, line) = bucket(seat.x, seat.y);
+        for near in
+            (-1..=1).flat_map(|right| (-1..=1).map(move |down| (column + right, line + down)))
+        {
+            for other in buckets.get(&near).into_iter().flatten() {
+                let other = &map.seats[*other as usize];
+                let apart = (seat.x - other.x).hypot(seat.y - other.y);
+                assert!(
+                    apart >= PERSON,
+                    "{} and {}: {apart}",
+                    seat.label,
+                    other.label
+                );
+            }
+        }
+        buckets.entry((column, line)).or_default().push(cell);
+    }
+}
+
+#[test]
+fn every_seat_is_inside_the_outline_of_its_section_and_of_no_other_and_not_on_the_stage() {
+    let map = arena();
+    let stage = &map.stage.as_ref().expect("a stage").points;
+    for seat in &map.seats {
+        let at = [seat.x, seat.y];
+        let within = map
+            .outlines
+            .iter()
+            .filter(|outline| inside(&outline.points, at));
+        let within: Vec<_> = within.map(|outline| Some(outline.section)).collect();
+        assert_eq!(within, [seat.section], "{}", seat.label);
+        assert!(!inside(stage, at), "{} is on the stage", seat.label);
+    }
+    assert_eq!(map.outlines.len(), map.sections.len());
+}
+
+#[test]
+fn the_outlines_and_the_stage_do_not_overlap() {
+    let map = arena();
+    let stage = &map.stage.as_ref().expect("a stage").points;
+    let shapes: Vec<&[OutlinePoint]> = map
+        .outlines
+        .iter()
+        .map(|outline| outline.points.as_slice())
+        .chain([stage.as_slice()])
+        .collect();
+    for (at, shape) in shapes.iter().enumerate() {
+        for (other, corners) in shapes.iter().enumerate().filter(|(other, _)| *other != at) {
+            let overlap = corners.iter().any(|corner| inside(shape, *corner));
+            assert!(!overlap, "shapes {at} and {other}");
+        }
+    }
+}
+
+#[test]
+fn every_row_of_the_bowl_is_parallel_to_the_oval_and_all_others_are_straight() {
+    let map = arena();
+    for row in &map.rows {
+        let seats: Vec<_> = row
+            .cells
+            .iter()
+            .map(|cell| &map.seats[*cell as usize])
+            .collect();
+        let label = section_label(&map, row.section);
+        let (first, last) = (seats[0], seats[seats.len() - 1]);
+        let middle = seats[seats.len() / 2];
+        if label.starts_with("Floor") {
+            assert!(
+                seats.iter().all(|seat| seat.y == first.y),
+                "{label}-{}",
+                row.label
+            );
+            continue;
+        }
+        let outwards: Vec<f64> = seats.iter().map(|seat| outwards(seat.x, seat.y)).collect();
+        let parallel = outwards.iter().all(|out| (out - outwards[0]).abs() < 0.2);
+        assert!(parallel, "{label}-{}: {outwards:?}", row.label);
+        // The middle is to the right of the straight line from the first seat to the last, which is
+        // outwards.
+        let (right, down) = (last.x - first.x, last.y - first.y);
+        let aside = right * (middle.y - first.y) - down * (middle.x - first.x);
+        assert!(aside > 0.0, "{label}-{}", row.label);
+    }
+}
+
+/// Returns the distance of a point from the oval. Only one of the four arcs has the point in its
+/// range of angles.
+fn outwards(x: f32, y: f32) -> f64 {
+    let (x, y) = (f64::from(x), f64::from(y));
+    let distances = [0.0, 90.0, 180.0, 270.0]
+        .into_iter()
+        .filter_map(|direction: f64| {
+            let arc = arc_at(direction);
+            let radius = arc.radius_at(0.0);
+            let on = arc.point(direction.to_radians(), -radius);
+            let angle = (y - on.1).atan2(x - on.0).to_degrees();
+            let same = |angle: f64| arc_at(angle).point(0.0, 0.0) == arc.point(0.0, 0.0);
+            let nearest = same(if angle < -90.0 { angle + 360.0 } else { angle });
+            nearest.then(|| (x - on.0).hypot(y - on.1) - radius)
+        });
+    distances.fold(f64::NAN, f64::min)
+}
+
+#[test]
+fn every_place_for_a_wheelchair_has_a_companion_beside_it() {
+    let map = arena();
+    let wheelchairs = map.seats.iter().filter(|seat| seat.accessible).count();
+    assert!(wheelchairs > 100, "{wheelchairs}");
+    for row in &map.rows {
+        let seats = row.cells.iter().map(|cell| &map.seats[*cell as usize]);
+        let flags: Vec<_> = seats
+            .map(|seat| (seat.accessible, seat.companion))
+            .collect();
+        let accessible = flags.iter().any(|(accessible, _)| *accessible);
+        let pairs = flags
+            .chunks(2)
+            .all(|pair| *pair == [(true, false), (false, true)]);
+        assert!(!accessible || pairs, "{}", row.label);
+        assert!(accessible || flags.iter().all(|flags| *flags == (false, false)));
+    }
+}
+
+#[test]
+fn seats_beside_the_stage_have_a_restricted_view_and_the_cheapest_price() {
+    let map = arena();
+    let restricted: HashSet<&str> = map
+        .seats
+        .iter()
+        .filter(|seat| seat.restricted_view)
+        .map(|seat| section_label(&map, seat.section))
+        .collect();
+    assert_eq!(restricted, HashSet::from(["101", "115", "201", "220"]));
+    let mut seats = map.seats.iter();
+    assert!(seats.all(|seat| !seat.restricted_view || seat.category == 4));
+}

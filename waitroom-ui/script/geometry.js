@@ -2,7 +2,7 @@
 // section, row and area, the usual distance between seats, and a grid of cells that finds the seats
 // near a point quickly. This is pure code that needs no page.
 
-import { outlinesOf } from "./seatmap-outlines.js";
+import { convexHull, outlinesOf } from "./seatmap-outlines.js";
 
 const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6d1f", "#6a51a3"];
 const CELLS_MAX = 1024; // In each direction of the grid.
@@ -39,6 +39,8 @@ export function readGeometry(plan, categories) {
   g.grid = gridOf(g);
   g.sections = sectionsOf(g);
   g.outlines = outlinesOf(g, plan);
+  // The ground on which several sections stand.
+  g.venue = g.outlines.length > 1 ? convexHull(g.outlines.flatMap(({ points }) => points)) : [];
   return g;
 }
 

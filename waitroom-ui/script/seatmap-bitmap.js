@@ -9,6 +9,7 @@ import { contains, crosses } from "./seatmap-outlines.js";
 import { pixelOf } from "./seatmap-sprites.js";
 
 const SEATS_AT_ONCE = 100; // Between two looks at the clock.
+const VENUE_PX = 16; // How far the ground of several sections reaches around them, in CSS pixels.
 const NUMBER_PX = 9.5; // From this radius on, in CSS pixels, seats show their numbers.
 
 export class Bitmap {
@@ -71,12 +72,13 @@ export class Bitmap {
   /** Returns the colour of the ground if it is the same everywhere in the bitmap, else null. */
   flatGround() {
     const { g, look, ratio } = this.scene;
-    const edge = (14 * ratio) / this.scale;
+    const edge = ((VENUE_PX + 2) * ratio) / this.scale;
     const left = this.x / this.scale + g.bounds.left - edge;
     const top = this.y / this.scale + g.bounds.top - edge;
     const box = { left, top, right: left + this.width / this.scale + 2 * edge, bottom: top + this.height / this.scale + 2 * edge };
     if (g.stage ? crosses(g.stage.points, box, 0) || contains(g.stage.points, box.left, box.top) : g.focal && crosses([[g.focal.x, g.focal.y]], box, 0)) return null;
-    let colour = look.paper;
+    if (crosses(g.venue, box, 0)) return null;
+    let colour = contains(g.venue, box.left, box.top) ? look.venue : look.paper;
     for (const { section, points, pad } of g.outlines) {
       if (crosses(points, box, pad)) return null;
       if (contains(points, box.left, box.top)) colour = look.grounds[this.far ? g.sections[section].category + 1 : 0];
@@ -182,6 +184,11 @@ function paintGround(pen, { g, look, ratio }, scale, x, y, width, height) {
     pen.closePath();
   };
   pen.lineJoin = pen.lineCap = "round";
+  path(g.venue);
+  pen.fillStyle = pen.strokeStyle = look.venue;
+  pen.lineWidth = 2 * VENUE_PX * ratio;
+  pen.fill();
+  pen.stroke();
   for (const { section, points, pad } of g.outlines) {
     const ground = look.grounds[look.isFar(scale / ratio) ? g.sections[section].category + 1 : 0];
     // The least width makes a small section visible on the picture of a large venue.

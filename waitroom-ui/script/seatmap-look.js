@@ -23,6 +23,7 @@ export function readLook(g) {
     line: of("--soft"),
     soft: of("--soft"),
     accent: of("--accent"),
+    venue: mix(paper, ink, 0.045),
     stage: mix(paper, ink, 0.16),
     held: seat(of("--seat-held")),
     sold: seat(of("--seat-sold")),

@@ -62,7 +62,8 @@ export class SeatMap {
     const first = !this.known;
     this.known = true;
     if (!differing.length && !first) return;
-    for (const i of differing) this.pending.push(i);
+    // The first picture is painted from the states, so nothing has to be painted again.
+    if (!first) for (const i of differing) this.pending.push(i);
     this.redraw();
   }
 

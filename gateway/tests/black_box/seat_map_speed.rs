@@ -46,13 +46,19 @@ async fn figures(rows: u32, seats: u32) -> Option<Value> {
     let bytes: f64 = browser
         .until("performance.getEntriesByType('resource').find(({ name }) => name.endsWith('/seatmap')).encodedBodySize")
         .await;
-    let measured = browser.answer(include_str!("seat_map_speed.js")).await;
+    let script = include_str!("seat_map_speed.js").trim_end();
+    browser
+        .run(&format!(
+            "{script}.then((told) => {{ window.figuresForSpeed = told; }}); undefined"
+        ))
+        .await;
+    let measured: String = browser.until("window.figuresForSpeed").await;
     let mut figures: Value = serde_json::from_str(&measured).expect("figures");
     figures["first_picture_ms"] = json!(first);
     figures["geometry_bytes"] = json!(bytes);
     for (name, figure) in figures.as_object().expect("figures") {
         let figure = figure.as_f64().expect("a number");
-        println!("{name}_{}_seats: {figure:.1}", rows * seats);
+        eprintln!("{name}_{}_seats: {figure:.1}", rows * seats);
     }
     browser.close("the fan").await;
     Some(figures)

@@ -291,12 +291,6 @@ impl Browser {
             .expect("a script for later pages");
     }
 
-    /// Runs a script in the page, waits for its promise, and returns its text.
-    pub async fn answer(&self, script: &str) -> String {
-        let answer = self.page.evaluate(script).await.expect("the script runs");
-        answer.into_value().expect("a text")
-    }
-
     /// Clicks an element with the mouse as soon as a person could: it is enabled, stands still, and
     /// nothing lies over it.
     pub async fn click(&self, selector: &str) {
@@ -339,7 +333,7 @@ impl Browser {
 
     /// Touches a point of the window with a finger, and lifts it where the last of `moves` is.
     pub async fn touch(&self, at: (f64, f64), moves: &[(f64, f64)]) {
-        let send = async |kind, points: Vec<(f64, f64)>| {
+        let send = async |kind: DispatchTouchEventType, points: Vec<(f64, f64)>| {
             let points = points.into_iter().map(|(x, y)| TouchPoint::new(x, y));
             self.page
                 .execute(DispatchTouchEventParams::new(

@@ -126,7 +126,12 @@ async fn a_finger_scrolls_the_page_over_the_whole_map_and_moves_a_zoomed_map() {
         ana.touch((x, y), &moves).await;
     };
     swipe().await;
-    ana.until::<bool>("window.scrollY > 40").await;
+    ana.until::<bool>(
+        "(async () => { for (;;) { const before = window.scrollY;
+            for (let frame = 0; frame < 10; frame++) await new Promise(requestAnimationFrame);
+            if (before === window.scrollY) return before > 40; } })()",
+    )
+    .await;
     ana.run("window.scrollTo(0, 0)").await;
     ana.until::<bool>("window.scrollY === 0").await;
     for _ in 0..3 {

@@ -1,6 +1,6 @@
-// Chooses what the lobby says about wait, odds, baskets, prices and the time until the draw, as keys
-// and values of the lobby's texts. This is pure code that needs no page. pages/lobby.html chooses the words for the odds in
-// the same way. Tests check both with tests/lobby-cases.json.
+// Chooses what the lobby says about wait, odds, baskets, prices and the time until the draw, as
+// keys and values of the lobby's texts. This is pure code that needs no page. pages/lobby.html
+// chooses the words for the odds in the same way. Tests check both with tests/lobby-cases.json.
 
 import { drawn } from "./lobby-state.js";
 

@@ -133,8 +133,8 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         wait: WaitRequest,
     ) -> Result<WaitReservation, StoreFailure>;
-    /// Uses up an id that counts once, such as that of a code. Returns whether it counted. The store
-    /// remembers it until its end, and may forget it if it loses its data.
+    /// Uses up an id that counts once, such as that of a code. Returns whether it counted. The
+    /// store remembers it until its end, and may forget it if it loses its data.
     async fn use_once(
         &self,
         room: &str,

@@ -8,11 +8,13 @@ use crate::harness::{Browser, Promoter, Server};
 use crate::rail;
 
 /// Runs axe on the page. Closed parts are opened first, so that they are looked at, too.
-const CHECK: &str = "(async () => {
+const CHECK: &str = "window.axeFound = undefined;
     document.querySelectorAll('details').forEach((one) => { one.open = true; });
-    const found = await axe.run(document);
-    return JSON.stringify({ passed: found.passes.length, violated: found.violations.map((one) => one.id + ': ' + one.nodes[0].html) });
-})()";
+    axe.run(document).then((found) => {
+        const violated = found.violations.map((one) => one.id + ': ' + one.nodes[0].html);
+        window.axeFound = JSON.stringify({ passed: found.passes.length, violated });
+    });
+    undefined";
 
 /// Checks one page at a time, and adds up what was found.
 struct AxeChecks<'b> {
@@ -27,11 +29,14 @@ impl AxeChecks<'_> {
         for dark in [false, true] {
             self.browser.prefer_dark(dark).await;
             self.browser.run(&self.script).await;
-            let found = self.browser.answer(CHECK).await;
+            self.browser.run(CHECK).await;
+            let found: String = self.browser.until("window.axeFound").await;
             let found: Value = serde_json::from_str(&found).expect("what axe found");
             self.passed += found["passed"].as_u64().expect("a count");
             let violated = found["violated"].as_array().expect("a list");
-            let named = violated.iter().map(|one| format!("{page}, dark {dark}: {one}"));
+            let named = violated
+                .iter()
+                .map(|one| format!("{page}, dark {dark}: {one}"));
             self.violated.extend(named);
         }
     }
@@ -86,21 +91,27 @@ async fn axe_finds_nothing_on_any_page_of_a_fans_way() {
     checks.check("lobby when admitted").await;
 
     fan.go(&server.at("/s/night")).await;
-    fan.until::<bool>("window.fairgate?.stateOf('A-1') === 'free'").await;
+    fan.until::<bool>("window.fairgate?.stateOf('A-1') === 'free'")
+        .await;
     checks.check("seats").await;
-    fan.run("document.querySelector('#best-form').requestSubmit()").await;
-    fan.until::<bool>("!document.querySelector('#to-checkout').closest('[hidden]')").await;
+    fan.run("document.querySelector('#best-form').requestSubmit()")
+        .await;
+    fan.until::<bool>("!document.querySelector('#to-checkout').closest('[hidden]')")
+        .await;
     checks.check("held seats").await;
     fan.click("#to-checkout").await;
-    fan.until::<bool>("document.querySelector('#buyer-name')").await;
+    fan.until::<bool>("document.querySelector('#buyer-name')")
+        .await;
     checks.check("checkout").await;
     fan.fill("#buyer-name", "Ana").await;
     fan.fill("#buyer-email", "ana@example.org").await;
     fan.click("#pay").await;
-    fan.until::<bool>("document.querySelector('#approve')").await;
+    fan.until::<bool>("document.querySelector('#approve')")
+        .await;
     checks.check("order before payment").await;
     fan.click("#approve").await;
-    fan.until::<bool>("document.querySelector('.ticket-link')").await;
+    fan.until::<bool>("document.querySelector('.ticket-link')")
+        .await;
     checks.check("order with tickets").await;
     fan.click(".ticket-link").await;
     fan.until::<bool>("document.querySelector('#qr svg')").await;
@@ -109,7 +120,11 @@ async fn axe_finds_nothing_on_any_page_of_a_fans_way() {
     fan.go(&server.at("/r/sale")).await;
     checks.check("closed lobby").await;
 
-    println!("axe: {} rules passed, {} violated", checks.passed, checks.violated.len());
+    println!(
+        "axe: {} rules passed, {} violated",
+        checks.passed,
+        checks.violated.len()
+    );
     assert!(checks.violated.is_empty(), "{:#?}", checks.violated);
     fan.close("the fan").await;
 }

@@ -99,7 +99,7 @@ async fn a_slow_phone_shows_the_number_soon_after_the_tap() {
         return;
     };
     let server = sale().await;
-    browser.slow_down(150.0, 1_600_000.0, 6.0).await;
+    browser.become_slow(150.0, 1_600_000.0, 6.0).await;
     browser.go(&server.at("/r/sale")).await;
     let ready: f64 = browser
         .until("document.documentElement.classList.contains('js') && performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")

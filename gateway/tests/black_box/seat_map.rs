@@ -15,7 +15,7 @@ const PAINTED_PCT: &str = "(() => {
 })()";
 
 /// Puts a chart on sale in a room without a line.
-async fn chart_on_sale(promoter: &Promoter, chart: String) {
+async fn chart_on_sale(promoter: &Promoter<'_>, chart: String) {
     let imported = promoter
         .put_text("venues/track?format=seatsio", chart)
         .await;

@@ -378,8 +378,8 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Returns for each film that matches how well it does, and whether all matching titles are only
-    /// similar to the keyword.
+    /// Returns for each film that matches how well it does, and whether all matching titles are
+    /// only similar to the keyword.
     fn match_films(&self, query: &ShowingQuery) -> (Vec<Option<TextMatch>>, bool) {
         let named = |film: &Film| query.film.as_ref().is_none_or(|id| film.id == *id);
         let named: Vec<bool> = self.programme.films.iter().map(named).collect();

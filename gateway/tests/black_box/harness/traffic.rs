@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use chromiumoxide::cdp::browser_protocol::emulation::SetCpuThrottlingRateParams;
 use chromiumoxide::cdp::browser_protocol::network::{
     EnableParams, EventLoadingFinished, EventRequestWillBeSent, EventResponseReceived,
 };
@@ -108,7 +107,7 @@ impl Browser {
         deprecated,
         reason = "the command that replaces it is not in every chromium"
     )]
-    pub async fn slow_down(&self, latency_ms: f64, bits_per_s: f64, cpu_times: f64) {
+    pub async fn become_slow(&self, latency_ms: f64, bits_per_s: f64, cpu_times: f64) {
         use chromiumoxide::cdp::browser_protocol::network::EmulateNetworkConditionsParams;
 
         let bytes_per_s = bits_per_s / 8.0;
@@ -119,9 +118,6 @@ impl Browser {
             .await
             .expect("a network");
         self.page.execute(network).await.expect("a slow network");
-        self.page
-            .execute(SetCpuThrottlingRateParams::new(cpu_times))
-            .await
-            .expect("a slow processor");
+        self.slow_down(cpu_times).await;
     }
 }

@@ -43,6 +43,7 @@ async function share() {
  */
 export function wireMove({ base, hasPlace, arrived }) {
   $("move-make").addEventListener("click", () => makeLink(base));
+  $("move-make").disabled = false;
   $("move-share").addEventListener("click", share);
   const code = codeInAddress();
   if (!code) return;

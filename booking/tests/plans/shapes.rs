@@ -56,7 +56,7 @@ fn a_round_or_turned_stage_is_drawn_with_corners() {
     let stage = |shape: Value| {
         let mut chart = small();
         chart["subChart"]["shapes"] = json!([{"icon": "other", "type": "rectangle"}, shape]);
-        parsed(&chart.to_string()).stage
+        parsed(&chart.to_string()).stage.clone()
     };
     let center = json!({"x": 100, "y": 50});
     let round =
@@ -107,7 +107,10 @@ fn odd_shapes_are_left_out_and_never_refuse_a_chart() {
 #[test]
 fn real_charts_have_their_stage_and_the_seats_of_a_section_are_within_its_outline() {
     if let Some(text) = chart("sampleChart") {
-        let stage = parsed(&text).stage.expect("the chart draws a stage");
+        let stage = parsed(&text)
+            .stage
+            .clone()
+            .expect("the chart draws a stage");
         assert_eq!(
             (stage.label.as_deref(), stage.points.len()),
             (Some("Stage"), 4)

@@ -86,7 +86,8 @@ async fn a_plan_of_our_own_is_sold_with_its_shapes_and_a_faulty_one_is_refused_w
     let told = app.ask(get("/v1/shows/night-1/seatmap")).await.is(200);
     assert_eq!(told["stage"]["points"][2], json!([40.0, -40.0]));
     assert_eq!(told["outlines"][0]["section"], "S");
-    assert_eq!(told["seats"][0]["accessible"], true);
+    assert_eq!(told["seats"][4]["label"], "S-A-1");
+    assert_eq!(told["seats"][4]["accessible"], true);
     let best = post("/v1/shows/night-1/holds", &json!({"best": {"quantity": 2}}));
     let hold = app.ask(best.by(&app.visitor(1))).await.is(201);
     assert_eq!(hold["seats"].as_array().map(Vec::len), Some(2));

@@ -217,7 +217,7 @@ async fn a_page_over_the_limit_of_sockets_updates_by_itself_and_shows_the_turn()
     ana.until::<bool>(&format!("{live}.startsWith('Live:')"))
         .await;
     join_and_wait(&ben, &server).await;
-    let polls = "This page updates by itself, every few seconds or once a minute.";
+    let polls = "This page updates by itself, at least once a minute.";
     ben.until::<bool>(&format!("{live} === '{polls}'")).await;
     promoter.draw("sale").await;
     take_turn(&ben, "ben-without-a-socket").await;

@@ -72,7 +72,7 @@ async fn after_a_declined_card_the_buyer_can_pay_with_another_card() {
         .until("document.querySelector('#stripe-fault:not([hidden])').textContent")
         .await;
     assert!(
-        fault.contains("declined") && fault.contains("Nothing was charged"),
+        fault.contains("declined") && fault.contains("You haven’t been charged"),
         "{fault}"
     );
     browser.picture("6-order-card-declined").await;

@@ -43,7 +43,7 @@ async fn lobby_with_check(browser: &Browser) -> (FakeChallengeServer, Server) {
     browser.go(&server.at("/r/sale")).await;
     browser.press("#join").await;
     browser
-        .shows("#check-title", |text| text.contains("One check"))
+        .shows("#check-title", |text| text.contains("One quick check"))
         .await;
     (provider, server)
 }
@@ -75,7 +75,7 @@ async fn a_check_that_was_passed_in_a_rush_is_passed_only_once() {
     browser.press("#scripted-check").await;
     browser
         .shows("#problem", |html| {
-            html.contains("Very many people are joining")
+            html.contains("Lots of people are joining")
         })
         .await;
     drop(blockage);

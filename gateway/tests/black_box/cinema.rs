@@ -191,7 +191,7 @@ async fn typed_and_stored_texts_are_escaped_and_wrong_queries_show_a_problem() {
         bare.get("/cinema")
             .await
             .text()
-            .contains("There is no programme yet")
+            .contains("There’s no programme yet")
     );
 }
 

@@ -305,7 +305,7 @@ async fn typed_text_is_escaped_and_a_wrong_query_is_explained() {
         (
             "?from=%22%3E%3Cscript%3E&to=hilltop".to_owned(),
             200,
-            "No station is called",
+            "a station called",
         ),
         (
             format!("?from=RVN&to=LAK&date={date}"),

@@ -142,9 +142,10 @@ fn one_edit_in_a_word_of_a_french_title_still_finds_it_among_the_first_three() {
             for (before, word, after) in long_words(title) {
                 for kind in 0..4 {
                     let word = edited(word, kind, &mut dice);
-                    let typed = match whole {
-                        true => format!("{before}{word}{after}"),
-                        false => word,
+                    let typed = if whole {
+                        format!("{before}{word}{after}")
+                    } else {
+                        word
                     };
                     tried += 1;
                     if !first_found(&index, &typed).contains(&format!("show-{at}")) {

@@ -81,12 +81,12 @@ test("a damaged seat map is refused as a whole", () => {
     "a text that is longer than the map": bytes().with(13, 0xff),
     "no JSON": bytes().with(16, 0x5b),
     "a run of an unknown category": withText((text) => (text.runs[0].category = 9)),
-    "a run of an unknown section": withText((text) => (text.runs[0].section = 0)),
+    "a run of an unknown section": withText((text) => (text.runs[0].section = 99)),
     "a run of an unknown row": withText((text) => (text.runs[0].row = 7)),
     "a run without numbers": withText((text) => delete text.runs[0].from),
     "runs of too few seats": withText((text) => text.runs.pop()),
     "an area after the last seat": withText((text) => (text.areas[0].capacity = 6)),
-    "an outline of an unknown section": withText((text) => (text.outlines = [{ section: 0, points: [] }])),
+    "an outline of an unknown section": withText((text) => (text.outlines = [{ section: 99, points: [] }])),
   };
   for (const [what, map] of Object.entries(damaged)) assert.throws(() => decodeSeatMap(map), undefined, what);
 });

@@ -11,6 +11,7 @@ pub mod orders;
 pub mod payments;
 pub mod plans;
 pub mod runs;
+pub mod search_text;
 pub mod shows;
 pub mod stored_forms;
 pub mod timetables;

@@ -2,7 +2,6 @@
 //! become venues and its showings become shows, which are sold like all others. Visitors search the
 //! programme in memory.
 
-mod near;
 mod programme;
 mod put;
 pub mod query;

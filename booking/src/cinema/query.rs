@@ -45,7 +45,8 @@ pub struct ShowingParams {
     /// Whether titles that are only similar to the keyword are found, too: `true` or `false`.
     /// Without it, the most similar titles are found if no title matches the keyword exactly.
     fuzzy: String,
-    /// `start`, `distance` (needs `lat` and `lon`), `price` or `title`; without it by start.
+    /// `start`, `distance` (needs `lat` and `lon`), `price` or `title`. Without it, the titles that
+    /// match the keyword best come first, and then those that start first.
     sort: String,
     /// From 1.
     page: String,
@@ -95,7 +96,12 @@ pub fn read(params: &ShowingParams, now: Timestamp) -> ParamResult<ShowingQuery>
             "a radius needs lat and lon to be measured from",
         ));
     }
-    let sort = sort_param(&params.sort)?;
+    let keyword = keyword(&params.keyword)?;
+    let default_sort = match keyword {
+        Some(_) => ShowingSort::Match,
+        None => ShowingSort::Start,
+    };
+    let sort = sort_param(&params.sort)?.unwrap_or(default_sort);
     if sort == ShowingSort::Distance && near.is_none() {
         return Err(bad_param(
             "sort",
@@ -104,7 +110,7 @@ pub fn read(params: &ShowingParams, now: Timestamp) -> ParamResult<ShowingQuery>
     }
     let from = moment_param("from", &params.from)?.unwrap_or(MomentOrDay::At(now));
     Ok(ShowingQuery {
-        keyword: keyword(&params.keyword)?,
+        keyword,
         fuzzy: fuzzy(&params.fuzzy)?,
         film: slug_param("film", &params.film)?,
         cinema: slug_param("cinema", &params.cinema)?,
@@ -222,12 +228,13 @@ fn fuzzy(text: &str) -> ParamResult<Option<bool>> {
     }
 }
 
-fn sort_param(text: &str) -> ParamResult<ShowingSort> {
+fn sort_param(text: &str) -> ParamResult<Option<ShowingSort>> {
     match non_empty_text(text) {
-        None | Some("start") => Ok(ShowingSort::Start),
-        Some("distance") => Ok(ShowingSort::Distance),
-        Some("price") => Ok(ShowingSort::Price),
-        Some("title") => Ok(ShowingSort::Title),
+        None => Ok(None),
+        Some("start") => Ok(Some(ShowingSort::Start)),
+        Some("distance") => Ok(Some(ShowingSort::Distance)),
+        Some("price") => Ok(Some(ShowingSort::Price)),
+        Some("title") => Ok(Some(ShowingSort::Title)),
         Some(other) => Err(unexpected_value(
             "sort",
             other,
@@ -277,6 +284,18 @@ mod tests {
             assert_eq!(with(set).expect_err("the parameter is wrong"), field);
         }
         let day = with(|p| p.to = "2027-06-01".into()).expect("a day is valid");
+        let sort = |sort: &str, keyword: &str| {
+            let (sort, keyword) = (sort.to_owned(), keyword.to_owned());
+            let params = ShowingParams {
+                sort,
+                keyword,
+                ..ShowingParams::default()
+            };
+            read(&params, now).map(|query| query.sort)
+        };
+        assert_eq!(sort("", ""), Ok(ShowingSort::Start));
+        assert_eq!(sort("", "heat"), Ok(ShowingSort::Match));
+        assert_eq!(sort("start", "heat"), Ok(ShowingSort::Start));
         assert_eq!(
             day.to,
             Some(MomentOrDay::Day(jiff::civil::date(2027, 6, 1)))

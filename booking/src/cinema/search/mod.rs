@@ -6,12 +6,12 @@ mod place;
 use std::collections::{HashMap, HashSet};
 
 use fairgate_model::ids::ShowId;
+use fairgate_model::search_text::{MatchedPart, SearchText, TextMatch};
 use fairgate_model::venues::VenueLocation;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::near::SearchText;
 use super::{Cinema, City, Film, Hall, Programme, Showing};
 use crate::catalogue::places::VenueLocations;
 pub use place::{GeoPoint, km_between};
@@ -69,6 +69,8 @@ pub enum ShowingSort {
     Price,
     /// In the order of the titles.
     Title,
+    /// The title that matches the keyword best first. Without a keyword, the earliest first.
+    Match,
 }
 
 /// One page of results.
@@ -310,7 +312,7 @@ impl ProgrammeIndex {
     /// Returns one page of the showings that match.
     #[must_use]
     pub fn search(&self, query: &ShowingQuery) -> ShowingHitPage {
-        let (films, near_only) = self.films_asked_for(query);
+        let (films, near_only) = self.match_films(query);
         let cinemas = self.cinemas_asked_for(query);
         let bounds: Vec<(i64, i64)> = self
             .programme
@@ -339,11 +341,11 @@ impl ProgrammeIndex {
                 continue;
             };
             let (from, to) = bounds[self.city_of[entry.cinema]];
-            if films[entry.film] && (from..to).contains(&entry.starts_at_s) {
+            if films[entry.film].is_some() && (from..to).contains(&entry.starts_at_s) {
                 hits.push(ShowingHit { at, distance_km });
             }
         }
-        self.sort_hits(&mut hits, query.sort);
+        self.sort_hits(&mut hits, query.sort, &films);
         let total = hits.len();
         let skipped = (query.page - 1).saturating_mul(query.per_page);
         ShowingHitPage {
@@ -359,7 +361,7 @@ impl ProgrammeIndex {
 
     /// Sorts the hits. They are given in the order of their beginnings. The sort is stable, so
     /// equal hits stay in that order.
-    fn sort_hits(&self, hits: &mut [ShowingHit], sort: ShowingSort) {
+    fn sort_hits(&self, hits: &mut [ShowingHit], sort: ShowingSort, films: &[Option<TextMatch>]) {
         let entry = |hit: &ShowingHit| &self.entries[hit.at];
         match sort {
             ShowingSort::Start => {}
@@ -372,39 +374,45 @@ impl ProgrammeIndex {
                 let title = |hit: &ShowingHit| &self.programme.films[entry(hit).film].title;
                 hits.sort_by(|a, b| title(a).cmp(title(b)));
             }
+            ShowingSort::Match => hits.sort_by_key(|hit| films[entry(hit).film]),
         }
     }
 
-    /// Returns for each film whether it matches, and whether all matching titles are only similar
-    /// to the keyword.
-    fn films_asked_for(&self, query: &ShowingQuery) -> (Vec<bool>, bool) {
+    /// Returns for each film that matches how well it does, and whether all matching titles are
+    /// only similar to the keyword.
+    fn match_films(&self, query: &ShowingQuery) -> (Vec<Option<TextMatch>>, bool) {
         let named = |film: &Film| query.film.as_ref().is_none_or(|id| film.id == *id);
         let named: Vec<bool> = self.programme.films.iter().map(named).collect();
         let typed = query.keyword.as_deref().map(SearchText::new);
+        let matched = |part| TextMatch { edits: 0, part };
         let Some(typed) = typed else {
-            return (named, false);
+            let whole = matched(MatchedPart::Whole);
+            return (
+                named.iter().map(|named| named.then_some(whole)).collect(),
+                false,
+            );
         };
         if typed.is_empty() {
-            return (vec![false; named.len()], false);
+            return (vec![None; named.len()], false);
         }
-        let edits: Vec<Option<usize>> = self
-            .titles
-            .iter()
-            .zip(&named)
-            .map(|((title, _), named)| title.edits_from(&typed).filter(|_| *named))
+        let titles = self.titles.iter().zip(&named);
+        let titles: Vec<Option<TextMatch>> = titles
+            .map(|((title, _), named)| title.match_typed(&typed).filter(|_| *named))
             .collect();
-        let exact = edits.contains(&Some(0));
+        let edits = || titles.iter().flatten().map(|title| title.edits);
+        let exact = edits().any(|edits| edits == 0);
         let most = match query.fuzzy {
             Some(true) => usize::MAX,
-            None if !exact => edits.iter().flatten().copied().min().unwrap_or(0),
+            None if !exact => edits().min().unwrap_or(0),
             Some(false) | None => 0,
         };
         let mut near_only = !exact;
-        let films = edits.iter().zip(&self.titles).zip(&named);
-        let films = films.map(|((edits, (_, said)), named)| {
-            let mentioned = *named && said.mentions(&typed);
-            near_only &= !mentioned;
-            mentioned || edits.is_some_and(|edits| edits <= most)
+        let films = titles.iter().zip(&self.titles).zip(&named);
+        let films = films.map(|((title, (_, said)), named)| {
+            let mentioned = (*named && said.mentions(&typed)).then_some(MatchedPart::OtherText);
+            near_only &= mentioned.is_none();
+            let title = title.filter(|title| title.edits <= most);
+            [title, mentioned.map(matched)].into_iter().flatten().min()
         });
         (films.collect(), near_only)
     }

@@ -9,6 +9,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 
+mod french;
+
 const FIRST: [&str; 32] = [
     "The",
     "A",
@@ -462,14 +464,14 @@ proptest! {
         let mut ids = found(&index, &query);
         ids.sort();
         prop_assert_eq!(&ids, &expected);
-        for sort in [ShowingSort::Start, ShowingSort::Price, ShowingSort::Distance, ShowingSort::Title] {
+        for sort in [ShowingSort::Start, ShowingSort::Price, ShowingSort::Distance, ShowingSort::Title, ShowingSort::Match] {
             let hits = index.search(&ShowingQuery { sort, ..query.clone() }).hits;
             prop_assert_eq!(hits.len(), expected.len());
             let key = |hit: &ShowingHit| {
                 let on = index.showing(hit);
                 let price = on.showing.prices.values().copied().min();
                 match sort {
-                    ShowingSort::Start | ShowingSort::Title => (on.showing.starts_at.as_second() as f64, None),
+                    ShowingSort::Start | ShowingSort::Title | ShowingSort::Match => (on.showing.starts_at.as_second() as f64, None),
                     ShowingSort::Price => (0.0, price),
                     ShowingSort::Distance => (hit.distance_km.unwrap_or(0.0), None),
                 }

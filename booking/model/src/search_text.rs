@@ -1,0 +1,254 @@
+//! Compares what people type with names and titles, whatever the accents, the hyphens, the letters'
+//! case and one typing error. Only this module uses the edit distance and Unicode's normal forms.
+
+use strsim::osa_distance;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// The first character of the scripts that have no spaces between words, such as Chinese.
+const UNSPACED_FROM: char = '\u{2e80}';
+
+/// A text in the form that is compared: words of lower-case letters and digits, without accents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchText {
+    /// The ways to divide the text into words. The first one divides it at everything but letters
+    /// and digits: "l étoile". The second one exists where it differs, and divides the text at
+    /// spaces only: "létoile", "oceans".
+    readings: Vec<Vec<SearchWord>>,
+    /// All words joined without spaces, since people may join or split words when they type.
+    whole: SearchWord,
+}
+
+/// How well a typed text matches a title. The smaller, the better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TextMatch {
+    /// How many edits turn the typed text into the title or a part of it. An edit is a letter
+    /// inserted, deleted, replaced, or swapped with its neighbour.
+    pub edits: usize,
+    /// Which part of the title was typed.
+    pub part: MatchedPart,
+}
+
+/// The part of a title that a typed text matches, the best one first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MatchedPart {
+    /// The whole title.
+    Whole,
+    /// Whole words of it.
+    Words,
+    /// Beginnings of its words, or a part of a title without spaces.
+    Beginnings,
+    /// Words of another text that belongs to it.
+    OtherText,
+}
+
+/// A word, with values that rule out dissimilar words quickly.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct SearchWord {
+    text: String,
+    chars: usize,
+    /// One bit for each letter in the word. Several letters may share a bit.
+    letters: u64,
+}
+
+impl SearchWord {
+    fn new(text: &str) -> Self {
+        let bit = |char: char| 1_u64 << (u32::from(char) % u64::BITS);
+        Self {
+            text: text.to_owned(),
+            chars: text.chars().count(),
+            letters: text.chars().fold(0, |letters, char| letters | bit(char)),
+        }
+    }
+
+    /// Returns the number of edits between two words, if it is at most `most`.
+    fn edits_from(&self, typed: &Self, most: usize) -> Option<usize> {
+        // One edit changes the length by at most one, and at most two bits of `letters`.
+        let differ = (self.letters ^ typed.letters).count_ones() as usize;
+        if self.chars.abs_diff(typed.chars) > most || differ > 2 * most {
+            return None;
+        }
+        Some(osa_distance(&self.text, &typed.text)).filter(|edits| *edits <= most)
+    }
+
+    /// Returns how many edits a typed text of this length may have.
+    fn edits_max(&self) -> usize {
+        match self.chars {
+            0..=2 => 0,
+            3..=7 => 1,
+            _ => 2,
+        }
+    }
+}
+
+impl SearchText {
+    /// Prepares a text for comparison.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let folded = folded(text);
+        let in_word = |char: char| char.is_alphanumeric();
+        let split = folded.split(|char| !in_word(char));
+        let split: Vec<&str> = split.filter(|word| !word.is_empty()).collect();
+        let joined = folded.split_whitespace();
+        let joined = joined.map(|word| word.chars().filter(|char| in_word(*char)).collect());
+        let joined: Vec<String> = joined.filter(|word: &String| !word.is_empty()).collect();
+        let whole = SearchWord::new(&split.concat());
+        let mut readings: Vec<Vec<SearchWord>> = Vec::with_capacity(1);
+        if joined.len() < split.len() {
+            readings.push(joined.iter().map(|word| SearchWord::new(word)).collect());
+        }
+        readings.insert(0, split.into_iter().map(SearchWord::new).collect());
+        Self { readings, whole }
+    }
+
+    /// Returns whether there are no words to compare.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.whole.chars == 0
+    }
+
+    /// Returns the words of all readings.
+    fn words(&self) -> impl Iterator<Item = &SearchWord> {
+        self.readings.iter().flatten()
+    }
+
+    /// Returns whether the text contains all these words.
+    #[must_use]
+    pub fn mentions(&self, typed: &Self) -> bool {
+        let has = |word: &SearchWord| self.words().any(|own| own == word);
+        typed.readings.iter().any(|words| words.iter().all(has))
+    }
+
+    /// Returns how well the typed text matches this title. Returns `None` if more edits are needed
+    /// than a typed text of this length may have. A typed word needs no edit if a word of the title
+    /// begins with it.
+    #[must_use]
+    pub fn match_typed(&self, typed: &Self) -> Option<TextMatch> {
+        let found = |edits, part| Some(TextMatch { edits, part });
+        let (whole, typed_whole) = (&self.whole.text, &typed.whole.text);
+        if whole == typed_whole {
+            return found(0, MatchedPart::Whole);
+        }
+        if self.mentions(typed) {
+            return found(0, MatchedPart::Words);
+        }
+        let unspaced = typed_whole.contains(|char| char >= UNSPACED_FROM);
+        if whole.starts_with(typed_whole) || (unspaced && whole.contains(typed_whole)) {
+            return found(0, MatchedPart::Beginnings);
+        }
+        let most = typed.whole.edits_max();
+        let by_words = typed.readings.iter();
+        let by_words = by_words.filter_map(|words| self.edits_by_words(words, most));
+        // "para pluies" is one word of a title.
+        let as_word = self.edits_to_a_word(&typed.whole, most);
+        let by_words = by_words.chain(as_word).min();
+        if by_words == Some(0) {
+            return found(0, MatchedPart::Beginnings);
+        }
+        let together = self.whole.edits_from(&typed.whole, most);
+        let together = together.and_then(|edits| found(edits, MatchedPart::Whole));
+        let by_words = by_words.and_then(|edits| found(edits, MatchedPart::Words));
+        [together, by_words].into_iter().flatten().min()
+    }
+
+    fn edits_by_words(&self, typed: &[SearchWord], most: usize) -> Option<usize> {
+        let mut edits = 0;
+        for word in typed {
+            edits += self.edits_to_a_word(word, most - edits)?;
+        }
+        Some(edits)
+    }
+
+    fn edits_to_a_word(&self, typed: &SearchWord, most: usize) -> Option<usize> {
+        let begins = |word: &SearchWord| word.text.starts_with(&typed.text);
+        if self.words().any(begins) {
+            return Some(0);
+        }
+        let edits = self.words().filter_map(|word| word.edits_from(typed, most));
+        // If every typed letter has to be edited, the words have nothing in common and do not
+        // match.
+        edits.filter(|edits| *edits < typed.chars).min()
+    }
+}
+
+/// Returns a text in lower case and without accents. Letters that Unicode does not divide into a
+/// plain letter and an accent become the plain letters that people type for them.
+fn folded(text: &str) -> String {
+    let plain = text.nfkd().filter(|char| !is_combining_mark(*char));
+    let mut folded = String::with_capacity(text.len());
+    for char in plain.flat_map(char::to_lowercase) {
+        match char {
+            'æ' => folded.push_str("ae"),
+            'œ' => folded.push_str("oe"),
+            'ß' => folded.push_str("ss"),
+            'þ' => folded.push_str("th"),
+            'ø' => folded.push('o'),
+            'ł' => folded.push('l'),
+            'đ' | 'ð' => folded.push('d'),
+            'ı' => folded.push('i'),
+            // Lower case may add an accent of its own.
+            char if is_combining_mark(char) => {}
+            char => folded.push(char),
+        }
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_found_by_its_words_or_their_beginnings_despite_a_typing_error() {
+        use MatchedPart::{Beginnings, Whole, Words};
+        for (title, typed, expected) in [
+            ("The Third Man", "third man", Some((0, Words))),
+            ("The Third Man", "thi", Some((0, Beginnings))),
+            ("The Third Man", "man third", Some((0, Words))),
+            ("The Third Man", "thethirdman", Some((0, Whole))),
+            ("The Third Man", "the thrid man", Some((1, Whole))),
+            ("The Third Man", "the thi rd man", Some((0, Whole))),
+            ("The Third Man", "thrid", Some((1, Words))),
+            ("The Third Man", "the third mann", Some((1, Whole))),
+            ("The Third Man", "second", None),
+            ("Amélie", "amelie", Some((0, Whole))),
+            ("Ocean’s Eleven", "oceans", Some((0, Words))),
+            ("Ocean’s Eleven", "ocean's", Some((0, Words))),
+            ("Oceans Eleven", "ocean's eleven", Some((0, Whole))),
+            ("The Oceans", "ocean's", Some((0, Words))),
+            ("L'ÉTOILE", "etoile", Some((0, Words))),
+            ("L'ÉTOILE", "letoile", Some((0, Whole))),
+            ("L’étoile du Nord", "letoile", Some((0, Words))),
+            ("L’étoile du Nord", "étiole", Some((1, Words))),
+            ("Un après-midi", "midi", Some((0, Words))),
+            ("Un après-midi", "apresmidi", Some((0, Words))),
+            ("Un après-midi", "apres mdii", Some((1, Words))),
+            (
+                "Les Parapluies du Port",
+                "para pluies",
+                Some((0, Beginnings)),
+            ),
+            ("Cœur de pierre", "coeur", Some((0, Words))),
+            ("Der große Weg", "grosse", Some((0, Words))),
+            ("İstanbul", "istanbul", Some((0, Whole))),
+            ("千与千寻", "千寻", Some((0, Beginnings))),
+            ("Up", "u", Some((0, Beginnings))),
+            ("Up", "in", None),
+            ("M", "n", None),
+        ] {
+            let (plain, typed_plain) = (SearchText::new(title), SearchText::new(typed));
+            let found = plain.match_typed(&typed_plain);
+            let found = found.map(|found| (found.edits, found.part));
+            assert_eq!(found, expected, "{typed} in {title}");
+        }
+    }
+
+    #[test]
+    fn a_better_match_is_the_smaller_one() {
+        let typed = SearchText::new("nuit");
+        let matched = |title: &str| SearchText::new(title).match_typed(&typed);
+        let in_order = ["Nuit", "La Nuit", "Nuitée", "Nuits", "La Nuot"].map(matched);
+        assert!(in_order.iter().all(Option::is_some), "{in_order:?}");
+        assert!(in_order.is_sorted(), "{in_order:?}");
+    }
+}

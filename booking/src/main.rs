@@ -85,7 +85,7 @@ enum ImportCommand {
         #[arg(long)]
         json: bool,
     },
-    /// A GTFS feed, unpacked.
+    /// A GTFS feed: a folder with its files, or a ZIP archive.
     Gtfs {
         #[command(flatten)]
         feed: RailFeedArguments,
@@ -336,6 +336,10 @@ fn import_cinema(
         changed.changed_showings,
         changed.new_plans
     );
+    for note in &changed.notes {
+        let (file, line) = (file.display(), note.line);
+        eprintln!("note: {file}:{line}: {}: {}", note.at, note.message);
+    }
     for show in &changed.left_out {
         println!("{show} is left out: no search finds it, but it is still on sale");
     }

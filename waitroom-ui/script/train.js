@@ -9,7 +9,7 @@ import { Live } from "./live.js";
 import { HeldBar } from "./seats-held.js";
 import { Waiting } from "./seats-wait.js";
 
-const { show: doc, room, from, to } = data;
+const { show: doc, room, from, to, departs } = data;
 const classes = data.classes ?? [];
 const short = classes.filter(({ enough }) => !enough);
 const form = $("train-form");
@@ -71,7 +71,7 @@ async function hold(event, again = false) {
   if (!kind) return wish();
   $("hold").disabled = true;
   put("hold", t("seats.holding"));
-  const ask = { from, to, best: { quantity, class: kind }, ...(again ? { again } : {}) };
+  const ask = { from, to, best: { quantity, class: kind }, ...(departs ? { departs } : {}), ...(again ? { again } : {}) };
   const answer = await atTheDoor(room, doc.title, () => intent.send("POST", `/v1/shows/${encodeURIComponent(doc.show)}/holds`, ask));
   $("hold").disabled = false;
   put("hold", t("train.hold"));

@@ -59,6 +59,8 @@ impl Daily {
             arrives: at(stop, -5).filter(|_| stop > 0),
             departs: at(stop, 0).filter(|_| stop < last),
             at_m: u64::from(stop) * LEG_M,
+            no_boarding: false,
+            no_alighting: false,
         };
         let rate = DistanceRate {
             base: 200,

@@ -40,6 +40,10 @@ pub struct StationCall {
     pub departs: Option<Timestamp>,
     /// Metres from the first call, along the line.
     pub at_m: u64,
+    /// Whether nobody may get on here.
+    pub no_boarding: bool,
+    /// Whether nobody may get off here.
+    pub no_alighting: bool,
 }
 
 /// The prices of a seat, by class and stretch.
@@ -87,14 +91,23 @@ impl TrainRun {
         u16::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u16::MAX)
     }
 
-    /// Returns the legs from one station to another, by their codes. On a train that calls twice at
-    /// a station, the legs end at the first call at `to` that comes after a call at `from`, and
-    /// begin at the last call at `from` before that. Returns none if the train does not go from one
-    /// to the other.
+    /// Returns the legs of the first ride from one station to another, by their codes. Returns none
+    /// if nobody can ride from one to the other.
     #[must_use]
     pub fn between(&self, from: &str, to: &str) -> Option<Range<u16>> {
-        let stations = self.calls.iter().map(|call| call.station.as_str());
-        legs_between(stations, from, to)
+        self.rides(from, to).into_iter().next()
+    }
+
+    /// Returns the legs of every ride from one station to another, by their codes. There are
+    /// several if the train calls more than once at a station.
+    #[must_use]
+    pub fn rides(&self, from: &str, to: &str) -> Vec<Range<u16>> {
+        let calls = self.calls.iter().map(|call| RideCall {
+            station: call.station.as_str(),
+            boards: !call.no_boarding,
+            alights: !call.no_alighting,
+        });
+        rides_between(calls, from, to)
     }
 
     /// Returns when the train leaves the station where the legs begin, or when it arrives there if
@@ -106,7 +119,8 @@ impl TrainRun {
     }
 
     /// Returns what a seat of a class costs over some legs, in minor units. Returns none if the
-    /// class is not sold there, if there are no legs, or if they do not belong to this run.
+    /// class is not sold there, if nobody may get on or off there, if there are no legs, or if they
+    /// do not belong to this run.
     #[must_use]
     pub fn fare(&self, class: &str, legs: &Range<u16>) -> Option<i64> {
         if legs.is_empty() {
@@ -114,6 +128,9 @@ impl TrainRun {
         }
         let from = self.calls.get(usize::from(legs.start))?;
         let to = self.calls.get(usize::from(legs.end))?;
+        if from.no_boarding || to.no_alighting {
+            return None;
+        }
         match &*self.fares {
             TrainFares::ByDistance(rates) => {
                 let rate = rates.get(class)?;
@@ -127,22 +144,36 @@ impl TrainRun {
     }
 }
 
-/// Returns the legs from one station to another along a list of calls, as [`TrainRun::between`]
-/// does.
-pub(super) fn legs_between<T: Copy + PartialEq>(
-    stations: impl Iterator<Item = T>,
+/// A call, as the search for rides sees it.
+pub(super) struct RideCall<T> {
+    /// The station.
+    pub station: T,
+    /// Whether travellers may get on.
+    pub boards: bool,
+    /// Whether travellers may get off.
+    pub alights: bool,
+}
+
+/// Returns the legs of every ride from one station to another along a list of calls. A ride ends at
+/// the first call where travellers may get off, and begins at the last call before that where they
+/// may get on. So no ride contains another one.
+pub(super) fn rides_between<T: Copy + PartialEq>(
+    calls: impl Iterator<Item = RideCall<T>>,
     from: T,
     to: T,
-) -> Option<Range<u16>> {
+) -> Vec<Range<u16>> {
+    let mut rides = Vec::new();
     let mut boarding_call = None;
-    for (station, at) in stations.zip(0_u16..) {
-        match boarding_call {
-            Some(start) if station == to => return Some(start..at),
-            _ if station == from => boarding_call = Some(at),
-            _ => {}
+    for (call, at) in calls.zip(0_u16..) {
+        if let Some(start) = boarding_call.filter(|_| call.station == to && call.alights) {
+            rides.push(start..at);
+            boarding_call = None;
+        }
+        if call.station == from && call.boards {
+            boarding_call = Some(at);
         }
     }
-    None
+    rides
 }
 
 #[cfg(test)]
@@ -159,6 +190,8 @@ mod tests {
                 arrives: None,
                 departs: None,
                 at_m: u64::from(at) * 10_500,
+                no_boarding: false,
+                no_alighting: false,
             });
         TrainRun {
             train: "G1".to_owned(),
@@ -196,6 +229,27 @@ mod tests {
         assert_eq!(run.between("A", "B"), Some(0..1));
         assert_eq!(run.between("B", "A"), Some(1..2));
         assert_eq!(run.between("B", "B"), Some(1..4), "once around");
+    }
+
+    #[test]
+    fn each_ride_of_a_loop_is_found() {
+        let run = run(&["A", "B", "C", "A", "B", "C", "A"], by_distance());
+        assert_eq!(run.rides("A", "B"), [0..1, 3..4]);
+        assert_eq!(run.rides("B", "A"), [1..3, 4..6]);
+        assert_eq!(run.rides("A", "A"), [0..3, 3..6]);
+        assert!(run.rides("A", "D").is_empty());
+    }
+
+    #[test]
+    fn nobody_gets_on_or_off_where_it_is_forbidden() {
+        let mut run = run(&["A", "B", "C", "A", "B", "C", "A"], by_distance());
+        run.calls[1].no_alighting = true;
+        run.calls[3].no_boarding = true;
+        assert_eq!(run.rides("A", "B"), [0..4], "off at the second call only");
+        assert_eq!(run.rides("A", "C"), [0..2]);
+        assert_eq!(run.fare("second", &(0..1)), None);
+        assert_eq!(run.fare("second", &(3..5)), None);
+        assert!(run.fare("second", &(0..4)).is_some());
     }
 
     #[test]

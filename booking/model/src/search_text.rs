@@ -86,12 +86,11 @@ impl SearchText {
     #[must_use]
     pub fn new(text: &str) -> Self {
         let folded = folded(text);
-        let in_word = |char: char| char.is_alphanumeric();
-        let split = folded.split(|char| !in_word(char));
+        let split = folded.split(|char: char| !char.is_alphanumeric());
         let split: Vec<&str> = split.filter(|word| !word.is_empty()).collect();
         let joined = folded.split_whitespace();
-        let joined = joined.map(|word| word.chars().filter(|char| in_word(*char)).collect());
-        let joined: Vec<String> = joined.filter(|word: &String| !word.is_empty()).collect();
+        let joined = joined.map(|word| word.replace(|char: char| !char.is_alphanumeric(), ""));
+        let joined: Vec<String> = joined.filter(|word| !word.is_empty()).collect();
         let whole = SearchWord::new(&split.concat());
         let mut readings: Vec<Vec<SearchWord>> = Vec::with_capacity(1);
         if joined.len() < split.len() {
@@ -119,36 +118,53 @@ impl SearchText {
         typed.readings.iter().any(|words| words.iter().all(has))
     }
 
-    /// Returns how well the typed text matches this title. Returns `None` if more edits are needed
-    /// than a typed text of this length may have. A typed word needs no edit if a word of the title
-    /// begins with it.
+    /// Returns all words joined without spaces.
     #[must_use]
-    pub fn match_typed(&self, typed: &Self) -> Option<TextMatch> {
-        let found = |edits, part| Some(TextMatch { edits, part });
+    pub fn joined(&self) -> &str {
+        &self.whole.text
+    }
+
+    /// Returns which part of this title was typed, if no edit is needed. A typed word needs no edit
+    /// if a word of the title begins with it.
+    #[must_use]
+    pub fn match_exactly(&self, typed: &Self) -> Option<MatchedPart> {
         let (whole, typed_whole) = (&self.whole.text, &typed.whole.text);
         if whole == typed_whole {
-            return found(0, MatchedPart::Whole);
+            return Some(MatchedPart::Whole);
         }
         if self.mentions(typed) {
-            return found(0, MatchedPart::Words);
+            return Some(MatchedPart::Words);
         }
         let unspaced = typed_whole.contains(|char| char >= UNSPACED_FROM);
-        if whole.starts_with(typed_whole) || (unspaced && whole.contains(typed_whole)) {
-            return found(0, MatchedPart::Beginnings);
+        let begins = |word: &SearchWord| self.begins_a_word(word);
+        let begun = whole.starts_with(typed_whole)
+            || (unspaced && whole.contains(typed_whole))
+            // "para pluies" is one word of a title.
+            || begins(&typed.whole)
+            || typed.readings.iter().any(|words| words.iter().all(begins));
+        begun.then_some(MatchedPart::Beginnings)
+    }
+
+    fn begins_a_word(&self, typed: &SearchWord) -> bool {
+        self.words().any(|word| word.text.starts_with(&typed.text))
+    }
+
+    /// Returns how well the typed text matches this title. Returns `None` if more edits are needed
+    /// than a typed text of this length may have.
+    #[must_use]
+    pub fn match_typed(&self, typed: &Self) -> Option<TextMatch> {
+        if let Some(part) = self.match_exactly(typed) {
+            return Some(TextMatch { edits: 0, part });
         }
         let most = typed.whole.edits_max();
         let by_words = typed.readings.iter();
         let by_words = by_words.filter_map(|words| self.edits_by_words(words, most));
-        // "para pluies" is one word of a title.
-        let as_word = self.edits_to_a_word(&typed.whole, most);
-        let by_words = by_words.chain(as_word).min();
-        if by_words == Some(0) {
-            return found(0, MatchedPart::Beginnings);
-        }
+        let by_words = by_words.chain(self.edits_to_a_word(&typed.whole, most));
+        let by_words = by_words.map(|edits| (edits, MatchedPart::Words));
         let together = self.whole.edits_from(&typed.whole, most);
-        let together = together.and_then(|edits| found(edits, MatchedPart::Whole));
-        let by_words = by_words.and_then(|edits| found(edits, MatchedPart::Words));
-        [together, by_words].into_iter().flatten().min()
+        let together = together.map(|edits| (edits, MatchedPart::Whole));
+        let best = by_words.chain(together).min();
+        best.map(|(edits, part)| TextMatch { edits, part })
     }
 
     fn edits_by_words(&self, typed: &[SearchWord], most: usize) -> Option<usize> {
@@ -160,8 +176,7 @@ impl SearchText {
     }
 
     fn edits_to_a_word(&self, typed: &SearchWord, most: usize) -> Option<usize> {
-        let begins = |word: &SearchWord| word.text.starts_with(&typed.text);
-        if self.words().any(begins) {
+        if self.begins_a_word(typed) {
             return Some(0);
         }
         let edits = self.words().filter_map(|word| word.edits_from(typed, most));

@@ -87,6 +87,18 @@ struct StoredStationCall {
     arrives: Option<Timestamp>,
     departs: Option<Timestamp>,
     at_m: u64,
+    #[serde(default, skip_serializing_if = "is_false")]
+    no_boarding: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    no_alighting: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,6 +133,8 @@ pub fn run_text(run: &TrainRun) -> Result<String> {
         arrives: call.arrives,
         departs: call.departs,
         at_m: call.at_m,
+        no_boarding: call.no_boarding,
+        no_alighting: call.no_alighting,
     };
     serde_json::to_string(&StoredTrainRun {
         train: run.train.clone(),
@@ -151,6 +165,8 @@ pub fn run_of(text: &str) -> Result<Arc<TrainRun>> {
         arrives: call.arrives,
         departs: call.departs,
         at_m: call.at_m,
+        no_boarding: call.no_boarding,
+        no_alighting: call.no_alighting,
     };
     Ok(Arc::new(TrainRun {
         train: row.train,

@@ -82,6 +82,10 @@ pub struct Hall {
     pub name: String,
     /// The text of its plan. If there is none, the venue exists already and keeps its newest plan.
     pub plan: Option<String>,
+    /// At which share of the hall's depth its best seats are, from 0 at the screen to 1. If there
+    /// is none, the plan decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focal_depth: Option<f32>,
     /// The hall's path in the document it was read from.
     #[serde(skip)]
     pub at: String,
@@ -100,8 +104,14 @@ pub struct Film {
     pub duration_s: u32,
     /// Its genre, as the programme writes it.
     pub genre: Option<String>,
-    /// The language of its showings.
+    /// The language of its showings, unless they have their own.
     pub language: Option<String>,
+    /// The version of its showings, unless they have their own: dubbed, subtitled, in 3D.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Who may see it, unless its showings have their own rating.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rating: Option<String>,
     /// The day of its release.
     pub release_date: Option<Date>,
     /// The country in which it was made.
@@ -119,6 +129,15 @@ pub struct Showing {
     pub hall: VenueId,
     /// When the showing begins.
     pub starts_at: Timestamp,
+    /// The language of this showing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// The version of this showing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Who may see this showing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rating: Option<String>,
     /// Prices in minor units, by category key or seat label of the hall's plan.
     pub prices: BTreeMap<String, i64>,
     /// The showing's path in the document it was read from.

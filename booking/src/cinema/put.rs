@@ -14,7 +14,7 @@ use fairgate_model::shows::document::{ShowDocument, check_show_document};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::read::{self, ProgrammeFault, ProgrammeFaults};
+use super::read::{self, ProgrammeFault, ProgrammeFaults, ProgrammeNote};
 use super::{CinemaCatalogue, Hall, Programme};
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeRefused, ProgrammeSeatCheck};
@@ -25,6 +25,9 @@ const HOLD_S: u32 = 300;
 const GRACE_S: u32 = 5;
 /// How many seats of a showing one visitor may hold and buy.
 const SEATS_MAX: u32 = 10;
+/// At which share of a hall's depth its best seats are, unless its chart or the programme says
+/// otherwise. There the screen fills the view without making anybody raise their head.
+const FOCAL_DEPTH: f32 = 2.0 / 3.0;
 /// How many faults of one chart are reported. Putting the chart as a venue's plan reports all.
 const CHART_FAULTS_TOLD: usize = 5;
 
@@ -62,6 +65,8 @@ pub struct ProgrammeSummary {
     /// buy its seats.
     #[schema(value_type = Vec<String>)]
     pub left_out: Vec<ShowId>,
+    /// What was mended in the document.
+    pub notes: Vec<ProgrammeNote>,
 }
 
 /// Why a programme was not accepted. Nothing was changed, unless the ledger failed.
@@ -123,6 +128,8 @@ impl CinemaCatalogue {
     ) -> Result<ProgrammeSummary, ProgrammePutRefusal> {
         self.catalogue.refresh_catalogue().await?;
         self.refresh_programme().await?;
+        // Editors of some systems begin a text with this mark.
+        let text = text.trim_start_matches('\u{feff}');
         let mut faults = ProgrammeFaults::default();
         let programme = read::read_programme(text, &mut faults)
             .map_err(|fault| ProgrammePutRefusal::Faulty(vec![fault]))?;
@@ -148,6 +155,7 @@ impl CinemaCatalogue {
             new_showings: 0,
             changed_showings: 0,
             left_out: before.left_out_by(&programme, now_ms),
+            notes: faults.notes_with_lines(text),
         };
         let document = serde_json::to_string(&programme)
             .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
@@ -177,14 +185,14 @@ impl CinemaCatalogue {
         charts: &ChartSource,
         faults: &mut ProgrammeFaults,
     ) -> Result<HallPlans, LedgerError> {
-        let mut drawn: HashMap<&str, Result<Arc<ParsedHallPlan>, String>> = HashMap::new();
+        let mut drawn: HashMap<_, Result<Arc<ParsedHallPlan>, String>> = HashMap::new();
         let mut plans = HallPlans::new();
         for hall in &programme.halls {
             let plan = match &hall.plan {
                 Some(text) => {
                     let known = drawn
-                        .entry(text)
-                        .or_insert_with(|| build_hall_plan(text, charts));
+                        .entry((text, hall.focal_depth.map(f32::to_bits)))
+                        .or_insert_with(|| build_hall_plan(text, hall.focal_depth, charts));
                     known.clone().map(HallPlan::New)
                 }
                 None => {
@@ -365,8 +373,13 @@ fn plan_path(hall: &Hall) -> String {
 }
 
 /// Builds a plan from `grid:ROWSxSEATS`, or from `fairgate:FILE` or `seatsio:FILE`: a plan or chart
-/// in the programme's folder.
-fn build_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPlan>, String> {
+/// in the programme's folder. Its focal point is at a share of its depth. A plan with a focal point
+/// of its own keeps that one, if no share is given.
+fn build_hall_plan(
+    plan: &str,
+    focal_depth: Option<f32>,
+    charts: &ChartSource,
+) -> Result<Arc<ParsedHallPlan>, String> {
     let named = plan.split_once(':');
     let named = named.and_then(|(word, what)| Some((PlanFormat::parse(word)?, what)));
     let parsed = match (named, charts) {
@@ -393,6 +406,12 @@ fn build_hall_plan(plan: &str, charts: &ChartSource) -> Result<Arc<ParsedHallPla
             .collect();
         format!("The plan has {} faults: {}", faults.len(), told.join("; "))
     })?;
+    let keeps_own = matches!(named, Some((PlanFormat::Seatsio, _))) && map.focal.is_some();
+    let map = match focal_depth {
+        Some(depth) => map.with_focal_depth(depth),
+        None if keeps_own => map,
+        None => map.with_focal_depth(FOCAL_DEPTH),
+    };
     let text = serde_json::to_string(&map).map_err(|error| error.to_string())?;
     Ok(Arc::new(ParsedHallPlan {
         digest: Sha256::digest(&text).into(),

@@ -7,6 +7,7 @@ use fairgate_databases::LedgerError;
 use fairgate_model::payments::kind::ProviderKind;
 
 use crate::catalogue::Catalogue;
+use crate::cinema::read::ProgrammeFault;
 use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, ProgrammeSummary};
 use crate::ledger::Ledger;
 use crate::open::{self, BookingOpenError};
@@ -53,7 +54,7 @@ pub async fn import_programme(
     if usize::try_from(bytes).is_ok_and(|bytes| bytes > crate::cinema::read::DOCUMENT_BYTES_MAX) {
         return Err(ProgrammeImportError::TooLong(file.to_owned()));
     }
-    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let text = text_of(std::fs::read(file).map_err(unreadable)?)?;
     let (installation, _lock) = open::installation(stores, data).await?;
     let ledger: Arc<dyn Ledger> = open::open_ledger(&installation).await?;
     let now_ms = open::installation_clock(&installation).await?.now_ms();
@@ -64,4 +65,42 @@ pub async fn import_programme(
     let changed = cinemas.put_programme(&text, &charts, None, now_ms).await?;
     open::close_installation(&installation).await;
     Ok(changed)
+}
+
+/// Returns the text of a file, or the fault that names the line and quotes the text before the
+/// first byte that is not UTF-8.
+fn text_of(bytes: Vec<u8>) -> Result<String, ProgrammePutRefusal> {
+    String::from_utf8(bytes).map_err(|error| {
+        let sound = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let sound = String::from_utf8_lossy(sound);
+        let line = sound.rsplit('\n').next().unwrap_or_default();
+        let before: Vec<char> = line.chars().rev().take(20).collect();
+        let before: String = before.into_iter().rev().collect();
+        ProgrammePutRefusal::Faulty(vec![ProgrammeFault {
+            at: String::new(),
+            line: sound.matches('\n').count() + 1,
+            code: "not_utf8",
+            message: format!("This is no text in UTF-8 after {before:?}."),
+        }])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_not_text_are_a_fault_with_line_and_spot() {
+        let refused = text_of(b"{\n \"title\": \"Am\xe9lie\"}".to_vec());
+        let Err(ProgrammePutRefusal::Faulty(faults)) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!((faults[0].line, faults[0].code), (2, "not_utf8"));
+        let message = &faults[0].message;
+        assert!(
+            message.contains("title") && message.ends_with("Am\"."),
+            "{message}"
+        );
+        assert_eq!(text_of(b"{}".to_vec()).expect("text"), "{}");
+    }
 }

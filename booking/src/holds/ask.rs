@@ -7,10 +7,11 @@ use fairgate_model::choosing::rail::TrainParty;
 use fairgate_model::choosing::{BestSeatsRequest, BestSeatsWish};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::shows::Show;
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault};
-use super::stretch::{StretchRefusal, class_of, legs_of};
+use super::stretch::{StretchRefusal, WantedRide, class_of, legs_of};
 
 /// The most seats that a list in a request may name.
 const LIST_MAX: usize = 1_000;
@@ -33,6 +34,10 @@ pub struct HoldRequest {
     pub from: Option<String>,
     /// Rail: where it ends, likewise.
     pub to: Option<String>,
+    /// Rail: when the train leaves `from`, where it calls there more than once. Without it, the
+    /// ride is the first one that is still sold.
+    #[schema(value_type = Option<String>)]
+    pub departs: Option<Timestamp>,
     /// Rail: whether more seats are wanted of a journey that the visitor has ordered already.
     #[serde(default)]
     pub again: bool,
@@ -93,8 +98,12 @@ impl HoldRequest {
     /// [`HoldRefusal`] where a field is wrong, a seat is not for sale, more seats are asked for
     /// than the show allows, or the sale has ended.
     pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<ResolvedSeatRequest, HoldRefusal> {
-        let (from, to) = (self.from.as_deref(), self.to.as_deref());
-        let legs = legs_of(show, from, to, now_ms).map_err(nothing_held)?;
+        let ride = WantedRide {
+            from: self.from.as_deref(),
+            to: self.to.as_deref(),
+            departs: self.departs,
+        };
+        let legs = legs_of(show, ride, now_ms).map_err(nothing_held)?;
         if self.again && show.run.is_none() {
             return Err(HoldRequestFault::AgainWithoutJourneys.into());
         }

@@ -55,6 +55,28 @@ pub enum StretchRefusal {
         /// The codes of its stations, in order.
         stations: Vec<String>,
     },
+    /// Nobody may get on, or off, at a station of the journey.
+    #[error("{field}: nobody may get {what} {train} at {station}")]
+    NotServed {
+        /// `from` or `to`.
+        field: &'static str,
+        /// `on` or `off`.
+        what: &'static str,
+        /// The train's code.
+        train: String,
+        /// The station's code.
+        station: String,
+    },
+    /// The train leaves the first station for the last one at other times only.
+    #[error("departs: {train} does not leave at {departs}")]
+    OtherTime {
+        /// The train's code.
+        train: String,
+        /// The time that the request named.
+        departs: Timestamp,
+        /// The times at which it leaves.
+        leaves: Vec<Timestamp>,
+    },
     /// The train has already left the first station of the journey.
     #[error("{train} has left {station}")]
     Departed {
@@ -91,18 +113,34 @@ impl StretchRefusal {
     }
 }
 
-/// Returns the legs of a show from one station to another, or the only leg of a show without stops.
+/// Which ride on a train somebody wants. On a show without stops, all three are `None`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WantedRide<'a> {
+    /// The code of the station where it begins.
+    pub from: Option<&'a str>,
+    /// The code of the station where it ends.
+    pub to: Option<&'a str>,
+    /// When the train leaves the first station, if it calls there more than once. Without it, the
+    /// ride is the first one that is still sold.
+    pub departs: Option<Timestamp>,
+}
+
+/// Returns the legs of a ride, or the only leg of a show without stops.
 ///
 /// # Errors
 /// [`StretchRefusal`], including the errors of [`on_sale`].
 pub fn legs_of(
     show: &Show,
-    from: Option<&str>,
-    to: Option<&str>,
+    ride: WantedRide<'_>,
     now_ms: i64,
 ) -> Result<Range<u16>, StretchRefusal> {
+    let WantedRide { from, to, departs } = ride;
     let Some(run) = &show.run else {
-        for (field, set) in [("from", from.is_some()), ("to", to.is_some())] {
+        for (field, set) in [
+            ("from", from.is_some()),
+            ("to", to.is_some()),
+            ("departs", departs.is_some()),
+        ] {
             if set {
                 return Err(StretchRefusal::NoStops(field));
             }
@@ -112,15 +150,52 @@ pub fn legs_of(
     };
     let from = called_at(run, "from", from, "begins")?;
     let to = called_at(run, "to", to, "ends")?;
-    let legs = run
-        .between(from, to)
-        .ok_or_else(|| StretchRefusal::OtherWay {
+    let rides = run.rides(from, to);
+    let Some(first) = rides.first() else {
+        return Err(no_ride(run, from, to));
+    };
+    let legs = match departs {
+        Some(departs) => {
+            let leaves = |legs: &Range<u16>| run.departs_at(legs);
+            let at_time = rides.iter().find(|legs| leaves(legs) == Some(departs));
+            at_time.ok_or_else(|| StretchRefusal::OtherTime {
+                train: run.train.clone(),
+                departs,
+                leaves: rides.iter().filter_map(leaves).collect(),
+            })?
+        }
+        None => {
+            let sold = |legs: &&Range<u16>| !show.sale_has_ended(legs, now_ms);
+            rides.iter().find(sold).unwrap_or(first)
+        }
+    };
+    on_sale(show, legs, now_ms).map(|()| legs.clone())
+}
+
+/// Returns why nobody can ride from one station of a train to another.
+fn no_ride(run: &TrainRun, from: &str, to: &str) -> StretchRefusal {
+    let never = |station: &str, forbidden: fn(&StationCall) -> bool| {
+        let mut calls = run.calls.iter().filter(|call| call.station == station);
+        calls.all(forbidden)
+    };
+    let not_served = |field, what, station: &str| StretchRefusal::NotServed {
+        field,
+        what,
+        train: run.train.clone(),
+        station: station.to_owned(),
+    };
+    if never(from, |call| call.no_boarding) {
+        not_served("from", "on", from)
+    } else if never(to, |call| call.no_alighting) {
+        not_served("to", "off", to)
+    } else {
+        StretchRefusal::OtherWay {
             train: run.train.clone(),
             from: from.to_owned(),
             to: to.to_owned(),
             stations: stations(run),
-        })?;
-    on_sale(show, &legs, now_ms).map(|()| legs)
+        }
+    }
 }
 
 /// Checks that seats over these legs are still sold.

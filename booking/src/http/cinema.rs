@@ -88,6 +88,10 @@ pub struct FilmView {
     duration_s: u32,
     genre: Option<String>,
     language: Option<String>,
+    /// Dubbed, subtitled, in 3D: as the programme writes it.
+    version: Option<String>,
+    /// Who may see it, as the programme writes it.
+    rating: Option<String>,
     #[schema(value_type = Option<String>)]
     release_date: Option<Date>,
     country: Option<String>,
@@ -281,10 +285,17 @@ impl FilmView {
             duration_s: film.duration_s,
             genre: film.genre.clone(),
             language: film.language.clone(),
+            version: film.version.clone(),
+            rating: film.rating.clone(),
             release_date: film.release_date,
             country: film.country.clone(),
         }
     }
+}
+
+/// Returns the showing's own value, or else that of its film.
+fn own_or_films(own: Option<&String>, films: Option<&String>) -> Option<String> {
+    own.or(films).cloned()
 }
 
 impl ShowingView {
@@ -298,7 +309,12 @@ impl ShowingView {
         let start = on.showing.starts_at;
         Self {
             show: show.id.clone(),
-            film: FilmView::new(on.film),
+            film: FilmView {
+                language: own_or_films(on.showing.language.as_ref(), on.film.language.as_ref()),
+                version: own_or_films(on.showing.version.as_ref(), on.film.version.as_ref()),
+                rating: own_or_films(on.showing.rating.as_ref(), on.film.rating.as_ref()),
+                ..FilmView::new(on.film)
+            },
             cinema: CinemaView {
                 cinema: on.cinema.id.clone(),
                 name: on.cinema.name.clone(),

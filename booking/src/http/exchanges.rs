@@ -9,6 +9,7 @@ use fairgate_model::choosing::BestSeatsRequest;
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::{Order, OrderRecord, Traveller};
 use fairgate_model::shows::coverage::EVERYDAY;
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::holds::ask::{AreaRequest, HoldRequest};
@@ -40,6 +41,9 @@ pub struct ExchangeRequest {
     from: Option<String>,
     /// Rail: where it ends, likewise.
     to: Option<String>,
+    /// Rail: when the train leaves `from`, where it calls there more than once.
+    #[schema(value_type = Option<String>)]
+    departs: Option<Timestamp>,
     /// Rail: who travels, where that is somebody else than before.
     travellers: Option<Vec<Traveller>>,
 }
@@ -71,6 +75,7 @@ pub async fn exchange(
             best: ask.best,
             from: ask.from,
             to: ask.to,
+            departs: ask.departs,
             ..HoldRequest::default()
         };
         let asked = wish.resolve(&show, now_ms)?;

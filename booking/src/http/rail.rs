@@ -42,7 +42,9 @@ pub struct RailRoutes {
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct StationQuery {
-    /// A code, a name, its pinyin or a short form, or how one of them begins, in any case.
+    /// A code, a short form, or a name in any language of the timetable, or how one of them begins.
+    /// Case and accents do not matter. If no station fits, those with one or two letters of
+    /// difference are found.
     q: Option<String>,
     /// Degrees north.
     lat: Option<f64>,

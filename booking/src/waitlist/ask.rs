@@ -8,7 +8,7 @@ use fairgate_model::shows::Show;
 use fairgate_model::waiters::{WaitlistParty, WaitlistStretch};
 use serde::Deserialize;
 
-use crate::holds::stretch::{StretchRefusal, class_of, legs_of};
+use crate::holds::stretch::{StretchRefusal, WantedRide, class_of, legs_of};
 
 /// Why a party cannot join the waitlist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,9 +76,23 @@ impl WaitlistJoinRequest {
         }
     }
 
-    fn audience(self, show: &Show, now_ms: i64) -> Result<WaitlistParty, WaitRefusal> {
+    /// Returns the ride that the party waits for. On a train that calls more than once at a
+    /// station, it is the first one, because a party is stored with its stations only.
+    fn ride(&self, show: &Show) -> WantedRide<'_> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
-        legs_of(show, from, to, now_ms)?;
+        let first = show.run.as_ref().and_then(|run| {
+            let legs = run.between(from?, to?)?;
+            run.departs_at(&legs)
+        });
+        WantedRide {
+            from,
+            to,
+            departs: first,
+        }
+    }
+
+    fn audience(self, show: &Show, now_ms: i64) -> Result<WaitlistParty, WaitRefusal> {
+        legs_of(show, self.ride(show), now_ms)?;
         if self.class.is_some() {
             return Err(WaitRefusal::ClassOfHall);
         }
@@ -105,8 +119,7 @@ impl WaitlistJoinRequest {
         if self.quantity == 0 {
             return Err(WaitRefusal::PartyOfNobody);
         }
-        let (from, to) = (self.from.as_deref(), self.to.as_deref());
-        let legs = legs_of(show, from, to, now_ms)?;
+        let legs = legs_of(show, self.ride(show), now_ms)?;
         let class = class_of(show, &legs, self.class.as_deref(), "class")?;
         let class = show.plan.map.categories.get(usize::from(class));
         let stretch = class.zip(self.from).zip(self.to);

@@ -62,10 +62,18 @@ fn all_trips_and_calls_are_read_in_their_order_and_with_their_gaps() {
         assert!(stops.windows(2).all(|two| two[1].arrives >= two[0].departs));
     }
     assert_eq!(gaps, 313);
+    let never = feed
+        .notes
+        .iter()
+        .filter(|note| note.contains("runs on no day"));
+    assert_eq!((never.count(), feed.notes.len()), (33, 34));
     assert_eq!(
-        feed.notes.len(),
-        33,
-        "each note names a train that runs on no day"
+        feed.notes.last().map(String::as_str),
+        Some(
+            "no fares were given: all trains are priced by distance, Business class: 145.00 CNY for 100 km, \
+             at least 14.50 CNY; First class: 74.00 CNY for 100 km, at least 7.40 CNY; Second class: 46.00 CNY \
+             for 100 km, at least 4.60 CNY"
+        )
     );
 }
 

@@ -6,7 +6,7 @@ use fairgate_model::timetables::settings::RailFile;
 use super::*;
 
 /// A small feed in GTFS.
-pub const GTFS: [(&str, &str); 9] = [
+pub(super) const GTFS: [(&str, &str); 9] = [
     (
         "agency.txt",
         "agency_id,agency_name,agency_url,agency_timezone\n1,One,http://one.example,Europe/Berlin\n",
@@ -61,7 +61,7 @@ fn of_csv(change: impl Fn(&Path)) -> Vec<String> {
 }
 
 /// Replaces the text `from` in a file, which must contain it.
-pub fn replaced(folder: &Path, file: &str, from: &str, to: &str) {
+pub(super) fn replaced(folder: &Path, file: &str, from: &str, to: &str) {
     let text = std::fs::read_to_string(folder.join(file)).expect("readable");
     assert!(text.contains(from), "{from:?} is not in {file}");
     write(folder, file, &text.replace(from, to));

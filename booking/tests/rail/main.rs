@@ -1,6 +1,8 @@
 //! Tests the import of timetables, and the search for trains in them. This file holds what the
 //! tests share: real feeds and small ones.
 
+mod archive;
+mod boarding;
 mod china;
 mod command;
 mod faults;

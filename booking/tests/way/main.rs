@@ -12,6 +12,7 @@ mod harness;
 mod keys;
 mod late;
 mod locks;
+mod loops;
 mod nodes;
 mod promoting;
 mod rail;

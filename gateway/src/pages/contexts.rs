@@ -256,6 +256,8 @@ pub(super) struct TrainPage<'a> {
     /// The code of the station where the stretch begins.
     pub from: &'a Value,
     pub to: &'a Value,
+    /// When the train leaves there, if the address names one of several calls.
+    pub departs: Option<String>,
     pub from_name: &'a Value,
     pub to_name: &'a Value,
     /// The first stop of the stretch, counted from 0.

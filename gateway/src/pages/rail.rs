@@ -221,11 +221,23 @@ fn choices(
 }
 
 fn trip_views(mut trips: Value, party: &str) -> Vec<Value> {
-    let trips = trips.as_array_mut().map(std::mem::take).unwrap_or_default();
+    let mut trips = trips.as_array_mut().map(std::mem::take).unwrap_or_default();
+    mark_rides_of_loops(&mut trips);
     trips
         .into_iter()
         .map(|trip| trip_view(trip, party))
         .collect()
+}
+
+/// Gives each ride of a train that is in the list more than once its departure as `ride`, because
+/// the stations alone do not say which of its rides is meant.
+fn mark_rides_of_loops(trips: &mut [Value]) {
+    let shows: Vec<Value> = trips.iter().map(|trip| trip["show"].clone()).collect();
+    for trip in trips {
+        if shows.iter().filter(|show| **show == trip["show"]).count() > 1 {
+            trip["ride"] = trip["departs"].clone();
+        }
+    }
 }
 
 fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
@@ -261,7 +273,7 @@ pub(super) fn has_left(trip: &Value, now_ms: i64) -> bool {
 pub(super) fn trip_view(mut trip: Value, party: &str) -> Value {
     let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
     let text = |name: &str| trip[name].as_str().unwrap_or_default().to_owned();
-    let (show, from, to) = (text("show"), text("from"), text("to"));
+    let (show, from, to, ride) = (text("show"), text("from"), text("to"), text("ride"));
     let leaves = day_in_zone(&trip["departs"], &zone);
     let days = leaves
         .zip(day_in_zone(&trip["arrives"], &zone))
@@ -277,6 +289,7 @@ pub(super) fn trip_view(mut trip: Value, party: &str) -> Value {
         let query = [
             ("from", from.as_str()),
             ("to", &to),
+            ("departs", &ride),
             ("date", &date),
             ("class", &key),
             ("seats", party),
@@ -320,6 +333,25 @@ mod tests {
             classes[2]["href"],
             "/s/k3-2027-01-10?from=A%26B&to=CCC&date=2027-01-10&class=third&seats=2"
         );
+    }
+
+    #[test]
+    fn each_ride_of_a_loop_links_to_its_own_departure() {
+        let trip = |show: &str, departs: &str| {
+            json!({"show": show, "from": "A", "to": "B", "departs": departs, "arrives": departs,
+                "time_zone": "UTC", "classes": [{"class": "second", "free": 9}]})
+        };
+        let trips = json!([
+            trip("k3", "2027-01-10T08:00:00Z"),
+            trip("g1", "2027-01-10T09:00:00Z"),
+            trip("k3", "2027-01-10T10:00:00Z"),
+        ]);
+        let told = trip_views(trips, "1");
+        let href = |at: usize| told[at]["classes"][0]["href"].clone();
+        let rest = "date=2027-01-10&class=second&seats=1";
+        let departs = "departs=2027-01-10T10%3A00%3A00Z";
+        assert_eq!(href(1), format!("/s/g1?from=A&to=B&{rest}"));
+        assert_eq!(href(2), format!("/s/k3?from=A&to=B&{departs}&{rest}"));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use axum::response::Response;
-use jiff::ToSpan;
 use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan};
 use serde_json::Value;
 
 use super::PageRoutes;
@@ -27,7 +27,8 @@ pub(super) async fn train(
     let field = |name: &str| query.get(name).map_or("", |text| text.trim());
     let stops = show["stops"].as_array().cloned().unwrap_or_default();
     let (asked_from, asked_to) = (field("from"), field("to"));
-    let stretch = stretch_stops(&stops, asked_from, asked_to);
+    let departs = moment(field("departs"));
+    let stretch = stretch_stops(&stops, asked_from, asked_to, departs);
     let stop = |at: usize| stops.get(at).cloned().unwrap_or_default();
     let (from, to) = (stop(stretch.start), stop(stretch.end));
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
@@ -57,6 +58,9 @@ pub(super) async fn train(
         quantity: party,
         from: &from["station"],
         to: &to["station"],
+        departs: departs
+            .filter(|at| leaves_at(&from, *at))
+            .map(|departs| departs.to_string()),
         from_name: &from["name"],
         to_name: &to["name"],
         first: stretch.start,
@@ -75,9 +79,24 @@ fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
     own.or_else(|| trip["time_zone"].as_str())
 }
 
+fn moment(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+/// Returns whether a stop, or a train in a search, leaves at a moment.
+fn leaves_at(stop: &Value, at: Timestamp) -> bool {
+    stop["departs"].as_str().and_then(moment) == Some(at)
+}
+
 /// Returns the indices of the stretch's ends: the first stop at `from`, and the next stop at `to`
-/// after it. If there is no such stop, the first or last stop is used.
-fn stretch_stops(stops: &[Value], from: &str, to: &str) -> Range<usize> {
+/// after it. If the train calls more than once at `from`, `departs` tells which call is meant. If
+/// there is no such stop, the first or last stop is used.
+fn stretch_stops(
+    stops: &[Value],
+    from: &str,
+    to: &str,
+    departs: Option<Timestamp>,
+) -> Range<usize> {
     let last = stops.len().saturating_sub(1);
     let at = |code: &str, after: usize| {
         let behind = stops.iter().enumerate().skip(after);
@@ -86,7 +105,12 @@ fn stretch_stops(stops: &[Value], from: &str, to: &str) -> Range<usize> {
             .map(|(at, _)| at)
             .next()
     };
-    let start = at(from, 0).filter(|start| *start < last).unwrap_or(0);
+    let at_time = departs.and_then(|departs| {
+        let is = |stop: &Value| stop["station"] == from && leaves_at(stop, departs);
+        stops.iter().position(is)
+    });
+    let start = at_time.or_else(|| at(from, 0));
+    let start = start.filter(|start| *start < last).unwrap_or(0);
     let end = at(to, start + 1).unwrap_or(last);
     start..end
 }
@@ -119,12 +143,13 @@ async fn find_trip(
         let trips = found
             .ok()
             .and_then(|mut found| found.as_array_mut().map(std::mem::take));
-        let own = trips
-            .into_iter()
-            .flatten()
-            .find(|trip| trip["show"] == show["show"]);
-        if own.is_some() {
-            return own;
+        let own = trips.into_iter().flatten();
+        let mut own: Vec<Value> = own.filter(|trip| trip["show"] == show["show"]).collect();
+        let departs = from["departs"].as_str().and_then(moment);
+        let this_ride = |trip: &Value| departs.is_some_and(|at| leaves_at(trip, at));
+        let ride = own.iter().position(this_ride).unwrap_or(0);
+        if ride < own.len() {
+            return Some(own.swap_remove(ride));
         }
     }
     None
@@ -146,7 +171,27 @@ mod tests {
             ("D", "A", 0..4),
             ("x", "B", 0..1),
         ] {
-            assert_eq!(stretch_stops(&stops, from, to), expected, "{from} to {to}");
+            assert_eq!(
+                stretch_stops(&stops, from, to, None),
+                expected,
+                "{from} to {to}"
+            );
+        }
+    }
+
+    #[test]
+    fn on_a_loop_the_departure_says_which_call_is_meant() {
+        let stops = ["A", "B", "A", "B"].iter().zip(8..);
+        let stop = |(code, hour)| json!({"station": code, "departs": format!("2027-01-10T{hour:02}:00:00Z")});
+        let stops: Vec<Value> = stops.map(stop).collect();
+        for (departs, expected) in [
+            ("2027-01-10T08:00:00Z", 0..1),
+            ("2027-01-10T11:00:00+01:00", 2..3),
+            ("2027-01-10T09:00:00Z", 0..1),
+            ("soon", 0..1),
+        ] {
+            let found = stretch_stops(&stops, "A", "B", moment(departs));
+            assert_eq!(found, expected, "{departs}");
         }
     }
 }

@@ -167,6 +167,10 @@ const PACKAGE_HOMES: &[PackageHome] = &[
         ],
     },
     PackageHome {
+        package: "zip",
+        homes: &["booking/src/rail/import/", "booking/tests/rail/"],
+    },
+    PackageHome {
         package: "flate2",
         homes: &["booking/base/"],
     },

@@ -122,6 +122,8 @@ mod tests {
             arrives: None,
             departs: departs.map(at),
             at_m: 0,
+            no_boarding: false,
+            no_alighting: false,
         };
         let run = TrainRun {
             train: "G1".to_owned(),

@@ -48,6 +48,8 @@ impl Timetable {
                 arrives: at(stop.arrives),
                 departs: at(stop.departs),
                 at_m: u64::from(stop.at_m),
+                no_boarding: stop.no_boarding,
+                no_alighting: stop.no_alighting,
             }
         });
         Some(TrainRun {

@@ -102,7 +102,7 @@ impl Timetable {
         let mut rides = Vec::new();
         let mut boards: Option<(u16, Date, u32)> = None;
         for (stop, at) in stops.iter().zip(0_u16..) {
-            if stop.station == from {
+            if stop.station == from && !stop.no_boarding {
                 let Some(departs) = stop.departs else { break };
                 let departs = departs + of.shift_s;
                 let began = add_days(date, -i64::from(departs / DAY_S));
@@ -113,6 +113,9 @@ impl Timetable {
             let (Some((start, began, departs)), Some(arrives)) = (boards, stop.arrives) else {
                 continue;
             };
+            if stop.no_alighting || stop.station == from {
+                continue;
+            }
             if stop.station == to {
                 break;
             }
@@ -145,8 +148,11 @@ impl Timetable {
             for at in (0..stops.len()).rev() {
                 let stop = &stops[at];
                 let at = u16::try_from(at).unwrap_or(u16::MAX);
-                if stop.station == to {
+                if stop.station == to && !stop.no_alighting {
                     ends = stop.arrives.map(|arrives| (at, arrives + of.shift_s));
+                    continue;
+                }
+                if stop.no_boarding || stop.station == to {
                     continue;
                 }
                 let (Some((end, arrives)), Some(departs)) = (ends, stop.departs) else {

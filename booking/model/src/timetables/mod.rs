@@ -14,6 +14,7 @@ mod rides;
 pub mod settings;
 mod stations;
 pub mod stock;
+mod stop;
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -30,6 +31,7 @@ pub use names::slug;
 pub use on_sale::DepartureOnSale;
 pub use rides::TrainRide;
 pub use stations::NearbyStation;
+pub use stop::TripStop;
 
 use crate::money::Currency;
 use crate::timetables::settings::DepartureTerms;
@@ -53,6 +55,9 @@ pub struct Station {
     /// The name in Latin letters, if the name is in other letters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pinyin: String,
+    /// The name in other languages and scripts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub translations: Vec<String>,
     /// Short forms that people type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub short: Vec<String>,
@@ -63,50 +68,6 @@ pub struct Station {
     pub lon: f64,
     /// Degrees north of the equator.
     pub lat: f64,
-}
-
-/// One call of a trip. Times are seconds from the beginning of the service day, which GTFS defines
-/// as twelve hours before its noon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "TripStopTuple", into = "TripStopTuple")]
-pub struct TripStop {
-    /// Index into [`TimetableParts::stations`].
-    pub station: u32,
-    /// The number of the call in the source. Numbers rise along the trip, with gaps.
-    pub sequence: u32,
-    /// When the train arrives; none at the first call.
-    pub arrives: Option<u32>,
-    /// When the train leaves; none at the last call.
-    pub departs: Option<u32>,
-    /// Metres from the first call, along the line.
-    pub at_m: u32,
-}
-
-type TripStopTuple = (u32, u32, Option<u32>, Option<u32>, u32);
-
-impl From<TripStopTuple> for TripStop {
-    fn from((station, sequence, arrives, departs, at_m): TripStopTuple) -> Self {
-        Self {
-            station,
-            sequence,
-            arrives,
-            departs,
-            at_m,
-        }
-    }
-}
-
-impl From<TripStop> for TripStopTuple {
-    fn from(stop: TripStop) -> Self {
-        let TripStop {
-            station,
-            sequence,
-            arrives,
-            departs,
-            at_m,
-        } = stop;
-        (station, sequence, arrives, departs, at_m)
-    }
 }
 
 /// A train that runs on the dates of its service.
@@ -210,6 +171,8 @@ pub struct Timetable {
     by_code: HashMap<Box<str>, u32>,
     /// Stations by name. Names that several stations have are left out.
     by_name: HashMap<Box<str>, u32>,
+    /// Stations by name in all languages, without accents, in the same way.
+    by_plain_name: HashMap<Box<str>, u32>,
     /// The trips that call at a station, ascending, each once.
     trips_by_station: Vec<Box<[u32]>>,
     /// The trips of each train, by the slug of the train's code.
@@ -252,13 +215,15 @@ impl Timetable {
             }
         }
         let counts: Vec<usize> = calling.iter().map(Vec::len).collect();
+        let found_by = stations::search_terms(&parts.stations, &counts);
         Ok(Self {
             zone,
             by_code,
             by_name: stations::by_name(&parts.stations),
+            by_plain_name: stations::by_plain_name(&found_by),
             trips_by_station: calling.into_iter().map(Vec::into_boxed_slice).collect(),
             by_train: names::by_train(&parts.trips)?,
-            found_by: stations::search_terms(&parts.stations, &counts),
+            found_by,
             parts,
         })
     }
@@ -349,11 +314,14 @@ impl Timetable {
     }
 
     /// Returns what a seat of a class costs on a trip over some legs, in minor units; none if it is
-    /// not sold.
+    /// not sold, or if nobody may get on or off there.
     #[must_use]
     pub fn fare(&self, trip: &Trip, class: u16, from: u16, to: u16) -> Option<i64> {
         let stops = self.stops(trip);
         let (from, to) = (stops.get(usize::from(from))?, stops.get(usize::from(to))?);
+        if from.no_boarding || to.no_alighting {
+            return None;
+        }
         match &self.parts.tariffs[trip.tariff as usize] {
             Tariff::Distance => {
                 let class = self.parts.classes.get(usize::from(class))?;

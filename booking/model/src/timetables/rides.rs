@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::{DAY_S, Timetable, add_days, add_seconds};
-use crate::runs::legs_between;
+use crate::runs::{RideCall, rides_between};
 
 /// A ride on a train from one station to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Timetable {
         let mut days = ServiceDayStarts::new(self);
         let mut rides: Vec<TrainRide> = self
             .calling_at_both(from, to)
-            .filter_map(|trip| self.find_ride(trip, from, to, date, &mut days))
+            .flat_map(|trip| self.find_rides(trip, from, to, date, &mut days))
             .collect();
         rides.sort_by_key(|ride| (ride.departs, ride.arrives, ride.trip));
         rides
@@ -56,31 +56,40 @@ impl Timetable {
             .filter(move |trip| many.binary_search(trip).is_ok())
     }
 
-    fn find_ride(
+    /// Finds the rides on a trip. There are several if the trip calls more than once at a station.
+    fn find_rides(
         &self,
         trip: u32,
         from: u32,
         to: u32,
         date: Date,
         days: &mut ServiceDayStarts<'_>,
-    ) -> Option<TrainRide> {
-        let of = self.trips.get(trip as usize)?;
+    ) -> Vec<TrainRide> {
+        let of = &self.trips[trip as usize];
         let stops = self.stops(of);
-        let legs = legs_between(stops.iter().map(|stop| stop.station), from, to)?;
-        let departs = stops[usize::from(legs.start)].departs? + of.shift_s;
-        let arrives = stops[usize::from(legs.end)].arrives? + of.shift_s;
-        let began = add_days(date, -i64::from(departs / DAY_S));
-        if !self.services[of.service as usize].runs_on(began) {
-            return None;
-        }
-        let start = days.day_start(began);
-        Some(TrainRide {
-            trip,
-            date: began,
-            legs,
-            departs: add_seconds(start, departs),
-            arrives: add_seconds(start, arrives),
-        })
+        let calls = stops.iter().map(|stop| RideCall {
+            station: stop.station,
+            boards: !stop.no_boarding,
+            alights: !stop.no_alighting,
+        });
+        let rides = rides_between(calls, from, to).into_iter();
+        let on_date = rides.filter_map(|legs| {
+            let departs = stops[usize::from(legs.start)].departs? + of.shift_s;
+            let arrives = stops[usize::from(legs.end)].arrives? + of.shift_s;
+            let began = add_days(date, -i64::from(departs / DAY_S));
+            if !self.services[of.service as usize].runs_on(began) {
+                return None;
+            }
+            let start = days.day_start(began);
+            Some(TrainRide {
+                trip,
+                date: began,
+                legs,
+                departs: add_seconds(start, departs),
+                arrives: add_seconds(start, arrives),
+            })
+        });
+        on_date.collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Station, Timetable};
+use crate::search_text::{MatchedPart, SearchText};
 use crate::timetables::geo::metres;
 
 /// The most stations in one answer.
@@ -10,15 +11,25 @@ const FOUND_MAX: usize = 20;
 /// The most similar names that are suggested for an unknown one.
 const OFFERED_MAX: usize = 5;
 
-/// The texts that a station is found by, in lower case.
+/// The texts that a station is found by.
 #[derive(Debug)]
 pub(super) struct StationSearchTerms {
+    /// The code in lower case.
     code: String,
-    name: String,
-    latin: String,
+    name: SearchText,
+    /// The name in Latin letters and its translations.
+    other_names: Vec<SearchText>,
+    /// Short forms in lower case.
     short: Vec<String>,
     /// How many trips call at the station.
     calls: usize,
+}
+
+/// What somebody typed, in the forms that are compared.
+struct TypedName {
+    /// In lower case, as codes and short forms are compared.
+    lower: String,
+    text: SearchText,
 }
 
 /// A station and its distance.
@@ -36,54 +47,106 @@ pub(super) fn search_terms(stations: &[Station], calls: &[usize]) -> Vec<Station
         .zip(calls)
         .map(|(station, calls)| StationSearchTerms {
             code: station.code.to_lowercase(),
-            name: station.name.to_lowercase(),
-            latin: station.pinyin.to_lowercase(),
+            name: SearchText::new(&station.name),
+            other_names: other_names(station).map(SearchText::new).collect(),
             short: station.short.iter().map(|of| of.to_lowercase()).collect(),
             calls: *calls,
         });
     terms.collect()
 }
 
+fn other_names(station: &Station) -> impl Iterator<Item = &str> {
+    let latin = Some(station.pinyin.as_str()).filter(|latin| !latin.is_empty());
+    let translations = station.translations.iter().map(String::as_str);
+    latin.into_iter().chain(translations)
+}
+
 pub(super) fn by_name(stations: &[Station]) -> HashMap<Box<str>, u32> {
-    let mut by_name: HashMap<Box<str>, u32> = HashMap::new();
-    let mut twice: HashSet<&str> = HashSet::new();
-    for (station, at) in stations.iter().zip(0..) {
-        if by_name.insert(station.name.as_str().into(), at).is_some() {
-            twice.insert(&station.name);
+    let names = stations.iter().zip(0..);
+    unambiguous(names.map(|(station, at)| (Box::from(station.name.as_str()), at)))
+}
+
+/// Returns the stations by their names in all languages, as [`SearchText`] compares them.
+pub(super) fn by_plain_name(terms: &[StationSearchTerms]) -> HashMap<Box<str>, u32> {
+    let names = terms.iter().zip(0..).flat_map(|(terms, at)| {
+        let names = std::iter::once(&terms.name).chain(&terms.other_names);
+        let names = names.filter(|name| !name.is_empty());
+        names.map(move |name| (Box::<str>::from(name.joined()), at))
+    });
+    unambiguous(names)
+}
+
+/// Leaves out the names that several stations have.
+fn unambiguous(names: impl Iterator<Item = (Box<str>, u32)>) -> HashMap<Box<str>, u32> {
+    let mut known: HashMap<Box<str>, Option<u32>> = HashMap::new();
+    for (name, at) in names {
+        let station = known.entry(name).or_insert(Some(at));
+        *station = station.filter(|station| *station == at);
+    }
+    let only_one = known.into_iter().filter_map(|(name, at)| Some((name, at?)));
+    only_one.collect()
+}
+
+impl TypedName {
+    fn new(typed: &str) -> Self {
+        Self {
+            lower: typed.trim().to_lowercase(),
+            text: SearchText::new(typed),
         }
     }
-    for name in twice {
-        by_name.remove(name);
-    }
-    by_name
 }
 
 impl StationSearchTerms {
-    /// Returns how well a station fits what was typed. 0 is best, and none means that it does not
-    /// fit.
-    fn match_quality(&self, typed: &str) -> Option<u8> {
-        let words = |text: &str| text.split_whitespace().any(|word| word.starts_with(typed));
-        if self.code == typed || self.name == typed {
-            Some(0)
-        } else if self.latin == typed || self.short.iter().any(|short| short == typed) {
-            Some(1)
-        } else if self.name.starts_with(typed) {
-            Some(2)
-        } else if self.latin.starts_with(typed)
-            || self.code.starts_with(typed)
-            || self.short.iter().any(|short| short.starts_with(typed))
-            || words(&self.name)
-        {
-            Some(3)
-        } else {
-            (self.name.contains(typed) || self.latin.contains(typed)).then_some(4)
+    fn names(&self) -> impl Iterator<Item = &SearchText> {
+        std::iter::once(&self.name).chain(&self.other_names)
+    }
+
+    /// Returns how well a station fits what was typed without any edit. 0 is best, and none means
+    /// that it does not fit.
+    fn match_quality(&self, typed: &TypedName) -> Option<u8> {
+        let lower = typed.lower.as_str();
+        if self.code == lower {
+            return Some(0);
         }
+        if self.short.iter().any(|short| short == lower) {
+            return Some(1);
+        }
+        let begins = |text: &String| text.starts_with(lower);
+        let code_begins = (begins(&self.code) || self.short.iter().any(begins)).then_some(3);
+        if typed.text.is_empty() {
+            return code_begins;
+        }
+        let whole = typed.text.joined();
+        let of_own = match self.name.match_exactly(&typed.text) {
+            Some(MatchedPart::Whole) => Some(0),
+            Some(_) if self.name.joined().starts_with(whole) => Some(2),
+            Some(_) => Some(3),
+            None => None,
+        };
+        let of_other = |name: &SearchText| match name.match_exactly(&typed.text)? {
+            MatchedPart::Whole => Some(1),
+            _ => Some(3),
+        };
+        let of_others = self.other_names.iter().filter_map(of_other).min();
+        let contains = |name: &SearchText| name.joined().contains(whole);
+        let contained = self.names().any(contains).then_some(4);
+        let all = [of_own, of_others, code_begins, contained];
+        all.into_iter().flatten().min()
+    }
+
+    /// Returns how many edits turn what was typed into a name of the station or a part of it, if
+    /// there are few.
+    fn edits_from(&self, typed: &TypedName) -> Option<usize> {
+        let edits = self
+            .names()
+            .filter_map(|name| name.match_typed(&typed.text));
+        edits.map(|found| found.edits).min()
     }
 }
 
 impl Timetable {
     /// Returns the station with this code, in any case, or with this name if only one station has
-    /// it.
+    /// it. Accents, and the language and script of the name, do not matter.
     #[must_use]
     pub fn station(&self, code_or_name: &str) -> Option<u32> {
         let text = code_or_name.trim();
@@ -92,16 +155,30 @@ impl Timetable {
             .or_else(|| code(&text.to_uppercase()))
             .or_else(|| code(&text.to_lowercase()))
             .or_else(|| self.by_name.get(text).copied())
+            .or_else(|| {
+                let plain = SearchText::new(text);
+                self.by_plain_name.get(plain.joined()).copied()
+            })
     }
 
-    /// Finds stations whose code, name, pinyin or short form is or begins with what was typed, or
-    /// whose name or pinyin contains it. Returns at most twenty, best match first, and of equal
-    /// matches the busiest first.
+    /// Finds stations whose code, name or short form is or begins with what was typed, or whose
+    /// name contains it. Names are compared in all languages and scripts, and without accents. If
+    /// no station fits, finds those whose names need the fewest edits: one in up to seven letters,
+    /// two in more. Returns at most twenty, best match first, and of equal matches the busiest
+    /// first.
     #[must_use]
     pub fn find_stations(&self, typed: &str) -> Vec<u32> {
-        let typed = typed.trim().to_lowercase();
+        let typed = TypedName::new(typed);
+        let exact = self.ranked_stations(|terms| terms.match_quality(&typed));
+        if !exact.is_empty() || typed.text.is_empty() {
+            return exact;
+        }
+        self.ranked_stations(|terms| terms.edits_from(&typed))
+    }
+
+    fn ranked_stations<T: Ord>(&self, rank: impl Fn(&StationSearchTerms) -> Option<T>) -> Vec<u32> {
         let ranked = self.found_by.iter().zip(0_u32..).filter_map(|(terms, at)| {
-            let rank = terms.match_quality(&typed)?;
+            let rank = rank(terms)?;
             Some((rank, std::cmp::Reverse(terms.calls), at))
         });
         let mut ranked: Vec<_> = ranked.collect();
@@ -132,7 +209,7 @@ impl Timetable {
     }
 
     /// Suggests at most five stations for an unknown name. They are the stations that
-    /// [`Self::find_stations`] finds or, if it finds none, those whose name, pinyin or code is most
+    /// [`Self::find_stations`] finds or, if it finds none, those whose name or code is most
     /// similar.
     #[must_use]
     pub fn names_like(&self, typed: &str) -> Vec<u32> {
@@ -140,12 +217,14 @@ impl Timetable {
         if !typed.trim().is_empty() && !found.is_empty() {
             return found.into_iter().take(OFFERED_MAX).collect();
         }
-        let typed = pairs(&typed.trim().to_lowercase());
+        let typed = TypedName::new(typed);
+        let typed = [pairs(&typed.lower), pairs(typed.text.joined())];
         let mut like: Vec<(u32, u32)> = Vec::new();
         for (terms, at) in self.found_by.iter().zip(0..) {
-            let names = [&terms.name, &terms.latin, &terms.code];
-            let likeness = names.map(|name| likeness(&typed, &pairs(name)));
-            let best = likeness.into_iter().max().unwrap_or(0);
+            let names = terms.names().map(SearchText::joined);
+            let names = names.chain(std::iter::once(terms.code.as_str())).map(pairs);
+            let likeness = names.map(|name| typed.each_ref().map(|typed| likeness(typed, &name)));
+            let best = likeness.flatten().max().unwrap_or(0);
             if best >= 300 {
                 like.push((best, at));
             }

@@ -113,7 +113,11 @@ impl JsonLineFinder<'_> {
             match byte {
                 b'"' => break,
                 b'\\' => self.at += 2,
-                _ => self.at += 1,
+                _ => {
+                    // A line break within quotes is wrong, but may have been mended.
+                    self.line += usize::from(byte == b'\n');
+                    self.at += 1;
+                }
             }
         }
         let text = self.bytes.get(start..self.at).unwrap_or_default();

@@ -2,6 +2,7 @@
 //! line.
 
 mod lines;
+mod mend;
 mod parts;
 mod spot;
 
@@ -31,6 +32,18 @@ pub struct ProgrammeFault {
     pub message: String,
 }
 
+/// Something in a programme that was mended, and is no fault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[schema(as = Note)]
+pub struct ProgrammeNote {
+    /// The path in the document.
+    pub at: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// For people: what was mended.
+    pub message: String,
+}
+
 impl fmt::Display for ProgrammeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -44,6 +57,34 @@ impl fmt::Display for ProgrammeFault {
     }
 }
 
+/// Reads the JSON of a document. Control characters within its strings are read as if they were
+/// escaped; whoever reads the strings mends them.
+fn read_json(text: &str) -> Result<Value, ProgrammeFault> {
+    if let Ok(document) = serde_json::from_str(text) {
+        return Ok(document);
+    }
+    let escaped = mend::escape_controls_in_strings(text);
+    serde_json::from_str(&escaped).map_err(|error| ProgrammeFault {
+        at: String::new(),
+        line: error.line(),
+        code: "invalid_json",
+        message: format!("This is not JSON: {error}{}.", json_spot(&escaped, &error)),
+    })
+}
+
+/// Quotes the spot of a text where it stops being JSON.
+fn json_spot(text: &str, error: &serde_json::Error) -> String {
+    let line = error.line().checked_sub(1);
+    let line = line.and_then(|at| text.lines().nth(at)).unwrap_or_default();
+    if line.trim().is_empty() {
+        return String::new();
+    }
+    // The column counts bytes, and may be within a character.
+    let before = line.char_indices();
+    let before = before.take_while(|(at, _)| at + 1 < error.column());
+    format!(", near {}", mend::quote_around(line, before.count()))
+}
+
 /// Reads a document as far as possible, and adds its faults to `faults`. The programme is complete
 /// only if no fault was added.
 ///
@@ -53,12 +94,7 @@ pub fn read_programme(
     text: &str,
     faults: &mut ProgrammeFaults,
 ) -> Result<Programme, ProgrammeFault> {
-    let document: Value = serde_json::from_str(text).map_err(|error| ProgrammeFault {
-        at: String::new(),
-        line: error.line(),
-        code: "invalid_json",
-        message: format!("This is not JSON: {error}."),
-    })?;
+    let document = read_json(text)?;
     match &document {
         Value::Object(members) => {
             let spot = ProgrammeObject::new(String::new(), members);

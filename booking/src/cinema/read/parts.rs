@@ -18,6 +18,8 @@ const HALLS_MAX: usize = 20_000;
 const SHOWINGS_MAX: usize = 200_000;
 /// The most characters of a name or an address.
 const NAME_MAX: usize = 200;
+/// The most characters of a genre, a language, a version, a rating or a country.
+const SHORT_TEXT_MAX: usize = 100;
 /// The most characters of a description.
 const DESCRIPTION_MAX: usize = 5_000;
 /// The most characters of a hall's slug. A showing's slug may be longer, because it may add the
@@ -99,13 +101,22 @@ fn unused_slug(
         .as_str()
         .filter(|id| is_slug(id) && id.len() <= chars_max)
     else {
-        let expected = format!(
+        let mut expected = format!(
             "a name of 1 to {chars_max} of a-z, 0-9 and \"-\", beginning with a letter or a digit,"
         );
+        if let Some(bad) = value.as_str().and_then(first_bad_in_slug) {
+            expected = format!("{expected} without {bad:?},");
+        }
         spot.add_value_fault("id", "bad_id", value, &expected, faults);
         return None;
     };
     add_unused_id(id, spot.member_path("id"), taken, faults).then(|| id.to_owned())
+}
+
+/// Returns the first character that no slug has.
+fn first_bad_in_slug(id: &str) -> Option<char> {
+    let fits = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
+    id.chars().find(|char| !fits(*char))
 }
 
 fn add_unused_id(
@@ -213,15 +224,26 @@ fn read_hall(
     named: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) -> Option<Hall> {
-    spot.add_unknown_faults(&["id", "name", "plan"], faults);
+    spot.add_unknown_faults(&["id", "name", "plan", "focal_depth"], faults);
     let id = unused_slug(spot, HALL_SLUG_MAX, &mut named.halls, faults);
     let name = spot.text_member("name", NAME_MAX, faults);
     let plan = spot.optional_text_member("plan", 4_096, faults);
+    let focal_depth = spot.get("focal_depth");
+    let focal_depth =
+        focal_depth.and_then(|_| spot.number_member("focal_depth", 0.0..=1.0, faults));
+    if plan.is_none() && focal_depth.is_some() {
+        let message = "The hall has no plan here, so its venue's plan keeps its own focal point. \
+                       Give the hall a plan, or leave this field out.";
+        faults.add(spot.member_path("focal_depth"), "no_plan", message);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a share needs few digits")]
+    let focal_depth = focal_depth.map(|depth| depth as f32);
     Some(Hall {
         id: id?.parse::<VenueId>().ok()?,
         cinema: cinema?.to_owned(),
         name: name?,
         plan,
+        focal_depth,
         at: spot.at.clone(),
     })
 }
@@ -239,6 +261,8 @@ fn read_film(
         "duration_s",
         "genre",
         "language",
+        "version",
+        "rating",
         "release_date",
         "country",
     ];
@@ -246,16 +270,14 @@ fn read_film(
     let id = unused_slug(spot, 64, &mut named.films, faults);
     let title = spot.text_member("title", NAME_MAX, faults);
     let duration_s = spot.integer_member("duration_s", 1..=DURATION_S_MAX, faults);
-    let description = match spot.get("description") {
-        Some(Value::String(empty)) if empty.is_empty() => None,
-        _ => spot.optional_text_member("description", DESCRIPTION_MAX, faults),
-    };
-    let release_date = spot.get("release_date").and_then(|_| {
+    let description = spot.optional_text_member("description", DESCRIPTION_MAX, faults);
+    let release_date = spot.get_unless_blank("release_date", faults).and_then(|_| {
         let expected = "a day, such as \"2026-11-20\",";
         spot.parsed_member("release_date", "bad_date", expected, faults)
     });
-    let [genre, language, country] =
-        ["genre", "language", "country"].map(|name| spot.optional_text_member(name, 100, faults));
+    let [genre, language, version, country] = ["genre", "language", "version", "country"]
+        .map(|name| spot.optional_text_member(name, SHORT_TEXT_MAX, faults));
+    let rating = rating(spot, faults);
     if let (Some(id), Some(title), Some(duration_s)) = (id, title, duration_s) {
         programme.films.push(Film {
             id,
@@ -264,9 +286,19 @@ fn read_film(
             duration_s: u32::try_from(duration_s).unwrap_or(u32::MAX),
             genre,
             language,
+            version,
+            rating,
             release_date,
             country,
         });
+    }
+}
+
+/// Reads who may see a film. Many programmes have an age here, as a number.
+fn rating(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Option<String> {
+    match spot.get("rating") {
+        Some(Value::Number(age)) => Some(age.to_string()),
+        _ => spot.optional_text_member("rating", SHORT_TEXT_MAX, faults),
     }
 }
 
@@ -275,7 +307,17 @@ fn read_showing(
     named: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) -> Option<Showing> {
-    spot.add_unknown_faults(&["id", "film", "hall", "starts_at", "prices"], faults);
+    let fields = [
+        "id",
+        "film",
+        "hall",
+        "starts_at",
+        "language",
+        "version",
+        "rating",
+        "prices",
+    ];
+    spot.add_unknown_faults(&fields, faults);
     let film: Option<String> = spot.text_member("film", 64, faults);
     let hall: Option<String> = spot.text_member("hall", 64, faults);
     for (name, given, known) in [("film", &film, &named.films), ("hall", &hall, &named.halls)] {
@@ -294,6 +336,9 @@ fn read_showing(
     let expected = "a moment with its offset, such as \"2026-12-01T20:15:00+01:00\",";
     let starts_at: Option<Timestamp> =
         spot.parsed_member("starts_at", "bad_time", expected, faults);
+    let [language, version] =
+        ["language", "version"].map(|name| spot.optional_text_member(name, SHORT_TEXT_MAX, faults));
+    let rating = rating(spot, faults);
     let prices = read_prices(spot, faults);
     let id = match (spot.get("id"), &hall, starts_at) {
         (Some(_), ..) => spot.parsed_member::<ShowId>("id", "bad_id", SLUG, faults),
@@ -306,6 +351,9 @@ fn read_showing(
         film: film?,
         hall: hall?.parse().ok()?,
         starts_at: starts_at?,
+        language,
+        version,
+        rating,
         prices: prices?,
         at: spot.at.clone(),
     })

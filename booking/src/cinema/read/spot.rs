@@ -5,16 +5,19 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-use super::{ProgrammeFault, lines};
+use super::mend::{quote_around, without_controls};
+use super::{ProgrammeFault, ProgrammeNote, lines};
 
 /// The most faults that are listed. Further faults are only counted.
 const FAULTS_TOLD_MAX: usize = 10_000;
 
-/// The faults found so far, each with its path. The lines are looked up once, at the end.
+/// The faults and notes so far, each with its path. The lines are looked up once, at the end.
 #[derive(Debug, Default)]
 pub struct ProgrammeFaults {
     listed: Vec<ProgrammeFault>,
     unlisted_count: usize,
+    notes: Vec<ProgrammeNote>,
+    unlisted_notes: usize,
 }
 
 impl ProgrammeFaults {
@@ -30,6 +33,39 @@ impl ProgrammeFaults {
             code,
             message: message.into(),
         });
+    }
+
+    /// Adds a note about something that was mended.
+    pub fn note(&mut self, at: impl Into<String>, message: impl Into<String>) {
+        if self.notes.len() == FAULTS_TOLD_MAX {
+            self.unlisted_notes += 1;
+            return;
+        }
+        self.notes.push(ProgrammeNote {
+            at: at.into(),
+            line: 1,
+            message: message.into(),
+        });
+    }
+
+    /// Returns the notes with their lines, in the order of the lines. If some notes are not listed,
+    /// the last one says how many.
+    #[must_use]
+    pub fn notes_with_lines(self, text: &str) -> Vec<ProgrammeNote> {
+        let mut notes = self.notes;
+        let lines = lines::line_numbers(text, notes.iter().map(|note| note.at.as_str()));
+        for (note, line) in notes.iter_mut().zip(lines) {
+            note.line = line;
+        }
+        notes.sort_by_key(|note| note.line);
+        if self.unlisted_notes > 0 {
+            notes.push(ProgrammeNote {
+                at: String::new(),
+                line: 1,
+                message: format!("{} more notes are not listed.", self.unlisted_notes),
+            });
+        }
+        notes
     }
 
     /// Returns whether there are no faults.
@@ -103,7 +139,21 @@ impl<'a> ProgrammeObject<'a> {
         }
     }
 
-    /// Reads a text of 1 to `chars_max` printable characters and line breaks.
+    /// Returns a member that exists, is not null, and is not a text without any letters. Notes such
+    /// a text.
+    pub fn get_unless_blank(&self, name: &str, faults: &mut ProgrammeFaults) -> Option<&'a Value> {
+        let value = self.get(name)?;
+        let shown = |char: char| !char.is_whitespace() && !char.is_control();
+        if value.as_str().is_some_and(|text| !text.contains(shown)) {
+            let message = "This text is empty, so the field counts as left out.";
+            faults.note(self.member_path(name), message);
+            return None;
+        }
+        Some(value)
+    }
+
+    /// Reads a text of 1 to `chars_max` characters, which may have line breaks. Control characters
+    /// are left out of it, with a note.
     pub fn text_member(
         &self,
         name: &str,
@@ -114,26 +164,40 @@ impl<'a> ProgrammeObject<'a> {
             self.add_missing_fault(name, faults);
             return None;
         };
-        let good = value.as_str().filter(|text| {
-            !text.trim().is_empty()
-                && text.chars().count() <= chars_max
-                && !text.chars().any(|char| char.is_control() && char != '\n')
-        });
-        if good.is_none() {
-            let expected = format!("1 to {chars_max} printable characters");
+        let expected = format!("1 to {chars_max} printable characters");
+        let Some(text) = value.as_str() else {
             self.add_value_fault(name, "bad_text", value, &expected, faults);
+            return None;
+        };
+        let (text, note) = without_controls(text);
+        if let Some(note) = note {
+            faults.note(self.member_path(name), note);
         }
-        good.map(ToOwned::to_owned)
+        if text.trim().is_empty() {
+            self.add_value_fault(name, "bad_text", value, &expected, faults);
+            return None;
+        }
+        let count = text.chars().count();
+        if count > chars_max {
+            let message = format!(
+                "This text has {count} characters where {expected} are expected. It is too long \
+                 from here on: {}.",
+                quote_around(&text, chars_max)
+            );
+            faults.add(self.member_path(name), "bad_text", message);
+            return None;
+        }
+        Some(text.into_owned())
     }
 
-    /// Reads a text as [`Self::text_member`] does, but the member may be missing.
+    /// Reads a text as [`Self::text_member`] does, but the member may be missing or empty.
     pub fn optional_text_member(
         &self,
         name: &str,
         chars_max: usize,
         faults: &mut ProgrammeFaults,
     ) -> Option<String> {
-        self.get(name)?;
+        self.get_unless_blank(name, faults)?;
         self.text_member(name, chars_max, faults)
     }
 

@@ -158,6 +158,8 @@ fn film(id: usize, title: &str) -> Film {
         duration_s: 5_400,
         genre: None,
         language: None,
+        version: None,
+        rating: None,
         release_date: None,
         country: None,
     }
@@ -196,6 +198,7 @@ fn places(cinemas: &[(usize, f64, f64)]) -> Programme {
             cinema: format!("cinema-{at}"),
             name: "Hall".to_owned(),
             plan: None,
+            focal_depth: None,
             at: String::new(),
         });
     }
@@ -208,6 +211,9 @@ fn showing(id: usize, film: usize, hall: usize, starts_at: Timestamp, price: i64
         film: format!("film-{film}"),
         hall: format!("hall-{hall}").parse().expect("a slug"),
         starts_at,
+        language: None,
+        version: None,
+        rating: None,
         prices: [("cat1".to_owned(), price + 100), ("cat2".to_owned(), price)].into(),
         at: String::new(),
     }

@@ -49,6 +49,29 @@ pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
                 stations.join(", ")
             ),
         ),
+        StretchRefusal::NotServed {
+            field,
+            what,
+            train,
+            station,
+        } => Problem::invalid_field(
+            field,
+            format!(
+                "{field}: nobody may get {what} {train} at {station}. {undone} Choose another station or another train."
+            ),
+        ),
+        StretchRefusal::OtherTime {
+            train,
+            departs,
+            leaves,
+        } => {
+            let leaves: Vec<_> = leaves.iter().map(ToString::to_string).collect();
+            let leaves = leaves.join(", ");
+            let detail = format!(
+                "departs: {train} does not leave there at {departs}, but at {leaves}. {undone} Choose one of these times."
+            );
+            Problem::invalid_field("departs", detail)
+        }
         StretchRefusal::Departed { train, station } => departed(train, station, undone),
         StretchRefusal::SalesEnded { title, since } => sales_ended(title, since, undone),
         StretchRefusal::NoSuchClass { field, shown, sold } => {

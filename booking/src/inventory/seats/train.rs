@@ -115,6 +115,8 @@ mod tests {
             arrives: at(minute),
             departs: at(minute).filter(|_| station != "D"),
             at_m: 0,
+            no_boarding: false,
+            no_alighting: false,
         });
         let run = TrainRun {
             train: "G1".to_owned(),

@@ -105,6 +105,8 @@ fn departure(id: &str, stop: &str, fares: TrainFares) -> StoredShow {
         arrives: None,
         departs: Some(jiff::Timestamp::from_second(1_800_000_000).expect("a moment")),
         at_m,
+        no_boarding: false,
+        no_alighting: false,
     };
     let run = TrainRun {
         train: "G1".to_owned(),

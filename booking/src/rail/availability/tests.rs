@@ -51,6 +51,8 @@ fn show(id: &str) -> Arc<Show> {
         arrives: None,
         departs: None,
         at_m: 0,
+        no_boarding: false,
+        no_alighting: false,
     };
     let run = TrainRun {
         train: "G1".to_owned(),

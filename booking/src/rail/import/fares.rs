@@ -121,8 +121,8 @@ impl FeedFares {
 
     /// Gives the trips their prices. Each route that has fares gets a table, and stretches that are
     /// not in the table are not sold. The trips of other routes stay priced by distance. Returns
-    /// notes for the person who imports the feed. `of_route` has the route of each trip, and
-    /// `zones` the zone of each station.
+    /// notes for the person who imports the feed, which say how everything without a fare is sold.
+    /// `of_route` has the route of each trip, and `zones` the zone of each station.
     pub fn price_trips(
         &self,
         parts: &mut TimetableParts,
@@ -138,29 +138,29 @@ impl FeedFares {
             ));
         }
         if self.prices.is_empty() {
+            notes.push(format!(
+                "the feed has no fares: all trains are priced by distance, {}",
+                distance_tariff(parts)
+            ));
             return notes;
         }
-        let mut pairs: BTreeMap<u32, BTreeSet<(u32, u32)>> = BTreeMap::new();
-        let mut seen = BTreeSet::new();
-        for (trip, route) in parts.trips.iter().zip(of_route) {
-            if !seen.insert((*route, trip.pattern)) {
-                continue;
-            }
-            let stops = &parts.patterns[trip.pattern as usize];
-            let of_route = pairs.entry(*route).or_default();
-            for (at, from) in stops.iter().enumerate() {
-                of_route.extend(stops[at + 1..].iter().map(|to| (from.station, to.station)));
-            }
-        }
         let mut tariffs: BTreeMap<u32, u32> = BTreeMap::new();
-        for (route, pairs) in pairs {
+        for (route, pairs) in stretches_by_route(parts, of_route) {
             let id = routes.get(route as usize).copied().unwrap_or_default();
             let table = self.route_price_table(parts, id, &pairs, zones);
             if is_empty_table(&table) {
                 notes.push(format!(
-                    "route {id:?} has no fares: it is priced by distance"
+                    "route {id:?} has no fares: it is priced by distance, {}",
+                    distance_tariff(parts)
                 ));
                 continue;
+            }
+            let unpriced = unpriced_stretches(&table, &pairs);
+            if unpriced > 0 {
+                notes.push(format!(
+                    "route {id:?} has no fare for {unpriced} of {} stretches between its stations: they are not sold",
+                    pairs.len()
+                ));
             }
             let known = parts.tariffs.iter().position(|of| *of == table);
             let at = known.unwrap_or_else(|| {
@@ -208,6 +208,59 @@ impl FeedFares {
         }
         lowest
     }
+}
+
+/// Returns for each route the pairs of stations between which somebody can ride on one of its
+/// trips.
+fn stretches_by_route(
+    parts: &TimetableParts,
+    of_route: &[u32],
+) -> BTreeMap<u32, BTreeSet<(u32, u32)>> {
+    let mut pairs: BTreeMap<u32, BTreeSet<(u32, u32)>> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for (trip, route) in parts.trips.iter().zip(of_route) {
+        if !seen.insert((*route, trip.pattern)) {
+            continue;
+        }
+        let stops = &parts.patterns[trip.pattern as usize];
+        let of_route = pairs.entry(*route).or_default();
+        for (at, from) in stops.iter().enumerate() {
+            if from.no_boarding {
+                continue;
+            }
+            let ends = stops[at + 1..].iter().filter(|to| !to.no_alighting);
+            of_route.extend(ends.map(|to| (from.station, to.station)));
+        }
+    }
+    pairs
+}
+
+/// Describes the price by distance in every class.
+pub fn distance_tariff(parts: &TimetableParts) -> String {
+    let money = |amount: i64| parts.currency.with_amount(amount);
+    let classes = parts.classes.iter().map(|class| {
+        let rate = class.rate;
+        // A rate has hundredths of a minor unit for each kilometre, so it has as many whole ones
+        // for a hundred kilometres.
+        let hundred_km = money(rate.per_km);
+        let base = match rate.base {
+            0 => String::new(),
+            base => format!("{} and ", money(base)),
+        };
+        let least = money(rate.least);
+        format!(
+            "{}: {base}{hundred_km} for 100 km, at least {least}",
+            class.label
+        )
+    });
+    classes.collect::<Vec<_>>().join("; ")
+}
+
+/// Counts the stretches that have no price in any class.
+fn unpriced_stretches(table: &Tariff, pairs: &BTreeSet<(u32, u32)>) -> usize {
+    let Tariff::Table(rows) = table else { return 0 };
+    let priced: BTreeSet<(u32, u32)> = rows.iter().map(|(_, from, to, _)| (*from, *to)).collect();
+    pairs.difference(&priced).count()
 }
 
 fn is_empty_table(tariff: &Tariff) -> bool {

@@ -7,12 +7,13 @@ use std::path::Path;
 use fairgate_model::timetables::settings::RailFile;
 use fairgate_model::timetables::{ServiceCalendar, TripStop};
 
+use super::archive::unpack_feed;
 use super::draft::{FeedNameIndex, TimetableDraft, TripDetails, check_timetable};
 use super::fares::{self, FeedFares};
 use super::stops::read_stops;
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
 use super::value::{integer_column, plain_date, time_column};
-use super::{ImportedRailFeed, RailFeedResult, frequencies};
+use super::{ImportedRailFeed, RailFeedResult, frequencies, translations};
 
 const TRIPS: &str = "trips.txt";
 const STOP_TIMES: &str = "stop_times.txt";
@@ -26,15 +27,24 @@ const WEEKDAYS: [&str; 7] = [
     "sunday",
 ];
 
-/// Reads the feed in a folder.
+/// Reads the feed in a folder or in a ZIP archive.
 ///
 /// # Errors
 /// Returns every fault with its file and line.
-pub fn read_gtfs(folder: &Path, rail: &RailFile) -> RailFeedResult {
+pub fn read_gtfs(feed: &Path, rail: &RailFile) -> RailFeedResult {
+    if !feed.is_file() {
+        return read_folder(feed, rail);
+    }
+    let unpacked = unpack_feed(feed)?;
+    read_folder(unpacked.path(), rail)
+}
+
+fn read_folder(folder: &Path, rail: &RailFile) -> RailFeedResult {
     let faults = RailFeedFaults::default();
     let mut draft = TimetableDraft::default();
     let timezone = timezone(folder, &faults);
     let (stops, zones) = read_stops(folder, &mut draft, &faults);
+    translations::read_station_names(folder, &mut draft, &stops, &faults);
     let routes = GtfsRoutes::read(folder, &faults);
     let services = services(folder, &mut draft, &faults);
     let trips = trips(folder, &mut draft, &routes, &services, &faults);
@@ -255,7 +265,6 @@ fn stop_times(
     stops: &FeedNameIndex,
     faults: &RailFeedFaults,
 ) {
-    let mut one_way = 0_u32;
     let columns = [
         "trip_id",
         "arrival_time",
@@ -273,9 +282,6 @@ fn stop_times(
             time_column(line, "arrival_time"),
             time_column(line, "departure_time"),
         );
-        if line.get("pickup_type") == "1" || line.get("drop_off_type") == "1" {
-            one_way += 1;
-        }
         match (trip, stop, sequence, arrives, departs) {
             (Some(trip), Some(stop), Some(sequence), Ok(arrives), Ok(departs)) => {
                 let stop = TripStop {
@@ -283,7 +289,9 @@ fn stop_times(
                     sequence,
                     arrives,
                     departs,
-                    at_m: 0,
+                    no_boarding: line.get("pickup_type") == "1",
+                    no_alighting: line.get("drop_off_type") == "1",
+                    ..TripStop::default()
                 };
                 draft.calls[trip as usize].add(line.number, stop);
             }
@@ -293,10 +301,5 @@ fn stop_times(
     });
     if read && !trips.unread && !stops.unread {
         draft.check_and_measure(TRIPS, STOP_TIMES, faults);
-    }
-    if one_way > 0 {
-        faults.note(format!(
-            "{one_way} calls are only for getting on or only for getting off; both are sold at every call"
-        ));
     }
 }

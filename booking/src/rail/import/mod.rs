@@ -2,8 +2,9 @@
 //! *every* fault that it found, with file and line. So the author of the feed can correct all
 //! faults at once.
 //!
-//! **Architecture invariant:** the crate csv is used only here.
+//! **Architecture invariant:** the crates csv and zip are used only here.
 
+mod archive;
 mod calls;
 mod draft;
 mod fares;
@@ -13,6 +14,7 @@ pub mod payable;
 mod stops;
 mod table;
 mod timetable;
+mod translations;
 mod value;
 
 use std::fmt;

@@ -90,6 +90,7 @@ impl GtfsStops {
             code: id.to_owned(),
             name: name.to_owned(),
             pinyin: String::new(),
+            translations: Vec::new(),
             short: short.map(ToOwned::to_owned).into_iter().collect(),
             platforms: Vec::new(),
             lon: lon.unwrap_or_default(),

@@ -57,7 +57,7 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
                     sequence,
                     arrives,
                     departs,
-                    at_m: 0,
+                    ..TripStop::default()
                 };
                 draft.calls[trip as usize].add(line.number, stop);
             }
@@ -69,11 +69,17 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
         draft.check_and_measure(TRAINS, STOP_TIMES, &faults);
     }
     draft.leave_out_empty_trips();
-    let notes = faults.take_notes();
+    let mut notes = faults.take_notes();
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(Currency::parse("CNY"));
     let mut parts = draft.into_parts(timezone, &rail, faults)?;
     fares::price_by_rail_table(&mut parts, &rail)?;
+    if rail.fare.is_empty() {
+        let tariff = fares::distance_tariff(&parts);
+        notes.push(format!(
+            "no fares were given: all trains are priced by distance, {tariff}"
+        ));
+    }
     Ok(ImportedRailFeed {
         parts: check_timetable(parts)?,
         notes,
@@ -105,6 +111,7 @@ fn stations(
             code: code.unwrap_or_default().to_owned(),
             name: name.unwrap_or_default().to_owned(),
             pinyin: line.get("pinyin").to_owned(),
+            translations: Vec::new(),
             short,
             platforms: Vec::new(),
             lon: lon.unwrap_or_default(),

@@ -2,7 +2,9 @@
 //! sold, changed and refused.
 
 mod faults;
+mod focal;
 mod importing;
+mod mended;
 
 use serde_json::{Value, json};
 
@@ -29,7 +31,7 @@ pub fn programme() -> Value {
         ],
         "films": [
             {"id": "orchard", "title": "The Orchard Keeper", "description": "A year among trees.", "duration_s": 6_000,
-                "genre": "Drama", "language": "en", "release_date": "2026-12-24", "country": "Ireland"},
+                "genre": "Drama", "language": "en", "rating": 12, "release_date": "2026-12-24", "country": "Ireland"},
             {"id": "tram", "title": "Tram", "duration_s": 5_400},
         ],
         "showings": [
@@ -67,7 +69,7 @@ async fn on() -> App {
     assert_eq!(
         put,
         json!({"cities": 2, "cinemas": 3, "halls": 4, "films": 2, "showings": 5, "new_plans": 4,
-            "new_showings": 5, "changed_showings": 0, "left_out": []})
+            "new_showings": 5, "changed_showings": 0, "left_out": [], "notes": []})
     );
     app
 }
@@ -87,7 +89,7 @@ async fn a_programme_is_listed_by_city_by_film_and_by_showing() {
     assert_eq!(
         films,
         json!({"city": "york", "films": [{"film": "tram", "title": "Tram", "description": "", "duration_s": 5_400,
-            "genre": null, "language": null, "release_date": null, "country": null, "showings": 1,
+            "genre": null, "language": null, "version": null, "rating": null, "release_date": null, "country": null, "showings": 1,
             "next": "2027-01-11T18:00:00Z"}]})
     );
     app.ask(get("/v1/cinema/cities/nowhere/films"))
@@ -100,7 +102,7 @@ async fn a_programme_is_listed_by_city_by_film_and_by_showing() {
         json!({"total": 1, "page": 1, "per_page": 20, "near_only": false, "showings": [{
             "show": "mitte-1-20270111t1900", "film": "orchard", "title": "The Orchard Keeper",
             "description": "A year among trees.", "duration_s": 6_000, "genre": "Drama", "language": "en",
-            "release_date": "2026-12-24", "country": "Ireland",
+            "version": null, "rating": "12", "release_date": "2026-12-24", "country": "Ireland",
             "cinema": {"cinema": "mitte", "name": "Kino mitte", "address": "Lange Straße 1", "postal_code": "10115",
                 "city": "berlin", "city_name": "Berlin", "time_zone": "Europe/Berlin", "lat": 52.53, "lon": 13.38},
             "hall": {"hall": "mitte-1", "name": "Saal"},
@@ -108,6 +110,33 @@ async fn a_programme_is_listed_by_city_by_film_and_by_showing() {
             "sells_until": "2027-01-11T19:00:00Z", "sales_ended": false, "distance_km": 0.0, "fate": null,
             "categories": [category("cat1", "Category 1", 1_200), category("cat2", "Category 2", 1_000)],
         }]})
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_showing_has_its_own_language_version_and_rating_or_those_of_its_film() {
+    let app = App::new().await;
+    let mut programme = programme();
+    programme["films"][0]["version"] = json!("OmU");
+    programme["showings"][0]["language"] = json!("de");
+    programme["showings"][0]["version"] = json!("Dubbed, 3D");
+    programme["showings"][1]["rating"] = json!("PG-13");
+    put_programme(&app, &programme).await.is(200);
+    let app = app.restarted().await;
+    let found = search(&app, "?film=orchard").await;
+    for (at, expected) in [["de", "Dubbed, 3D", "12"], ["en", "OmU", "PG-13"]]
+        .iter()
+        .enumerate()
+    {
+        let showing = &found["showings"][at];
+        let told = ["language", "version", "rating"].map(|name| text(showing, name));
+        assert_eq!(&told, expected);
+    }
+    let films = app.ask(get("/v1/cinema/cities/berlin/films")).await.is(200);
+    let orchard = &films["films"][0];
+    assert_eq!(
+        (text(orchard, "language"), text(orchard, "version")),
+        ("en".to_owned(), "OmU".to_owned())
     );
 }
 

@@ -99,6 +99,18 @@ impl SeatMap {
         )
     }
 
+    /// Returns the map with its focal point in the middle of its width, at a share of its depth: 0
+    /// is at the front, where y is smallest, and 1 at the back.
+    #[must_use]
+    pub fn with_focal_depth(mut self, depth: f32) -> Self {
+        let bounds = self.bounds();
+        self.parts.focal = Some(PlanPoint {
+            x: f32::midpoint(bounds.min_x, bounds.max_x),
+            y: bounds.min_y + (bounds.max_y - bounds.min_y) * depth,
+        });
+        self
+    }
+
     /// Returns the geometry, to be written as JSON: `{name, focal, bounds, categories, sections,
     /// zones, areas, stage?, outlines?, seats}`. The same map always gives the same bytes, so their
     /// hash serves as an `ETag`. A table's chair has the table's label as `section` and no `row`.

@@ -191,6 +191,8 @@ impl Line {
             arrives: leaves,
             departs: leaves,
             at_m: 0,
+            no_boarding: false,
+            no_alighting: false,
         };
         let run = TrainRun {
             train: "G1".to_owned(),

@@ -1,0 +1,103 @@
+//! Mends texts that only need a character less, and quotes the spot of a text that is wrong.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// How many characters are quoted before a spot, and how many from it on.
+const QUOTED: usize = 20;
+
+/// Returns a text without control characters. Tabs become spaces, and line breaks of any system
+/// become `\n`. The note, if there is something to note, says what was mended and where.
+pub fn without_controls(text: &str) -> (Cow<'_, str>, Option<String>) {
+    let bad = |char: char| char.is_control() && char != '\n';
+    let Some(first) = text.chars().position(bad) else {
+        return (Cow::Borrowed(text), None);
+    };
+    let count = text.chars().filter(|char| bad(*char)).count();
+    let mended = text.replace("\r\n", "\n").replace(['\t', '\r'], " ");
+    let mended: String = mended.chars().filter(|char| !bad(*char)).collect();
+    let (what, others) = match count {
+        1 => ("The control character", String::new()),
+        _ => (
+            "A control character",
+            format!(", and so were {} more in this text", count - 1),
+        ),
+    };
+    let note = format!(
+        "{what} in {} was left out or became a space{others}.",
+        quote_around(text, first)
+    );
+    (Cow::Owned(mended), Some(note))
+}
+
+/// Quotes the characters of a text around a position, which is counted in characters.
+pub fn quote_around(text: &str, at: usize) -> String {
+    let start = at.saturating_sub(QUOTED);
+    let mut rest = text.chars().skip(start);
+    let part: String = rest.by_ref().take(2 * QUOTED).collect();
+    let before = if start > 0 { "…" } else { "" };
+    let after = if rest.next().is_some() { "…" } else { "" };
+    format!("{before}{part:?}{after}")
+}
+
+/// Writes control characters within the strings of a JSON text as escapes. JSON forbids them there,
+/// but programs that write JSON by hand forget it.
+pub fn escape_controls_in_strings(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + 16);
+    let (mut in_string, mut after_backslash) = (false, false);
+    for char in text.chars() {
+        match char {
+            '"' if !after_backslash => in_string = !in_string,
+            '\0'..' ' if in_string => {
+                // Writing to a string cannot fail.
+                let _ = write!(escaped, "\\u{:04x}", u32::from(char));
+                continue;
+            }
+            _ => {}
+        }
+        after_backslash = in_string && char == '\\' && !after_backslash;
+        escaped.push(char);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_left_out_and_the_note_quotes_the_first() {
+        for (text, mended, quoted) in [
+            ("plain\ntext", "plain\ntext", None),
+            ("be\u{7}ll", "bell", Some(r#"in "be\u{7}ll" was"#)),
+            ("a\tb", "a b", Some(r#""a\tb""#)),
+            ("a\r\nb\rc", "a\nb c", Some("and so were 1 more")),
+            ("\u{85}\u{0}", "", Some("and so were 1 more")),
+        ] {
+            let (found, note) = without_controls(text);
+            assert_eq!(found, mended, "{text:?}");
+            match quoted {
+                None => assert_eq!(note, None, "{text:?}"),
+                Some(quoted) => {
+                    let note = note.expect("a note");
+                    assert!(note.contains(quoted), "{note} lacks {quoted}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_quote_shows_the_text_around_the_spot() {
+        let text = format!("{}X{}", "a".repeat(50), "b".repeat(50));
+        let expected = format!("…{:?}…", format!("{}X{}", "a".repeat(20), "b".repeat(19)));
+        assert_eq!(quote_around(&text, 50), expected);
+        assert_eq!(quote_around("kurz", 2), "\"kurz\"");
+    }
+
+    #[test]
+    fn only_controls_within_strings_are_escaped() {
+        let text = "{\n\t\"a\\\"\tb\": \"c\nd\\\\\",\t\"e\": 1}";
+        let expected = "{\n\t\"a\\\"\\u0009b\": \"c\\u000ad\\\\\",\t\"e\": 1}";
+        assert_eq!(escape_controls_in_strings(text), expected);
+    }
+}

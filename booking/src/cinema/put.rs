@@ -406,7 +406,8 @@ fn build_hall_plan(
             .collect();
         format!("The plan has {} faults: {}", faults.len(), told.join("; "))
     })?;
-    let keeps_own = matches!(named, Some((PlanFormat::Seatsio, _))) && map.focal.is_some();
+    let drawn = matches!(named, Some((PlanFormat::Fairgate | PlanFormat::Seatsio, _)));
+    let keeps_own = drawn && map.focal.is_some();
     let map = match focal_depth {
         Some(depth) => map.with_focal_depth(depth),
         None if keeps_own => map,

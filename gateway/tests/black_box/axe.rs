@@ -120,7 +120,7 @@ async fn axe_finds_nothing_on_any_page_of_a_fans_way() {
     fan.go(&server.at("/r/sale")).await;
     checks.check("closed lobby").await;
 
-    println!(
+    eprintln!(
         "axe: {} rules passed, {} violated",
         checks.passed,
         checks.violated.len()

@@ -48,8 +48,8 @@ async fn the_lobbys_first_load_is_small() {
         eprintln!("{} {}", file.bytes.unwrap_or_default(), file.address);
     }
     let bytes: u64 = files.iter().filter_map(|file| file.bytes).sum();
-    println!("lobby_first_load_bytes: {bytes}");
-    println!("lobby_first_load_requests: {}", files.len());
+    eprintln!("lobby_first_load_bytes: {bytes}");
+    eprintln!("lobby_first_load_requests: {}", files.len());
     assert!(bytes <= BYTES_MAX, "{bytes} bytes: {files:#?}");
     assert!(files.len() <= REQUESTS_MAX, "{files:#?}");
     browser.close("a first visitor").await;
@@ -109,8 +109,8 @@ async fn a_slow_phone_shows_the_number_soon_after_the_tap() {
     let waited: f64 = browser
         .until("times.shown && times.shown - times.tapped")
         .await;
-    println!("lobby_first_load_ms: {ready:.0}");
-    println!("lobby_tap_to_number_ms: {waited:.0}");
+    eprintln!("lobby_first_load_ms: {ready:.0}");
+    eprintln!("lobby_tap_to_number_ms: {waited:.0}");
     assert!(waited < 1_000.0, "{waited} ms from the tap to the number");
     browser.close("a visitor with a slow phone").await;
 }

@@ -142,8 +142,10 @@ function refused(problem) {
   const again = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
   const actions = again && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
   const [total, limit] = [problem.total ?? hold?.total, problem.minimum ?? problem.maximum ?? problem.step];
-  // If the provider refuses a sum without naming its limit, the server's own words are shown.
+  // If the provider refuses a sum without naming its limit, the page only says that it was refused.
   const shown = SUMS.includes(problem.code) && !limit ? { ...problem, code: "payment_refused" } : problem;
+  // The order has ended with the refusal, and its seats are free again.
+  if (shown.code === "payment_refused") close();
   showProblem(shown, { total: money(total), limit: money(limit) }, actions);
 }
 

@@ -22,7 +22,7 @@ async function run(now) {
     await checkDraw(now);
   } catch {
     // A browser may remember that a script did not load, so the page has to be loaded again.
-    showProblem({ code: "offline", status: 0 }, {}, [{ label: t("common.try_again"), href: location.href }]);
+    showProblem({ code: "unknown", status: 0 }, {}, [{ label: t("common.try_again"), href: location.href }]);
   } finally {
     $("check-draw").disabled = false;
   }

@@ -1,7 +1,7 @@
 // Brings a place to another device. One device makes a link with a code that counts once; the code
 // stands in the link's fragment, which browsers do not send. The other device uses it at a tap.
 
-import { $, announce, call, put, show, showProblem, t, when } from "./core.js";
+import { $, announce, call, mayPass, put, show, showProblem, span, t, when } from "./core.js";
 
 /** Returns the code in the address of this page, or null. */
 function codeInAddress() {
@@ -36,29 +36,37 @@ async function share() {
   }
 }
 
+let isWired = false;
+
 /**
- * Wires the box that makes a link, and offers the code of this page's address. `arrived(answer)` is
- * called with the answer of the join that brought the place here. `hasPlace()` tells whether this
- * browser has a place already.
+ * Wires the box that makes a link, and offers the code of this page's address. May be called again.
+ * `arrived(answer)` is called with the answer of the join that brought the place here. `hasPlace()`
+ * tells whether this browser has a place already.
  */
 export function wireMove({ base, hasPlace, arrived }) {
-  $("move-make").addEventListener("click", () => makeLink(base));
-  $("move-make").disabled = false;
-  $("move-share").addEventListener("click", share);
+  if (!isWired) {
+    isWired = true;
+    $("move-make").addEventListener("click", () => makeLink(base));
+    $("move-share").addEventListener("click", share);
+    $("move-use").addEventListener("click", () => bringHere(base, arrived));
+    $("move-make").disabled = false;
+  }
+  show($("move-here"), Boolean(codeInAddress()));
+  show($("move-replaces"), hasPlace());
+}
+
+async function bringHere(base, arrived) {
   const code = codeInAddress();
   if (!code) return;
-  show($("move-here"));
-  show($("move-replaces"), hasPlace());
-  $("move-use").addEventListener("click", async () => {
-    $("move-use").disabled = true;
-    const answer = await call("POST", `${base}/places`, { body: { move: code } });
-    $("move-use").disabled = false;
-    if (!answer.ok && answer.status === 0) return showProblem(answer.problem);
-    // A code counts once, so it must not stay in the address.
-    history.replaceState(null, "", location.pathname + location.search);
-    show($("move-here"), false);
-    if (!answer.ok) return showProblem(answer.problem);
-    showProblem(null);
-    arrived(answer.body);
-  });
+  $("move-use").disabled = true;
+  const answer = await call("POST", `${base}/places`, { body: { move: code } });
+  $("move-use").disabled = false;
+  // The code may still count, so the offer stays.
+  if (!answer.ok && (mayPass(answer.problem) || answer.problem.retry_after_s)) return showProblem(answer.problem, { retry: span(answer.problem.retry_after_s ?? 10) });
+  // A code counts once, so it must not stay in the address.
+  history.replaceState(null, "", location.pathname + location.search);
+  show($("move-here"), false);
+  if (!answer.ok) return showProblem(answer.problem);
+  showProblem(null);
+  arrived(answer.body);
 }

@@ -3,7 +3,7 @@
 
 import { $, kept, keptNames, make, show, t } from "./core.js";
 
-/** Returns the newest baskets and orders of these shows, as `{ kind, id }`. */
+/** Returns the baskets and orders of these shows, as `{ kind, id, show }`. */
 function ownThings(shows, room) {
   const mine = (one) => one && (shows.has(one.show) || one.room === room);
   const ids = (prefix) => keptNames(prefix).map((name) => name.slice(prefix.length));
@@ -12,13 +12,15 @@ function ownThings(shows, room) {
     return mine(hold) && Date.parse(hold.expires_at) - (hold.skew_ms ?? 0) > Date.now() && !kept.get(`ordered.${id}`);
   });
   const orders = ids("order.").filter((id) => mine(kept.get(`order.${id}`)));
-  return [...baskets.map((id) => ({ kind: "basket", id })), ...orders.map((id) => ({ kind: "order", id }))];
+  const thing = (kind, prefix) => (id) => ({ kind, id, show: kept.get(`${prefix}${id}`).show });
+  return [...baskets.map(thing("basket", "hold.")), ...orders.map(thing("order", "order."))];
 }
 
 const HREFS = { basket: "/checkout/", order: "/o/" };
 
 export function renderOwn(shows, room) {
-  const things = ownThings(new Set(shows.map(({ show: slug }) => slug)), room);
+  const titles = new Map(shows.map(({ show: slug, title }) => [slug, title]));
+  const things = ownThings(new Set(titles.keys()), room);
   show($("own"), things.length > 0);
-  $("own-list").replaceChildren(...things.map(({ kind, id }) => make("li", {}, make("a", { href: HREFS[kind] + encodeURIComponent(id), text: t(`lobby.own.${kind}`) }))));
+  $("own-list").replaceChildren(...things.map(({ kind, id, show: slug }) => make("li", {}, make("a", { href: HREFS[kind] + encodeURIComponent(id), text: t(`lobby.own.${kind}`, { title: titles.get(slug) ?? slug ?? "" }) }))));
 }

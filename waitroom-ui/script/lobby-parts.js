@@ -6,7 +6,7 @@ import { $, data, keptNames, loadLaterTexts } from "./core.js";
 /**
  * `lobby` has `base` (the path of the room's calls), `slug`, `hasPlace()`, and `arrived(answer)`,
  * which is called when a place was brought here. A part that cannot be loaded is left out: the page
- * works without it, and loads it the next time.
+ * works without it, and tries again the next time.
  */
 export function wireParts(lobby) {
   const own = async () => {
@@ -18,8 +18,10 @@ export function wireParts(lobby) {
     const { wireMove } = await import("./lobby-move.js");
     if (await loadLaterTexts()) wireMove(lobby);
   };
-  const quietly = (part) => () => part().catch(() => {});
-  addEventListener("pageshow", quietly(own));
-  if (location.hash.startsWith("#move=")) quietly(move)();
-  else $("move-box").addEventListener("toggle", quietly(move), { once: true });
+  const quietly = (part) => part().catch(() => {});
+  const arrive = () => location.hash.startsWith("#move=") && quietly(move);
+  addEventListener("pageshow", () => quietly(own));
+  addEventListener("hashchange", arrive);
+  $("move-box").addEventListener("toggle", () => $("move-box").open && quietly(move));
+  arrive();
 }

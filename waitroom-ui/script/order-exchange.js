@@ -27,9 +27,13 @@ export async function renderExchange(order) {
   show($("exchange-trains"), Boolean(order.journey));
   show($("exchange-shows"), !order.journey);
   if (!may || filled === order.order) return;
-  filled = order.order;
-  if (order.journey) $("exchange-date").value = order.journey.date;
-  else await fillShows(order);
+  if (order.journey) {
+    filled = order.order;
+    $("exchange-date").value = order.journey.date;
+  } else {
+    show($("exchange-ask"), false);
+    if (await fillShows(order)) filled = order.order;
+  }
 }
 
 function tellTerms({ until, fee, kept_pct: kept }, zone) {
@@ -40,16 +44,18 @@ function tellTerms({ until, fee, kept_pct: kept }, zone) {
   put("exchange-until", t("order.exchange.until", { time: when(until, zone) }));
 }
 
+/** Lists the shows to choose from. Returns whether they could be read. */
 async function fillShows(order) {
   const own = await call("GET", `/v1/shows/${encodeURIComponent(order.show)}`);
-  if (!own.ok) return;
+  if (!own.ok) return false;
   const now = order.server_time;
   const all = await call("GET", `/v1/shows?${new URLSearchParams({ ...searchFor(own.body), from: now })}`);
-  if (!all.ok) return;
+  if (!all.ok) return false;
   const same = exchangeChoices(own.body, all.body.shows, { currency: order.total.currency, now });
   show($("exchange-ask"), same.length > 0);
   $("exchange-show").replaceChildren(...same.map((one) => make("option", { value: one.show, text: `${one.title}, ${when(one.starts_at, one.time_zone)}` })));
-  $("exchange-show").value = order.show;
+  if (same.some((one) => one.show === order.show)) $("exchange-show").value = order.show;
+  return true;
 }
 
 /**
@@ -72,7 +78,7 @@ export async function findTrains(order) {
 
 function choice(trip, { class: name, label, price }) {
   const words = t("order.exchange.train", { train: trip.train, time: journeyTimes({ from: { at: trip.departs }, to: { at: trip.arrives }, time_zone: trip.time_zone }), class: label, price: money(price) });
-  return make("option", { value: JSON.stringify({ show: trip.show, class: name }), text: words });
+  return make("option", { value: JSON.stringify({ show: trip.show, class: name, departs: trip.departs }), text: words });
 }
 
 const living = (order) => order.seats.filter(({ refunded }) => !refunded);
@@ -81,6 +87,6 @@ const living = (order) => order.seats.filter(({ refunded }) => !refunded);
 export function exchangeAsk(order) {
   const quantity = living(order).length;
   if (!order.journey) return { show: $("exchange-show").value, best: { quantity } };
-  const { show: train, class: name } = JSON.parse($("exchange-train").value);
-  return { show: train, best: { quantity, class: name }, from: order.journey.from.station, to: order.journey.to.station };
+  const { show: train, class: name, departs } = JSON.parse($("exchange-train").value);
+  return { show: train, best: { quantity, class: name }, from: order.journey.from.station, to: order.journey.to.station, departs };
 }

@@ -5,6 +5,7 @@ import { $, make, money, put, raw, show, t, when } from "./core.js";
 import { asked, sums } from "./refund-sums.js";
 
 let offered = "";
+let isSending = false;
 // The visitor ticks every ticket by hand. The ticks are stored here because the list may be drawn
 // again while the visitor chooses.
 const ticked = new Set();
@@ -49,8 +50,17 @@ function sumUp(offer) {
   const { amount, fee, going } = sums(offer, ticked);
   put("refund-back", money(amount));
   put("refund-fee", money(fee));
-  $("refund").disabled = offer.tickets.length > 0 && going === 0;
-  show($("refund-none"), $("refund").disabled);
+  const isEmpty = offer.tickets.length > 0 && going === 0;
+  $("refund").disabled = isSending || isEmpty;
+  show($("refund-none"), isEmpty);
+}
+
+/** Keeps the button disabled while `send()` runs, whatever is ticked meanwhile. */
+export async function whileRefunding(send) {
+  isSending = true;
+  await send();
+  isSending = false;
+  sumUp(JSON.parse(offered));
 }
 
 /**

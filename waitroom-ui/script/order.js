@@ -6,7 +6,7 @@ import { Countdown, skewOf } from "./countdown.js";
 import { journeyWords } from "./journey.js";
 import { keepOrder, keepTicket, keptOrder, orderKey } from "./keys.js";
 import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
-import { refundAsk, renderRefund } from "./order-refund.js";
+import { refundAsk, renderRefund, whileRefunding } from "./order-refund.js";
 import { caseOf, readAgainMs } from "./order-words.js";
 import { payWithStripe } from "./stripe.js";
 import { drawingOf, ticketSvg } from "./svg.js";
@@ -201,7 +201,7 @@ $("approve").addEventListener("click", () => answerSandbox("approve"));
 $("decline").addEventListener("click", () => answerSandbox("decline"));
 $("cancel").addEventListener("click", () => act(`${path}/cancel`, {}, [$("cancel")]));
 $("refund").addEventListener("click", async () => {
-  await act(`${path}/refund`, refundAsk(order), [$("refund")]);
+  await whileRefunding(() => act(`${path}/refund`, refundAsk(order), [$("refund")]));
   $("refund-ask").open = false;
 });
 $("exchange-find").addEventListener("click", () => findTrains(order));

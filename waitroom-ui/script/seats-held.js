@@ -127,6 +127,9 @@ export class HeldBar {
 
   endedElsewhere() {
     const order = kept.get(`ordered.${this.hold.hold}`);
+    // Of two tabs, one may notice a moment earlier that the time is over.
+    const isOver = Date.parse(this.hold.expires_at) - (this.hold.skew_ms ?? 0) <= Date.now() + 2_000;
+    if (!order && isOver) return this.lapsed();
     this.end();
     if (order) showProblem({ code: "hold_ordered", status: 409 }, {}, [{ label: t("common.to_order"), href: `/o/${encodeURIComponent(order)}` }]);
     else showProblem({ code: "hold_released", status: 410 });

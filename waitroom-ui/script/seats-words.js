@@ -23,7 +23,7 @@ export function seatTraits(g, i) {
 
 /** Returns the lowest price and the share of free seats of a section. */
 export function sectionWords(g, section, free) {
-  const share = section.seats.length ? Math.floor((100 * free) / section.seats.length) : 0;
+  const share = section.seats.length ? Math.max(1, Math.floor((100 * free) / section.seats.length)) : 0;
   section.prices ??= pricesOf(g, section);
   const [least, most] = [section.prices[0], section.prices.at(-1)];
   if (!free) return t("seats.section_none");

@@ -40,7 +40,8 @@ const waiting = new Waiting(
     choices: classes.map((one) => ({ value: one.class, text: one.label })),
     wants: (kind) => ({ class: kind, from, to }),
     journey: (waiter) => `${journeyWords(waiter.journey)} · ${labelOf(waiter.class)}`,
-    full: classes.length > 0 && short.length === classes.length,
+    // The waitlist is for the first ride of a train only, and `departs` names another one.
+    full: !departs && classes.length > 0 && short.length === classes.length,
   },
   {
     taken: (held) => taken(held),
@@ -101,6 +102,7 @@ function refused(problem, again = false) {
 
 ready();
 form?.addEventListener("submit", hold);
+if (departs) show($("wait-open"), false);
 $("wait-open")?.addEventListener("click", () => wish(data.class));
 $("wait-category").value = (short.find((one) => one.class === data.class) ?? short[0])?.class ?? "";
 holdOf(doc.show, room?.room).then((held) => {

@@ -4,9 +4,11 @@ import { $, make, show, t } from "./core.js";
 
 const fields = () => [...$("traveller-names").querySelectorAll("input")];
 
-/** Shows one field for a traveller's name for each seat. */
+/** Shows one field for a traveller's name for each seat. Names that were typed stay. */
 export function askForTravellers(seats) {
-  const field = ({ label }) => make("label", {}, t("checkout.traveller", { seat: label }), make("input", { class: "traveller", "data-seat": label, autocomplete: "off", required: true, maxlength: 200, "aria-describedby": "travellers-fault" }));
+  const typed = new Map(fields().map((input) => [input.dataset.seat, input.value]));
+  if (seats.every(({ label }) => typed.has(label)) && typed.size === seats.length) return;
+  const field = ({ label }) => make("label", {}, t("checkout.traveller", { seat: label }), make("input", { class: "traveller", "data-seat": label, value: typed.get(label), autocomplete: "off", required: true, maxlength: 200, "aria-describedby": "travellers-fault" }));
   $("traveller-names").replaceChildren(...seats.map(field));
   show($("travellers"));
 }

@@ -719,6 +719,16 @@ fn joined_scripts_load_only_files_that_exist_in_the_same_version() {
             assert!(text[at..].starts_with(&format!(".js?v={}\"", version())));
             loads += 1;
         }
+        for (at, _) in text.match_indices(".js\"+new URL(import.meta.url).search") {
+            let start = text[..at].rfind('"').expect("an address in quotes") + 1;
+            let part = text[start..at].trim_start_matches("./");
+            let target = match part.strip_prefix("../") {
+                Some(up) => format!("page/{up}.js"),
+                None => format!("{folder}/{part}.js"),
+            };
+            assert!(asset(&target).is_some(), "{path} loads {target}");
+            loads += 1;
+        }
         assert!(!text.contains("\n//") && !text.contains("/**"), "{path}");
     }
     assert!(loads > 5, "only {loads} addresses were found");

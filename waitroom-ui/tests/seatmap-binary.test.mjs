@@ -85,7 +85,7 @@ test("a damaged seat map is refused as a whole", () => {
     "a run of an unknown row": withText((text) => (text.runs[0].row = 7)),
     "a run without numbers": withText((text) => delete text.runs[0].from),
     "runs of too few seats": withText((text) => text.runs.pop()),
-    "an area after the last seat": withText((text) => (text.areas[0].capacity = 6)),
+    "an area after the last seat": withText((text) => (text.areas[0].capacity = 99)),
     "an outline of an unknown section": withText((text) => (text.outlines = [{ section: 99, points: [] }])),
   };
   for (const [what, map] of Object.entries(damaged)) assert.throws(() => decodeSeatMap(map), undefined, what);

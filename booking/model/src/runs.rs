@@ -245,8 +245,13 @@ mod tests {
         let mut run = run(&["A", "B", "C", "A", "B", "C", "A"], by_distance());
         run.calls[1].no_alighting = true;
         run.calls[3].no_boarding = true;
-        assert_eq!(run.rides("A", "B"), [0..4], "off at the second call only");
-        assert_eq!(run.rides("A", "C"), [0..2]);
+        let ride = |legs| vec![legs];
+        assert_eq!(
+            run.rides("A", "B"),
+            ride(0..4),
+            "off at the second call only"
+        );
+        assert_eq!(run.rides("A", "C"), ride(0..2));
         assert_eq!(run.fare("second", &(0..1)), None);
         assert_eq!(run.fare("second", &(3..5)), None);
         assert!(run.fare("second", &(0..4)).is_some());

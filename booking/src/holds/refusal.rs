@@ -5,6 +5,7 @@ use fairgate_databases::LedgerError;
 use fairgate_model::choosing::BestSeatsWishFault;
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::{HoldId, OrderId};
+use jiff::Timestamp;
 
 use super::stretch::StretchRefusal;
 
@@ -188,4 +189,6 @@ pub struct SeatSuggestion {
     pub areas: Vec<(String, u32)>,
     /// On a train, the codes of the stations where the journey begins and ends.
     pub stretch: Option<(String, String)>,
+    /// On a train that goes this way more than once, when it leaves on the ride that is meant.
+    pub departs: Option<Timestamp>,
 }

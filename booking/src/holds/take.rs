@@ -387,8 +387,20 @@ fn suggestion(
     Some(Box::new(SeatSuggestion {
         seats,
         areas: areas.into_iter().map(area).collect(),
+        departs: ride_time(show, journey.as_ref(), legs),
         stretch: journey.map(|journey| (journey.from.station, journey.to.station)),
     }))
+}
+
+/// Returns when a train leaves on these legs, if it goes between their stations more than once.
+fn ride_time(
+    show: &Show,
+    journey: Option<&JourneySummary>,
+    legs: &Range<u16>,
+) -> Option<jiff::Timestamp> {
+    let (run, journey) = show.run.as_ref().zip(journey)?;
+    let rides = run.rides(&journey.from.station, &journey.to.station);
+    run.departs_at(legs).filter(|_| rides.len() > 1)
 }
 
 /// Returns whether seats form one block, or are standing places of one area.

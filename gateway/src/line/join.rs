@@ -32,7 +32,7 @@ pub struct JoinBody {
     /// The solution of the challenge, where one must be solved: ALTCHA's payload.
     pub challenge: Option<String>,
     /// A code from `POST …/place/move` on another device. It brings the place of that device here,
-    /// in place of any other, and the other fields are not needed.
+    /// in place of any other. No other field may be given with it.
     #[serde(rename = "move")]
     pub moved: Option<String>,
     /// For rooms with lanes, which are not available yet.
@@ -110,14 +110,16 @@ impl WaitingLine {
         network: ClientNetwork,
         now: i64,
     ) -> Result<JoinOutcome, JoinRefusal> {
-        refuse_unbuilt(body, room.needs_code())?;
         if let Some(code) = &body.moved {
-            let place = self.redeem_move(room, code, network, now).await?;
+            refuse_beside_move(body)?;
+            let own = self.presented_place(room, shown, now).await.ok().flatten();
+            let place = self.redeem_move(room, code, own, network, now).await?;
             return Ok(JoinOutcome {
                 place,
                 secret: None,
             });
         }
+        refuse_unbuilt(body, room.needs_code())?;
         let secret = body.secret.as_deref().map(parse_secret).transpose()?;
         if let Some(place) = self.presented_place(room, shown, now).await? {
             return Ok(JoinOutcome {
@@ -223,6 +225,24 @@ impl WaitingLine {
             self.leave(room, &place, now).await?;
         }
         Ok(!ran_out)
+    }
+}
+
+/// Refuses fields that mean nothing for a place that comes from another device.
+fn refuse_beside_move(body: &JoinBody) -> Result<(), JoinRefusal> {
+    let given = [
+        ("secret", body.secret.is_some()),
+        ("key", body.key.is_some()),
+        ("code", body.code.is_some()),
+        ("challenge", body.challenge.is_some()),
+        ("lane", body.lane.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((field, _)) => Err(JoinRefusal::NotAvailable {
+            field,
+            why: "a place that comes from another device stays as it is",
+        }),
     }
 }
 

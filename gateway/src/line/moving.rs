@@ -13,6 +13,8 @@ use crate::web::ClientNetwork;
 
 /// How long a code counts, in seconds.
 const MOVE_S: i64 = 300;
+/// For so much longer a used code is remembered, because the clocks of two nodes may differ.
+const CLOCKS_DIFFER_MS: i64 = 60_000;
 
 /// A code that brings a place to another device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +74,8 @@ impl WaitingLine {
     }
 
     /// Returns the place that a code brings, and uses the code up. A code whose place has ended, or
-    /// that the store could not be asked about, is not used up.
+    /// that the store could not be asked about, is not used up. Neither is one of the place that the
+    /// visitor has here already, which is `own`.
     ///
     /// # Errors
     /// The refusals of [`MoveRefusal`].
@@ -80,6 +83,7 @@ impl WaitingLine {
         &self,
         room: &Room,
         code: &str,
+        own: Option<Place>,
         network: ClientNetwork,
         now: i64,
     ) -> Result<Place, MoveRefusal> {
@@ -105,9 +109,13 @@ impl WaitingLine {
             PresentedPlaceStatus::Left => return Err(PlaceRefusal::Left.into()),
             PresentedPlaceStatus::Unknown => return Err(PlaceRefusal::Unknown.into()),
         };
+        if own.is_some_and(|own| own.holder == place.holder) {
+            return Ok(place);
+        }
         let used = SolvedChallenge {
             id: read.id,
-            expires_at: read.exp * 1000,
+            // Another node's clock may be behind, and accept the code for a while longer.
+            expires_at: read.exp * 1000 + CLOCKS_DIFFER_MS,
         };
         match store.use_once(room.id(), used, now).await? {
             true => Ok(place),

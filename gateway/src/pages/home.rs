@@ -64,7 +64,8 @@ pub(crate) async fn home(
         query.push(("page", &page));
         address::with_query("/", &query)
     };
-    let words = [("keyword", q), ("city", city), ("from", from), ("to", to)];
+    // The cinemas have city names of their own.
+    let words = [("keyword", q), ("from", from), ("to", to)];
     let context = HomePage {
         test: pages.test,
         rail: timetable,

@@ -61,7 +61,7 @@ impl TripListChoice {
     }
 
     /// Returns the trains that fit, in the chosen order. Each gets `best` (its cheapest class with
-    /// enough seats, or null), `fastest` and `cheapest`.
+    /// enough seats, or null), `most_free`, `fastest` and `cheapest`.
     pub fn arrange(&self, mut trips: Vec<Value>) -> Vec<Value> {
         trips.retain(|trip| departs_at(trip) >= self.after.as_str());
         for trip in &mut trips {
@@ -69,6 +69,7 @@ impl TripListChoice {
                 classes.retain(|one| self.class.is_empty() || one["class"] == *self.class);
             }
             trip["best"] = best_class(trip);
+            trip["most_free"] = most_free(trip).into();
         }
         trips.retain(|trip| {
             trip["classes"]
@@ -121,11 +122,18 @@ fn best_class(trip: &Value) -> Value {
     best.cloned().unwrap_or_default()
 }
 
+/// Returns the free seats of the class that has the most.
+fn most_free(trip: &Value) -> u64 {
+    let classes = trip["classes"].as_array().into_iter().flatten();
+    let free = classes.filter_map(|one| one["free"].as_u64());
+    free.max().unwrap_or_default()
+}
+
 /// Marks the trains with the least value, if the trains differ in it.
 fn mark_least(trips: &mut [Value], mark: &str, value: impl Fn(&Value) -> Option<i64>) {
     let values: Vec<_> = trips.iter().map(value).collect();
     let least = values.iter().flatten().min().copied();
-    let differ = values.iter().any(|one| *one != least);
+    let differ = values.iter().flatten().any(|one| Some(*one) != least);
     for (trip, value) in trips.iter_mut().zip(values) {
         trip[mark] = (differ && value == least).into();
     }

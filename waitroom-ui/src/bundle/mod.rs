@@ -15,6 +15,11 @@ use std::fmt::Write;
 
 use module::{Import, Module};
 
+/// What a script appends to the address of a part: the version in its own address. While a server is
+/// updated, a script may come from another build than its address says. The server then refuses its
+/// parts, which would start the script of their own build a second time.
+const OWN_VERSION: &str = "new URL(import.meta.url).search";
+
 /// Stands in the written files for the version, which is known when all of them are written.
 pub(crate) const VERSION_MARK: &str = "@assets-version@";
 
@@ -196,12 +201,10 @@ impl<'a> PageScripts<'a> {
         let later = |name: &str| {
             if self.first.contains(&name) {
                 let root = self.root;
-                format!(
-                    "import(\"{up}{root}.js?v={VERSION_MARK}\").then((all)=>all.{})",
-                    space_of(name)
-                )
+                let space = space_of(name);
+                format!("import(\"{up}{root}.js\"+{OWN_VERSION}).then((all)=>all.{space})")
             } else {
-                format!("import(\"{beside}{name}.js?v={VERSION_MARK}\")")
+                format!("import(\"{beside}{name}.js\"+{OWN_VERSION})")
             }
         };
         let worker = |name: &str| format!("{up}{name}.js?v={VERSION_MARK}");

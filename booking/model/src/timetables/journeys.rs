@@ -1,6 +1,6 @@
 //! Finds journeys from one station to another with one change of trains.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -89,6 +89,7 @@ impl Timetable {
     }
 
     /// Lists the stretches of a trip that begin at `from` on a date and end at a stop before `to`.
+    /// A stretch ends at the first stop of its station, as rides do.
     fn outward(
         &self,
         trip: u32,
@@ -101,6 +102,7 @@ impl Timetable {
         let stops = self.stops(of);
         let mut rides = Vec::new();
         let mut boards: Option<(u16, Date, u32)> = None;
+        let mut reached = HashSet::new();
         for (stop, at) in stops.iter().zip(0_u16..) {
             if stop.station == from && !stop.no_boarding {
                 let Some(departs) = stop.departs else { break };
@@ -108,6 +110,7 @@ impl Timetable {
                 let began = add_days(date, -i64::from(departs / DAY_S));
                 let runs = self.services[of.service as usize].runs_on(began);
                 boards = runs.then_some((at, began, departs));
+                reached.clear();
                 continue;
             }
             let (Some((start, began, departs)), Some(arrives)) = (boards, stop.arrives) else {
@@ -118,6 +121,9 @@ impl Timetable {
             }
             if stop.station == to {
                 break;
+            }
+            if !reached.insert(stop.station) {
+                continue;
             }
             let day = days.day_start(began);
             rides.push(TrainRide {
@@ -132,7 +138,8 @@ impl Timetable {
     }
 
     /// Lists the stretches that leave on a date or the day after and end at `to`. They are grouped
-    /// by the station where they begin, earliest first.
+    /// by the station where they begin, earliest first. A stretch begins at the last stop of its
+    /// station before `to`, as rides do.
     fn onward(
         &self,
         to: u32,
@@ -145,11 +152,13 @@ impl Timetable {
             let of = &self.trips[*trip as usize];
             let stops = self.stops(of);
             let mut ends: Option<(u16, u32)> = None;
+            let mut left = HashSet::new();
             for at in (0..stops.len()).rev() {
                 let stop = &stops[at];
                 let at = u16::try_from(at).unwrap_or(u16::MAX);
                 if stop.station == to && !stop.no_alighting {
                     ends = stop.arrives.map(|arrives| (at, arrives + of.shift_s));
+                    left.clear();
                     continue;
                 }
                 if stop.no_boarding || stop.station == to {
@@ -158,6 +167,9 @@ impl Timetable {
                 let (Some((end, arrives)), Some(departs)) = (ends, stop.departs) else {
                     continue;
                 };
+                if !left.insert(stop.station) {
+                    continue;
+                }
                 let departs = departs + of.shift_s;
                 for leaves in [date, add_days(date, 1)] {
                     let began = add_days(leaves, -i64::from(departs / DAY_S));

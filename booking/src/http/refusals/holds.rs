@@ -278,6 +278,7 @@ fn with_suggestion(problem: Problem, suggestion: Option<Box<SeatSuggestion>>) ->
         seats,
         areas,
         stretch,
+        departs,
     } = *suggestion;
     let mut members = Map::new();
     if !seats.is_empty() {
@@ -293,6 +294,9 @@ fn with_suggestion(problem: Problem, suggestion: Option<Box<SeatSuggestion>>) ->
     if let Some((from, to)) = stretch {
         members.insert("from".into(), json!(from));
         members.insert("to".into(), json!(to));
+    }
+    if let Some(departs) = departs {
+        members.insert("departs".into(), json!(departs));
     }
     problem.with_member("suggestion", members)
 }

@@ -16,6 +16,8 @@ use crate::store::VersionedCells;
 
 /// How long a show's counts are used before they are counted again.
 const GOOD_FOR: Duration = Duration::from_secs(1);
+/// The same for a show at rest, where the line asks about many shows each second.
+const GOOD_AT_REST_FOR: Duration = Duration::from_secs(10);
 /// From this many shows on, counts that are too old are removed from the cache.
 const CACHED_MAX: usize = 20_000;
 
@@ -45,11 +47,34 @@ impl SeatInventory {
         &self,
         shows: &[Arc<Show>],
     ) -> Result<Vec<Arc<[SeatsLeft]>>, LedgerError> {
-        let counts = shows.iter().map(|show| self.seats_left_of_show(show));
+        let counts = shows
+            .iter()
+            .map(|show| self.seats_left_of_show(show, GOOD_FOR));
         join_all(counts).await.into_iter().collect()
     }
 
-    async fn seats_left_of_show(&self, show: &Show) -> Result<Arc<[SeatsLeft]>, LedgerError> {
+    /// Returns the seats left of each show as [`Self::seats_left`] does. Counts of shows that nobody
+    /// uses may be ten seconds old.
+    ///
+    /// # Errors
+    /// Those of [`Self::seats_left`].
+    pub async fn seats_left_for_line(
+        &self,
+        shows: &[Arc<Show>],
+    ) -> Result<Vec<Arc<[SeatsLeft]>>, LedgerError> {
+        let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
+        let counts = shows.iter().map(|show| {
+            let is_used = in_use.contains(&show.id);
+            self.seats_left_of_show(show, if is_used { GOOD_FOR } else { GOOD_AT_REST_FOR })
+        });
+        join_all(counts).await.into_iter().collect()
+    }
+
+    async fn seats_left_of_show(
+        &self,
+        show: &Show,
+        good_for: Duration,
+    ) -> Result<Arc<[SeatsLeft]>, LedgerError> {
         // A show that is over has no seats left, so neither the store nor the ledger is asked.
         if show.is_over(self.clock.now_ms()) {
             return Ok(count_seats_left(show, |_| true).into());
@@ -61,7 +86,7 @@ impl SeatInventory {
             of_show.map(|seen| (seen.at, Arc::clone(&seen.left)))
         };
         if let Some((at, left)) = &seen
-            && at.elapsed() < GOOD_FOR
+            && at.elapsed() < good_for
         {
             return Ok(Arc::clone(left));
         }
@@ -81,7 +106,7 @@ impl SeatInventory {
         };
         let mut all = locked(&self.shared.seen);
         if all.len() >= CACHED_MAX {
-            all.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
+            all.retain(|_, seen| seen.at.elapsed() < GOOD_AT_REST_FOR);
         }
         let at = Instant::now();
         let kept = Arc::clone(&left);

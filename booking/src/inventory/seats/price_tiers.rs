@@ -46,7 +46,7 @@ impl SeatInventory {
         if shows.len() > SHOWS_MAX {
             return Ok(Vec::new());
         }
-        let left = self.seats_left(&shows).await?;
+        let left = self.seats_left_for_line(&shows).await?;
         Ok(collect_price_tiers(&shows, &left))
     }
 }

@@ -67,6 +67,11 @@ fn unpack_within(archive: &Path, bytes_max: u64) -> Result<TempDir, ArchiveFault
         let message = format!("it has more than {ENTRIES_MAX} files and folders");
         return Err(whole("too_large", message));
     }
+    // Of two files with one name, the archive's reader would only see the later one.
+    if packed.has_duplicate_names() {
+        let message = "it has two files of the same name in one folder".to_owned();
+        return Err(whole("duplicate_file", message));
+    }
     let folder = TempDir::new().map_err(unread)?;
     let mut bytes_left = bytes_max;
     for at in 0..packed.len() {
@@ -128,6 +133,21 @@ mod tests {
         }
         writer.finish().expect("an archive");
         (folder, path)
+    }
+
+    #[test]
+    fn two_files_of_one_name_are_refused() {
+        let files: [(&str, &[u8]); 2] = [("stops.txt", b"a\n"), ("stopz.txt", b"b\n")];
+        let (_folder, path) = archive(CompressionMethod::Stored, &files);
+        let mut bytes = std::fs::read(&path).expect("an archive");
+        for at in 0..bytes.len() - 9 {
+            if &bytes[at..at + 9] == b"stopz.txt" {
+                bytes[at + 4] = b's';
+            }
+        }
+        std::fs::write(&path, bytes).expect("written");
+        let refused = unpack_within(&path, 1_000).expect_err("which one is meant?");
+        assert_eq!(refused.1, "duplicate_file");
     }
 
     #[test]

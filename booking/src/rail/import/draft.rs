@@ -135,11 +135,18 @@ impl TimetableDraft {
             let fault = |code, message: String| faults.add(file, told.line, code, message);
             let count = of.stops.len();
             match (count, told.calls) {
-                (0, _) => {
+                (0, None | Some(0)) => {
                     faults.note(format!(
                         "{file}:{}: trip {id:?} has no calls in {calls}: it is left out",
                         told.line
                     ));
+                    continue;
+                }
+                (0, Some(expected)) => {
+                    let message = format!(
+                        "trip {id:?} has no calls in {calls}, but its stop_count is {expected}"
+                    );
+                    fault("wrong_count", message);
                     continue;
                 }
                 (1, _) => {

@@ -72,12 +72,14 @@ pub(crate) async fn join(
         phase: room.phase(now),
         secret: joined.secret.filter(|_| joined.place.fresh),
     };
-    Ok((
-        status,
-        [(header::SET_COOKIE, cookie), no_store()],
-        Json(answer),
-    )
-        .into_response())
+    let mut response = (status, [no_store()], Json(answer)).into_response();
+    response.headers_mut().append(header::SET_COOKIE, cookie);
+    if body.moved.is_some() {
+        // A pass of the place that this browser had before must not book for the new one.
+        let gone = lobby.web.remove_cookie(CookieKind::Pass, room.id())?;
+        response.headers_mut().append(header::SET_COOKIE, gone);
+    }
+    Ok(response)
 }
 
 /// Where the visitor stands

@@ -1,8 +1,7 @@
-// The prices of the room by category, and how many seats are left at each. The list is always on
-// the page, so that nobody waits for a price that is gone.
+// Writes the prices of the room by category, and how many seats are free at each. The server writes
+// them first, so this is loaded when they change.
 
-import { $, announce, make, money, show, t } from "./core.js";
-import { newlyGone } from "./lobby-words.js";
+import { $, announce, loadLaterTexts, make, money, t } from "./core.js";
 
 /** Returns a tier's price in words: one price, or the range over the room's shows. */
 function priceWords({ from, to, currency }) {
@@ -10,14 +9,8 @@ function priceWords({ from, to, currency }) {
   return from === to ? low : t("lobby.prices.range", { from: low, to: high });
 }
 
-let shown = "";
-
-export function renderPrices(room) {
-  const prices = room.phase === "closed" ? [] : (room.prices ?? []);
-  show($("prices"), prices.length > 0);
-  const wanted = JSON.stringify(prices);
-  if (wanted === shown) return;
-  shown = wanted;
+export async function writePrices(prices) {
+  if (!(await loadLaterTexts())) return;
   $("tiers").replaceChildren(
     ...prices.map((tier) =>
       make("li", { "data-left": tier.free > 0 ? "some" : "none" },
@@ -28,8 +21,7 @@ export function renderPrices(room) {
   );
 }
 
-/** Announces at once that no seat is free in a category any more. */
-export function announceGone(before, after) {
-  const gone = newlyGone(before, after);
-  if (gone.length) announce(t("lobby.prices.say_none", { tiers: gone.join(", ") }), true);
+/** Announces at once that no seat is free in these categories any more. */
+export async function announceGone(labels) {
+  if (await loadLaterTexts()) announce(t("lobby.prices.say_none", { tiers: labels.join(", ") }), true);
 }

@@ -1,11 +1,10 @@
 // Shows a room and a place in the lobby, by changing the page that the server rendered.
 // lobby-state.js decides on the state.
 
-import { $, count, put, raw, show, span, t, when } from "./core.js";
+import { $, count, data, put, raw, show, span, t, when } from "./core.js";
 import { showDrawCheck } from "./lobby-draw.js";
-import { renderPrices } from "./lobby-prices.js";
 import { lobbyState } from "./lobby-state.js";
-import { basketWords, oddsWords, waitLeft } from "./lobby-words.js";
+import { basketWords, newlyGone, oddsWords, waitLeft } from "./lobby-words.js";
 
 /** Shows `{room, place, line, placeAt}` on the page and returns the state that it shows. */
 export function render({ room, place, line, placeAt }) {
@@ -63,6 +62,24 @@ function renderRoom(room, line) {
 function paceWords(room) {
   if (!room.per_s || room.paused || room.phase !== "selling") return t("lobby.pace_none");
   return room.per_s >= 1 ? t("lobby.pace_value", { n: Math.round(room.per_s) }) : t("lobby.pace_minute", { n: Math.max(1, Math.round(room.per_s * 60)) });
+}
+
+/** The prices on the page, as JSON. The first ones are the server's. */
+let pricesShown = JSON.stringify(data.room.prices ?? []);
+
+function renderPrices(room) {
+  const prices = room.phase === "closed" ? [] : (room.prices ?? []);
+  show($("prices"), prices.length > 0);
+  const wanted = JSON.stringify(prices);
+  if (wanted === pricesShown) return;
+  pricesShown = wanted;
+  import("./lobby-prices.js").then(({ writePrices }) => writePrices(prices)).catch(() => (pricesShown = ""));
+}
+
+/** Tells screen readers at once which categories of `after` have no free seats any more. */
+export function tellGone(before, after) {
+  const gone = newlyGone(before, after);
+  if (gone.length) import("./lobby-prices.js").then(({ announceGone }) => announceGone(gone)).catch(() => {});
 }
 
 function renderPlace(room, place, line, placeAt) {

@@ -9,9 +9,8 @@ import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
 import { startCountdown } from "./lobby-countdown.js";
 import { wireParts } from "./lobby-parts.js";
-import { announceGone } from "./lobby-prices.js";
 import { aheadOf, roomFetchMs } from "./lobby-state.js";
-import { basketsSaid, oddsSaid, render } from "./lobby-view.js";
+import { basketsSaid, oddsSaid, render, tellGone } from "./lobby-view.js";
 import { placesGiven, withSeatsLeft } from "./lobby-words.js";
 import { wayBack } from "./lobby-way-back.js";
 
@@ -57,7 +56,7 @@ const countAhead = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" 
 
 const frames = {
   room({ type, ...room }) {
-    announceGone(now.room.prices, room.prices);
+    tellGone(now.room.prices, room.prices);
     // The frame has no `draw_waits_until` when the draw no longer waits.
     update({ room: { ...now.room, draw_waits_until: undefined, ...room } });
   },

@@ -36,7 +36,7 @@ const FIRST_PROBLEMS: [&str; 6] = [
 ];
 
 /// The texts of the lobby that no script of its first load uses. The page has those that it shows.
-const LATER_IN_LOBBY: [&str; 35] = [
+const LATER_IN_LOBBY: [&str; 36] = [
     "ahead",
     "calendar",
     "check",
@@ -63,6 +63,7 @@ const LATER_IN_LOBBY: [&str; 35] = [
     "own",
     "pace",
     "paused",
+    "prices",
     "rank",
     "sale_at",
     "seats_left",

@@ -1,5 +1,5 @@
 //! Checks the pages that a fan sees with axe, in each state of the way, light and dark. axe is a
-//! script from outside, so the test runs only where `FAIRGATE_AXE` names its file:
+//! script from outside, so the test runs only where `AXE_SCRIPT` names its file:
 //! `./test prove fans` fetches it. Prints `axe: N rules passed, M violated`.
 
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn state(state: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs axe, which ./test prove fans fetches"]
 async fn axe_finds_nothing_on_any_page_of_a_fans_way() {
-    let path = std::env::var("FAIRGATE_AXE").expect("FAIRGATE_AXE names axe's script");
+    let path = std::env::var("AXE_SCRIPT").expect("AXE_SCRIPT names axe's script");
     let script = std::fs::read_to_string(path).expect("axe's script");
     let Some(fan) = Browser::open().await else {
         return;

@@ -35,7 +35,7 @@ async fn trains_are_marked_sorted_and_filtered_and_one_line_each_on_a_phone() {
     // On a phone, all three trains fit into the window beneath each other.
     ana.become_phone().await;
     ana.until::<bool>(
-        "[...document.querySelectorAll('#found .train')].every((one) => one.offsetHeight < 100 && one.querySelector('.find-best a').offsetHeight >= 44)",
+        "[...document.querySelectorAll('#found .train')].every((one) => one.offsetHeight < 140 && one.querySelector('.find-best a').offsetHeight >= 44)",
     )
     .await;
     ana.close("Ana").await;

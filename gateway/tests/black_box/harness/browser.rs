@@ -13,7 +13,7 @@ use chromiumoxide::cdp::browser_protocol::emulation::{
     SetTouchEmulationEnabledParams,
 };
 use chromiumoxide::cdp::browser_protocol::input::{
-    DispatchTouchEventParams, DispatchTouchEventType, TouchPoint,
+    DispatchTouchEventParams, DispatchTouchEventReturns, DispatchTouchEventType, TouchPoint,
 };
 use chromiumoxide::cdp::browser_protocol::log::{EventEntryAdded, LogEntryLevel};
 use chromiumoxide::cdp::browser_protocol::page::{CaptureScreenshotFormat, PrintToPdfParams};
@@ -347,7 +347,10 @@ impl Browser {
         for to in moves {
             send(DispatchTouchEventType::TouchMove, vec![*to]).await;
         }
-        send(DispatchTouchEventType::TouchEnd, vec![]).await;
+        self.page
+            .execute(TouchEnd::NEW)
+            .await
+            .expect("a lifted finger");
     }
 
     /// Types into a field.
@@ -433,4 +436,29 @@ impl Browser {
 fn pictures() -> PathBuf {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
     scratch.parent().unwrap_or(scratch).join("pictures")
+}
+
+/// Lifts the finger. Chromium wants the list of points, and the crate leaves an empty list out.
+#[derive(Debug, serde::Serialize)]
+struct TouchEnd {
+    r#type: &'static str,
+    #[serde(rename = "touchPoints")]
+    points: [(); 0],
+}
+
+impl TouchEnd {
+    const NEW: Self = Self {
+        r#type: "touchEnd",
+        points: [],
+    };
+}
+
+impl chromiumoxide::Method for TouchEnd {
+    fn identifier(&self) -> chromiumoxide::types::MethodId {
+        DispatchTouchEventParams::IDENTIFIER.into()
+    }
+}
+
+impl chromiumoxide::Command for TouchEnd {
+    type Response = DispatchTouchEventReturns;
 }

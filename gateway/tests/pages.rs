@@ -138,6 +138,7 @@ const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity",
     "capacity_sold",
     "cleared",
+    "hold_released",
     "invalid",
     "move",
     "no_block",

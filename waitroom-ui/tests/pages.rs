@@ -492,12 +492,12 @@ fn the_train_pages_show_times_classes_and_the_age_of_the_figures() {
         "22:00",
         "02:30",
         "1 day later",
-        "1 stop on the way",
+        "1 stop",
         "Full",
         "Only 1 free",
         "40 free",
         "CN¥553.00",
-        "as they were at 09:05",
+        "as of 09:05",
         "1 journey with one change",
     ] {
         assert!(shown.contains(words), "{words}");
@@ -582,7 +582,7 @@ fn the_seats_page_shows_when_the_sale_ends_or_that_it_has_ended() {
     assert!(!plain.contains("id=\"sells-until\"") && !plain.contains("id=\"fate\""));
     let until = json!({"sells_until": "2027-06-01T18:00:00+02:00"});
     let early = seats(until);
-    assert!(early.contains("Seats are sold until") && early.contains("18:00"));
+    assert!(early.contains("On sale until") && early.contains("18:00"));
     let ended = seats(json!({"sells_until": "2027-06-01T18:00:00+02:00", "sales_ended": true}));
     assert!(ended.contains("data-fate=\"sales_ended\"") && ended.contains("18:00"));
     assert!(!ended.contains("id=\"sells-until\""));
@@ -606,7 +606,7 @@ fn the_cinema_search_says_that_a_sale_is_over() {
     let mut showings = cinema();
     showings["showings"][0]["sales_ended"] = json!(true);
     let shown = render_page("cinema", &showings).expect("it renders");
-    assert!(shown.contains("Sale over") && !shown.contains("data-status=\"sales_ended\""));
+    assert!(shown.contains("Sales ended") && !shown.contains("data-status=\"sales_ended\""));
 }
 
 #[test]

@@ -74,8 +74,8 @@ impl WaitingLine {
     }
 
     /// Returns the place that a code brings, and uses the code up. A code whose place has ended, or
-    /// that the store could not be asked about, is not used up. Neither is one of the place that the
-    /// visitor has here already, which is `own`.
+    /// that the store could not be asked about, is not used up. Neither is one of `own`, the place
+    /// that the visitor has here already.
     ///
     /// # Errors
     /// The refusals of [`MoveRefusal`].

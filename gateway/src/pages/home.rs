@@ -31,10 +31,9 @@ pub(crate) async fn home(
         Err(refusal) => return render_problem(&pages, &refusal.into()),
     };
     let page = field("page").parse().unwrap_or(1).max(1);
-    let rooms = &pages.lobby.rooms;
     let everything = ["*".to_owned()];
     let (shows, programme, timetable) = tokio::join!(
-        rooms.core().shows(&everything),
+        pages.lobby.rooms.core().shows(&everything),
         pages.has_programme(),
         pages.has_timetable()
     );
@@ -42,22 +41,9 @@ pub(crate) async fn home(
         Ok(shows) => shows,
         Err(failure) => return render_problem(&pages, &failure.into()),
     };
-    let now = rooms.now_ms();
-    let open = rooms.all().into_iter();
-    let open = open.filter(|room| !room.is_everyday() && room.phase(now) != RoomPhase::Closed);
-    let found_rooms = ListPage::of(search.find_rooms(open.collect(), &shows), page);
-    let mut listed = Vec::with_capacity(found_rooms.items.len());
-    for found in &found_rooms.items {
-        listed.push(home_room(RoomView::fresh(rooms, &found.room).await, found));
-    }
-    let mut wanted: Vec<&ShowSummary> = shows
-        .iter()
-        .filter(|show| !show.showing && search.finds_show(show))
-        .collect();
-    wanted.sort_by_key(|show| (show.starts_at, &show.id));
-    let found_shows = ListPage::of(wanted, page);
-    let coverage = rooms.coverage();
-    let pages_all = found_rooms.pages.max(found_shows.pages);
+    let (found_rooms, pages_of_rooms) = open_rooms(&pages, &search, &shows, page).await;
+    let (found_shows, pages_of_shows) = matching_shows(&pages, &search, &shows, page);
+    let pages_all = pages_of_rooms.max(pages_of_shows);
     let at_page = |page: usize| {
         let page = page.to_string();
         let mut query: Vec<_> = FIELDS.map(|name| (name, field(name))).into();
@@ -71,12 +57,8 @@ pub(crate) async fn home(
         rail: timetable,
         cinema: programme.then(|| address::with_query("/cinema", &words)),
         cities: cities(&shows),
-        rooms: listed,
-        shows: found_shows
-            .items
-            .iter()
-            .map(|show| home_show(show, &coverage))
-            .collect(),
+        rooms: found_rooms,
+        shows: found_shows,
         page,
         pages: pages_all,
         previous: (page > 1).then(|| at_page((page - 1).min(pages_all))),
@@ -87,6 +69,44 @@ pub(crate) async fn home(
         to: to.to_owned(),
     };
     render(&pages, "home", &context)
+}
+
+/// Returns the matching rooms of a page, closed ones left out, and how many pages there are.
+async fn open_rooms(
+    pages: &PageRoutes,
+    search: &OnSaleSearch,
+    shows: &[ShowSummary],
+    page: usize,
+) -> (Vec<HomeRoom>, usize) {
+    let rooms = &pages.lobby.rooms;
+    let now = rooms.now_ms();
+    let open = rooms.all().into_iter();
+    let open = open.filter(|room| !room.is_everyday() && room.phase(now) != RoomPhase::Closed);
+    let found = ListPage::of(search.find_rooms(open.collect(), shows), page);
+    let mut listed = Vec::with_capacity(found.items.len());
+    for item in &found.items {
+        listed.push(home_room(RoomView::fresh(rooms, &item.room).await, item));
+    }
+    (listed, found.pages)
+}
+
+/// Returns the matching shows of a page, in the order of their beginning, and how many pages there
+/// are. Showings have a search of their own.
+fn matching_shows(
+    pages: &PageRoutes,
+    search: &OnSaleSearch,
+    shows: &[ShowSummary],
+    page: usize,
+) -> (Vec<HomeShow>, usize) {
+    let wanted = shows
+        .iter()
+        .filter(|show| !show.showing && search.finds_show(show));
+    let mut wanted: Vec<&ShowSummary> = wanted.collect();
+    wanted.sort_by_key(|show| (show.starts_at, &show.id));
+    let found = ListPage::of(wanted, page);
+    let coverage = pages.lobby.rooms.coverage();
+    let listed = found.items.iter().map(|show| home_show(show, &coverage));
+    (listed.collect(), found.pages)
 }
 
 /// Returns the cities of the shows, in the order of their names.

@@ -77,6 +77,24 @@ async fn axe_finds_nothing_on_any_page_of_a_fans_way() {
         checks.check(name).await;
     }
 
+    check_lobby(&mut checks, &server, &promoter).await;
+    check_purchase(&mut checks, &server).await;
+    promoter.post("rooms/sale/close").await.is(200);
+    fan.go(&server.at("/r/sale")).await;
+    checks.check("closed lobby").await;
+
+    eprintln!(
+        "axe: {} rules passed, {} violated",
+        checks.passed,
+        checks.violated.len()
+    );
+    assert!(checks.violated.is_empty(), "{:#?}", checks.violated);
+    fan.close("the fan").await;
+}
+
+/// Checks the lobby from joining to the turn.
+async fn check_lobby(checks: &mut AxeChecks<'_>, server: &Server, promoter: &Promoter<'_>) {
+    let fan = checks.browser;
     fan.go(&server.at("/r/sale")).await;
     fan.until::<bool>(&state("join_prequeue")).await;
     checks.check("lobby before joining").await;
@@ -89,7 +107,11 @@ async fn axe_finds_nothing_on_any_page_of_a_fans_way() {
     fan.click("#turn").await;
     fan.until::<bool>(&state("admitted")).await;
     checks.check("lobby when admitted").await;
+}
 
+/// Checks the pages from the seats to the ticket.
+async fn check_purchase(checks: &mut AxeChecks<'_>, server: &Server) {
+    let fan = checks.browser;
     fan.go(&server.at("/s/night")).await;
     fan.until::<bool>("window.fairgate?.stateOf('A-1') === 'free'")
         .await;
@@ -116,15 +138,4 @@ async fn axe_finds_nothing_on_any_page_of_a_fans_way() {
     fan.click(".ticket-link").await;
     fan.until::<bool>("document.querySelector('#qr svg')").await;
     checks.check("ticket").await;
-    promoter.post("rooms/sale/close").await.is(200);
-    fan.go(&server.at("/r/sale")).await;
-    checks.check("closed lobby").await;
-
-    eprintln!(
-        "axe: {} rules passed, {} violated",
-        checks.passed,
-        checks.violated.len()
-    );
-    assert!(checks.violated.is_empty(), "{:#?}", checks.violated);
-    fan.close("the fan").await;
 }

@@ -82,7 +82,6 @@ async fn a_room_tells_its_prices_and_when_a_category_is_gone() {
         .await;
     assert_eq!(line["seats"]["free"], 2);
     fan.until::<bool>(gone).await;
-    fan.picture("lobby-prices").await;
     fan.close("the fan").await;
 }
 

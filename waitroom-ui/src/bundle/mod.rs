@@ -15,9 +15,9 @@ use std::fmt::Write;
 
 use module::{Import, Module};
 
-/// What a script appends to the address of a part: the version in its own address. While a server is
-/// updated, a script may come from another build than its address says. The server then refuses its
-/// parts, which would start the script of their own build a second time.
+/// What a script appends to the address of a part: the version in its own address. While a server
+/// is updated, a script may come from another build than its address says. The server then refuses
+/// its parts, which would start the script of their own build a second time.
 const OWN_VERSION: &str = "new URL(import.meta.url).search";
 
 /// Stands in the written files for the version, which is known when all of them are written.

@@ -15,7 +15,7 @@
 //! | `seen:S` | a bit for each number that was seen in these five seconds |
 //! | `vitals` | what each node measured of booking |
 //! | `networks:E`, `network_epochs` | the places of each network of an epoch; all epochs |
-//! | `wait:N`, `solution:S` | when the last wait of a network ends; a challenge or code that was used |
+//! | `wait:N`, `solution:S` | when the last wait of a network ends; a used challenge or code |
 //! | `feed`, `copier` | joins that are not in the ledger yet; the node that copies them |
 //!
 //! The key `fairgate:ledger` belongs to no room. It has the id of the ledger that all the data

@@ -53,8 +53,8 @@ impl SeatInventory {
         join_all(counts).await.into_iter().collect()
     }
 
-    /// Returns the seats left of each show as [`Self::seats_left`] does. Counts of shows at rest may
-    /// be ten seconds old.
+    /// Returns the seats left of each show as [`Self::seats_left`] does. Counts of shows at rest
+    /// may be ten seconds old.
     ///
     /// # Errors
     /// Those of [`Self::seats_left`].

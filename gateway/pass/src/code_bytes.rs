@@ -1,6 +1,8 @@
 //! The parts of a ticket's code: numbers, texts, slugs and legs as bytes, and the bytes in the 45
 //! characters that a QR code packs closely (RFC 9285).
 
+use crate::cookie::{push_number, take_number};
+
 const CHARACTERS: &[u8; 45] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:";
 /// The characters of a slug. They are numbered from 1, and 0 is no character.
 const SLUG_CHARACTERS: &[u8; 37] = b"-0123456789abcdefghijklmnopqrstuvwxyz";
@@ -52,12 +54,8 @@ impl CodeWriter {
     }
 
     /// Writes a number in LEB128.
-    pub(crate) fn number(&mut self, mut number: u64) {
-        while number > 0x7f {
-            self.bytes.push(0x80 | (number & 0x7f) as u8);
-            number >>= 7;
-        }
-        self.bytes.push(number as u8);
+    pub(crate) fn number(&mut self, number: u64) {
+        push_number(&mut self.bytes, number);
     }
 
     /// Writes a text after its length in bytes.
@@ -110,15 +108,7 @@ impl CodeReader<'_> {
     }
 
     pub(crate) fn number(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for shift in (0..u64::BITS).step_by(7) {
-            let [byte] = self.raw::<1>()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(number);
-            }
-        }
-        None
+        take_number(&mut self.0).ok()
     }
 
     pub(crate) fn text(&mut self) -> Option<String> {

@@ -193,7 +193,7 @@ pub(crate) fn take_place(fields: &[u8]) -> Result<PlaceCookie, TokenError> {
 }
 
 /// Appends a number in 7 bits a byte, lowest bits first (LEB128).
-fn push_number(fields: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn push_number(fields: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         fields.push((number & 0x7f) as u8 | 0x80);
         number >>= 7;
@@ -201,7 +201,7 @@ fn push_number(fields: &mut Vec<u8>, mut number: u64) {
     fields.push(number as u8);
 }
 
-fn take_number(rest: &mut &[u8]) -> Result<u64, TokenError> {
+pub(crate) fn take_number(rest: &mut &[u8]) -> Result<u64, TokenError> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
         let [byte] = *take::<1>(rest)?;

@@ -75,6 +75,19 @@ async fn a_code_that_is_wrong_or_whose_place_has_ended_brings_nothing() {
     let refused = nobody.post("place/move", &json!({})).await;
     assert_eq!(refused.refusal(), (401, "place_required".to_owned()));
 
+    let places = server.at("/v1/rooms/sale/places");
+    for field in ["secret", "code", "challenge"] {
+        let beside = json!({"move": code, field: "ab"});
+        let refused = TestAnswer::of(server.http.post(&places).json(&beside)).await;
+        let refused = refused.expect("an answer").refusal();
+        assert_eq!(refused, (422, "not_available".to_owned()), "{field}");
+    }
+    // The device that has the place does not use its own code up.
+    for _ in 0..2 {
+        let here = ana.post("places", &json!({"move": code})).await.is(200);
+        assert_eq!(here["number"], ana.number);
+    }
+
     ana.leave().await.is(204);
     let left = bring(&server, "sale", &code).await;
     assert_eq!(left.refusal(), (410, "place_left".to_owned()));

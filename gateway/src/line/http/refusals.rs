@@ -75,7 +75,7 @@ impl From<JoinRefusal> for Problem {
             JoinRefusal::NotAvailable { field, why } => Self::not_available(
                 field,
                 format!(
-                    "{field} is not available: {why}. You have no place yet; leave the field out and join again."
+                    "{field} is not available: {why}. Nothing was changed; leave the field out and join again."
                 ),
             ),
             JoinRefusal::SecretMalformed => Self::invalid_field(

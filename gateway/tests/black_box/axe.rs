@@ -122,20 +122,21 @@ async fn check_purchase(checks: &mut AxeChecks<'_>, server: &Server) {
         .await;
     checks.check("held seats").await;
     fan.click("#to-checkout").await;
-    fan.until::<bool>("document.querySelector('#buyer-name')")
+    fan.until::<bool>("document.querySelector('#buyer-name') !== null")
         .await;
     checks.check("checkout").await;
     fan.fill("#buyer-name", "Ana").await;
     fan.fill("#buyer-email", "ana@example.org").await;
     fan.click("#pay").await;
-    fan.until::<bool>("document.querySelector('#approve')")
+    fan.until::<bool>("document.querySelector('#approve') !== null")
         .await;
     checks.check("order before payment").await;
     fan.click("#approve").await;
-    fan.until::<bool>("document.querySelector('.ticket-link')")
+    fan.until::<bool>("document.querySelector('.ticket-link') !== null")
         .await;
     checks.check("order with tickets").await;
     fan.click(".ticket-link").await;
-    fan.until::<bool>("document.querySelector('#qr svg')").await;
+    fan.until::<bool>("document.querySelector('#qr svg') !== null")
+        .await;
     checks.check("ticket").await;
 }

@@ -1,7 +1,7 @@
 //! The parts of a ticket's code: numbers, texts, slugs and legs as bytes, and the bytes in the 45
 //! characters that a QR code packs closely (RFC 9285).
 
-use crate::cookie::{push_number, take_number};
+use crate::fields::{push_number, take, take_number};
 
 const CHARACTERS: &[u8; 45] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:";
 /// The characters of a slug. They are numbered from 1, and 0 is no character.
@@ -102,9 +102,7 @@ pub(crate) struct CodeReader<'a>(pub(crate) &'a [u8]);
 
 impl CodeReader<'_> {
     pub(crate) fn raw<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*first)
+        take(&mut self.0).ok().copied()
     }
 
     pub(crate) fn number(&mut self) -> Option<u64> {

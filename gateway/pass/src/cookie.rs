@@ -9,6 +9,7 @@
 use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
+use crate::fields::{push_number, take, take_number};
 use crate::verify::judge_pass;
 use crate::{
     Digest, Holder, Keyring, PassClaims, PassError, PlaceClaims, TokenError, VerifiedPass,
@@ -113,25 +114,7 @@ impl Keyring {
         now: i64,
     ) -> Result<VerifiedPass, PassError> {
         let fields = self.read_cookie(CookieKind::Pass, value, room)?;
-        let mut rest = fields.as_slice();
-        let sub = Holder(*take(&mut rest)?);
-        let iat = i64::from(u32::from_be_bytes(*take(&mut rest)?));
-        let life_s = i64::try_from(take_number(&mut rest)?).map_err(|_| TokenError::Malformed)?;
-        let claims = PassClaims {
-            sub,
-            room: room.to_owned(),
-            rank: take_number(&mut rest)?,
-            number: take_number(&mut rest)?,
-            iat,
-            nbf: iat,
-            exp: iat.saturating_add(life_s),
-            jti: format!(
-                "{PASS_ID_PREFIX}{:032x}",
-                u128::from_be_bytes(*take(&mut rest)?)
-            ),
-        };
-        require_end(rest)?;
-        judge_pass(claims, now)
+        judge_pass(take_pass(&fields, room)?, now)
     }
 
     pub(crate) fn write_cookie(&self, kind: CookieKind, room: &str, mut fields: Vec<u8>) -> String {
@@ -192,31 +175,27 @@ pub(crate) fn take_place(fields: &[u8]) -> Result<PlaceCookie, TokenError> {
     Ok(place)
 }
 
-/// Appends a number in 7 bits a byte, lowest bits first (LEB128).
-pub(crate) fn push_number(fields: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        fields.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    fields.push(number as u8);
-}
-
-pub(crate) fn take_number(rest: &mut &[u8]) -> Result<u64, TokenError> {
-    let mut number = 0;
-    for shift in (0..u64::BITS).step_by(7) {
-        let [byte] = *take::<1>(rest)?;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Ok(number);
-        }
-    }
-    Err(TokenError::Malformed)
-}
-
-pub(crate) fn take<'b, const N: usize>(rest: &mut &'b [u8]) -> Result<&'b [u8; N], TokenError> {
-    let (first, after) = rest.split_first_chunk().ok_or(TokenError::Malformed)?;
-    *rest = after;
-    Ok(first)
+/// Reads the fields of a pass of `room`, and nothing besides.
+fn take_pass(fields: &[u8], room: &str) -> Result<PassClaims, TokenError> {
+    let mut rest = fields;
+    let sub = Holder(*take(&mut rest)?);
+    let iat = i64::from(u32::from_be_bytes(*take(&mut rest)?));
+    let life_s = i64::try_from(take_number(&mut rest)?).map_err(|_| TokenError::Malformed)?;
+    let claims = PassClaims {
+        sub,
+        room: room.to_owned(),
+        rank: take_number(&mut rest)?,
+        number: take_number(&mut rest)?,
+        iat,
+        nbf: iat,
+        exp: iat.saturating_add(life_s),
+        jti: format!(
+            "{PASS_ID_PREFIX}{:032x}",
+            u128::from_be_bytes(*take(&mut rest)?)
+        ),
+    };
+    require_end(rest)?;
+    Ok(claims)
 }
 
 fn require_end(rest: &[u8]) -> Result<(), TokenError> {

@@ -5,6 +5,7 @@ mod claims;
 mod code;
 mod code_bytes;
 mod cookie;
+mod fields;
 mod holder;
 mod keyring;
 mod keys;

@@ -2,7 +2,8 @@
 //! once, and a time after which it counts no more. It is written and checked as cookies are, so
 //! only the gateways of an installation can make and read it.
 
-use crate::cookie::{CookieKind, place_fields, take, take_place};
+use crate::cookie::{CookieKind, place_fields, take_place};
+use crate::fields::take;
 use crate::{Keyring, PlaceClaims, PlaceCookie, TokenError};
 
 /// What a code contains.

@@ -8,6 +8,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, er
 use serde::de::DeserializeOwned;
 
 use crate::code::{CODE_PREFIX, CodeFault, key_tag, read_code};
+use crate::fields::BrokenField;
 use crate::{
     FreezeClaims, Jwks, LivePass, PassClaims, PlaceClaims, TicketClaims, TokenKeyError,
     VerifiedPass,
@@ -97,6 +98,12 @@ pub enum TokenError {
     /// `aud` is missing or wrong.
     #[error("meant for another audience")]
     WrongAudience,
+}
+
+impl From<BrokenField> for TokenError {
+    fn from(_: BrokenField) -> Self {
+        Self::Malformed
+    }
 }
 
 /// Why a place was refused.

@@ -22,3 +22,4 @@ pub mod room_document;
 pub mod valve;
 mod visit_habits;
 pub mod vitals;
+pub mod wishes;

@@ -1,0 +1,34 @@
+//! The fields of short values, one after the other: bytes of a known count, and numbers.
+
+/// A value that ends before its fields do, or a number of over 64 bits.
+#[derive(Debug)]
+pub(crate) struct BrokenField;
+
+/// Appends a number in 7 bits a byte, lowest bits first (LEB128).
+pub(crate) fn push_number(fields: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        fields.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    fields.push(number as u8);
+}
+
+/// Reads a number that [`push_number`] wrote.
+pub(crate) fn take_number(rest: &mut &[u8]) -> Result<u64, BrokenField> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let [byte] = *take::<1>(rest)?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(BrokenField)
+}
+
+/// Reads the next `N` bytes.
+pub(crate) fn take<'b, const N: usize>(rest: &mut &'b [u8]) -> Result<&'b [u8; N], BrokenField> {
+    let (first, after) = rest.split_first_chunk().ok_or(BrokenField)?;
+    *rest = after;
+    Ok(first)
+}

@@ -11,7 +11,7 @@ const CHANCE: f64 = 0.8;
 /// The weight of the two guesses above, in visitors.
 const GUESS_WEIGHT: f64 = 20.0;
 /// The share of held seats that are bought. The other held seats become free again.
-const BASKETS_KEPT: f64 = 0.85;
+pub(crate) const BASKETS_KEPT: f64 = 0.85;
 /// The standard error of the number of seats that people will take, as a share of that number,
 /// before anything is measured. It never falls below `DOUBT_MIN`.
 const DOUBT: f64 = 0.4;
@@ -68,11 +68,17 @@ pub struct SeatDemand {
     coming: f64,
     free: f64,
     /// The people ahead of the line who have no basket yet and want one.
-    choosing: f64,
-    party: f64,
-    chance: f64,
-    show_up: f64,
-    doubt: f64,
+    pub(crate) choosing: f64,
+    /// The seats that a visitor who buys takes.
+    pub(crate) party: f64,
+    /// The share of visitors inside who buy.
+    pub(crate) chance: f64,
+    /// The share of called visitors who come.
+    pub(crate) show_up: f64,
+    /// The standard error of the number of seats that people will take, as a share of it.
+    pub(crate) doubt: f64,
+    /// The number of visitors from whom `chance` is known. The first guess counts as some.
+    pub(crate) known: f64,
 }
 
 impl SeatDemand {
@@ -121,6 +127,7 @@ impl SeatDemand {
             chance: (CHANCE * GUESS_WEIGHT + done) / (GUESS_WEIGHT + done + ended),
             show_up: people.show_up,
             doubt: (DOUBT / (1.0 + done / DOUBT_VISITORS).sqrt()).max(DOUBT_MIN),
+            known: GUESS_WEIGHT + done + ended,
         })
     }
 

@@ -3,6 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+mod forecast;
+
+pub use forecast::{WishForecast, WishingLine};
+
 /// The most wishes of one visitor.
 pub const WISHES_MAX: usize = 3;
 /// The most seats of one wish. A show's own limit may be lower.

@@ -1,0 +1,112 @@
+//! Reads the wishes of the line before it is walked. Equal wishes are looked up once. Of a long
+//! line only some people are read, who stand for their neighbours.
+
+use std::collections::HashMap;
+
+use super::super::SeatWish;
+use super::categories::{CategoryIndex, NeededSeats};
+
+/// So many people at the front are all read. Of as many again, every second one is read, of twice
+/// as many every fourth, and so on. So a million people take 112,000 steps.
+const ONE_BY_ONE: usize = 1 << 15;
+
+/// Some people of the line, next to each other, of whom one is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineStep {
+    /// How many people.
+    pub people: u32,
+    /// The index of their wishes in [`ReadLine::lists`]; `None` if they have not said any.
+    pub list: Option<u32>,
+}
+
+/// The line as it is walked.
+#[derive(Debug, Default)]
+pub struct ReadLine {
+    /// The people, first ranks first.
+    pub steps: Vec<LineStep>,
+    /// Different lists of wishes, each by the indices of its wishes in `wishes`.
+    pub lists: Vec<Vec<u32>>,
+    /// Different wishes.
+    pub wishes: Vec<NeededSeats>,
+    /// The list of each step that has one.
+    pub said: Vec<u32>,
+}
+
+impl ReadLine {
+    /// Reads the line.
+    pub fn new(people: &[&[SeatWish]], index: &CategoryIndex) -> Self {
+        let mut line = Self::default();
+        let mut lists: HashMap<&[SeatWish], u32> = HashMap::new();
+        let mut wishes: HashMap<&SeatWish, u32> = HashMap::new();
+        let mut at = 0;
+        while at < people.len() {
+            let stride = stride_at(at).min(people.len() - at);
+            let own: &[SeatWish] = people[at];
+            let list = (!own.is_empty()).then(|| {
+                *lists.entry(own).or_insert_with(|| {
+                    let indices = own.iter().map(|wish| {
+                        *wishes.entry(wish).or_insert_with(|| {
+                            line.wishes.push(index.needed(wish));
+                            line.wishes.len() as u32 - 1
+                        })
+                    });
+                    line.lists.push(indices.collect());
+                    line.lists.len() as u32 - 1
+                })
+            });
+            line.said.extend(list);
+            line.steps.push(LineStep {
+                people: stride as u32,
+                list,
+            });
+            at += stride;
+        }
+        line
+    }
+}
+
+/// Returns for how many people the one at a place in the line stands.
+fn stride_at(place: usize) -> usize {
+    if place < ONE_BY_ONE {
+        1
+    } else {
+        2 << (place / ONE_BY_ONE).ilog2()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_read_in_steps_that_grow_and_cover_everybody() {
+        let people: Vec<&[SeatWish]> = vec![&[]; 1_000_000];
+        let line = ReadLine::new(&people, &CategoryIndex::new(&[]));
+        let covered: usize = line.steps.iter().map(|step| step.people as usize).sum();
+        assert_eq!(covered, people.len());
+        assert!(line.steps.len() < 130_000, "{}", line.steps.len());
+        assert!(line.steps[..100_000].is_sorted_by_key(|step| step.people));
+        assert_eq!([0, 32_767, 32_768, 65_536].map(stride_at), [1, 1, 2, 4]);
+    }
+
+    #[test]
+    fn equal_wishes_are_kept_once() {
+        let wish = |quantity| SeatWish {
+            show: None,
+            quantity,
+            categories: Vec::new(),
+            accessible: 0,
+        };
+        let lists = [
+            vec![wish(1), wish(2)],
+            vec![wish(2)],
+            vec![wish(1), wish(2)],
+            vec![],
+        ];
+        let people: Vec<&[SeatWish]> = lists.iter().map(Vec::as_slice).collect();
+        let line = ReadLine::new(&people, &CategoryIndex::new(&[]));
+        assert_eq!(line.lists, [vec![0, 1], vec![1]]);
+        assert_eq!((line.wishes.len(), line.said), (2, vec![0, 1, 0]));
+        assert_eq!(line.steps[3].list, None);
+    }
+}

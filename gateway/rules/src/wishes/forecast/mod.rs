@@ -1,0 +1,261 @@
+//! Forecasts how likely each wish of a visitor can be met when its turn comes. The line is walked
+//! 64 times. In each walk the people ahead take the seats that they wish for, and what is not known
+//! is guessed anew: who comes, who buys, and what people want who have not said it. The odds of a
+//! wish are the share of walks in which enough seats are left in one category that suits it.
+//!
+//! A walk keeps the seats that are left at about 200 places of the line, one byte for each kind of
+//! seat of a category. It ends when all seats are taken. A long line is read in steps that grow, so
+//! a walk has at most 112,000 steps for a million people.
+
+mod categories;
+mod line;
+mod stock;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::collections::VecDeque;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::SliceRandom;
+use rand::{Rng, RngExt, SeedableRng};
+
+use super::{CategorySupply, SeatWish};
+use crate::odds::{BASKETS_KEPT, SeatDemand};
+use categories::{CategoryIndex, CategorySet};
+use line::{LineStep, ReadLine};
+use stock::FreeSeats;
+use walk::{LineWalk, ReturningSeats, WalkGuess};
+
+/// How many times the line is walked.
+const WALKS: usize = 64;
+/// Up to this place every place of the line is kept, behind it one in every so many, relative to
+/// the place itself.
+const PLACES_ONE_BY_ONE: u64 = 16;
+const PLACES_APART: f64 = 0.06;
+/// How much of the doubt about the seats that people take is about people whose wishes are known:
+/// most of it is about the size of their parties.
+const DOUBT_OF_COMING: f64 = 0.25;
+/// A guess is at least this share of its mean.
+const GUESS_MIN: f64 = 0.2;
+
+/// The people who wait, and how they are called.
+#[derive(Debug, Clone, Copy)]
+pub struct WishingLine<'a> {
+    /// The wishes of the present people whose ranks are not released yet, in the order of their
+    /// ranks; empty for those who have not said any.
+    pub people: &'a [&'a [SeatWish]],
+    /// Whether the order is known. Before the draw each walk takes the people in another order, and
+    /// the odds are those of a random place.
+    pub is_drawn: bool,
+    /// How many people of the line are called in the time in which an abandoned basket runs out:
+    /// the pace multiplied by that time.
+    pub basket_people: u64,
+}
+
+/// The odds of wishes at every place of the line.
+#[derive(Debug, Clone)]
+pub struct WishForecast {
+    index: CategoryIndex,
+    is_drawn: bool,
+    /// The numbers of people ahead for which seats are kept, ascending.
+    places: Vec<u64>,
+    /// The seats that are left, by walk, place, kind of seat and category. More than 255 are kept
+    /// as 255.
+    left: Vec<u8>,
+}
+
+impl WishForecast {
+    /// Walks along the line. `supply` has the categories of all shows.
+    #[must_use]
+    pub fn make(
+        supply: &[CategorySupply],
+        demand: &SeatDemand,
+        line: &WishingLine,
+        rng: &mut impl Rng,
+    ) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(rng.next_u64());
+        let index = CategoryIndex::new(supply);
+        let read = ReadLine::new(line.people, &index);
+        let places = places_of(line.people.len() as u64);
+        let mut forecast = Self {
+            left: vec![0; WALKS * places.len() * 2 * supply.len()],
+            index,
+            is_drawn: line.is_drawn,
+            places,
+        };
+        let seats = FreeSeats::new(supply);
+        let mut any = CategorySet::empty(supply.len());
+        (0..supply.len()).for_each(|category| any.set(category, true));
+        let mut steps = read.steps.clone();
+        for walk in 0..WALKS {
+            let guess = guess(walk, demand, line.basket_people);
+            let returning = returning(supply, &guess, &mut rng);
+            if !line.is_drawn {
+                shuffle_wishes(&mut steps, &mut rng);
+            }
+            let mut own = LineWalk::new(
+                &read,
+                guess,
+                seats.clone(),
+                returning,
+                any.clone(),
+                &mut rng,
+            );
+            let mut kept = 0;
+            own.walk(steps.iter().copied(), |at, seats| {
+                while forecast.places.get(kept).is_some_and(|place| *place <= at) {
+                    forecast.keep(walk, kept, seats);
+                    kept += 1;
+                }
+            });
+        }
+        forecast
+    }
+
+    fn row(&self, walk: usize, place: usize) -> std::ops::Range<usize> {
+        let length = 2 * self.index.len();
+        let from = (walk * self.places.len() + place) * length;
+        from..from + length
+    }
+
+    fn keep(&mut self, walk: usize, place: usize, seats: &FreeSeats) {
+        let row = self.row(walk, place);
+        let counts = seats.ordinary.iter().chain(&seats.accessible);
+        for (kept, count) in self.left[row].iter_mut().zip(counts) {
+            *kept = u8::try_from(*count).unwrap_or(u8::MAX);
+        }
+    }
+
+    /// Returns how likely a wish can be met when a visitor's turn comes, 0 to 1. `ahead` is the
+    /// number of present people in front. Before the draw it is ignored, and the odds of a wish are
+    /// the same for everybody.
+    #[must_use]
+    pub fn odds(&self, wish: &SeatWish, ahead: u64) -> f64 {
+        let needed = self.index.needed(wish);
+        let least = |count: u32| u8::try_from(count).unwrap_or(u8::MAX);
+        let (ordinary, accessible) = (least(needed.ordinary), least(needed.accessible));
+        let categories: Vec<usize> = needed.from.iter().collect();
+        let met_at = |place: usize| {
+            let is_met = |walk: &usize| {
+                let row = &self.left[self.row(*walk, place)];
+                let (free, free_accessible) = row.split_at(self.index.len());
+                categories
+                    .iter()
+                    .any(|at| free[*at] >= ordinary && free_accessible[*at] >= accessible)
+            };
+            (0..WALKS).filter(is_met).count() as f64 / WALKS as f64
+        };
+        if self.is_drawn {
+            self.between(ahead, met_at)
+        } else {
+            self.mean(met_at)
+        }
+    }
+
+    /// Returns the odds as a visitor is told them: in tenths, because more digits would promise too
+    /// much.
+    #[must_use]
+    pub fn told_odds(&self, wish: &SeatWish, ahead: u64) -> f64 {
+        (self.odds(wish, ahead) * 10.0).round() / 10.0
+    }
+
+    /// Returns a value at a place of the line, from those of the kept places around it.
+    fn between(&self, ahead: u64, value: impl Fn(usize) -> f64) -> f64 {
+        let after = self.places.partition_point(|place| *place <= ahead);
+        let before = after.saturating_sub(1);
+        let Some(next) = self.places.get(after) else {
+            return value(before);
+        };
+        let from = self.places[before];
+        let part = (ahead - from) as f64 / (next - from) as f64;
+        let (first, second) = (value(before), value(after));
+        first + (second - first) * part
+    }
+
+    /// Returns the mean of a value over all places of the line.
+    fn mean(&self, value: impl Fn(usize) -> f64) -> f64 {
+        let values: Vec<f64> = (0..self.places.len()).map(value).collect();
+        let all = self.places.last().copied().unwrap_or(0);
+        if all == 0 {
+            return values.first().copied().unwrap_or(0.0);
+        }
+        let parts = self.places.windows(2).zip(values.windows(2));
+        let sum: f64 = parts
+            .map(|(places, values)| {
+                (places[1] - places[0]) as f64 * f64::midpoint(values[0], values[1])
+            })
+            .sum();
+        sum / all as f64
+    }
+}
+
+/// Returns the places of a line of so many people at which seats are kept.
+fn places_of(people: u64) -> Vec<u64> {
+    let mut places = Vec::new();
+    let mut place = 0;
+    while place < people {
+        places.push(place);
+        place += if place < PLACES_ONE_BY_ONE {
+            1
+        } else {
+            (place as f64 * PLACES_APART).ceil() as u64
+        };
+    }
+    places.push(people);
+    places
+}
+
+/// Returns what a walk guesses. The guesses of all walks are spread evenly over what is likely, so
+/// that 64 are enough.
+fn guess(walk: usize, demand: &SeatDemand, basket_people: u64) -> WalkGuess {
+    // An odd factor gives every walk another place in the order of each guess.
+    let normal = |factor: usize| {
+        let nth = (walk * factor + factor / 2) % WALKS;
+        let share = (nth as f64 + 0.5) / WALKS as f64;
+        (share / (1.0 - share)).ln() / 1.702
+    };
+    let around =
+        |mean: f64, error: f64, factor: usize| mean * (1.0 + error * normal(factor)).max(GUESS_MIN);
+    let of_coming = demand.doubt * DOUBT_OF_COMING;
+    let of_buying = (demand.chance * (1.0 - demand.chance) / demand.known).sqrt() / demand.chance;
+    WalkGuess {
+        choosing: around(demand.choosing, demand.doubt, 29),
+        comes: around(demand.show_up, of_coming, 1).min(1.0),
+        buys: around(demand.chance, of_buying, 37).min(1.0),
+        party: around(demand.party, demand.doubt, 11),
+        basket_people,
+    }
+}
+
+/// Draws which of the seats in baskets come back, and before which person of the line.
+fn returning(
+    supply: &[CategorySupply],
+    guess: &WalkGuess,
+    rng: &mut impl Rng,
+) -> VecDeque<ReturningSeats> {
+    let party = guess.party.round().max(1.0);
+    let mut all = Vec::new();
+    for (category, one) in supply.iter().enumerate().filter(|(_, one)| one.held > 0) {
+        let parties = one.held as f64 * (1.0 - BASKETS_KEPT) / party;
+        for _ in 0..(parties + rng.random::<f64>()) as u64 {
+            all.push(ReturningSeats {
+                at: rng.random_range(0..=guess.basket_people),
+                category,
+                ordinary: party as u32,
+                accessible: 0,
+            });
+        }
+    }
+    all.sort_unstable_by_key(|back| back.at);
+    all.into()
+}
+
+/// Gives the wishes of the people to other people at random.
+fn shuffle_wishes(steps: &mut [LineStep], rng: &mut impl Rng) {
+    let mut lists: Vec<Option<u32>> = steps.iter().map(|step| step.list).collect();
+    lists.shuffle(rng);
+    for (step, list) in steps.iter_mut().zip(lists) {
+        step.list = list;
+    }
+}

@@ -1,0 +1,163 @@
+//! Counts the free seats of every category while the people of a walk take them.
+
+use rand::{Rng, RngExt};
+
+use super::super::CategorySupply;
+use super::categories::{CategorySet, NeededSeats};
+
+/// Up to so many categories are weighed one by one when somebody chooses among them.
+const WEIGHED_MAX: u32 = 16;
+/// How often a choice among more categories is drawn before the first one that has room is taken.
+const DRAWS: usize = 8;
+
+/// The free seats by category.
+#[derive(Debug, Clone)]
+pub struct FreeSeats {
+    /// Seats that are not accessible ones.
+    pub ordinary: Vec<u32>,
+    /// Accessible seats.
+    pub accessible: Vec<u32>,
+    /// All free seats.
+    pub total: u64,
+    /// The categories that have a free seat of each kind.
+    has_ordinary: CategorySet,
+    has_accessible: CategorySet,
+    /// The seats of both kinds in the beginning: those of each category and of all before it.
+    begun: Vec<u64>,
+    /// The categories that suit a choice. It is here so that a choice needs no new memory.
+    suiting: CategorySet,
+}
+
+impl FreeSeats {
+    /// Reads the free seats.
+    pub fn new(supply: &[CategorySupply]) -> Self {
+        let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let mut seats = Self {
+            ordinary: supply.iter().map(|one| small(one.free)).collect(),
+            accessible: supply.iter().map(|one| small(one.accessible)).collect(),
+            total: 0,
+            has_ordinary: CategorySet::empty(supply.len()),
+            has_accessible: CategorySet::empty(supply.len()),
+            begun: Vec::new(),
+            suiting: CategorySet::empty(supply.len()),
+        };
+        for category in 0..supply.len() {
+            seats.total += u64::from(seats.ordinary[category]);
+            seats.total += u64::from(seats.accessible[category]);
+            seats.begun.push(seats.total);
+            seats.mark(category);
+        }
+        seats
+    }
+
+    fn mark(&mut self, category: usize) {
+        self.has_ordinary.set(category, self.ordinary[category] > 0);
+        self.has_accessible
+            .set(category, self.accessible[category] > 0);
+    }
+
+    /// Returns how many parties with this need a category has seats for.
+    fn room_for(&self, needed: &NeededSeats, category: usize) -> u32 {
+        let of = |free: u32, need: u32| free.checked_div(need).unwrap_or(u32::MAX);
+        of(self.ordinary[category], needed.ordinary)
+            .min(of(self.accessible[category], needed.accessible))
+    }
+
+    /// Takes seats for at most so many parties, all from one category. If several categories will
+    /// do, one is chosen at random in proportion to its free seats. Returns the category and the
+    /// number of parties; `None` if no category has room.
+    pub fn take(
+        &mut self,
+        needed: &NeededSeats,
+        parties: u32,
+        rng: &mut impl Rng,
+    ) -> Option<(usize, u32)> {
+        let category = self.choose(needed, rng)?;
+        let parties = parties.min(self.room_for(needed, category));
+        let (ordinary, accessible) = (parties * needed.ordinary, parties * needed.accessible);
+        self.ordinary[category] -= ordinary;
+        self.accessible[category] -= accessible;
+        self.total -= u64::from(ordinary) + u64::from(accessible);
+        self.mark(category);
+        Some((category, parties))
+    }
+
+    /// Puts seats back.
+    pub fn put_back(&mut self, category: usize, ordinary: u32, accessible: u32) {
+        self.ordinary[category] += ordinary;
+        self.accessible[category] += accessible;
+        self.total += u64::from(ordinary) + u64::from(accessible);
+        self.mark(category);
+    }
+
+    fn choose(&mut self, needed: &NeededSeats, rng: &mut impl Rng) -> Option<usize> {
+        let mut suiting = std::mem::take(&mut self.suiting);
+        suiting.copy_from(&needed.from);
+        if needed.ordinary > 0 {
+            suiting.keep(&self.has_ordinary);
+        }
+        if needed.accessible > 0 {
+            suiting.keep(&self.has_accessible);
+        }
+        let chosen = if suiting.len() <= WEIGHED_MAX {
+            self.weigh(needed, &suiting, rng)
+        } else {
+            self.draw(needed, &suiting, rng)
+        };
+        self.suiting = suiting;
+        chosen
+    }
+
+    fn weight(&self, needed: &NeededSeats, category: usize) -> u64 {
+        if self.room_for(needed, category) == 0 {
+            0
+        } else if needed.ordinary > 0 {
+            u64::from(self.ordinary[category])
+        } else {
+            u64::from(self.accessible[category])
+        }
+    }
+
+    /// Adds up the free seats of all categories, and draws one of the seats.
+    fn weigh(
+        &self,
+        needed: &NeededSeats,
+        suiting: &CategorySet,
+        rng: &mut impl Rng,
+    ) -> Option<usize> {
+        let total: u64 = suiting.iter().map(|at| self.weight(needed, at)).sum();
+        if total == 0 {
+            return None;
+        }
+        let mut left = rng.random_range(0..total);
+        suiting.iter().find(|at| {
+            let weight = self.weight(needed, *at);
+            let found = left < weight;
+            left = left.saturating_sub(weight);
+            found
+        })
+    }
+
+    /// Draws among the seats of the beginning until one is drawn that is still free. That is as
+    /// good as a draw among the free ones, and does not look at every category.
+    fn draw(
+        &self,
+        needed: &NeededSeats,
+        suiting: &CategorySet,
+        rng: &mut impl Rng,
+    ) -> Option<usize> {
+        let seats = self.begun.last().copied().unwrap_or(0);
+        for _ in 0..DRAWS.min(seats as usize) {
+            let seat = rng.random_range(0..seats);
+            let category = self.begun.partition_point(|until| *until <= seat);
+            let first = category
+                .checked_sub(1)
+                .map_or(0, |before| self.begun[before]);
+            if suiting.has(category) && seat - first < self.weight(needed, category) {
+                return Some(category);
+            }
+        }
+        let mut with_room = suiting.iter().filter(|at| self.room_for(needed, *at) > 0);
+        with_room.next()
+    }
+}

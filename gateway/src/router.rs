@@ -174,6 +174,7 @@ fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
         .routes(routes!(places::join))
         .routes(routes!(places::place, places::leave))
         .routes(routes!(places::move_place))
+        .routes(routes!(places::put_wishes))
         .routes(routes!(passes::pass))
         .routes(routes!(passes::verify))
         .route("/v1/verify/{room}", any(passes::verify_any))

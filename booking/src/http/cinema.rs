@@ -430,7 +430,12 @@ mod tests {
             (2, 9, "available"),
             (0, 0, "full"),
         ] {
-            assert_eq!(status(SeatsLeft { free, of }), word, "{free} of {of}");
+            let left = SeatsLeft {
+                free,
+                of,
+                ..SeatsLeft::default()
+            };
+            assert_eq!(status(left), word, "{free} of {of}");
         }
     }
 }

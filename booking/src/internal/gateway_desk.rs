@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::Catalogue;
 use crate::cinema::CinemaCatalogue;
 use crate::internal::wire::StoppedPassNotice;
-use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures};
+use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures, ShowSeatsLeft};
 use crate::ledger::{Ledger, LedgerError};
 use crate::stopped_passes::StoppedPasses;
 use crate::store::{HoldSignal, SEATS_SILENT};
@@ -95,6 +95,10 @@ pub struct BookingPulse {
     /// a room with more than two hundred shows.
     #[serde(default)]
     pub prices: Vec<PriceTier>,
+    /// The seats left of each show by category. Empty for a room of trains, and for a room with
+    /// more than fifty shows.
+    #[serde(default)]
+    pub shows: Vec<ShowSeatsLeft>,
     /// The visitors whose orders were ticketed after the cursor of the call, each with the cursor
     /// for the next call.
     pub finished: Vec<(u64, Holder)>,
@@ -113,6 +117,7 @@ impl BookingPulse {
             baskets_5m: baskets.lapsing,
             gone: figures.gone,
             prices: Vec::new(),
+            shows: Vec::new(),
             finished: Vec::new(),
         }
     }
@@ -279,7 +284,8 @@ impl GatewayDesk {
         figures.gone += trains.gone;
         let ids = found.iter().map(|show| show.id.clone()).collect();
         let mut pulse = BookingPulse::from_figures(&figures);
-        pulse.prices = self.seats.price_tiers(&found, now_ms).await?;
+        let told = self.seats.seats_for_line(&found, now_ms).await?;
+        (pulse.prices, pulse.shows) = (told.tiers, told.shows);
         pulse.finished = self.ledger.finished(finished_after, ids).await?;
         Ok(pulse)
     }

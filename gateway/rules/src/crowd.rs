@@ -52,6 +52,16 @@ impl PresenceBitmap {
         inside + rank.saturating_sub(self.end)
     }
 
+    /// Iterates over the ranks of the people who are present, in rising order.
+    pub fn ranks(&self) -> impl Iterator<Item = u64> + '_ {
+        let firsts = (self.from..).step_by(64);
+        firsts.zip(&self.present_bits).flat_map(|(first, bits)| {
+            (0..64)
+                .filter(move |bit| bits >> bit & 1 == 1)
+                .map(move |bit| first + bit)
+        })
+    }
+
     fn people_total(&self) -> u64 {
         match (self.present_bits.last(), self.present_before.last()) {
             (Some(bits), Some(before)) => before + u64::from(bits.count_ones()),

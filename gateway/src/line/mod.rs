@@ -12,6 +12,7 @@ mod rejoin;
 pub mod release;
 mod tick_findings;
 mod toll;
+pub mod wishes;
 
 use fairgate_pass::PlaceClaims;
 

@@ -5,6 +5,7 @@ use fairgate_rules::estimate::{WaitEstimate, refresh_s};
 use fairgate_rules::faults::micros_per_s;
 use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::wishes::SeatWish;
 use serde::Serialize;
 
 use crate::room::{Room, RoomTick};
@@ -33,6 +34,17 @@ pub enum PlaceState {
     Closed,
 }
 
+/// A wish, and how likely it is that it can be met.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct WishView {
+    /// The wish.
+    #[serde(flatten)]
+    pub wish: SeatWish,
+    /// How likely these seats are left when the turn comes, in tenths. Before the draw it is the
+    /// mean over all ranks. Null from the turn on, and where it is not known.
+    pub odds: Option<f64>,
+}
+
 /// `GET /v1/rooms/{room}/place`.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct PlaceView {
@@ -53,9 +65,11 @@ pub struct PlaceView {
     pub claim_before: Option<String>,
     /// When to look again, seconds.
     pub refresh_s: u64,
+    /// The seats that the visitor would like, in order of preference.
+    pub wishes: Vec<WishView>,
 }
 
-/// Describes a place at `now` (ms), as its visitor sees it.
+/// Describes a place at `now` (ms), as its visitor sees it, without its wishes.
 #[must_use]
 pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     let (row, tick, phase) = (room.row(), room.last_tick(), room.phase(now));
@@ -115,6 +129,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
             PlaceState::Admitted | PlaceState::Done => 10,
             PlaceState::Closed => 60,
         },
+        wishes: Vec::new(),
     }
 }
 

@@ -17,6 +17,7 @@ use super::draw_state::DrawState;
 use super::presence::VisitorPresence;
 use super::stops::RoomStops;
 use super::tick::RoomTick;
+use super::wish_board::WishBoard;
 use crate::ledger::{PassStopCause, ReleaseRow, RoomRow};
 
 /// A handle on one room.
@@ -34,6 +35,7 @@ struct RoomState {
     memory: Mutex<PaceMemory>,
     presence: VisitorPresence,
     stops: RoomStops,
+    wishes: WishBoard,
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
     begun_elsewhere: AtomicBool,
@@ -56,6 +58,7 @@ impl Room {
             memory: Mutex::new(PaceMemory::parse(&release.memory)),
             presence: VisitorPresence::default(),
             stops: RoomStops::default(),
+            wishes: WishBoard::default(),
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
             begun_elsewhere: AtomicBool::new(false),
@@ -205,6 +208,12 @@ impl Room {
     #[must_use]
     pub fn stops(&self) -> &RoomStops {
         &self.inner.stops
+    }
+
+    /// Returns what the places wish for, as this node knows it.
+    #[must_use]
+    pub fn wishes(&self) -> &WishBoard {
+        &self.inner.wishes
     }
 
     /// Returns why the pass of a number opens nothing at `now` (ms), if it was stopped.

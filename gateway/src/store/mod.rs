@@ -7,6 +7,7 @@ mod figures;
 mod memory;
 mod place;
 pub mod redis;
+mod wishes;
 
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub use place::{
     NetworkToll, Place, PresentedPlace, PresentedPlaceStatus, SolvedChallenge, StoreJoinRefusal,
     StoreJoinRequest, StoreLeaveRequest, TollRefusal, WaitRequest, WaitReservation,
 };
+
+pub use wishes::{WishChanges, WishCursor, WishList};
 
 use fairgate_rules::network_limits::NetworkPlaces;
 
@@ -141,6 +144,22 @@ pub trait RoomStore: Send + Sync + 'static {
         used: SolvedChallenge,
         now: i64,
     ) -> Result<bool, StoreFailure>;
+    /// Keeps what the visitor of a number wishes for, in place of the wishes before. The store may
+    /// forget wishes if it loses its data.
+    async fn set_wishes(
+        &self,
+        room: &str,
+        number: u64,
+        wishes: WishList,
+    ) -> Result<(), StoreFailure>;
+    /// Returns the wishes of a number.
+    async fn wishes_of(&self, room: &str, number: u64) -> Result<WishList, StoreFailure>;
+    /// Reads the wishes that changed after a cursor.
+    async fn wishes_changed(
+        &self,
+        room: &str,
+        since: WishCursor,
+    ) -> Result<WishChanges, StoreFailure>;
     /// Returns the status of a signed place that a visitor shows. A store that has lost the place
     /// restores it.
     async fn check_presented_place(

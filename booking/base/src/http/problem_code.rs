@@ -99,6 +99,7 @@ problem_codes! {
     }
     // 409
     CONFLICT {
+        AlreadyClaimed "already_claimed": "You have your pass already",
         AlreadyScanned "already_scanned": "The ticket was scanned before",
         AlreadyWaiting "already_waiting": "You are already waiting",
         BestAvailableNotFound "best_available_not_found": "No such seats are free",

@@ -28,6 +28,10 @@ pub struct SeatsLeft {
     pub free: u32,
     /// Seats that are for sale at all, free or taken.
     pub of: u32,
+    /// The free seats that are accessible ones.
+    pub accessible: u32,
+    /// Seats in baskets and unpaid orders.
+    pub held: u32,
 }
 
 /// The counts of a show from the last time it was counted.
@@ -77,7 +81,7 @@ impl SeatInventory {
     ) -> Result<Arc<[SeatsLeft]>, LedgerError> {
         // A show that is over has no seats left, so neither the store nor the ledger is asked.
         if show.is_over(self.clock.now_ms()) {
-            return Ok(count_seats_left(show, |_| true).into());
+            return Ok(count_seats_left(show, |_| CellState::Sold).into());
         }
         let edition = show.edition();
         let seen = {
@@ -96,7 +100,11 @@ impl SeatInventory {
             None => match self.ledger.claimed(&show.id).await {
                 Ok(claimed) => {
                     let taken: HashSet<_> = claimed.into_iter().map(|(seat, _, _)| seat).collect();
-                    count_seats_left(show, |seat| taken.contains(&seat)).into()
+                    let state = |seat| match taken.contains(&seat) {
+                        true => CellState::Sold,
+                        false => CellState::Free,
+                    };
+                    count_seats_left(show, state).into()
                 }
                 Err(error) => {
                     // Old counts are better than none.
@@ -124,25 +132,36 @@ impl SeatInventory {
 
 fn count_left_in_view(show: &Show, view: &VersionedCells) -> Vec<SeatsLeft> {
     let grid = show.grid();
-    let mut taken = vec![false; grid.seats as usize];
+    let mut seats = vec![CellState::Free; grid.seats as usize];
     for (cell, state) in (0..grid.cell_count()).zip(&view.states) {
-        taken[grid.seat_of(cell) as usize] |= *state != CellState::Free;
+        let seat = &mut seats[grid.seat_of(cell) as usize];
+        // A seat of which a part is sold does not come back from a basket.
+        if *state != CellState::Free && *seat != CellState::Sold {
+            *seat = *state;
+        }
     }
-    count_seats_left(show, |seat| taken.get(seat as usize).is_none_or(|it| *it))
+    let state = |seat: u32| seats.get(seat as usize).copied();
+    count_seats_left(show, |seat| state(seat).unwrap_or(CellState::Blocked))
 }
 
 /// Counts seats by category. A seat is free if all of its cells are free; a seat that is not for
 /// sale is not counted.
-fn count_seats_left(show: &Show, is_taken: impl Fn(u32) -> bool) -> Vec<SeatsLeft> {
+fn count_seats_left(show: &Show, state: impl Fn(u32) -> CellState) -> Vec<SeatsLeft> {
     let map = &show.plan.map;
     let mut left = vec![SeatsLeft::default(); map.categories.len()];
-    for seat in (0..map.cell_count()).filter(|seat| show.price(*seat).is_some()) {
-        let category = map.seats.get(seat as usize).map(|seat| seat.category);
-        let Some(of) = category.and_then(|category| left.get_mut(usize::from(category))) else {
+    for cell in (0..map.cell_count()).filter(|cell| show.price(*cell).is_some()) {
+        let Some(seat) = map.seats.get(cell as usize) else {
             continue;
         };
+        let Some(of) = left.get_mut(usize::from(seat.category)) else {
+            continue;
+        };
+        let state = state(cell);
+        let is_free = state == CellState::Free;
         of.of += 1;
-        of.free += u32::from(!is_taken(seat));
+        of.free += u32::from(is_free);
+        of.accessible += u32::from(is_free && seat.accessible);
+        of.held += u32::from(state == CellState::Held);
     }
     left
 }
@@ -186,7 +205,12 @@ mod tests {
         let store = Arc::new(MemoryStore::default());
         let seats = SeatInventory::new(store.clone(), ledger, Clock::system());
         let left = seats.seats_left(std::slice::from_ref(&show)).await;
-        let expected = [SeatsLeft { free: 20, of: 20 }, SeatsLeft::default()];
+        let all = SeatsLeft {
+            free: 20,
+            of: 20,
+            ..SeatsLeft::default()
+        };
+        let expected = [all, SeatsLeft::default()];
         assert_eq!(left.expect("counted")[0][..], expected);
         assert_eq!(
             store.edition(&id).await,

@@ -5,10 +5,10 @@
 
 mod carry;
 mod figures;
+mod for_line;
 mod keep;
 mod lease;
 mod left;
-mod price_tiers;
 mod prolong;
 pub mod train;
 
@@ -21,9 +21,9 @@ use rand::RngExt;
 use tokio::sync::Mutex;
 
 pub use figures::ShowSeatFigures;
+pub use for_line::{CategorySeatsLeft, PriceTier, ShowSeatsLeft};
 pub use keep::{compare_forever, mend_forever};
 pub use left::SeatsLeft;
-pub use price_tiers::PriceTier;
 pub use prolong::prolong_forever;
 
 use figures::CountedFigures;

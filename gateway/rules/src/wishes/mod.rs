@@ -50,23 +50,23 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// Checks wishes against what can be wished for, and returns all faults, each of which begins with
-/// the field. `seats_max` returns how many seats one visitor may have of a show.
+/// Checks wishes against what can be wished for, and returns each fault with its field. `seats_max` returns how many seats one visitor may have of a show.
 #[must_use]
 pub fn faults(
     wishes: &[SeatWish],
     supply: &[CategorySupply],
     seats_max: impl Fn(&str) -> Option<u32>,
-) -> Vec<String> {
+) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     if wishes.len() > WISHES_MAX {
-        faults.push(format!(
-            "wishes: {} were sent, and at most {WISHES_MAX} can be kept",
-            wishes.len()
+        let count = wishes.len();
+        faults.push((
+            "wishes".to_owned(),
+            format!("{count} were sent, and at most {WISHES_MAX} can be kept"),
         ));
     }
     for (at, wish) in wishes.iter().enumerate().take(WISHES_MAX) {
-        let mut fault = |field: &str, text: String| faults.push(format!("[{at}].{field}: {text}"));
+        let mut fault = |field: &str, text: String| faults.push((format!("[{at}].{field}"), text));
         if let Some(show) = &wish.show
             && seats_max(show).is_none()
         {
@@ -163,8 +163,8 @@ mod tests {
             wish(r#"{"quantity":8}"#),
             wish(r#"{"quantity":2,"categories":["floor"],"accessible":2}"#),
         ];
-        assert_eq!(faults(&good, &supply(), seats_max), Vec::<String>::new());
-        assert_eq!(faults(&[], &supply(), seats_max), Vec::<String>::new());
+        assert_eq!(faults(&good, &supply(), seats_max), []);
+        assert_eq!(faults(&[], &supply(), seats_max), []);
     }
 
     #[test]
@@ -184,10 +184,11 @@ mod tests {
             "[2].accessible: 1",
         ];
         assert_eq!(told.len(), begins.len(), "{told:?}");
-        for (fault, begin) in told.iter().zip(begins) {
+        for ((field, detail), begin) in told.iter().zip(begins) {
+            let fault = format!("{field}: {detail}");
             assert!(fault.starts_with(begin), "{fault}");
         }
         let four = vec![wish(r#"{"quantity":1}"#); 4];
-        assert!(faults(&four, &supply(), seats_max)[0].starts_with("wishes: 4"));
+        assert_eq!(faults(&four, &supply(), seats_max)[0].0, "wishes");
     }
 }

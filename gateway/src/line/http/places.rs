@@ -9,11 +9,12 @@ use axum::{Extension, Json};
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{JsonBody, Problem};
 use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::wishes::SeatWish;
 use serde::Serialize;
 
 use super::{place_credential, required};
 use crate::cookies::{self, CookieKind, PLACE_STORED_S};
-use crate::line::place_view::{PlaceView, describe};
+use crate::line::place_view::PlaceView;
 use crate::line::{JoinBody, PlaceRefusal, WaitingLine, place_claims, sign_place};
 use crate::room::{EVERYDAY_PLACE_S, Room};
 use crate::store::Place;
@@ -93,7 +94,26 @@ pub(crate) async fn place(
     let room = lobby.rooms.get(&id)?;
     let now = lobby.rooms.now_ms();
     let place: Place = required(&lobby.rooms, &room, &headers, now).await?;
-    Ok(([no_store()], Json(describe(&room, &place, now))).into_response())
+    let view = lobby.describe_with_wishes(&room, &place, now).await;
+    Ok(([no_store()], Json(view)).into_response())
+}
+
+/// Say which seats one would like
+#[utoipa::path(put, path = "/v1/rooms/{room}/place/wishes", operation_id = "put_wishes", tag = "lobby", params(("room" = String, Path,)), request_body = Vec<SeatWish>,
+    responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 409, description = "already_claimed"),
+        (status = 410, description = "place_left, room_closed"), (status = 422, description = "invalid_field, not_available")))]
+pub(crate) async fn put_wishes(
+    State(lobby): State<WaitingLine>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    JsonBody(wishes): JsonBody<Vec<SeatWish>>,
+) -> Result<Response, Problem> {
+    lobby.web.check_origin(&headers)?;
+    let room = lobby.rooms.get(&id)?;
+    let now = lobby.rooms.now_ms();
+    let place = required(&lobby.rooms, &room, &headers, now).await?;
+    let view = lobby.wish(&room, &place, wishes, now).await?;
+    Ok(([no_store()], Json(view)).into_response())
 }
 
 /// A code that brings the place to another device.

@@ -3,11 +3,13 @@
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_pass::PlaceError;
+use serde_json::json;
 
 use crate::challenge::{ChallengeRefusal, ProviderRefusal};
 use crate::line::claim::{NotCalledYet, PassClaimRefusal};
 use crate::line::join::JoinRefusal;
 use crate::line::rejoin::PlaceRefusal;
+use crate::line::wishes::WishRefusal;
 use crate::line::{MoveRefusal, NetworkRefusal, NoChallenge};
 use crate::store::StoreJoinRefusal;
 
@@ -137,6 +139,42 @@ impl From<MoveRefusal> for Problem {
             .with_member("field", "move")
             .with_member("reason", "move")
     }
+}
+
+impl From<WishRefusal> for Problem {
+    fn from(refusal: WishRefusal) -> Self {
+        match refusal {
+            WishRefusal::RoomClosed => room_closed(),
+            WishRefusal::Claimed => Self::new(
+                ProblemCode::AlreadyClaimed,
+                "You have your pass, so you choose your seats yourself now. Your wishes were not changed. Open the seats.",
+            ),
+            WishRefusal::NotTaken(why) => Self::not_available(
+                "wishes",
+                format!(
+                    "This room takes no wishes: {why}. Nothing was changed, and your place is kept. Choose your seats when your turn comes."
+                ),
+            ),
+            WishRefusal::Faults(faults) => wrong_wishes(&faults),
+            WishRefusal::Store(failure) => failure.into(),
+        }
+    }
+}
+
+/// Builds 422 `invalid_field`, which lists all faults.
+fn wrong_wishes(faults: &[(String, String)]) -> Problem {
+    let fault = |(field, detail): &(String, String)| format!("{field}: {detail}");
+    let told: Vec<_> = faults.iter().map(fault).collect();
+    let detail = format!(
+        "{}. Your wishes were not changed. Correct this, and send all of them again.",
+        told.join("; ")
+    );
+    let listed: Vec<_> = faults
+        .iter()
+        .map(|(field, detail)| json!({"field": field, "detail": detail}))
+        .collect();
+    let field = faults.first().map_or("wishes", |(field, _)| field);
+    Problem::invalid_field(field, detail).with_member("problems", listed)
 }
 
 impl From<PassClaimRefusal> for Problem {

@@ -6,6 +6,7 @@ mod ending;
 mod letting;
 mod model;
 mod networks;
+mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use model::random_steps_follow_the_model_over_restarts;
 use networks::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use wishes::*;
 
 use super::{
     AdmissionDecision, CalledRanks, Claimant, NetworkToll, PresentedPlace, PresentedPlaceStatus,
@@ -118,6 +120,8 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends,
         if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts,
         a_network_gets_as_many_places_as_it_paid_for,
+        the_last_wishes_of_a_number_are_kept_and_their_changes_are_read_once,
+        many_changed_wishes_are_read_in_parts,
         joins_at_once_exceed_no_bound,
         a_place_counts_after_it_was_left,
         networks_of_a_room_that_is_over_are_forgotten,

@@ -14,6 +14,7 @@ use super::networks::LineNetworks;
 use super::passes::LinePasses;
 use super::places::{LineSlot, index};
 use super::presence::LinePresence;
+use super::wishes::LineWishes;
 use crate::ledger::{NetworkEpoch, NetworkKeys, StoredLine};
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlaceStatus, RecordedPassClaim,
@@ -49,6 +50,7 @@ pub(super) struct RoomLine {
     /// The ranks that were called, and the ranks that are being admitted.
     cohorts: ReleaseCohorts,
     networks: LineNetworks,
+    pub(super) wishes: LineWishes,
 }
 
 impl RoomLine {

@@ -10,6 +10,7 @@ mod places;
 mod presence;
 #[cfg(test)]
 mod tests;
+mod wishes;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -27,7 +28,7 @@ use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
     RecordedPassClaim, RoomCounts, RoomStore, SolvedChallenge, StoreFailure, StoreFreezeOutcome,
     StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
-    TickFiguresRequest, WaitRequest, WaitReservation,
+    TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor, WishList,
 };
 
 /// The incarnation of every room in this store. The ledger has every number before its visitor gets
@@ -237,6 +238,31 @@ impl RoomStore for MemoryRoomStore {
         now: i64,
     ) -> Result<bool, StoreFailure> {
         Ok(lock_line(&*self.room_line(room)?).use_once(used, now))
+    }
+
+    async fn set_wishes(
+        &self,
+        room: &str,
+        number: u64,
+        wishes: WishList,
+    ) -> Result<(), StoreFailure> {
+        lock_line(&*self.room_line(room)?)
+            .wishes
+            .set(number, wishes);
+        Ok(())
+    }
+
+    async fn wishes_of(&self, room: &str, number: u64) -> Result<WishList, StoreFailure> {
+        Ok(lock_line(&*self.room_line(room)?).wishes.of(number))
+    }
+
+    async fn wishes_changed(
+        &self,
+        room: &str,
+        since: WishCursor,
+    ) -> Result<WishChanges, StoreFailure> {
+        let line = self.room_line(room)?;
+        Ok(lock_line(&line).wishes.changed(since, ONE_LIFE))
     }
 
     async fn check_presented_place(

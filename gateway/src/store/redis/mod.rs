@@ -31,6 +31,7 @@ mod scripts;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod wishes;
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
     RecordedPassClaim, RoomCounts, RoomStore, SolvedChallenge, StoreFailure, StoreFreezeOutcome,
     StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
-    TickFiguresRequest, WaitRequest, WaitReservation,
+    TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor, WishList,
 };
 
 /// Why a store was not opened.
@@ -182,6 +183,27 @@ impl RoomStore for RedisRoomStore {
         now: i64,
     ) -> Result<bool, StoreFailure> {
         self.parts.networks.use_once(room, used, now).await
+    }
+
+    async fn set_wishes(
+        &self,
+        room: &str,
+        number: u64,
+        wishes: WishList,
+    ) -> Result<(), StoreFailure> {
+        self.parts.wishes.set_wishes(room, number, &wishes).await
+    }
+
+    async fn wishes_of(&self, room: &str, number: u64) -> Result<WishList, StoreFailure> {
+        self.parts.wishes.wishes_of(room, number).await
+    }
+
+    async fn wishes_changed(
+        &self,
+        room: &str,
+        since: WishCursor,
+    ) -> Result<WishChanges, StoreFailure> {
+        self.parts.wishes.wishes_changed(room, since).await
     }
 
     async fn check_presented_place(

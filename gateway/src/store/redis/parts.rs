@@ -20,6 +20,7 @@ use super::presence::RoomPresence;
 use super::rebuild::RoomBuilder;
 use super::rooms::OpenRooms;
 use super::ticks::TickTransitions;
+use super::wishes::WishKeeper;
 use crate::ledger::RoomLedger;
 
 /// The parts of a store, which all handles on it share.
@@ -35,6 +36,7 @@ pub struct StoreParts {
     pub claims: ClaimTransitions,
     pub ticks: TickTransitions,
     pub networks: NetworkCounter,
+    pub wishes: WishKeeper,
     pub places: PlaceFinder,
     pub presence: RoomPresence,
 }
@@ -110,6 +112,10 @@ impl StoreDependencies {
                 node: self.node.clone(),
             },
             networks: NetworkCounter {
+                scripts: Arc::clone(scripts),
+                lives: Arc::clone(lives),
+            },
+            wishes: WishKeeper {
                 scripts: Arc::clone(scripts),
                 lives: Arc::clone(lives),
             },

@@ -232,6 +232,23 @@ redis_scripts! {
         lives_ms: i64,
     }
 
+    /// Keeps the wishes of a number.
+    pub struct SetWishesScript = set_wishes [] {
+        number: u64,
+        wishes: String,
+    }
+
+    /// Returns the wishes of a number.
+    pub struct FindWishesScript = find_wishes [] {
+        number: u64,
+    }
+
+    /// Reads the wishes that changed after a version.
+    pub struct ChangedWishesScript = changed_wishes [] {
+        since: u64,
+        most: u64,
+    }
+
     /// Gives a place up.
     pub struct LeaveLineScript = leave_line [number_leaves, mark_absent, give_up, cohorts] {
         number: u64,

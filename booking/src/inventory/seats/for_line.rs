@@ -1,4 +1,4 @@
-//! Tells what the seats of several shows cost by category, and how many are left.
+//! Tells the line what the seats of its shows cost by category, and how many are left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ const TIERS_MAX: usize = 12;
 /// More shows than this have no tiers together. Their visitors search for one show, which tells its
 /// own prices.
 const SHOWS_MAX: usize = 200;
+/// The visitors of a room with more shows than this state no wishes.
+const WISHED_SHOWS_MAX: usize = 50;
 
 /// What the seats of one category cost, over the shows of a room that have a category of this name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -30,24 +32,86 @@ pub struct PriceTier {
     pub free: u64,
 }
 
+/// The seats of one show that its line may wish for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShowSeatsLeft {
+    /// The show's slug.
+    pub show: String,
+    /// How many seats one visitor may have.
+    pub seats_per_visitor: u32,
+    /// How long seats stay in a basket, in seconds.
+    pub hold_s: u32,
+    /// The categories that have seats for sale.
+    pub categories: Vec<CategorySeatsLeft>,
+}
+
+/// The seats of one category of one show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CategorySeatsLeft {
+    /// The category's key.
+    pub key: String,
+    /// Free seats.
+    pub free: u32,
+    /// The free seats that are accessible ones.
+    pub accessible: u32,
+    /// Seats in baskets and unpaid orders.
+    pub held: u32,
+}
+
+/// What the line tells its visitors of the seats.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeatsForLine {
+    /// The prices, cheapest first; none for more than two hundred shows.
+    pub tiers: Vec<PriceTier>,
+    /// The seats left of each show; none for more than fifty shows.
+    pub shows: Vec<ShowSeatsLeft>,
+}
+
 impl SeatInventory {
-    /// Returns the tiers of these shows, without trains and without shows that are over. Returns
-    /// none for more than two hundred shows.
+    /// Returns what the line tells of these shows, without trains and without shows that are over.
     ///
     /// # Errors
     /// Returns an error where the ledger is needed and does not answer.
-    pub async fn price_tiers(
+    pub async fn seats_for_line(
         &self,
         shows: &[Arc<Show>],
         now_ms: i64,
-    ) -> Result<Vec<PriceTier>, LedgerError> {
+    ) -> Result<SeatsForLine, LedgerError> {
         let on_sale = |show: &&Arc<Show>| show.run.is_none() && !show.is_over(now_ms);
         let shows: Vec<_> = shows.iter().filter(on_sale).cloned().collect();
         if shows.len() > SHOWS_MAX {
-            return Ok(Vec::new());
+            return Ok(SeatsForLine::default());
         }
         let left = self.seats_left_for_line(&shows).await?;
-        Ok(collect_price_tiers(&shows, &left))
+        let mut seats = SeatsForLine {
+            tiers: collect_price_tiers(&shows, &left),
+            shows: Vec::new(),
+        };
+        if shows.len() <= WISHED_SHOWS_MAX {
+            let each = shows.iter().zip(&left);
+            seats.shows = each
+                .map(|(show, left)| show_seats_left(show, left))
+                .collect();
+        }
+        Ok(seats)
+    }
+}
+
+fn show_seats_left(show: &Show, left: &[SeatsLeft]) -> ShowSeatsLeft {
+    let of_category = show.plan.map.categories.iter().zip(left);
+    ShowSeatsLeft {
+        show: show.id.to_string(),
+        seats_per_visitor: show.document.seats_per_visitor,
+        hold_s: show.document.hold_s,
+        categories: of_category
+            .filter(|(_, left)| left.of > 0)
+            .map(|(category, left)| CategorySeatsLeft {
+                key: category.key.clone(),
+                free: left.free,
+                accessible: left.accessible,
+                held: left.held,
+            })
+            .collect(),
     }
 }
 
@@ -119,7 +183,12 @@ mod tests {
     }
 
     fn left(free: [u32; 2]) -> Arc<[SeatsLeft]> {
-        free.map(|free| SeatsLeft { free, of: 20 }).into()
+        free.map(|free| SeatsLeft {
+            free,
+            of: 20,
+            ..SeatsLeft::default()
+        })
+        .into()
     }
 
     #[test]

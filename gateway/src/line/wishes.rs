@@ -1,0 +1,118 @@
+//! What a visitor who waits wishes for. Wishes are kept in the store until the visitor claims the
+//! pass. They bear on the odds that visitors are told, and never on a number or a rank.
+
+use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::room_document::LineMethod;
+use fairgate_rules::wishes::{SeatWish, faults};
+
+use super::WaitingLine;
+use super::place_view::{PlaceState, PlaceView, WishView, describe};
+use crate::room::{LineAtTick, Room, supply_of};
+use crate::store::{Place, StoreFailure, WishList};
+
+/// Why wishes were not kept.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum WishRefusal {
+    /// The room is closed.
+    #[error("the room is closed")]
+    RoomClosed,
+    /// The visitor has claimed the pass, and chooses seats by it.
+    #[error("the pass has been claimed")]
+    Claimed,
+    /// There is no line, or it sells nothing of which one could wish for a part.
+    #[error("this room takes no wishes: {0}")]
+    NotTaken(&'static str),
+    /// Fields are wrong: each with what is wrong about it.
+    #[error("{} fields are wrong", .0.len())]
+    Faults(Vec<(String, String)>),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreFailure),
+}
+
+impl WaitingLine {
+    /// Keeps the wishes of a place at `now` (ms), in place of those before, and returns the place.
+    ///
+    /// # Errors
+    /// The refusals of [`WishRefusal`]. Nothing is changed then.
+    pub async fn wish(
+        &self,
+        room: &Room,
+        place: &Place,
+        wishes: Vec<SeatWish>,
+        now: i64,
+    ) -> Result<PlaceView, WishRefusal> {
+        match describe(room, place, now).state {
+            PlaceState::Waiting | PlaceState::Called => {}
+            PlaceState::Admitted | PlaceState::Done => return Err(WishRefusal::Claimed),
+            PlaceState::Closed => return Err(WishRefusal::RoomClosed),
+        }
+        if room.row().document.method == LineMethod::Open {
+            return Err(WishRefusal::NotTaken("nobody waits in it"));
+        }
+        let tick = room.last_tick();
+        let shows = &tick.pulse.shows;
+        if shows.is_empty() && !wishes.is_empty() {
+            let why = "it sells no seats by category at the moment";
+            return Err(WishRefusal::NotTaken(why));
+        }
+        let seats_max = |slug: &str| {
+            let show = shows.iter().find(|show| show.show == slug)?;
+            Some(show.seats_per_visitor)
+        };
+        let faults = faults(&wishes, &supply_of(shows), seats_max);
+        if !faults.is_empty() {
+            return Err(WishRefusal::Faults(faults));
+        }
+        let wishes = WishList::from(wishes);
+        let store = self.rooms.store();
+        store
+            .set_wishes(room.id(), place.number, wishes.clone())
+            .await?;
+        Ok(self.with_odds(room, place, &wishes, now).await)
+    }
+
+    /// Describes a place with its wishes at `now` (ms). Leaves the wishes out if the store does not
+    /// answer, because the place matters more.
+    pub async fn describe_with_wishes(&self, room: &Room, place: &Place, now: i64) -> PlaceView {
+        if room.row().document.method == LineMethod::Open || room.phase(now) == RoomPhase::Closed {
+            return describe(room, place, now);
+        }
+        let store = self.rooms.store();
+        let wishes = store.wishes_of(room.id(), place.number).await;
+        self.with_odds(room, place, &wishes.unwrap_or_default(), now)
+            .await
+    }
+
+    async fn with_odds(
+        &self,
+        room: &Room,
+        place: &Place,
+        wishes: &[SeatWish],
+        now: i64,
+    ) -> PlaceView {
+        let mut view = describe(room, place, now);
+        let forecast = if wishes.is_empty() || view.state != PlaceState::Waiting {
+            None
+        } else {
+            let store = self.rooms.store();
+            let line = LineAtTick {
+                room: room.id(),
+                tick: &room.last_tick(),
+                ranked: room.draw_state().ranked,
+                is_ordered: view.rank.is_some(),
+            };
+            let made = room.wishes().forecast(&line, store, now).await;
+            made.ok().flatten()
+        };
+        let ahead = view.ahead.unwrap_or_default();
+        let told = wishes.iter().map(|wish| WishView {
+            wish: wish.clone(),
+            odds: forecast
+                .as_ref()
+                .map(|forecast| forecast.told_odds(wish, ahead)),
+        });
+        view.wishes = told.collect();
+        view
+    }
+}

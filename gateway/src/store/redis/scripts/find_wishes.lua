@@ -1,0 +1,2 @@
+-- Returns the wishes of a number.
+return call('HGET', K('wishes'), number)

@@ -1,0 +1,94 @@
+//! Keeps the wishes of a room's places, and reads which of them changed.
+
+use std::sync::Arc;
+
+use fairgate_redis::{RedisCallError, RedisReply};
+
+use super::caller::RoomScriptRunner;
+use super::lives::RoomLifeReader;
+use super::scripts::{ChangedWishesScript, FindWishesScript, SetWishesScript};
+use crate::store::StoreFailure;
+use crate::store::wishes::{CHANGES_MAX, WishChanges, WishCursor, WishList};
+
+/// Runs the scripts of wishes.
+pub struct WishKeeper {
+    pub scripts: Arc<RoomScriptRunner>,
+    pub lives: Arc<RoomLifeReader>,
+}
+
+impl WishKeeper {
+    /// Keeps the wishes of a number in place of those before.
+    pub async fn set_wishes(
+        &self,
+        room: &str,
+        number: u64,
+        wishes: &WishList,
+    ) -> Result<(), StoreFailure> {
+        let script = SetWishesScript {
+            number,
+            wishes: text_of(wishes),
+        };
+        let life = self.lives.last_known_life(room)?;
+        self.scripts.run(room, &life, script).await?;
+        Ok(())
+    }
+
+    /// Returns the wishes of a number.
+    pub async fn wishes_of(&self, room: &str, number: u64) -> Result<WishList, StoreFailure> {
+        let life = self.lives.last_known_life(room)?;
+        let script = FindWishesScript { number };
+        let reply = self.scripts.run(room, &life, script).await?;
+        Ok(match reply.is_nil() {
+            true => WishList::default(),
+            false => read_wishes(&reply)?,
+        })
+    }
+
+    /// Reads the wishes that changed after a cursor.
+    pub async fn wishes_changed(
+        &self,
+        room: &str,
+        since: WishCursor,
+    ) -> Result<WishChanges, StoreFailure> {
+        let life = self.lives.last_known_life(room)?;
+        let is_new_life = since.incarnation != life.incarnation;
+        let mut cursor = WishCursor {
+            incarnation: life.incarnation,
+            version: if is_new_life { 0 } else { since.version },
+        };
+        let script = ChangedWishesScript {
+            since: cursor.version,
+            most: CHANGES_MAX as u64,
+        };
+        let reply = self.scripts.run(room, &life, script).await?;
+        let mut changed = Vec::new();
+        for change in reply.as_list()? {
+            cursor.version = change.item_at(0)?.as_count()?;
+            changed.push((
+                change.item_at(1)?.as_count()?,
+                read_wishes(change.item_at(2)?)?,
+            ));
+        }
+        Ok(WishChanges {
+            cursor,
+            is_new_life,
+            changed,
+        })
+    }
+}
+
+/// Writes wishes as a text. No wishes are the empty text.
+fn text_of(wishes: &WishList) -> String {
+    if wishes.is_empty() {
+        return String::new();
+    }
+    serde_json::to_string(wishes.as_ref())
+        .expect("wishes are plain structs with string keys, which always serialise")
+}
+
+/// Reads a text that [`text_of`] wrote. A text of a newer version that cannot be read here counts
+/// as no wishes.
+fn read_wishes(reply: &RedisReply) -> Result<WishList, RedisCallError> {
+    let text = reply.as_text()?;
+    Ok(serde_json::from_str::<Vec<_>>(text).map_or_else(|_| WishList::default(), WishList::from))
+}

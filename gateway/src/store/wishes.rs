@@ -1,0 +1,33 @@
+//! What the places of a room wish for, and how a node learns which wishes changed.
+
+use std::sync::Arc;
+
+use fairgate_rules::wishes::SeatWish;
+
+/// The wishes of one visitor, in order of preference.
+pub type WishList = Arc<[SeatWish]>;
+
+/// The most changes that one call returns.
+pub const CHANGES_MAX: usize = 2_000;
+
+/// How far a node has read the wishes of a room. The default is before all of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WishCursor {
+    /// The incarnation of the store that the wishes were read from.
+    pub incarnation: u64,
+    /// The number of the last change that was read.
+    pub version: u64,
+}
+
+/// Wishes that changed after a cursor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WishChanges {
+    /// The cursor for the next call.
+    pub cursor: WishCursor,
+    /// Whether the store has begun a new life since the cursor. It has forgotten all wishes before
+    /// it, and so must the caller.
+    pub is_new_life: bool,
+    /// The newest wishes of each number that changed, in the order of the changes. At most
+    /// [`CHANGES_MAX`]; if there are so many, there may be more.
+    pub changed: Vec<(u64, WishList)>,
+}

@@ -33,6 +33,9 @@ pub struct VisitorBehaviour {
     /// When everybody first asks for seats at once, in seconds after the draw; 0 means that each
     /// visitor asks as soon as it has chosen.
     pub together_s: f64,
+    /// The share of visitors who say in the lobby which seats they would like, and hold them with one
+    /// tap when their turn comes.
+    pub wish: f64,
     /// The share of visitors who look around first: they read the show and, if they have a socket,
     /// watch its seats.
     pub browse: f64,
@@ -109,6 +112,7 @@ impl Default for VisitorBehaviour {
             by_seat: 0.0,
             wanted: Vec::new(),
             together_s: 0.0,
+            wish: 0.0,
             browse: 0.0,
             change: 0.0,
             decline: 0.0,
@@ -198,6 +202,7 @@ impl VisitorBehaviour {
     fn faults_of_shares(&self) -> Vec<String> {
         let shares = [
             ("by_seat", self.by_seat),
+            ("wish", self.wish),
             ("browse", self.browse),
             ("change", self.change),
             ("decline", self.decline),

@@ -6,6 +6,7 @@ use crate::swarm::Scenario;
 pub fn left_out(scenario: &Scenario) -> Vec<&'static str> {
     let behaviour = &scenario.behaviour;
     let words = [
+        ("wish", behaviour.wish > 0.0),
         ("exchange", behaviour.exchange > 0.0),
         ("scan", behaviour.scan > 0.0),
         ("one_card", behaviour.one_card > 0.0),

@@ -48,7 +48,10 @@ async fn read_show(http: &LoadHttpClient, show: &str) -> anyhow::Result<SwarmSho
     let seats = map["seats"].as_array();
     let seats = seats.with_context(|| format!("the seat map of {show} could not be read"))?;
     let label = |seat: &Value| seat["label"].as_str().unwrap_or_default().to_owned();
+    let categories = map["categories"].as_array().into_iter().flatten();
+    let key = |category: &Value| category["key"].as_str().map(str::to_owned);
     Ok(SwarmShow {
+        categories: categories.filter_map(key).collect(),
         id: show.to_owned(),
         labels: seats.iter().map(label).collect(),
         by_label: seats.iter().map(|seat| seat["kind"].is_null()).collect(),

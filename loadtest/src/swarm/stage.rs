@@ -43,6 +43,8 @@ pub struct SwarmShow {
     pub id: String,
     /// The labels by seat index.
     pub labels: Vec<String>,
+    /// The keys of the categories.
+    pub categories: Vec<String>,
     /// Whether a visitor can ask for each seat by its label. False for standing room, which
     /// visitors ask for by area.
     pub by_label: Vec<bool>,
@@ -438,6 +440,7 @@ mod tests {
         let mut show = SwarmShow {
             id: "night".to_owned(),
             labels: Vec::new(),
+            categories: Vec::new(),
             by_label: Vec::new(),
             train: None,
         };

@@ -252,6 +252,7 @@ impl OperationStats {
             ("errors", float(self.count - self.ok)),
             ("p50_ms", at(0.5)),
             ("p90_ms", at(0.9)),
+            ("p95_ms", at(0.95)),
             ("p99_ms", at(0.99)),
             ("max_ms", float(self.times.max()) / 1e3),
         ];

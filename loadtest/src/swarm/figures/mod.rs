@@ -31,10 +31,12 @@ pub const OPS: &[&str] = &[
     "join",
     "place",
     "leave",
+    "wish",
     "claim",
     "show",
     "seatmap",
     "seats",
+    "wish_hold",
     "hold",
     "change",
     "drop",
@@ -71,7 +73,7 @@ pub const BOOKING: &[&str] = &[
 ];
 /// The figures of each operation, and of `booking` as a whole.
 pub const OF_CALLS: &[&str] = &[
-    "count", "ok", "errors", "p50_ms", "p90_ms", "p99_ms", "max_ms",
+    "count", "ok", "errors", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms",
 ];
 /// All other figures.
 pub const FIGURES: &[&str] = &[

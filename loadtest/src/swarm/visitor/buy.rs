@@ -17,9 +17,15 @@ const BASKETS_MAX: u32 = 4;
 impl Visitor {
     /// Buys seats. Some visitors who find none wait for seats that come free.
     pub(super) async fn buy(&mut self) -> VisitorResult<VisitorOutcome> {
-        let show = self.plan.rng.random_range(0..self.stage.shows.len());
         let behaviour = self.stage.scenario.behaviour.clone();
-        let party = behaviour.party(&mut self.plan.rng);
+        let wished = self.wish.as_ref().map(|wish| (wish.show, wish.quantity));
+        let (show, party) = match wished {
+            Some(wished) => wished,
+            None => (
+                self.plan.rng.random_range(0..self.stage.shows.len()),
+                behaviour.party(&mut self.plan.rng),
+            ),
+        };
         match self.buy_now(show, party).await {
             Err(VisitorOutcome::NoSeats) if self.rolls(behaviour.waitlist) => {
                 self.wait_for_seats(show, party).await
@@ -31,12 +37,16 @@ impl Visitor {
     /// Buys seats of those that are free now.
     async fn buy_now(&mut self, show: usize, party: usize) -> VisitorResult<VisitorOutcome> {
         let behaviour = self.stage.scenario.behaviour.clone();
-        if self.rolls(behaviour.browse) {
+        let mut wished = self.hold_wish().await?;
+        if wished.is_none() && self.rolls(behaviour.browse) {
             self.browse(show).await?;
         }
         let gives_up = self.rolls(behaviour.give_up);
         for _ in 0..BASKETS_MAX {
-            let basket = self.fill_basket(show, party).await?;
+            let basket = match wished.take() {
+                Some(basket) => basket,
+                None => self.fill_basket(show, party).await?,
+            };
             let Some(basket) = self.think_again(basket, party).await? else {
                 continue;
             };

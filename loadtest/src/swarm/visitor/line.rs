@@ -327,7 +327,7 @@ impl Visitor {
         let call =
             LoadHttpCall::new(Method::POST, self.stage.room_path("pass")).bearer(&self.place);
         loop {
-            let rank = self.rank;
+            let (rank, tapped_ms) = (self.rank, self.at_ms + think_s * 1e3);
             let answer = self
                 .call("claim", &call, think_s, |answer| {
                     let said = answer.map(LoadHttpAnswer::json).unwrap_or_default();
@@ -339,6 +339,9 @@ impl Visitor {
                 201 => {
                     let said = answer.json();
                     self.pass = said["pass"].as_str().unwrap_or_default().to_owned();
+                    if let Some(wish) = &mut self.wish {
+                        wish.tapped_ms = tapped_ms;
+                    }
                     let at_ms = self.at_ms;
                     self.note(|person| {
                         person.entered_ms.get_or_insert(at_ms);

@@ -10,11 +10,13 @@ mod line;
 mod pay;
 mod regret;
 mod waitlist;
+mod wish;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use self::wish::SwarmWish;
 use super::plan::VisitorPlan;
 use super::scenario::VisitorBehaviour;
 use super::socket::{SwarmSocket, SwarmSocketOwner, open_mute};
@@ -74,6 +76,8 @@ pub struct Visitor {
     at_ms: f64,
     /// The number of idempotency keys that the visitor has used.
     keys: u32,
+    /// The seats that the visitor has said it would like, until it asks for them.
+    wish: Option<SwarmWish>,
     /// The number of the shared card that the visitor pays with, if it shares one.
     shared_card: Option<usize>,
 }
@@ -125,6 +129,7 @@ pub async fn run_visitor(stage: Arc<SwarmContext>, mut plan: VisitorPlan) {
         rank: None,
         socket: None,
         keys: 0,
+        wish: None,
         shared_card: shares.then_some(plan.who % CARDS_SHARED),
         plan,
         stage,
@@ -151,6 +156,9 @@ impl Visitor {
                 owner,
                 self.plan.rng.clone(),
             ));
+        }
+        if self.rolls(self.stage.scenario.behaviour.wish) {
+            self.say_wish().await?;
         }
         self.await_turn().await?;
         self.claim().await?;

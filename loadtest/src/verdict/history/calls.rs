@@ -236,7 +236,7 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<HistoryCall> {
     let op: CallOperationName = serde_json::from_str(text)?;
     if matches!(
         op.op.as_str(),
-        "seats" | "show" | "seatmap" | "room" | "draw"
+        "seats" | "show" | "seatmap" | "room" | "wish" | "draw"
     ) {
         let raw: RawSeatsRead = serde_json::from_str(text)?;
         return Ok(HistoryCall {

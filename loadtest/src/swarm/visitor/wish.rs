@@ -1,0 +1,80 @@
+//! Says in the lobby which seats the visitor would like, and holds them with one tap when its turn
+//! has come. The tap claims the pass and asks for the seats at once.
+
+use hyper::Method;
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use serde_json::{Value, json};
+
+use super::basket::{VisitorBasket, VisitorHoldResult};
+use super::{Visitor, VisitorOutcome, VisitorResult, fields};
+use crate::http::LoadHttpCall;
+
+/// The seats that a visitor has said it would like.
+pub(super) struct SwarmWish {
+    /// The index of the show among the room's shows.
+    pub(super) show: usize,
+    /// How many seats.
+    pub(super) quantity: usize,
+    /// What the visitor asks of the best seats, in order of preference.
+    choices: Vec<Value>,
+    /// When the visitor tapped, in milliseconds since the epoch.
+    pub(super) tapped_ms: f64,
+}
+
+impl Visitor {
+    /// Says two wishes: the best seats of one category, and the best seats of any.
+    pub(super) async fn say_wish(&mut self) -> VisitorResult<()> {
+        let show = self.plan.rng.random_range(0..self.stage.shows.len());
+        let quantity = self.stage.scenario.behaviour.party(&mut self.plan.rng);
+        let sold = &self.stage.shows[show];
+        let mut choices = vec![json!({"quantity": quantity})];
+        if let Some(category) = sold.categories.choose(&mut self.plan.rng) {
+            choices.insert(0, json!({"quantity": quantity, "categories": [category]}));
+        }
+        let of_show = |choice: &Value| {
+            let mut wish = choice.clone();
+            wish["show"] = json!(sold.id);
+            wish
+        };
+        let wishes: Value = choices.iter().map(of_show).collect();
+        let call = LoadHttpCall {
+            body: Some(wishes),
+            ..LoadHttpCall::new(Method::PUT, self.stage.room_path("place/wishes"))
+        }
+        .bearer(&self.place);
+        let answer = self.call("wish", &call, 0.3, |_| fields(json!({}))).await?;
+        match answer.status {
+            200 => {}
+            // The visitor came so late that it was called before it had said anything.
+            409 => return Ok(()),
+            410 => return Err(VisitorOutcome::Closed),
+            _ => return Err(Self::unforeseen("wish", &answer)),
+        }
+        self.wish = Some(SwarmWish {
+            show,
+            quantity,
+            choices,
+            tapped_ms: 0.0,
+        });
+        Ok(())
+    }
+
+    /// Holds the seats of the first wish that can be met. Returns `None` if none can be met, or if
+    /// the visitor has said no wish or has asked for it before.
+    pub(super) async fn hold_wish(&mut self) -> VisitorResult<Option<VisitorBasket>> {
+        let Some(wish) = self.wish.take() else {
+            return Ok(None);
+        };
+        for choice in wish.choices {
+            let body = json!({"best": choice});
+            if let VisitorHoldResult::Held(basket) = self.hold(wish.show, body, 0.0).await? {
+                let (tapped_ms, held_ms) = (wish.tapped_ms, self.at_ms);
+                let tally = &self.stage.tally;
+                tally.called("wish_hold", tapped_ms, tapped_ms, held_ms, Some(201), None);
+                return Ok(Some(basket));
+            }
+        }
+        Ok(None)
+    }
+}

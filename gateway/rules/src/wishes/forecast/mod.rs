@@ -17,13 +17,12 @@ mod walk;
 use std::collections::VecDeque;
 
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
 
 use super::{CategorySupply, SeatWish};
 use crate::odds::{BASKETS_KEPT, SeatDemand};
 use categories::{CategoryIndex, CategorySet};
-use line::{LineStep, ReadLine};
+use line::ReadLine;
 use stock::FreeSeats;
 use walk::{LineWalk, ReturningSeats, WalkGuess};
 
@@ -87,24 +86,16 @@ impl WishForecast {
         let seats = FreeSeats::new(supply);
         let mut any = CategorySet::empty(supply.len());
         (0..supply.len()).for_each(|category| any.set(category, true));
-        let mut steps = read.steps.clone();
+        let said: Vec<Option<u32>> = read.steps.iter().map(|step| step.list).collect();
         for walk in 0..WALKS {
             let guess = guess(walk, demand, line.basket_people);
             let returning = returning(supply, &guess, &mut rng);
-            if !line.is_drawn {
-                shuffle_wishes(&mut steps, &mut rng);
-            }
-            let mut own = LineWalk::new(
-                &read,
-                guess,
-                seats.clone(),
-                returning,
-                any.clone(),
-                &mut rng,
-            );
+            let mut order = (!line.is_drawn).then(|| said.clone());
+            let mut own = LineWalk::new(&read, guess, seats.clone(), returning, &any, &mut rng);
             let mut kept = 0;
-            own.walk(steps.iter().copied(), |at, seats| {
-                while forecast.places.get(kept).is_some_and(|place| *place <= at) {
+            own.walk(order.as_deref_mut(), |at, seats| {
+                let is_passed = |place: &u64| at.is_none_or(|at| *place <= at);
+                while forecast.places.get(kept).is_some_and(is_passed) {
                     forecast.keep(walk, kept, seats);
                     kept += 1;
                 }
@@ -113,6 +104,8 @@ impl WishForecast {
         forecast
     }
 
+    /// TMP
+    pub fn kept_bytes(&self) -> usize { self.left.len() }
     fn row(&self, walk: usize, place: usize) -> std::ops::Range<usize> {
         let length = 2 * self.index.len();
         let from = (walk * self.places.len() + place) * length;
@@ -249,13 +242,4 @@ fn returning(
     }
     all.sort_unstable_by_key(|back| back.at);
     all.into()
-}
-
-/// Gives the wishes of the people to other people at random.
-fn shuffle_wishes(steps: &mut [LineStep], rng: &mut impl Rng) {
-    let mut lists: Vec<Option<u32>> = steps.iter().map(|step| step.list).collect();
-    lists.shuffle(rng);
-    for (step, list) in steps.iter_mut().zip(lists) {
-        step.list = list;
-    }
 }

@@ -44,7 +44,12 @@ impl CategorySet {
 
     /// Returns the categories that are in both sets.
     pub fn both(&self, other: &Self) -> impl Iterator<Item = usize> {
-        bits(self.0.iter().zip(&other.0).map(|(word, other)| word & other))
+        bits(
+            self.0
+                .iter()
+                .zip(&other.0)
+                .map(|(word, other)| word & other),
+        )
     }
 
     fn add(&mut self, other: &Self) {

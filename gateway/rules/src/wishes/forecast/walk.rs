@@ -8,12 +8,13 @@ use rand::{Rng, RngExt};
 use super::categories::{CategorySet, NeededSeats};
 use super::line::ReadLine;
 use super::stock::FreeSeats;
+use crate::odds::GUESS_WEIGHT;
 
-/// The weight of the guess that people without wishes take any category, in people with wishes.
-const GUESS_WEIGHT: f64 = 20.0;
 /// The most people with wishes whose choice those without wishes repeat in one walk.
 const REPEATED_MAX: usize = 1_024;
 
+/// While nobody more is wanted, a room calls one part in so many of its pace.
+const TRICKLE_PART: f64 = 100.0;
 /// How many people are asked whether they would find seats.
 const ASKED: usize = 64;
 
@@ -26,17 +27,21 @@ pub struct WalkGuess {
     pub comes: f64,
     /// The share of baskets that are bought.
     pub buys: f64,
+    /// The share of people without wishes who want what those with wishes want.
+    pub alike: f64,
     /// How many seats a person takes who has said no wishes.
     pub party: f64,
     /// How many people of the line are called in the time in which a basket runs out.
-    pub basket_people: u64,
+    pub basket_people: f64,
+    /// How many seats the people want who choose at the same time at the room's pace.
+    pub seats_wanted: f64,
 }
 
 /// Seats that come back from a basket.
 #[derive(Debug, Clone, Copy)]
 pub struct ReturningSeats {
-    /// Before which person of the line they are free again.
-    pub at: u64,
+    /// When they are free again, in people who are called at the room's pace.
+    pub at: f64,
     /// The index of their category.
     pub category: usize,
     /// Seats that are not accessible ones.
@@ -57,7 +62,7 @@ pub struct LineWalk<'a, R> {
     /// What people take who repeat nobody's wishes: some seats more or less, and any category.
     anything: [NeededSeats; 2],
     /// How often seats have come back.
-    time: u32,
+    returns: u32,
     /// After how many returns each wish of several categories could not be met. It is not looked
     /// for again before the next return.
     in_vain: Vec<u32>,
@@ -65,6 +70,8 @@ pub struct LineWalk<'a, R> {
     failed: u32,
     /// The number of people before the next one.
     at: u64,
+    /// The time, in people who are called at the room's pace.
+    time: f64,
     rng: &'a mut R,
 }
 
@@ -93,10 +100,11 @@ impl<'a, R: Rng> LineWalk<'a, R> {
             returning,
             repeated,
             anything: [less, less + 1].map(|some| NeededSeats::new(some, 0, any.clone())),
-            time: 0,
+            returns: 0,
             in_vain: vec![u32::MAX; line.wishes.len() + 2],
             failed: 0,
             at: 0,
+            time: 0.0,
             rng,
         }
     }
@@ -114,7 +122,8 @@ impl<'a, R: Rng> LineWalk<'a, R> {
             self.take(None, 1);
         }
         for (nth, step) in self.line.steps.iter().enumerate() {
-            if !self.bring_back() {
+            self.bring_back();
+            if self.returning.is_empty() && !self.is_anything_left() {
                 break;
             }
             passed(Some(self.at), &self.seats);
@@ -131,6 +140,7 @@ impl<'a, R: Rng> LineWalk<'a, R> {
                 self.take(list, come);
             }
             self.at += u64::from(step.people);
+            self.time += f64::from(step.people) * self.slowness();
         }
         self.bring_back();
         passed(None, &self.seats);
@@ -141,21 +151,23 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         (people + self.rng.random::<f64>()) as u32
     }
 
-    /// Frees the seats of baskets that have run out. If nobody finds anything, the room waits for
-    /// the next basket before it calls anybody. Returns whether there is one, or something is left.
-    fn bring_back(&mut self) -> bool {
-        loop {
-            let waits = !self.is_anything_left();
-            match self.returning.front() {
-                Some(next) if next.at <= self.at || waits => {
-                    self.seats
-                        .put_back(next.category, next.ordinary, next.accessible);
-                    self.returning.pop_front();
-                    self.time += 1;
-                    self.failed = 0;
-                }
-                _ => return !waits,
-            }
+    /// Returns how many times longer than at its pace the room takes to call somebody. When the
+    /// people who choose could take all free seats, it calls no more than the trickle.
+    fn slowness(&self) -> f64 {
+        let free = self.seats.total.max(1) as f64;
+        (self.guess.seats_wanted / free).clamp(1.0, TRICKLE_PART)
+    }
+
+    /// Frees the seats of baskets that have run out.
+    fn bring_back(&mut self) {
+        while let Some(next) = self.returning.front()
+            && next.at <= self.time
+        {
+            self.seats
+                .put_back(next.category, next.ordinary, next.accessible);
+            self.returning.pop_front();
+            self.returns += 1;
+            self.failed = 0;
         }
     }
 
@@ -182,7 +194,7 @@ impl<'a, R: Rng> LineWalk<'a, R> {
 
     /// Returns whether a wish can be met. Those of [`Self::anything`] come after those of the line.
     fn finds(&self, wish: usize) -> bool {
-        self.in_vain[wish] != self.time && self.seats.has_room(self.needed(wish))
+        self.in_vain[wish] != self.returns && self.seats.has_room(self.needed(wish))
     }
 
     fn needed(&self, wish: usize) -> &NeededSeats {
@@ -219,13 +231,14 @@ impl<'a, R: Rng> LineWalk<'a, R> {
     /// any category.
     fn repeated_list(&mut self) -> Option<u32> {
         let weight = self.line.said.len() as f64;
-        let repeats = self.rng.random::<f64>() * (weight + GUESS_WEIGHT) < weight;
+        let share = self.guess.alike * weight / (weight + GUESS_WEIGHT);
+        let repeats = self.rng.random::<f64>() < share;
         repeats.then(|| self.repeated[self.rng.random_range(0..self.repeated.len())])
     }
 
     /// Lets people take what they wish, and returns for how many nothing is left.
     fn take_wish(&mut self, wish: usize, people: u32) -> u32 {
-        if self.in_vain[wish] == self.time {
+        if self.in_vain[wish] == self.returns {
             return people;
         }
         let wishes = &self.line.wishes;
@@ -237,7 +250,7 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         while left > 0 {
             let Some((category, parties)) = self.seats.take(needed, left, self.rng) else {
                 if needed.few.is_empty() {
-                    self.in_vain[wish] = self.time;
+                    self.in_vain[wish] = self.returns;
                 }
                 break;
             };
@@ -246,7 +259,7 @@ impl<'a, R: Rng> LineWalk<'a, R> {
             let back = (back + self.rng.random::<f64>()) as u32;
             if back > 0 {
                 self.returning.push_back(ReturningSeats {
-                    at: self.at + self.guess.basket_people,
+                    at: self.time + self.guess.basket_people,
                     category,
                     ordinary: back * needed.ordinary,
                     accessible: back * needed.accessible,

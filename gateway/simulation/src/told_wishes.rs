@@ -1,6 +1,6 @@
 //! Compares the odds that visitors were told for each of their wishes with what came true.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use fairgate_rules::odds::SeatDemand;
 use fairgate_rules::wishes::{CategorySupply, SeatWish, WishForecast, WishingLine};
@@ -53,14 +53,18 @@ impl ToldWishes {
         };
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(waiting.len() as u64);
         let forecast = WishForecast::make(&supply(sale, stock), demand, &line, &mut rng);
+        let mut known: HashMap<(WishedSeats, u64), f64> = HashMap::new();
         let checked = waiting.iter().enumerate();
         for (ahead, (rank, wishes)) in checked.step_by(waiting.len().div_ceil(CHECKED_MAX).max(1)) {
             if !wishes.said {
                 continue;
             }
+            // Before the draw the odds are the same at every place.
+            let place = if is_drawn { ahead as u64 } else { 0 };
             let odds = |seats: &WishedSeats| {
-                let odds = forecast.told_odds(&seats.as_said(), ahead as u64);
-                (*seats, odds)
+                let told = known.entry((*seats, place));
+                let odds = told.or_insert_with(|| forecast.told_odds(&seats.as_said(), place));
+                (*seats, *odds)
             };
             self.told
                 .insert(*rank, wishes.seats.iter().map(odds).collect());

@@ -26,7 +26,7 @@ pub struct PlannedWishes {
 }
 
 /// Seats that a visitor wishes for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct WishedSeats {
     /// The index of the show.
     pub show: usize,

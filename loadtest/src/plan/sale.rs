@@ -11,8 +11,8 @@ use fairgate_model::shows::document::{ShowDocument, check_show_document};
 use fairgate_rules::pace_settings::PaceSettings;
 use fairgate_rules::room_document::{ChallengePolicy, RoomDocument, RoomDocumentInput};
 use fairgate_simulation::crowd::SECONDS_MAX;
-use fairgate_simulation::sale::{PlannedCategories,
-    PlannedRoom, PlannedSale, PlannedServer, PlannedShow, PlannedSlowSpan,
+use fairgate_simulation::sale::{
+    PlannedCategories, PlannedRoom, PlannedSale, PlannedServer, PlannedShow, PlannedSlowSpan,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value};

@@ -229,9 +229,8 @@ fn guess(walk: usize, demand: &SeatDemand, line: &ReadLine, basket_people: f64) 
         let share = quantile(walk, factor);
         (share / (1.0 - share)).ln() / 1.702
     };
-    let around = |mean: f64, error: f64, factor: usize| {
-        mean * (1.0 + error * normal(factor)).max(GUESS_MIN)
-    };
+    let around =
+        |mean: f64, error: f64, factor: usize| mean * (1.0 + error * normal(factor)).max(GUESS_MIN);
     let of_coming = demand.doubt * DOUBT_OF_COMING;
     let of_buying = ((1.0 - CHANCE) / CHANCE / GUESS_WEIGHT).sqrt();
     // Those who have not said how many seats they want are likely to want as many as the others.

@@ -7,11 +7,11 @@ use crate::visit_habits::{EntryCounts, VisitHabits};
 /// The first guess of the seats that a party takes, before anything is measured.
 const PARTY: f64 = 2.0;
 /// The first guess of the share of visitors inside who buy, before anything is measured.
-const CHANCE: f64 = 0.8;
+pub(crate) const CHANCE: f64 = 0.8;
 /// The weight of the two guesses above, in visitors.
-const GUESS_WEIGHT: f64 = 20.0;
+pub(crate) const GUESS_WEIGHT: f64 = 20.0;
 /// The share of held seats that are bought. The other held seats become free again.
-pub(crate) const BASKETS_KEPT: f64 = 0.85;
+const BASKETS_KEPT: f64 = 0.85;
 /// The standard error of the number of seats that people will take, as a share of that number,
 /// before anything is measured. It never falls below `DOUBT_MIN`.
 const DOUBT: f64 = 0.4;
@@ -72,13 +72,13 @@ pub struct SeatDemand {
     /// The seats that a visitor who buys takes.
     pub(crate) party: f64,
     /// The share of visitors inside who buy.
-    pub(crate) chance: f64,
+    chance: f64,
     /// The share of called visitors who come.
     pub(crate) show_up: f64,
     /// The standard error of the number of seats that people will take, as a share of it.
     pub(crate) doubt: f64,
-    /// The number of visitors from whom `chance` is known. The first guess counts as some.
-    pub(crate) known: f64,
+    /// The share of held seats that will be bought.
+    pub(crate) kept: f64,
 }
 
 impl SeatDemand {
@@ -117,6 +117,9 @@ impl SeatDemand {
         } else {
             (as_f64(inside) - baskets).max(0.0) / as_f64(inside)
         };
+        // Those who bought left others behind, who gave up. Their baskets are still held.
+        let left_behind = (done * (1.0 - CHANCE) / CHANCE).min(baskets);
+        let abandoned = left_behind + (baskets - left_behind) * (1.0 - CHANCE);
         Some(Self {
             supply: free + lapsing,
             coming: held * (1.0 - BASKETS_KEPT),
@@ -127,7 +130,7 @@ impl SeatDemand {
             chance: (CHANCE * GUESS_WEIGHT + done) / (GUESS_WEIGHT + done + ended),
             show_up: people.show_up,
             doubt: (DOUBT / (1.0 + done / DOUBT_VISITORS).sqrt()).max(DOUBT_MIN),
-            known: GUESS_WEIGHT + done + ended,
+            kept: 1.0 - abandoned / baskets.max(1.0),
         })
     }
 

@@ -14,8 +14,10 @@ mod server;
 mod stock;
 pub mod summary;
 mod told_odds;
+mod told_wishes;
 mod train_seats;
 mod visit;
 mod waitlist;
+pub mod wishes;
 
 pub use run::simulate;

@@ -150,6 +150,13 @@ impl<'a> SimulatedLine<'a> {
         }
     }
 
+    /// Returns whether the visitor at a rank has joined and is still there.
+    #[must_use]
+    pub fn is_there(&self, rank: u64, now_s: f64) -> bool {
+        let visitor = self.visitor(rank);
+        visitor.joined_s <= now_s && now_s < visitor.leaves_s && !visitor.no_show
+    }
+
     /// Returns the sampled ranks from `from` on whose visitors have joined and are still there.
     pub fn sampled_there(&self, from: u64, now_s: f64) -> impl Iterator<Item = u64> {
         let there = self

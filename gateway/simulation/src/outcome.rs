@@ -119,6 +119,11 @@ pub struct SaleOutcome {
     pub odds_brier: Option<f64>,
     /// The same visitors by the odds that they read.
     pub odds_told: Vec<ToldOddsBin>,
+    /// The wishes of a sample of the line by the odds that were told for them, and which share of
+    /// them could be met when their visitors chose seats for the first time. A visitor counts once
+    /// for each wish. Empty if the sale has no wishes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wishes_told: Vec<ToldOddsBin>,
     /// Visitors who were told that everything is sold, in the line or inside.
     pub told_no: u64,
     /// When one in ten, half and nine in ten of them had been told so, in seconds after the

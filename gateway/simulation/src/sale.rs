@@ -7,6 +7,7 @@ use fairgate_rules::room_document::LineMethod;
 use crate::arrivals::ArrivalCounts;
 use crate::behaviour::VisitorBehaviour;
 use crate::crowd::{CrowdSettings, PlacedBots};
+use crate::wishes::PlannedWishes;
 
 /// One on-sale.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct PlannedSale {
     pub arrivals: Option<ArrivalCounts>,
     /// What visitors do.
     pub behaviour: VisitorBehaviour,
+    /// Which categories visitors wish for; without it, they take any.
+    pub wishes: Option<PlannedWishes>,
     /// How fast booking answers.
     pub server: PlannedServer,
     /// A gateway that is lost, if one is.
@@ -98,6 +101,45 @@ pub struct PlannedShow {
     pub claim_grace_s: u32,
     /// How many seats one visitor may have.
     pub seats_per_visitor: u32,
+    /// The categories of a hall. A train has one.
+    pub categories: PlannedCategories,
+}
+
+/// The most categories of a planned hall.
+pub const CATEGORIES_MAX: usize = 6;
+
+/// How a hall's seats are divided into categories. By default all seats are in one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PlannedCategories {
+    seats: [u32; CATEGORIES_MAX],
+}
+
+impl PlannedCategories {
+    /// All seats are in one category.
+    pub const ONE: Self = Self {
+        seats: [0; CATEGORIES_MAX],
+    };
+
+    /// Makes categories of so many seats each. Those after the sixth are left out.
+    #[must_use]
+    pub fn new(categories: &[u32]) -> Self {
+        let mut seats = [0; CATEGORIES_MAX];
+        for (own, count) in seats.iter_mut().zip(categories) {
+            *own = *count;
+        }
+        Self { seats }
+    }
+
+    /// Returns the seats of each category of a hall with so many seats. Seats that are in no
+    /// category are in the first one.
+    #[must_use]
+    pub fn of(&self, all: u32) -> Vec<u32> {
+        let last = self.seats.iter().rposition(|seats| *seats > 0).unwrap_or(0);
+        let mut seats = self.seats[..=last].to_vec();
+        let others: u32 = seats[1..].iter().sum();
+        seats[0] = all.saturating_sub(others);
+        seats
+    }
 }
 
 /// How fast booking answers.

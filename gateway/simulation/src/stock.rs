@@ -9,6 +9,7 @@ use fairgate_rules::odds::SeatSupply;
 
 use crate::sale::PlannedShow;
 use crate::train_seats::{FREE, HELD, SOLD, TrainSeats, mask};
+use crate::wishes::WishedSeats;
 
 /// Held cells whose baskets run out within this time count as free for somebody who is called now,
 /// in milliseconds. Booking counts in the same way.
@@ -31,8 +32,8 @@ pub struct SeatStock {
 }
 
 enum ShowSeats {
-    /// How many seats of a hall are free, held and sold.
-    Hall([u64; 3]),
+    /// How many seats of each category of a hall are free, held and sold.
+    Hall(Vec<[u64; 3]>),
     /// The seats of a train.
     Train(TrainSeats),
 }
@@ -42,6 +43,8 @@ enum ShowSeats {
 pub struct SeatWish {
     /// The index of the show.
     pub show: usize,
+    /// The index of the category; 0 in a train.
+    pub category: usize,
     /// How many seats.
     pub quantity: u32,
     /// The first leg; 0 in a hall.
@@ -54,6 +57,7 @@ pub struct SeatWish {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenSeats {
     show: usize,
+    category: usize,
     legs: Range<u32>,
     quantity: u32,
     /// The indices of a train's seats.
@@ -78,7 +82,8 @@ impl SeatStock {
     pub fn new(shows: &[PlannedShow]) -> Self {
         let seats = |show: &PlannedShow| {
             if show.legs == 1 {
-                ShowSeats::Hall([u64::from(show.seats), 0, 0])
+                let categories = show.categories.of(show.seats).into_iter();
+                ShowSeats::Hall(categories.map(|seats| [u64::from(seats), 0, 0]).collect())
             } else {
                 ShowSeats::Train(TrainSeats::new(show))
             }
@@ -102,7 +107,8 @@ impl SeatStock {
         let legs = wish.from_leg..wish.to_leg;
         let wanted = mask(&legs);
         let seats = match self.shows.get_mut(wish.show)? {
-            ShowSeats::Hall(counts) => {
+            ShowSeats::Hall(categories) => {
+                let counts = categories.get_mut(wish.category)?;
                 counts[FREE] = counts[FREE].checked_sub(u64::from(wish.quantity))?;
                 counts[HELD] += u64::from(wish.quantity);
                 Vec::new()
@@ -115,6 +121,7 @@ impl SeatStock {
         };
         let taken = TakenSeats {
             show: wish.show,
+            category: wish.category,
             legs,
             quantity: wish.quantity,
             seats,
@@ -141,7 +148,8 @@ impl SeatStock {
         self.baskets -= 1;
         let sold = mask(&taken.legs);
         match self.shows.get_mut(taken.show) {
-            Some(ShowSeats::Hall(counts)) => {
+            Some(ShowSeats::Hall(categories)) => {
+                let counts = &mut categories[taken.category];
                 counts[HELD] -= u64::from(taken.quantity);
                 counts[SOLD] += u64::from(taken.quantity);
             }
@@ -173,7 +181,8 @@ impl SeatStock {
         self.freed = true;
         let freed = mask(&taken.legs);
         match self.shows.get_mut(taken.show) {
-            Some(ShowSeats::Hall(counts)) => {
+            Some(ShowSeats::Hall(categories)) => {
+                let counts = &mut categories[taken.category];
                 counts[before] -= u64::from(taken.quantity);
                 counts[FREE] += u64::from(taken.quantity);
             }
@@ -188,7 +197,9 @@ impl SeatStock {
     /// Takes seats out of the first show until so many cells are left, free or in baskets.
     pub fn leave(&mut self, cells: u64) {
         let free = cells.saturating_sub(self.held).min(self.free);
-        if let Some(ShowSeats::Hall(counts)) = self.shows.first_mut() {
+        if let Some(ShowSeats::Hall(categories)) = self.shows.first_mut()
+            && let [counts] = &mut categories[..]
+        {
             counts[FREE] = free;
             self.free = free;
         }
@@ -203,7 +214,10 @@ impl SeatStock {
     /// Booking ends the wait of a party for which this is false.
     pub fn may_come_free(&self, wish: &SeatWish) -> bool {
         let seats = match self.shows.get(wish.show) {
-            Some(ShowSeats::Hall(counts)) => counts[FREE] + counts[HELD],
+            Some(ShowSeats::Hall(categories)) => {
+                let counts = categories[wish.category];
+                counts[FREE] + counts[HELD]
+            }
             Some(ShowSeats::Train(train)) => train.unsold(mask(&(wish.from_leg..wish.to_leg))),
             None => 0,
         };
@@ -232,8 +246,13 @@ impl SeatStock {
     pub fn supply(&self, now_ms: i64) -> SeatSupply {
         let mut seats = [0; 3];
         for show in &self.shows {
-            let (ShowSeats::Hall(counts) | ShowSeats::Train(TrainSeats { counts, .. })) = show;
-            (0..seats.len()).for_each(|state| seats[state] += counts[state]);
+            let counts = match show {
+                ShowSeats::Hall(categories) => &categories[..],
+                ShowSeats::Train(train) => std::slice::from_ref(&train.counts),
+            };
+            for counts in counts {
+                (0..seats.len()).for_each(|state| seats[state] += counts[state]);
+            }
         }
         let mut lapsing = vec![0; self.shows.len()];
         for ((_, show), cells) in self.lapses.range(..=(now_ms + SOON_MS, usize::MAX)) {
@@ -257,6 +276,21 @@ impl SeatStock {
         }
     }
 
+    /// Returns how many seats of each category of a hall are free, and how many are held.
+    pub fn categories(&self, show: usize) -> impl Iterator<Item = [u64; 2]> {
+        let categories = match self.shows.get(show) {
+            Some(ShowSeats::Hall(categories)) => &categories[..],
+            Some(ShowSeats::Train(_)) | None => &[],
+        };
+        categories.iter().map(|counts| [counts[FREE], counts[HELD]])
+    }
+
+    /// Returns whether a wish can be met now.
+    pub fn has(&self, seats: &WishedSeats) -> bool {
+        let free = self.categories(seats.show).nth(seats.category);
+        free.is_some_and(|[free, _]| free >= u64::from(seats.quantity))
+    }
+
     /// Returns how many cells are free, in baskets or unpaid orders, and sold.
     pub fn cells(&self) -> [u64; 3] {
         [self.free, self.held, self.sold]
@@ -271,6 +305,7 @@ impl SeatStock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sale::PlannedCategories;
 
     fn show(seats: u32, legs: u32) -> PlannedShow {
         PlannedShow {
@@ -281,12 +316,14 @@ mod tests {
             pay_s: 120,
             claim_grace_s: 30,
             seats_per_visitor: 4,
+            categories: PlannedCategories::default(),
         }
     }
 
     fn wish(quantity: u32, legs: Range<u32>) -> SeatWish {
         SeatWish {
             show: 0,
+            category: 0,
             quantity,
             from_leg: legs.start,
             to_leg: legs.end,

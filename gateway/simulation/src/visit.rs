@@ -11,6 +11,7 @@ use crate::schedule::{SaleEvent, SaleSchedule, VisitStep};
 use crate::server::SimulatedServer;
 use crate::stock::{SeatStock, SeatWish, TakenSeats};
 use crate::waitlist::{ASKS_EVERY_S, SimulatedOffer, SimulatedWaitlist};
+use crate::wishes::{WishedSeats, by_weight};
 
 /// The most baskets that a visitor fills before it gives up.
 const BASKETS_MAX: u32 = 4;
@@ -79,6 +80,8 @@ pub struct SimulatedVisit {
     /// The index of this visit in the run.
     own: u32,
     rng: Xoshiro256PlusPlus,
+    /// What the visitor wishes for, the dearest first; nothing if it takes any category.
+    wishes: Vec<WishedSeats>,
     wish: Option<SeatWish>,
     gives_up: bool,
     /// Whether the visitor reads the seats and picks some, in place of asking for the best.
@@ -100,7 +103,13 @@ fn ms(seconds: f64) -> i64 {
 
 impl SimulatedVisit {
     /// Makes the visit of somebody who was called. `own` is its index in the run.
-    pub fn new(own: u32, rank: u64, visitor: RankedVisitor, seat_left: bool) -> Self {
+    pub fn new(
+        own: u32,
+        rank: u64,
+        visitor: RankedVisitor,
+        wishes: Vec<WishedSeats>,
+        seat_left: bool,
+    ) -> Self {
         Self {
             rank,
             inside: false,
@@ -109,6 +118,7 @@ impl SimulatedVisit {
             end: None,
             own,
             rng: visitor.rng,
+            wishes,
             wish: None,
             gives_up: false,
             picks_seats: false,
@@ -141,6 +151,7 @@ impl SimulatedVisit {
         let planned = &world.sale.shows[show];
         self.wish = Some(SeatWish {
             show,
+            category: 0,
             quantity: party.min(planned.seats_per_visitor),
             from_leg: 0,
             to_leg: planned.legs,
@@ -270,6 +281,7 @@ impl SimulatedVisit {
         let Some(wish) = &mut self.wish else {
             return;
         };
+        choose_category(wish, &self.wishes, &world.stock, &mut self.rng);
         let (sale, show) = (world.sale, world.sale.shows[wish.show]);
         // As in the swarm, travellers who find no seats look for another journey.
         (wish.from_leg, wish.to_leg) = journey(&show, &mut self.rng);
@@ -384,6 +396,34 @@ impl SimulatedVisit {
     fn later(&self, world: &mut VisitWorld, at_ms: i64, step: VisitStep) {
         let visit = self.own;
         world.schedule.add(at_ms, SaleEvent::Step { visit, step });
+    }
+}
+
+/// Chooses what to ask for: the first wish that can be met, or any category with room in proportion
+/// to its free seats. Nothing is drawn in a hall of one category.
+fn choose_category(
+    wish: &mut SeatWish,
+    wishes: &[WishedSeats],
+    stock: &SeatStock,
+    rng: &mut impl Rng,
+) {
+    if let Some(first) = wishes.first() {
+        let met = wishes.iter().find(|seats| stock.has(seats));
+        let seats = met.unwrap_or(first);
+        (wish.show, wish.category, wish.quantity) = (seats.show, seats.category, seats.quantity);
+        return;
+    }
+    let categories: Vec<[u64; 2]> = stock.categories(wish.show).collect();
+    if categories.len() > 1 {
+        let weight = |[free, _]: &[u64; 2]| {
+            if *free >= u64::from(wish.quantity) {
+                *free as f64
+            } else {
+                0.0
+            }
+        };
+        let weights: Vec<f64> = categories.iter().map(weight).collect();
+        wish.category = by_weight(&weights, rng).unwrap_or(0);
     }
 }
 

@@ -130,6 +130,7 @@ impl SimulatedWaitlist {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sale::PlannedCategories;
 
     const SHOW: PlannedShow = PlannedShow {
         seats: 4,
@@ -139,11 +140,13 @@ mod tests {
         pay_s: 120,
         claim_grace_s: 30,
         seats_per_visitor: 4,
+        categories: PlannedCategories::ONE,
     };
 
     fn wish(quantity: u32) -> SeatWish {
         SeatWish {
             show: 0,
+            category: 0,
             quantity,
             from_leg: 0,
             to_leg: 1,

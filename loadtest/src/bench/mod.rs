@@ -25,6 +25,7 @@ mod rail;
 mod report;
 mod seats;
 mod waitlist;
+mod wishes;
 
 /// The benches.
 #[derive(clap::Subcommand)]
@@ -61,6 +62,9 @@ pub enum BenchCommand {
     /// A thousand parties on a waitlist, baskets that lapse, a kill: served in turn, no seat twice,
     /// nobody forgotten.
     Waitlist(waitlist::WaitlistBenchOptions),
+    /// Simulated sales in which visitors say their wishes: whether the odds that they are told for
+    /// each wish come true.
+    Wishes(wishes::WishBenchOptions),
 }
 
 /// The command line of `loadtest bench`.
@@ -134,6 +138,7 @@ impl BenchCommand {
             Self::OneSeat(options) => one_seat::run(&options),
             Self::Seats(options) => seats::run(&options),
             Self::Waitlist(options) => waitlist::run(&options),
+            Self::Wishes(options) => wishes::run(&options),
         }
     }
 }

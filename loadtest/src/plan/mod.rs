@@ -9,7 +9,7 @@ mod page;
 mod past_arrivals;
 mod report;
 mod sale;
-mod seeds;
+pub mod seeds;
 mod settings;
 mod sweep;
 

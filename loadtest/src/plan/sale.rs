@@ -12,7 +12,7 @@ use fairgate_rules::pace_settings::PaceSettings;
 use fairgate_rules::room_document::{ChallengePolicy, RoomDocument, RoomDocumentInput};
 use fairgate_simulation::crowd::SECONDS_MAX;
 use fairgate_simulation::sale::{
-    PlannedRoom, PlannedSale, PlannedServer, PlannedShow, PlannedSlowSpan,
+    PlannedCategories, PlannedRoom, PlannedSale, PlannedServer, PlannedShow, PlannedSlowSpan,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -86,6 +86,7 @@ pub fn planned_sale(
         bots,
         arrivals: None,
         behaviour: scenario.behaviour.clone(),
+        wishes: None,
         server: PlannedServer {
             calls_per_s,
             answer_ms: ANSWER_MS,
@@ -195,6 +196,7 @@ fn planned_train(train: &TrainPlan) -> PlannedShow {
         pay_s: train.pay_s,
         claim_grace_s: train.claim_grace_s,
         seats_per_visitor: train.seats_per_visitor,
+        categories: PlannedCategories::ONE,
     }
 }
 
@@ -232,6 +234,7 @@ fn planned_show(
         pay_s: document.pay_s,
         claim_grace_s: document.claim_grace_s,
         seats_per_visitor: document.seats_per_visitor,
+        categories: PlannedCategories::ONE,
     })
 }
 

@@ -22,8 +22,23 @@ pub struct SimulatedSeeds {
 /// Simulates the sale with the seeds from `first` on. The same sale and seeds give the same figures
 /// on any number of cores.
 pub fn simulate_seeds(sale: &PlannedSale, first: u64, count: u32) -> SimulatedSeeds {
+    let simulated = each_seed(first, count, |seed| {
+        let begun = Instant::now();
+        let figures = SeedFigures::from(&simulate(sale, seed));
+        (figures, begun.elapsed())
+    });
+    let took: Duration = simulated.iter().map(|(_, took)| *took).sum();
+    SimulatedSeeds {
+        figures: simulated.into_iter().map(|(figures, _)| figures).collect(),
+        seed_s: took.as_secs_f64() / f64::from(count.max(1)),
+    }
+}
+
+/// Does something with each of the seeds from `first` on, on all cores, and tells the progress.
+/// Returns the results by seed.
+pub fn each_seed<T: Send>(first: u64, count: u32, simulate: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU32::new(0);
-    let done: Mutex<Vec<(u32, SeedFigures, Duration)>> = Mutex::new(Vec::new());
+    let done: Mutex<Vec<(u32, T)>> = Mutex::new(Vec::new());
     let told = Mutex::new(Instant::now());
     let work = || {
         loop {
@@ -31,11 +46,9 @@ pub fn simulate_seeds(sale: &PlannedSale, first: u64, count: u32) -> SimulatedSe
             if index >= count {
                 return;
             }
-            let begun = Instant::now();
-            let outcome = simulate(sale, first.wrapping_add(u64::from(index)));
-            let figures = SeedFigures::from(&outcome);
+            let result = simulate(first.wrapping_add(u64::from(index)));
             let mut done = lock(&done);
-            done.push((index, figures, begun.elapsed()));
+            done.push((index, result));
             let mut told = lock(&told);
             if told.elapsed() >= TOLD_EVERY {
                 *told = Instant::now();
@@ -50,12 +63,8 @@ pub fn simulate_seeds(sale: &PlannedSale, first: u64, count: u32) -> SimulatedSe
         }
     });
     let mut done = std::mem::take(&mut *lock(&done));
-    done.sort_unstable_by_key(|(index, _, _)| *index);
-    let took: Duration = done.iter().map(|(_, _, took)| *took).sum();
-    SimulatedSeeds {
-        figures: done.into_iter().map(|(_, figures, _)| figures).collect(),
-        seed_s: took.as_secs_f64() / f64::from(count.max(1)),
-    }
+    done.sort_unstable_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -11,7 +11,9 @@ use super::running::{RunningFigures, RunningSale};
 use crate::arrivals::ArrivalCounts;
 use crate::behaviour::{SecondsRange, VisitorBehaviour};
 use crate::crowd::{ArrivalPattern, CrowdSettings, PlacedBots};
-use crate::sale::{CalledSoFar, PlannedRoom, PlannedSale, PlannedServer, PlannedShow};
+use crate::sale::{
+    CalledSoFar, PlannedCategories, PlannedRoom, PlannedSale, PlannedServer, PlannedShow,
+};
 
 /// A forecast simulates about this many visitors who enter. A larger sale is made smaller.
 const VISITS: f64 = 2_000.0;
@@ -151,6 +153,7 @@ impl<'a> RestOfSale<'a> {
             bots: PlacedBots::default(),
             arrivals: Some(arrivals),
             behaviour: self.behaviour(buy, show_up),
+            wishes: None,
             server: PlannedServer {
                 calls_per_s: None,
                 answer_ms: 5.0,
@@ -229,6 +232,7 @@ impl<'a> RestOfSale<'a> {
             pay_s: self.sale.hold_s,
             claim_grace_s: 0,
             seats_per_visitor: 1,
+            categories: PlannedCategories::ONE,
         }
     }
 

@@ -24,6 +24,7 @@ use crate::stock::SeatStock;
 use crate::told_odds::READ_AFTER_S;
 use crate::visit::{SimulatedVisit, VisitEnd, VisitWorld};
 use crate::waitlist::{ASKS_EVERY_S, SimulatedWaitlist};
+use crate::wishes::wishes_of;
 use tally::SaleTally;
 
 /// A visitor who polls notices the call up to this much later, in seconds. Pages near the front ask
@@ -52,6 +53,7 @@ fn play(sale: &PlannedSale, seed: u64, is_enough: impl Fn(&SaleRun) -> bool) -> 
     });
     let line = SimulatedLine::new(sale, &arrivals, seed);
     let mut run = SaleRun {
+        seed,
         line,
         world: VisitWorld {
             sale,
@@ -81,6 +83,7 @@ fn play(sale: &PlannedSale, seed: u64, is_enough: impl Fn(&SaleRun) -> bool) -> 
 }
 
 struct SaleRun<'a> {
+    seed: u64,
     line: SimulatedLine<'a>,
     world: VisitWorld<'a>,
     visits: Vec<SimulatedVisit>,
@@ -109,6 +112,10 @@ impl SaleRun<'_> {
         let pass_ms = i64::from(self.world.sale.room.pace.pass_s) * 1_000;
         if step == VisitStep::PassEnds && own.entered_ms + pass_ms != now_ms {
             return;
+        }
+        if step == VisitStep::Hold && own.inside {
+            let stock = &self.world.stock;
+            self.tally.wishes.note(own.rank, |seats| stock.has(seats));
         }
         let (was_inside, had_ended) = (own.inside, own.end);
         own.step(step, &mut self.world, now_ms);
@@ -214,6 +221,11 @@ impl SaleRun<'_> {
         };
         if (now_s - sale.room.draw_s - READ_AFTER_S).abs() < 0.5 {
             self.tell_odds(&limits, now_s);
+        }
+        if let Some(wishes) = &sale.wishes
+            && (now_s - sale.room.draw_s - wishes.read_after_s).abs() < 0.5
+        {
+            self.tell_wishes(&limits, now_s, wishes.read_after_s >= 0.0);
         }
         let cells = self.world.stock.cells();
         self.release(&limits, &measured, selling, end, now_ms);
@@ -323,8 +335,9 @@ impl SaleRun<'_> {
         self.tally.called(rank, waited_s);
         let visit = self.visits.len() as u32;
         let seat_left = self.world.stock.supply(now_ms).free > 0;
+        let wishes = wishes_of(sale, self.seed, rank).seats;
         self.visits
-            .push(SimulatedVisit::new(visit, rank, visitor, seat_left));
+            .push(SimulatedVisit::new(visit, rank, visitor, wishes, seat_left));
         let claim_ms = (claim_s * 1e3) as i64;
         self.world
             .schedule
@@ -379,12 +392,30 @@ impl SaleRun<'_> {
         odds.tell(line.sampled_there(released, now_s), &demand, ahead);
     }
 
+    /// Tells the line the odds of its wishes.
+    fn tell_wishes(&mut self, limits: &PaceLimits, now_s: f64, is_drawn: bool) {
+        let Some(demand) = limits.demand else {
+            return;
+        };
+        let (sale, seed) = (self.world.sale, self.seed);
+        let ranks = self.released..self.line.end(now_s);
+        let there = ranks.filter(|rank| self.line.is_there(*rank, now_s));
+        let waiting = there
+            .map(|rank| (rank, wishes_of(sale, seed, rank)))
+            .collect();
+        let stock = &self.world.stock;
+        self.tally
+            .wishes
+            .tell(sale, stock, &demand, &waiting, is_drawn);
+    }
+
     /// Tells everybody in the line that everything is sold, or that the room is closed.
     fn tell_everybody(&mut self, now_s: f64) {
         self.told_sold_out = true;
         for rank in self.line.sampled_there(self.released, now_s) {
             self.tally.odds.note(rank, false);
         }
+        self.tally.wishes.note_in_vain(self.released);
         let end = self.line.end(now_s);
         self.tally.told_waiting(self.released, now_s, |from, to| {
             self.line.people_there(from.min(end), to.min(end), now_s)

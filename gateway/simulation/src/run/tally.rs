@@ -8,6 +8,7 @@ use crate::outcome::{
     LinePart, PARTS, SaleOutcome, SeatEnds, SecondFigures, VisitEnds, percentile_of,
 };
 use crate::told_odds::ToldOdds;
+use crate::told_wishes::ToldWishes;
 use crate::visit::{SimulatedVisit, VisitEnd};
 
 /// What has happened so far.
@@ -20,6 +21,8 @@ pub struct SaleTally {
     pub under_way: u64,
     /// The odds that visitors were told.
     pub odds: ToldOdds,
+    /// The odds that visitors were told for their wishes.
+    pub wishes: ToldWishes,
     /// When no seat was free or in a basket for the first time, in milliseconds after the start.
     pub sold_out_ms: Option<i64>,
     ranks: u64,
@@ -46,6 +49,7 @@ impl SaleTally {
             passes_ended: 0,
             under_way: 0,
             odds: ToldOdds::default(),
+            wishes: ToldWishes::default(),
             sold_out_ms: None,
             ranks,
             entered: 0,
@@ -234,6 +238,7 @@ impl SaleTally {
             ends: self.ends,
             odds_brier: self.odds.brier(),
             odds_told: self.odds.bins(),
+            wishes_told: self.wishes.bins(),
             told_no: self.told_no.values().sum(),
             told_no_by_s,
             inside_most: self.inside_most,

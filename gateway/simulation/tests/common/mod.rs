@@ -5,7 +5,9 @@ use fairgate_rules::pace_settings::{PaceSettings, TRICKLE_MIN_U};
 use fairgate_rules::room_document::{LineMethod, PaceMode};
 use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
 use fairgate_simulation::crowd::{ArrivalPattern, CrowdSettings, PlacedBots};
-use fairgate_simulation::sale::{PlannedRoom, PlannedSale, PlannedServer, PlannedShow};
+use fairgate_simulation::sale::{
+    PlannedCategories, PlannedRoom, PlannedSale, PlannedServer, PlannedShow,
+};
 
 /// A thousand visitors, a hall of a hundred seats, ten visitors a second, and nobody changes its
 /// mind.
@@ -35,6 +37,7 @@ pub fn sale() -> PlannedSale {
             pay_s: 120,
             claim_grace_s: 30,
             seats_per_visitor: 4,
+            categories: PlannedCategories::default(),
         }],
         crowd: CrowdSettings {
             visitors: 1_000,
@@ -58,6 +61,7 @@ pub fn sale() -> PlannedSale {
             pay_s: SecondsRange(3.0, 3.0),
             ..VisitorBehaviour::default()
         },
+        wishes: None,
         server: PlannedServer {
             calls_per_s: None,
             answer_ms: 5.0,

@@ -128,6 +128,11 @@ pub const ROWS: &[CommandRow] = &[
         "loadtest bench draw [--n 10000000] [--json]",
         How::By("cargo run --release -p loadtest -- bench draw"),
     ),
+    short(
+        "loadtest bench wishes [--seeds 1000] [--seed 0] [--json]",
+        "loadtest bench wishes --seeds 30",
+        &["one hall, four categories", "told 100 %"],
+    ),
     row(
         "loadtest bench holds [--n 20000] [--at-once 256] [--no-http] [--json]",
         How::By("cargo run --release -p loadtest -- bench holds"),

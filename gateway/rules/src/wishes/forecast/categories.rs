@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use super::super::{CategorySupply, SeatWish};
 
+/// Up to so many categories are also listed.
+const FEW: u32 = 4;
+
 /// A set of categories by their index, as bits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CategorySet(Vec<u64>);
@@ -35,15 +38,18 @@ impl CategorySet {
     }
 
     /// Returns the categories in the set.
-    pub fn iter(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(|(at, word)| {
-            let mut left = *word;
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros();
-                left &= left.checked_sub(1)?;
-                Some(at * 64 + bit as usize)
-            })
-        })
+    pub fn iter(&self) -> impl Iterator<Item = usize> + Clone {
+        bits(self.0.iter().copied())
+    }
+
+    /// Returns the categories that are in both sets.
+    pub fn both(&self, other: &Self) -> impl Iterator<Item = usize> {
+        bits(
+            self.0
+                .iter()
+                .zip(&other.0)
+                .map(|(word, other)| word & other),
+        )
     }
 
     fn add(&mut self, other: &Self) {
@@ -65,6 +71,18 @@ impl CategorySet {
     }
 }
 
+/// Returns the places of all bits that are set.
+fn bits(words: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = usize> + Clone {
+    words.enumerate().flat_map(|(at, word)| {
+        let mut left = word;
+        std::iter::from_fn(move || {
+            let bit = left.trailing_zeros();
+            left &= left.checked_sub(1)?;
+            Some(at * 64 + bit as usize)
+        })
+    })
+}
+
 /// What a wish takes: seats of both kinds, all of one category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededSeats {
@@ -74,6 +92,25 @@ pub struct NeededSeats {
     pub accessible: u32,
     /// The categories that will do.
     pub from: CategorySet,
+    /// The same ones if there are only a few, because that is faster to read; otherwise empty.
+    pub few: Vec<usize>,
+}
+
+impl NeededSeats {
+    /// Makes a need of seats from one of these categories.
+    pub fn new(ordinary: u32, accessible: u32, from: CategorySet) -> Self {
+        let few = if from.len() <= FEW {
+            from.iter().collect()
+        } else {
+            Vec::new()
+        };
+        Self {
+            ordinary,
+            accessible,
+            from,
+            few,
+        }
+    }
 }
 
 /// The categories of all shows by their names.
@@ -130,10 +167,7 @@ impl CategoryIndex {
                 None => from = CategorySet::empty(self.len()),
             }
         }
-        NeededSeats {
-            ordinary: wish.quantity.saturating_sub(wish.accessible),
-            accessible: wish.accessible.min(wish.quantity),
-            from,
-        }
+        let accessible = wish.accessible.min(wish.quantity);
+        NeededSeats::new(wish.quantity - accessible, accessible, from)
     }
 }

@@ -30,6 +30,8 @@ pub struct ReadLine {
     pub wishes: Vec<NeededSeats>,
     /// The list of each step that has one.
     pub said: Vec<u32>,
+    /// The seats of the first wish of each of these.
+    pub seats_said: f64,
 }
 
 impl ReadLine {
@@ -55,6 +57,7 @@ impl ReadLine {
                 })
             });
             line.said.extend(list);
+            line.seats_said += own.first().map_or(0.0, |wish| f64::from(wish.quantity));
             line.steps.push(LineStep {
                 people: stride as u32,
                 list,

@@ -17,13 +17,12 @@ mod walk;
 use std::collections::VecDeque;
 
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
 
 use super::{CategorySupply, SeatWish};
-use crate::odds::{BASKETS_KEPT, SeatDemand};
+use crate::odds::{CHANCE, GUESS_WEIGHT, SeatDemand};
 use categories::{CategoryIndex, CategorySet};
-use line::{LineStep, ReadLine};
+use line::ReadLine;
 use stock::FreeSeats;
 use walk::{LineWalk, ReturningSeats, WalkGuess};
 
@@ -32,10 +31,21 @@ const WALKS: usize = 64;
 /// Up to this place every place of the line is kept, behind it one in every so many, relative to
 /// the place itself.
 const PLACES_ONE_BY_ONE: u64 = 16;
-const PLACES_APART: f64 = 0.06;
+const PLACES_APART: f64 = 0.05;
 /// How much of the doubt about the seats that people take is about people whose wishes are known:
 /// most of it is about the size of their parties.
 const DOUBT_OF_COMING: f64 = 0.25;
+/// People do not choose seats in the order in which they are called. They do so earlier or later by
+/// up to this share of the time for which a basket lasts: 21 s of five minutes.
+const CHOOSES_WITHIN: f64 = 0.07;
+/// How long people choose, or count as choosing when they find nothing, as a share of the time for
+/// which a basket lasts: 40 s of five minutes.
+const CHOOSES_FOR: f64 = 0.13;
+/// At least this share of the people who have said no wishes wants what the others want.
+const ALIKE_MIN: f64 = 0.4;
+/// At least this part of the doubt about parties stays however many people have said their wishes:
+/// those who have not may be others.
+const DOUBT_OF_SILENT: f64 = 0.25;
 /// A guess is at least this share of its mean.
 const GUESS_MIN: f64 = 0.2;
 
@@ -58,6 +68,8 @@ pub struct WishingLine<'a> {
 pub struct WishForecast {
     index: CategoryIndex,
     is_drawn: bool,
+    /// By how many people earlier or later a visitor chooses than its place says, by walk.
+    shifts: Vec<i64>,
     /// The numbers of people ahead for which seats are kept, ascending.
     places: Vec<u64>,
     /// The seats that are left, by walk, place, kind of seat and category. More than 255 are kept
@@ -82,29 +94,22 @@ impl WishForecast {
             left: vec![0; WALKS * places.len() * 2 * supply.len()],
             index,
             is_drawn: line.is_drawn,
+            shifts: (0..WALKS).map(|walk| shift(walk, line)).collect(),
             places,
         };
         let seats = FreeSeats::new(supply);
         let mut any = CategorySet::empty(supply.len());
         (0..supply.len()).for_each(|category| any.set(category, true));
-        let mut steps = read.steps.clone();
+        let said: Vec<Option<u32>> = read.steps.iter().map(|step| step.list).collect();
         for walk in 0..WALKS {
-            let guess = guess(walk, demand, line.basket_people);
-            let returning = returning(supply, &guess, &mut rng);
-            if !line.is_drawn {
-                shuffle_wishes(&mut steps, &mut rng);
-            }
-            let mut own = LineWalk::new(
-                &read,
-                guess,
-                seats.clone(),
-                returning,
-                any.clone(),
-                &mut rng,
-            );
+            let guess = guess(walk, demand, &read, line.basket_people as f64);
+            let returning = returning(supply, demand.kept, &guess, &mut rng);
+            let mut order = (!line.is_drawn).then(|| said.clone());
+            let mut own = LineWalk::new(&read, guess, seats.clone(), returning, &any, &mut rng);
             let mut kept = 0;
-            own.walk(steps.iter().copied(), |at, seats| {
-                while forecast.places.get(kept).is_some_and(|place| *place <= at) {
+            own.walk(order.as_deref_mut(), |at, seats| {
+                let is_passed = |place: &u64| at.is_none_or(|at| *place <= at);
+                while forecast.places.get(kept).is_some_and(is_passed) {
                     forecast.keep(walk, kept, seats);
                     kept += 1;
                 }
@@ -136,21 +141,19 @@ impl WishForecast {
         let least = |count: u32| u8::try_from(count).unwrap_or(u8::MAX);
         let (ordinary, accessible) = (least(needed.ordinary), least(needed.accessible));
         let categories: Vec<usize> = needed.from.iter().collect();
-        let met_at = |place: usize| {
-            let is_met = |walk: &usize| {
-                let row = &self.left[self.row(*walk, place)];
-                let (free, free_accessible) = row.split_at(self.index.len());
-                categories
-                    .iter()
-                    .any(|at| free[*at] >= ordinary && free_accessible[*at] >= accessible)
-            };
-            (0..WALKS).filter(is_met).count() as f64 / WALKS as f64
+        let is_met = |walk: usize, place: usize| {
+            let row = &self.left[self.row(walk, place)];
+            let (free, free_accessible) = row.split_at(self.index.len());
+            let suits = |at: &usize| free[*at] >= ordinary && free_accessible[*at] >= accessible;
+            categories.iter().any(suits)
         };
-        if self.is_drawn {
-            self.between(ahead, met_at)
-        } else {
-            self.mean(met_at)
+        if !self.is_drawn {
+            return self.mean(|place| share_of(|walk| is_met(walk, place)));
         }
+        share_of(|walk| {
+            let ahead = ahead.saturating_add_signed(self.shifts[walk]);
+            is_met(walk, self.nearest_place(ahead))
+        })
     }
 
     /// Returns the odds as a visitor is told them: in tenths, because more digits would promise too
@@ -160,17 +163,13 @@ impl WishForecast {
         (self.odds(wish, ahead) * 10.0).round() / 10.0
     }
 
-    /// Returns a value at a place of the line, from those of the kept places around it.
-    fn between(&self, ahead: u64, value: impl Fn(usize) -> f64) -> f64 {
+    fn nearest_place(&self, ahead: u64) -> usize {
         let after = self.places.partition_point(|place| *place <= ahead);
         let before = after.saturating_sub(1);
-        let Some(next) = self.places.get(after) else {
-            return value(before);
-        };
-        let from = self.places[before];
-        let part = (ahead - from) as f64 / (next - from) as f64;
-        let (first, second) = (value(before), value(after));
-        first + (second - first) * part
+        match self.places.get(after) {
+            Some(next) if next - ahead < ahead - self.places[before] => after,
+            _ => before,
+        }
     }
 
     /// Returns the mean of a value over all places of the line.
@@ -206,56 +205,71 @@ fn places_of(people: u64) -> Vec<u64> {
     places
 }
 
+/// Returns in which share of the walks something is true.
+fn share_of(is_true: impl Fn(usize) -> bool) -> f64 {
+    (0..WALKS).filter(|walk| is_true(*walk)).count() as f64 / WALKS as f64
+}
+
+/// Returns a number between 0 and 1 for a walk. Those of all walks are spread evenly. An odd factor
+/// gives the walks another order.
+fn quantile(walk: usize, factor: usize) -> f64 {
+    ((walk * factor + factor / 2) % WALKS) as f64 / WALKS as f64 + 0.5 / WALKS as f64
+}
+
+/// Returns by how many people a visitor chooses later in this walk than its place says.
+fn shift(walk: usize, line: &WishingLine) -> i64 {
+    let part = 2.0 * quantile(walk, 23) - 1.0;
+    (part * CHOOSES_WITHIN * line.basket_people as f64) as i64
+}
+
 /// Returns what a walk guesses. The guesses of all walks are spread evenly over what is likely, so
 /// that 64 are enough.
-fn guess(walk: usize, demand: &SeatDemand, basket_people: u64) -> WalkGuess {
-    // An odd factor gives every walk another place in the order of each guess.
+fn guess(walk: usize, demand: &SeatDemand, line: &ReadLine, basket_people: f64) -> WalkGuess {
     let normal = |factor: usize| {
-        let nth = (walk * factor + factor / 2) % WALKS;
-        let share = (nth as f64 + 0.5) / WALKS as f64;
+        let share = quantile(walk, factor);
         (share / (1.0 - share)).ln() / 1.702
     };
     let around =
         |mean: f64, error: f64, factor: usize| mean * (1.0 + error * normal(factor)).max(GUESS_MIN);
     let of_coming = demand.doubt * DOUBT_OF_COMING;
-    let of_buying = (demand.chance * (1.0 - demand.chance) / demand.known).sqrt() / demand.chance;
+    let of_buying = ((1.0 - CHANCE) / CHANCE / GUESS_WEIGHT).sqrt();
+    // Those who have not said how many seats they want are likely to want as many as the others.
+    let said = line.said.len() as f64;
+    let party = (demand.party * GUESS_WEIGHT + line.seats_said) / (GUESS_WEIGHT + said);
+    let of_party = (GUESS_WEIGHT / (GUESS_WEIGHT + said)).sqrt();
+    let party = around(party, demand.doubt * of_party.max(DOUBT_OF_SILENT), 11);
+    let buys = around(CHANCE, of_buying, 37).min(1.0);
     WalkGuess {
         choosing: around(demand.choosing, demand.doubt, 29),
         comes: around(demand.show_up, of_coming, 1).min(1.0),
-        buys: around(demand.chance, of_buying, 37).min(1.0),
-        party: around(demand.party, demand.doubt, 11),
+        buys,
+        alike: ALIKE_MIN + (1.0 - ALIKE_MIN) * quantile(walk, 7),
+        party,
         basket_people,
+        seats_wanted: CHOOSES_FOR * basket_people * party * buys,
     }
 }
 
 /// Draws which of the seats in baskets come back, and before which person of the line.
 fn returning(
     supply: &[CategorySupply],
+    kept: f64,
     guess: &WalkGuess,
     rng: &mut impl Rng,
 ) -> VecDeque<ReturningSeats> {
     let party = guess.party.round().max(1.0);
     let mut all = Vec::new();
     for (category, one) in supply.iter().enumerate().filter(|(_, one)| one.held > 0) {
-        let parties = one.held as f64 * (1.0 - BASKETS_KEPT) / party;
+        let parties = one.held as f64 * (1.0 - kept) / party;
         for _ in 0..(parties + rng.random::<f64>()) as u64 {
             all.push(ReturningSeats {
-                at: rng.random_range(0..=guess.basket_people),
+                at: guess.basket_people * rng.random::<f64>(),
                 category,
                 ordinary: party as u32,
                 accessible: 0,
             });
         }
     }
-    all.sort_unstable_by_key(|back| back.at);
+    all.sort_unstable_by(|one, other| one.at.total_cmp(&other.at));
     all.into()
-}
-
-/// Gives the wishes of the people to other people at random.
-fn shuffle_wishes(steps: &mut [LineStep], rng: &mut impl Rng) {
-    let mut lists: Vec<Option<u32>> = steps.iter().map(|step| step.list).collect();
-    lists.shuffle(rng);
-    for (step, list) in steps.iter_mut().zip(lists) {
-        step.list = list;
-    }
 }

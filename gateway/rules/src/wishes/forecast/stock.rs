@@ -63,6 +63,21 @@ impl FreeSeats {
             .min(of(self.accessible[category], needed.accessible))
     }
 
+    /// Returns whether a party with this need finds seats in any category.
+    pub fn has_room(&self, needed: &NeededSeats) -> bool {
+        if needed.few.is_empty() {
+            let seats = if needed.ordinary > 0 {
+                &self.has_ordinary
+            } else {
+                &self.has_accessible
+            };
+            let mut suiting = needed.from.both(seats);
+            suiting.any(|at| self.room_for(needed, at) > 0)
+        } else {
+            needed.few.iter().any(|at| self.room_for(needed, *at) > 0)
+        }
+    }
+
     /// Takes seats for at most so many parties, all from one category. If several categories will
     /// do, one is chosen at random in proportion to its free seats. Returns the category and the
     /// number of parties; `None` if no category has room.
@@ -91,6 +106,12 @@ impl FreeSeats {
     }
 
     fn choose(&mut self, needed: &NeededSeats, rng: &mut impl Rng) -> Option<usize> {
+        if let [only] = needed.few[..] {
+            return (self.room_for(needed, only) > 0).then_some(only);
+        }
+        if !needed.few.is_empty() {
+            return self.weigh(needed, needed.few.iter().copied(), rng);
+        }
         let mut suiting = std::mem::take(&mut self.suiting);
         suiting.copy_from(&needed.from);
         if needed.ordinary > 0 {
@@ -100,7 +121,7 @@ impl FreeSeats {
             suiting.keep(&self.has_accessible);
         }
         let chosen = if suiting.len() <= WEIGHED_MAX {
-            self.weigh(needed, &suiting, rng)
+            self.weigh(needed, suiting.iter(), rng)
         } else {
             self.draw(needed, &suiting, rng)
         };
@@ -118,24 +139,26 @@ impl FreeSeats {
         }
     }
 
-    /// Adds up the free seats of all categories, and draws one of the seats.
+    /// Adds up the free seats of the categories that suit, and draws one of the seats.
     fn weigh(
         &self,
         needed: &NeededSeats,
-        suiting: &CategorySet,
+        suiting: impl Iterator<Item = usize> + Clone,
         rng: &mut impl Rng,
     ) -> Option<usize> {
-        let total: u64 = suiting.iter().map(|at| self.weight(needed, at)).sum();
+        let total: u64 = suiting.clone().map(|at| self.weight(needed, at)).sum();
         if total == 0 {
             return None;
         }
         let mut left = rng.random_range(0..total);
-        suiting.iter().find(|at| {
-            let weight = self.weight(needed, *at);
-            let found = left < weight;
-            left = left.saturating_sub(weight);
-            found
-        })
+        for category in suiting {
+            let weight = self.weight(needed, category);
+            if left < weight {
+                return Some(category);
+            }
+            left -= weight;
+        }
+        None
     }
 
     /// Draws among the seats of the beginning until one is drawn that is still free. That is as

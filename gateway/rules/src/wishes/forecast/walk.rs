@@ -6,13 +6,17 @@ use std::collections::VecDeque;
 use rand::{Rng, RngExt};
 
 use super::categories::{CategorySet, NeededSeats};
-use super::line::{LineStep, ReadLine};
+use super::line::ReadLine;
 use super::stock::FreeSeats;
+use crate::odds::GUESS_WEIGHT;
 
-/// The weight of the guess that people without wishes take any category, in people with wishes.
-const GUESS_WEIGHT: f64 = 20.0;
 /// The most people with wishes whose choice those without wishes repeat in one walk.
 const REPEATED_MAX: usize = 1_024;
+
+/// While nobody more is wanted, a room calls one part in so many of its pace.
+const TRICKLE_PART: f64 = 100.0;
+/// How many people are asked whether they would find seats.
+const ASKED: usize = 64;
 
 /// What one walk guesses.
 #[derive(Debug, Clone, Copy)]
@@ -23,19 +27,26 @@ pub struct WalkGuess {
     pub comes: f64,
     /// The share of baskets that are bought.
     pub buys: f64,
+    /// The share of people without wishes who want what those with wishes want.
+    pub alike: f64,
     /// How many seats a person takes who has said no wishes.
     pub party: f64,
     /// How many people of the line are called in the time in which a basket runs out.
-    pub basket_people: u64,
+    pub basket_people: f64,
+    /// How many seats the people want who choose at the same time at the room's pace.
+    pub seats_wanted: f64,
 }
 
 /// Seats that come back from a basket.
 #[derive(Debug, Clone, Copy)]
 pub struct ReturningSeats {
-    /// Before which person of the line they are free again.
-    pub at: u64,
+    /// When they are free again, in people who are called at the room's pace.
+    pub at: f64,
+    /// The index of their category.
     pub category: usize,
+    /// Seats that are not accessible ones.
     pub ordinary: u32,
+    /// Accessible seats.
     pub accessible: u32,
 }
 
@@ -46,21 +57,33 @@ pub struct LineWalk<'a, R> {
     seats: FreeSeats,
     /// Seats that come back, the soonest first.
     returning: VecDeque<ReturningSeats>,
-    /// The lists that people without wishes repeat.
+    /// The wishes of people of the line that people without wishes repeat.
     repeated: Vec<u32>,
-    any: CategorySet,
+    /// What people take who repeat nobody's wishes: some seats more or less, and any category.
+    anything: [NeededSeats; 2],
+    /// How often seats have come back.
+    returns: u32,
+    /// After how many returns each wish of several categories could not be met. It is not looked
+    /// for again before the next return.
+    in_vain: Vec<u32>,
+    /// How many people in a row have found nothing.
+    failed: u32,
+    /// The number of people before the next one.
     at: u64,
+    /// The time, in people who are called at the room's pace.
+    time: f64,
     rng: &'a mut R,
 }
 
 impl<'a, R: Rng> LineWalk<'a, R> {
-    /// Begins a walk. `returning` are the seats in baskets that will not be bought.
+    /// Begins a walk. `returning` are the seats in baskets that will not be bought, and `any` are
+    /// all categories.
     pub fn new(
         line: &'a ReadLine,
         guess: WalkGuess,
         seats: FreeSeats,
         returning: VecDeque<ReturningSeats>,
-        any: CategorySet,
+        any: &CategorySet,
         rng: &'a mut R,
     ) -> Self {
         // The people who have said their wishes are a sample of all people. To draw from them with
@@ -69,43 +92,58 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         let repeated = (0..said.len().min(REPEATED_MAX))
             .map(|_| said[rng.random_range(0..said.len())])
             .collect();
+        let less = (guess.party as u32).max(1);
         Self {
             line,
             guess,
             seats,
             returning,
             repeated,
-            any,
+            anything: [less, less + 1].map(|some| NeededSeats::new(some, 0, any.clone())),
+            returns: 0,
+            in_vain: vec![u32::MAX; line.wishes.len() + 2],
+            failed: 0,
             at: 0,
+            time: 0.0,
             rng,
         }
     }
 
-    /// Walks along these steps. Calls `passed` before each step with the number of people before
-    /// it and the seats that are free then. Ends where no seat is free or can come back.
+    /// Lets everybody take seats: the people before the line, and those in the line. If the order
+    /// of the line is not known, `order` has the wishes of the line's steps, and is shuffled as far
+    /// as the walk goes. Calls `passed` before each step with the number of people before it and
+    /// the seats that are free then, and at the end with `None`: from there on they stay free.
     pub fn walk(
         &mut self,
-        steps: impl Iterator<Item = LineStep>,
-        mut passed: impl FnMut(u64, &FreeSeats),
+        mut order: Option<&mut [Option<u32>]>,
+        mut passed: impl FnMut(Option<u64>, &FreeSeats),
     ) {
-        let choosing = self.some_of(self.guess.choosing);
-        for _ in 0..choosing {
+        for _ in 0..self.some_of(self.guess.choosing) {
             self.take(None, 1);
         }
-        for step in steps {
+        for (nth, step) in self.line.steps.iter().enumerate() {
             self.bring_back();
-            if self.seats.total == 0 {
-                return;
+            if self.returning.is_empty() && !self.is_anything_left() {
+                break;
             }
-            passed(self.at, &self.seats);
+            passed(Some(self.at), &self.seats);
+            let list = match &mut order {
+                None => step.list,
+                Some(order) => {
+                    let other = self.rng.random_range(nth..order.len());
+                    order.swap(nth, other);
+                    order[nth]
+                }
+            };
             let come = self.some_of(f64::from(step.people) * self.guess.comes);
             if come > 0 {
-                self.take(step.list, come);
+                self.take(list, come);
             }
             self.at += u64::from(step.people);
+            self.time += f64::from(step.people) * self.slowness();
         }
         self.bring_back();
-        passed(self.at, &self.seats);
+        passed(None, &self.seats);
     }
 
     /// Rounds a number up or down at random, so that its mean stays the same.
@@ -113,59 +151,115 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         (people + self.rng.random::<f64>()) as u32
     }
 
-    /// Frees the seats of baskets that have run out. If nothing is free, the room waits for the
-    /// next basket before it calls anybody.
+    /// Returns how many times longer than at its pace the room takes to call somebody. When the
+    /// people who choose could take all free seats, it calls no more than the trickle.
+    fn slowness(&self) -> f64 {
+        let free = self.seats.total.max(1) as f64;
+        (self.guess.seats_wanted / free).clamp(1.0, TRICKLE_PART)
+    }
+
+    /// Frees the seats of baskets that have run out.
     fn bring_back(&mut self) {
         while let Some(next) = self.returning.front()
-            && (next.at <= self.at || self.seats.total == 0)
+            && next.at <= self.time
         {
             self.seats
                 .put_back(next.category, next.ordinary, next.accessible);
             self.returning.pop_front();
+            self.returns += 1;
+            self.failed = 0;
+        }
+    }
+
+    /// Returns whether somebody may find seats. After some failures, which double, people at random
+    /// are asked whether they would.
+    fn is_anything_left(&mut self) -> bool {
+        if self.seats.total == 0 {
+            return false;
+        }
+        if !self.failed.is_power_of_two() {
+            return true;
+        }
+        let line = self.line;
+        let anybody_is_silent = line.said.len() < line.steps.len();
+        if anybody_is_silent && self.finds(line.wishes.len()) {
+            return true;
+        }
+        (0..ASKED.min(line.said.len())).any(|_| {
+            let list = line.said[self.rng.random_range(0..line.said.len())];
+            let list = &line.lists[list as usize];
+            list.iter().any(|wish| self.finds(*wish as usize))
+        })
+    }
+
+    /// Returns whether a wish can be met. Those of [`Self::anything`] come after those of the line.
+    fn finds(&self, wish: usize) -> bool {
+        self.in_vain[wish] != self.returns && self.seats.has_room(self.needed(wish))
+    }
+
+    fn needed(&self, wish: usize) -> &NeededSeats {
+        let wishes = &self.line.wishes;
+        match wishes.get(wish) {
+            Some(needed) => needed,
+            None => &self.anything[wish - wishes.len()],
         }
     }
 
     /// Lets people take the first of their wishes that can be met.
     fn take(&mut self, list: Option<u32>, people: u32) {
         let line = self.line;
-        let Some(list) = list.or_else(|| self.repeated_list()) else {
-            let quantity = self.some_of(self.guess.party).max(1);
-            let needed = NeededSeats {
-                ordinary: quantity,
-                accessible: 0,
-                from: self.any.clone(),
-            };
-            self.take_wish(&needed, people);
-            return;
-        };
         let mut left = people;
-        for wish in &line.lists[list as usize] {
-            left = self.take_wish(&line.wishes[*wish as usize], left);
-            if left == 0 {
-                return;
+        if let Some(list) = list.or_else(|| self.repeated_list()) {
+            for wish in &line.lists[list as usize] {
+                left = self.take_wish(*wish as usize, left);
+                if left == 0 {
+                    break;
+                }
             }
+        } else {
+            let more = usize::from(self.rng.random::<f64>() < self.guess.party.fract());
+            left = self.take_wish(line.wishes.len() + more, left);
         }
+        self.failed = if left == people {
+            self.failed.saturating_add(1)
+        } else {
+            0
+        };
     }
 
     /// Returns the wishes of somebody else that a person without wishes repeats; `None` if it takes
     /// any category.
     fn repeated_list(&mut self) -> Option<u32> {
         let weight = self.line.said.len() as f64;
-        let repeats = self.rng.random::<f64>() * (weight + GUESS_WEIGHT) < weight;
+        let share = self.guess.alike * weight / (weight + GUESS_WEIGHT);
+        let repeats = self.rng.random::<f64>() < share;
         repeats.then(|| self.repeated[self.rng.random_range(0..self.repeated.len())])
     }
 
     /// Lets people take what they wish, and returns for how many nothing is left.
-    fn take_wish(&mut self, needed: &NeededSeats, people: u32) -> u32 {
+    fn take_wish(&mut self, wish: usize, people: u32) -> u32 {
+        if self.in_vain[wish] == self.returns {
+            return people;
+        }
+        let wishes = &self.line.wishes;
+        let needed = match wishes.get(wish) {
+            Some(needed) => needed,
+            None => &self.anything[wish - wishes.len()],
+        };
         let mut left = people;
-        while left > 0
-            && let Some((category, parties)) = self.seats.take(needed, left, self.rng)
-        {
+        while left > 0 {
+            let Some((category, parties)) = self.seats.take(needed, left, self.rng) else {
+                if needed.few.is_empty() {
+                    self.in_vain[wish] = self.returns;
+                }
+                break;
+            };
             left -= parties;
-            let back = self.some_of(f64::from(parties) * (1.0 - self.guess.buys));
+            let back = f64::from(parties) * (1.0 - self.guess.buys);
+            let back = (back + self.rng.random::<f64>()) as u32;
             if back > 0 {
                 self.returning.push_back(ReturningSeats {
-                    at: self.at + self.guess.basket_people,
+                    at: self.time + self.guess.basket_people,
                     category,
                     ordinary: back * needed.ordinary,
                     accessible: back * needed.accessible,

@@ -1,0 +1,104 @@
+//! Describes which categories visitors wish for, and whether they say so while they wait.
+
+use fairgate_rules::wishes::SeatWish;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng, RngExt, SeedableRng};
+
+use crate::behaviour::VisitorBehaviour;
+use crate::sale::{CATEGORIES_MAX, PlannedSale};
+
+/// The wishes of a crowd. Categories are the same in all shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlannedWishes {
+    /// The share of visitors who say their wishes while they wait.
+    pub said: f64,
+    /// The share of the other visitors who have wishes, too, and keep them to themselves. The rest
+    /// take any category, in proportion to its free seats.
+    pub unsaid: f64,
+    /// The weights with which visitors choose the category of a wish.
+    pub popularity: [f64; CATEGORIES_MAX],
+    /// The share of visitors with a wish who have a second one, and the share of those who have a
+    /// third one. Each is for another category.
+    pub more: [f64; 2],
+    /// When the odds are read whose truth is checked, in seconds after the draw. If it is negative,
+    /// they are those of a random place in the line.
+    pub read_after_s: f64,
+}
+
+/// Seats that a visitor wishes for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct WishedSeats {
+    /// The index of the show.
+    pub show: usize,
+    /// The index of the category.
+    pub category: usize,
+    /// How many seats.
+    pub quantity: u32,
+}
+
+impl WishedSeats {
+    /// Returns the wish as a gateway keeps it.
+    pub fn as_said(&self) -> SeatWish {
+        SeatWish {
+            show: Some(self.show.to_string()),
+            quantity: self.quantity,
+            categories: vec![self.category.to_string()],
+            accessible: 0,
+        }
+    }
+}
+
+/// The wishes of one visitor, the dearest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct VisitorWishes {
+    /// The wishes; none if the visitor takes any category.
+    pub seats: Vec<WishedSeats>,
+    /// Whether the visitor has said them.
+    pub said: bool,
+}
+
+/// Returns the wishes of the visitor at a rank. They follow from the seed and the rank alone.
+pub(crate) fn wishes_of(sale: &PlannedSale, seed: u64, rank: u64) -> VisitorWishes {
+    let Some(planned) = &sale.wishes else {
+        return VisitorWishes::default();
+    };
+    // The visitor's other generator must not change with the wishes.
+    let own = seed.rotate_left(32) ^ rank.wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(own);
+    let said = VisitorBehaviour::roll(planned.said, &mut rng);
+    let has_some = said || VisitorBehaviour::roll(planned.unsaid, &mut rng);
+    if !has_some {
+        return VisitorWishes::default();
+    }
+    let show = rng.random_range(0..sale.shows.len());
+    let hall = &sale.shows[show];
+    let quantity = (sale.behaviour.party(&mut rng) as u32).min(hall.seats_per_visitor);
+    let mut left = planned.popularity;
+    left[hall.categories.of(hall.seats).len()..].fill(0.0);
+    let mut seats = Vec::new();
+    for share in [1.0].into_iter().chain(planned.more) {
+        if !VisitorBehaviour::roll(share, &mut rng) {
+            break;
+        }
+        let Some(category) = by_weight(&left, &mut rng) else {
+            break;
+        };
+        left[category] = 0.0;
+        seats.push(WishedSeats {
+            show,
+            category,
+            quantity,
+        });
+    }
+    VisitorWishes { seats, said }
+}
+
+/// Draws an index in proportion to its weight. Returns `None` if all weights are 0.
+pub(crate) fn by_weight(weights: &[f64], rng: &mut impl Rng) -> Option<usize> {
+    let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
+    let found = weights.iter().position(|weight| {
+        left -= weight;
+        left < 0.0
+    });
+    found.or_else(|| weights.iter().rposition(|weight| *weight > 0.0))
+}

@@ -79,7 +79,7 @@ export function showForm(box, known, on) {
       render(`wish-${at}-show`);
     };
     const options = [{ show: "", title: t("lobby.wish.any_show") }, ...shows].map(({ show, title }) => make("option", { value: show, text: title, selected: show === (row.show ?? "") }));
-    return make("label", { class: "wish-line" }, make("span", { text: t("lobby.wish.show") }), make("select", { id: `wish-${at}-show`, onchange: choose }, ...options));
+    return make("label", {}, t("lobby.wish.show"), make("select", { id: `wish-${at}-show`, onchange: choose }, ...options));
   }
 
   function peopleField(row, at, accessible) {

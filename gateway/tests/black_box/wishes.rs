@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Browser, Promoter, Server, Visitor, until};
+use crate::harness::{Browser, Promoter, Server, Visitor, room, show, until};
 
 /// Returns an expression that is true if the list of wishes is shown with so many of them.
 fn lists(count: usize) -> String {
@@ -154,6 +154,45 @@ async fn a_sold_out_wish_gives_way_to_the_next_and_none_leaves_the_map() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wish_for_any_show_is_tried_at_each_in_the_order_in_which_they_start() {
+    let Some(fan) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    on_sale(&promoter, "2x2").await;
+    let matinee = json!({"title": "A matinee to test", "starts_at": "2031-06-01T15:00:00+02:00"});
+    promoter
+        .put("shows/matinee", &show("hall", matinee))
+        .await
+        .is(200);
+    let both = room("night", json!({"shows": ["night", "matinee"]}));
+    promoter.put("rooms/sale", &both).await.is(200);
+    let mut ana = Visitor::joined(&server, "sale").await;
+    join(&fan, &server).await;
+    fan.click("#wish-open").await;
+    fan.until::<bool>("document.querySelectorAll('#wish-0-show option').length === 3")
+        .await;
+    fan.click("[name='wish-0-where'][value='cat1']").await;
+    fan.picture("lobby-wish-form-shows").await;
+    fan.click("#wish-save").await;
+    fan.until::<bool>(&lists(1)).await;
+    promoter.draw("sale").await;
+    ana.claim().await;
+    let body = json!({"seats": ["A-1", "A-2"]});
+    ana.send(reqwest::Method::POST, "/v1/shows/matinee/holds", &body)
+        .await
+        .is(201);
+
+    fan.click("#wish-hold").await;
+    fan.until::<bool>(BASKET).await;
+    assert_eq!(fan.until::<String>(SEATS).await, "A-1,A-2");
+    fan.until::<bool>("document.querySelector('#show-title').textContent.startsWith('A night')")
+        .await;
+    fan.close("the fan").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_double_tap_and_one_after_a_lost_answer_hold_the_same_seats() {
     let Some(fan) = Browser::open().await else {
         return;
@@ -202,8 +241,9 @@ async fn a_browser_sends_its_wishes_again_to_a_server_that_has_lost_them() {
     fan.click("#wish-save").await;
     fan.until::<bool>(&lists(2)).await;
 
+    // The page is left first, so that the console has nothing to complain about.
+    fan.go("about:blank").await;
     server.kill();
-    server.ended().await;
     server.restart().await;
     fan.go(&server.at("/r/sale")).await;
     fan.until::<bool>(&lists(2)).await;

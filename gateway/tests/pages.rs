@@ -148,6 +148,7 @@ const WORDED_BESIDE_CODES: &[&str] = &[
     "server",
     "solving",
     "unknown",
+    "wishes_gone",
 ];
 
 fn is_known_to_the_pages(word: &str) -> bool {

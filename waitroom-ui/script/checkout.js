@@ -43,6 +43,7 @@ async function start() {
 /** Shows the seats, the total and the time that is left. */
 function render() {
   $("seats").replaceChildren(...hold.seats.map((seat) => make("li", {}, make("span", { text: [seat.label, seat.category].filter(Boolean).join(" · ") }), make("b", { text: money(seat.price) }))));
+  show($("apart"), hold.next_to_each_other === false && hold.seats.length > 1);
   put("total", money(hold.total));
   put("pay", payWords());
   show($("free-hint"), isFree());

@@ -16,7 +16,7 @@ const clock = { now: () => Date.now(), pause: (ms) => new Promise((over) => setT
  * again after the wait. A refusal because of the pass is returned at once, because waiting does not
  * help.
  */
-const sendPatiently = (send) =>
+export const sendPatiently = (send) =>
   patiently(send, {
     isFinal: ({ code }) => AT_THE_DOOR.includes(code),
     before: (wait, problem) => showProblem(problem, { again: span(wait / 1000) }),

@@ -1,7 +1,7 @@
 // Brings a place to another device. One device makes a link with a code that counts once; the code
 // stands in the link's fragment, which browsers do not send. The other device uses it at a tap.
 
-import { $, announce, call, mayPass, put, show, showProblem, span, t, when } from "./core.js";
+import { $, announce, call, make, mayPass, put, show, showProblem, span, t, when } from "./core.js";
 
 /** Returns the code in the address of this page, or null. */
 function codeInAddress() {
@@ -36,23 +36,32 @@ async function share() {
   }
 }
 
-let isWired = false;
+/** Makes the panel that offers to bring a place here, and the fields for a link. */
+function build({ base, arrived }) {
+  $("place").before(
+    make("section", { id: "move-here", class: "panel", "aria-labelledby": "move-here-title" },
+      make("h2", { id: "move-here-title", text: t("lobby.move.here_title") }),
+      make("p", {}, `${t("lobby.move.here_body")} `, make("span", { id: "move-replaces", text: t("lobby.move.replaces") })),
+      make("button", { id: "move-use", class: "button big", type: "button", text: t("lobby.move.use"), onclick: () => bringHere(base, arrived) })),
+  );
+  $("move-box").append(
+    make("div", { id: "move-made", hidden: true },
+      make("label", {}, t("lobby.move.link"), make("input", { id: "move-link", readonly: true })),
+      make("p", { id: "move-until", class: "hint" }),
+      make("button", { id: "move-share", class: "button plain", type: "button", text: t("lobby.move.share"), onclick: share })),
+  );
+  $("move-make").addEventListener("click", () => makeLink(base));
+  $("move-make").disabled = false;
+}
 
 /**
- * Wires the box that makes a link, and offers the code of this page's address. May be called again.
- * `arrived(answer)` is called with the answer of the join that brought the place here. `hasPlace()`
- * tells whether this browser has a place already.
+ * Makes the box work that makes a link, and offers the code of this page's address. May be called
+ * again. `lobby` is the one of `wireParts`.
  */
-export function wireMove({ base, hasPlace, arrived }) {
-  if (!isWired) {
-    isWired = true;
-    $("move-make").addEventListener("click", () => makeLink(base));
-    $("move-share").addEventListener("click", share);
-    $("move-use").addEventListener("click", () => bringHere(base, arrived));
-    $("move-make").disabled = false;
-  }
+export function wireMove(lobby) {
+  if (!$("move-here")) build(lobby);
   show($("move-here"), Boolean(codeInAddress()));
-  show($("move-replaces"), hasPlace());
+  show($("move-replaces"), Boolean(lobby.now.place));
 }
 
 async function bringHere(base, arrived) {

@@ -1,12 +1,15 @@
-// Loads the parts of the lobby that few visitors use, when they use them: the links to own baskets
-// and orders, and the move of a place to another device.
+// Loads the parts of the lobby that not every visitor uses, when they are used: the links to own
+// baskets and orders, the move of a place to another device, and the wishes for seats.
 
 import { $, data, keptNames, loadLaterTexts } from "./core.js";
 
 /**
- * `lobby` has `base` (the path of the room's calls), `slug`, `hasPlace()`, and `arrived(answer)`,
- * which is called when a place was brought here. A part that cannot be loaded is left out: the page
- * works without it, and tries again the next time.
+ * `lobby` has `base` (the path of the room's calls), `slug`, `now` (what the page shows), `update`
+ * (shows a change of it), `refresh()` (fetches the place), `claim(button, again)` (claims the pass),
+ * and `arrived(answer)`, which is called when a place was brought here. A part that cannot be loaded
+ * is left out: the page works without it, and tries again the next time.
+ *
+ * Returns what the page calls after each change.
  */
 export function wireParts(lobby) {
   const own = async () => {
@@ -18,10 +21,16 @@ export function wireParts(lobby) {
     const { wireMove } = await import("./lobby-move.js");
     if (await loadLaterTexts()) wireMove(lobby);
   };
+  const wish = async () => {
+    const { renderWish } = await import("./lobby-wish.js");
+    if (await loadLaterTexts()) renderWish(lobby);
+  };
   const quietly = (part) => part().catch(() => {});
   const arrive = () => location.hash.startsWith("#move=") && quietly(move);
   addEventListener("pageshow", () => quietly(own));
   addEventListener("hashchange", arrive);
   $("move-box").addEventListener("toggle", () => $("move-box").open && quietly(move));
   arrive();
+  // Only the server's answer about the place says what it wishes for. The page's own data does not.
+  return () => ($("wish") || lobby.now.place?.wait_ahead !== undefined) && quietly(wish);
 }

@@ -4,7 +4,7 @@
 import { $, announce, loadLaterTexts, make, money, t } from "./core.js";
 
 /** Returns a tier's price in words: one price, or the range over the room's shows. */
-function priceWords({ from, to, currency }) {
+export function priceWords({ from, to, currency }) {
   const [low, high] = [from, to].map((amount) => money({ amount, currency }));
   return from === to ? low : t("lobby.prices.range", { from: low, to: high });
 }

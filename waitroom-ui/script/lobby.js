@@ -30,6 +30,7 @@ function update(change) {
   if (change.place) change.placeAt = performance.now();
   Object.assign(now, change);
   const state = render(now);
+  renderParts();
   if (state === shown) return;
   const before = shown;
   shown = state;
@@ -215,20 +216,29 @@ function joinRefused(problem) {
 
 async function claimPass(event) {
   event.preventDefault();
-  busy($("turn"), t("lobby.turn_working"));
+  if (!(await claim($("turn"), () => $("turn-form").requestSubmit()))) return;
+  update({ place: { ...now.place, state: "admitted" } });
+  $("go-seats").querySelector("a")?.focus();
+}
+
+/**
+ * Claims the pass while `button` shows that it works. Returns whether the visitor has it now. If
+ * not, shows why. `again` repeats what the visitor did.
+ */
+async function claim(button, again) {
+  busy(button, t("lobby.turn_working"));
   const send = (challenge) => call("POST", `${base}/pass`, challenge ? { body: { challenge } } : {});
-  const answer = await withChallenge(base, undefined, send, solving($("turn")));
-  idle($("turn"));
+  const answer = await withChallenge(base, undefined, send, solving(button));
+  idle(button);
   if (answer.problem?.code === "challenge_failed") return $("turn-form").submit();
   if (answer.ok) {
     showProblem(null);
     remember({ claimed_at: Date.now() }); // Other tabs follow the entry.
-    update({ place: { ...now.place, state: "admitted" } });
-    return $("go-seats").querySelector("a")?.focus();
+    return true;
   }
   const { problem } = answer;
   const wait = problem.wait?.known ? t("lobby.wait_between", { p50: span(problem.wait.p50_s), p90: span(problem.wait.p90_s) }) : t("lobby.wait_unknown");
-  showProblem(problem, { wait, note: problem.note }, mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("turn-form").requestSubmit() }] : []);
+  showProblem(problem, { wait, note: problem.note }, mayPass(problem) ? [{ label: t("common.try_again"), run: again }] : []);
   if (problem.code === "room_closed") update({ room: { ...now.room, phase: "closed" } });
 }
 
@@ -268,7 +278,7 @@ const solving = (button) => (seconds) => busy(button, seconds ? t("lobby.solving
 
 /** Disables a button while its call runs and shows `words` on it. `idle` restores the button. */
 function busy(button, words) {
-  button.dataset.words = button.dataset.words ?? button.innerHTML;
+  if (!button.disabled) button.dataset.words = button.innerHTML;
   button.disabled = true;
   button.replaceChildren(words);
 }
@@ -290,10 +300,13 @@ wireDrawCheck(() => now);
 wireSound();
 wayBack($("go-seats"), slug);
 startCountdown(() => now.room, () => Date.now() + skewMs);
-wireParts({
+const renderParts = wireParts({
   base,
   slug,
-  hasPlace: () => Boolean(now.place),
+  now,
+  update,
+  refresh: refreshPlace,
+  claim,
   arrived(answer) {
     // The place is bound to the secret of the other device.
     kept.remove(`room.${slug}`);

@@ -36,7 +36,7 @@ const FIRST_PROBLEMS: [&str; 6] = [
 ];
 
 /// The texts of the lobby that no script of its first load uses. The page has those that it shows.
-const LATER_IN_LOBBY: [&str; 36] = [
+const LATER_IN_LOBBY: [&str; 37] = [
     "ahead",
     "calendar",
     "check",
@@ -73,6 +73,7 @@ const LATER_IN_LOBBY: [&str; 36] = [
     "turn",
     "wait",
     "waiting",
+    "wish",
 ];
 
 /// Returns whether a page that loads the rest of its texts later has this text of a group from the

@@ -766,7 +766,7 @@ fn the_lobby_has_the_texts_of_its_first_load_and_names_the_file_with_the_others(
 
 #[test]
 fn every_style_is_part_of_a_page() {
-    let joined: String = ["base", "lobby", "order", "search", "seats", "train"]
+    let joined: String = ["base", "lobby", "order", "search", "seats", "train", "wish"]
         .iter()
         .filter_map(|name| asset(&format!("page/{name}.css")))
         .map(|style| String::from_utf8_lossy(&style.bytes).into_owned())

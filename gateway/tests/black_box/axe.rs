@@ -101,8 +101,17 @@ async fn check_lobby(checks: &mut AxeChecks<'_>, server: &Server, promoter: &Pro
     fan.click("#join").await;
     fan.until::<bool>(&state("waiting_prequeue")).await;
     checks.check("lobby before the draw").await;
+    fan.click("#wish-open").await;
+    fan.click("#wish-add").await;
+    checks.check("form of the wishes").await;
+    fan.click("#wish-save").await;
+    fan.until::<bool>("document.querySelectorAll('#wish-list li').length === 1")
+        .await;
+    checks.check("lobby with wishes").await;
     promoter.draw("sale").await;
     fan.until::<bool>(&state("called")).await;
+    fan.until::<bool>("!document.querySelector('#wish-hold').hidden")
+        .await;
     checks.check("lobby at the turn").await;
     fan.click("#turn").await;
     fan.until::<bool>(&state("admitted")).await;

@@ -49,4 +49,5 @@ mod tickets;
 mod venue_time;
 mod waiting;
 mod way;
+mod wishes;
 mod without_scripts;

@@ -1,13 +1,15 @@
 //! Joins the styles of a page into one file without comments and superfluous whitespace.
 
-/// The styles of each joined file, in their order. Every page has the base.
-pub(super) const PAGE_STYLES: [(&str, &[&str]); 6] = [
+/// The styles of each joined file, in their order. Every page has the base, and `wish` is what the
+/// lobby loads later.
+pub(super) const PAGE_STYLES: [(&str, &[&str]); 7] = [
     ("base", &["base", "lists"]),
     ("lobby", &["base", "lobby"]),
     ("order", &["base", "lists", "order"]),
     ("search", &["base", "lists", "search"]),
     ("seats", &["base", "lists", "seats"]),
     ("train", &["base", "lists", "seats", "search"]),
+    ("wish", &["wish"]),
 ];
 
 /// Writes a style without comments. Strings stay as they are. A space stays where it may separate

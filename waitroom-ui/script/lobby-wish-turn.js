@@ -1,0 +1,118 @@
+// At the turn: one button that claims the pass and holds the best seats that fit the first wish that
+// can be met. Beside it the visitor may still go in and choose seats.
+
+import { $, announce, kept, make, randomHex, show, showProblem, span, t } from "./core.js";
+import { lobbyState } from "./lobby-state.js";
+import { holdWished } from "./lobby-wish-hold.js";
+import { plainWish, triesOf } from "./lobby-wish-plan.js";
+import { roomShows, wishSaid } from "./lobby-wish-words.js";
+
+let isRunning = false;
+/** What the other button says without wishes. */
+let plainWords = null;
+/** Whether the button was there for this turn, so that it is announced once. */
+let isTold = false;
+
+/** The attempt in this page, if the browser stores nothing. */
+let ownAttempt = null;
+
+/**
+ * An attempt is `{ number, wishes, key }`. It is kept from the tap until its outcome is known, so
+ * that a second tap, also after a reload or in another tab, sends the same calls with the same keys.
+ */
+const keptName = (lobby) => `wish-try.${lobby.slug}`;
+
+function keepAttempt(lobby, attempt) {
+  ownAttempt = attempt;
+  if (attempt) kept.set(keptName(lobby), attempt);
+  else kept.remove(keptName(lobby));
+}
+
+/** Returns the attempt of this place whose outcome is not known, or null. */
+function openAttempt(lobby) {
+  const attempt = kept.get(keptName(lobby)) ?? ownAttempt;
+  return attempt && attempt.number === lobby.now.place?.number ? attempt : null;
+}
+
+/** Shows the button at the turn, and while an attempt goes on. */
+export function renderTurn(lobby, shows) {
+  const { room, place } = lobby.now;
+  if (isRunning) return;
+  const isCalled = lobbyState(room, place) === "called";
+  const attempt = place?.state === "admitted" ? openAttempt(lobby) : null;
+  const wishes = (isCalled ? place.wishes : attempt?.wishes) ?? [];
+  if (!$("wish-hold")) {
+    if (!wishes.length) return;
+    $("turn-form").before(make("button", { id: "wish-hold", class: "button big go", type: "button", onclick: () => hold(lobby) }));
+  }
+  const button = $("wish-hold");
+  show(button, wishes.length > 0);
+  if (wishes.length) {
+    const words = t("lobby.wish.hold", { seats: wishSaid(wishes[0], shows ?? []) });
+    if (button.textContent !== words) button.replaceChildren(make("span", { class: "shape", "data-shape": "go" }), words);
+    if (isCalled && !isTold) announce(t("lobby.wish.say_turn", { button: words }), true);
+  }
+  isTold = isCalled && wishes.length > 0;
+  makeSecond($("turn"), isTold);
+}
+
+/** Makes the button that only claims the pass the second one, or the first one again. */
+function makeSecond(button, isSecond) {
+  if (button.disabled || button.classList.contains("plain") === isSecond) return;
+  plainWords ??= button.innerHTML;
+  button.classList.toggle("plain", isSecond);
+  button.classList.toggle("go", !isSecond);
+  if (isSecond) button.replaceChildren(t("lobby.wish.yourself"));
+  else button.innerHTML = plainWords;
+}
+
+/** Claims the pass, holds the seats and opens the page where they are paid for. */
+async function hold(lobby) {
+  if (isRunning) return;
+  isRunning = true;
+  await claimAndHold(lobby, $("wish-hold"));
+  isRunning = false;
+  lobby.update({});
+}
+
+async function claimAndHold(lobby, button) {
+  const { place } = lobby.now;
+  const isCalled = place?.state === "called";
+  const known = openAttempt(lobby);
+  const wishes = isCalled ? place.wishes.map(plainWish) : known?.wishes;
+  if (!wishes?.length) return;
+  const isRepeated = JSON.stringify(known?.wishes) === JSON.stringify(wishes);
+  const attempt = isRepeated ? known : { number: place.number, wishes, key: randomHex(16) };
+  keepAttempt(lobby, attempt);
+  if (isCalled && !(await lobby.claim(button, () => hold(lobby)))) {
+    if (!isRepeated) keepAttempt(lobby, null);
+    return;
+  }
+  button.disabled = true;
+  button.replaceChildren(t("lobby.wish.holding"));
+  const shows = await roomShows(lobby.slug);
+  const tries = triesOf(wishes, shows ?? []);
+  const outcome = shows ? await holdTried(lobby, tries, { ...attempt, isRepeated }) : { problem: { code: "offline", status: 0 } };
+  button.disabled = false;
+  if (outcome.hold || outcome.isOver) keepAttempt(lobby, null);
+  lobby.update({ place: { ...lobby.now.place, state: "admitted" } });
+  if (outcome.hold) return location.assign(`/checkout/${encodeURIComponent(outcome.hold)}`);
+  const { problem, isOver } = outcome;
+  const again = { label: t("common.try_again"), run: () => hold(lobby) };
+  showProblem(problem, { retry: span(problem.retry_after_s ?? 10) }, isOver ? seatsLinks(tries, shows) : [again]);
+}
+
+async function holdTried(lobby, tries, attempt) {
+  const outcome = await holdWished(lobby.slug, tries, attempt);
+  if (!outcome.isStale) return outcome;
+  const { number, wishes } = attempt;
+  const anew = { number, wishes, key: randomHex(16) };
+  keepAttempt(lobby, anew);
+  return holdWished(lobby.slug, tries, anew);
+}
+
+/** Links to the seats of the shows that were tried. */
+function seatsLinks(tries, shows) {
+  const tried = shows.filter(({ show: slug }) => tries.some((one) => one.show === slug)).slice(0, 3);
+  return tried.map(({ show: slug, title }) => ({ href: `/s/${encodeURIComponent(slug)}`, label: tried.length > 1 ? t("lobby.go_seats_for", { title }) : t("lobby.go_seats") }));
+}

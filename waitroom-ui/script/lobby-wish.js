@@ -1,0 +1,150 @@
+// The panel in which a visitor says which seats to hold at the turn. The server keeps the wishes and
+// tells how likely each is. This browser keeps them, too, and sends them again if the server has
+// lost them.
+
+import { $, announce, call, kept, make, mayPass, show, showProblem, t } from "./core.js";
+import { oddsSaid } from "./lobby-view.js";
+import { plainWish, takesWishes } from "./lobby-wish-plan.js";
+import { detailsSaid, roomShows, wishSaid } from "./lobby-wish-words.js";
+
+/** How long (ms) to wait before lost wishes are sent once more. */
+const RESEND_MS = 60_000;
+let sentAgainAt = -RESEND_MS;
+/** Whether the panel's styles are there. It appears only with them. */
+let isStyled = false;
+let isFormOpen = false;
+/** The room's shows, or null until they are known. */
+let shows = null;
+/** What the list shows, as JSON. */
+let listed = "";
+
+const keptName = (lobby) => `wish.${lobby.slug}`;
+
+/** Shows the wishes of the place in `lobby.now`. `lobby` is the one of `wireParts`. */
+export function renderWish(lobby) {
+  const { room, place } = lobby.now;
+  const isOpen = takesWishes(room, place);
+  if (isOpen && !$("wish")) build(lobby);
+  if (!isOpen && isFormOpen) closeForm();
+  if (isOpen) renewKept(lobby);
+  renderList(lobby, isOpen);
+  const attempt = kept.get(`wish-try.${lobby.slug}`);
+  const mayHold = (isOpen && place.wishes.length > 0) || (attempt && attempt.number === place?.number);
+  if ($("wish-hold") || (mayHold && shows)) import("./lobby-wish-turn.js").then(({ renderTurn }) => renderTurn(lobby, shows)).catch(() => {});
+  else if (mayHold) loadShows(lobby);
+}
+
+async function loadShows(lobby) {
+  shows = (await roomShows(lobby.slug)) ?? [];
+  renderWish(lobby);
+}
+
+function build(lobby) {
+  const styled = () => {
+    isStyled = true;
+    renderWish(lobby);
+  };
+  const style = new URL(`../wish.css${new URL(import.meta.url).search}`, import.meta.url).href;
+  document.head.append(make("link", { rel: "stylesheet", href: style, onload: styled, onerror: styled }));
+  $("place").after(
+    make("section", { id: "wish", class: "panel", "aria-labelledby": "wish-title", hidden: true },
+      make("h2", { id: "wish-title", text: t("lobby.wish.title") }),
+      make("p", {}, `${t("lobby.wish.lead")} `, make("b", { text: t("lobby.wish.no_change") })),
+      make("ol", { id: "wish-list", class: "wish-list" }),
+      make("div", { id: "wish-edit" }),
+      make("button", { id: "wish-open", class: "button plain", type: "button", onclick: () => openForm(lobby) })),
+  );
+  addEventListener("storage", ({ key }) => key === `fairgate.${keptName(lobby)}` && lobby.refresh());
+}
+
+function renderList({ now: { place } }, isOpen) {
+  if (!$("wish")) return;
+  const wishes = isOpen ? place.wishes : [];
+  show($("wish"), isOpen && isStyled && (shows !== null || !wishes.length));
+  show($("wish-list"), wishes.length > 0 && !isFormOpen);
+  show($("wish-open"), !isFormOpen);
+  const wanted = JSON.stringify([wishes, place?.state, shows?.length]);
+  if (wanted === listed) return;
+  listed = wanted;
+  $("wish-open").textContent = t(wishes.length ? "lobby.wish.change" : "lobby.wish.open");
+  $("wish-list").replaceChildren(...wishes.map((wish) => wishItem(wish, place.state)));
+}
+
+function wishItem(wish, state) {
+  const item = make("li", { "data-odds": wish.odds ?? "" }, make("b", { text: wishSaid(wish, shows ?? []) }));
+  const details = detailsSaid(wish, shows ?? []);
+  if (details) item.append(make("span", { class: "small", text: details }));
+  const odds = oddsSaid(wish);
+  // From the turn on, the odds are of no use.
+  if (odds || state === "waiting") item.append(make("span", { class: "small muted", text: odds ? t("lobby.wish.odds", { odds }) : t("lobby.wish.odds_unknown") }));
+  return item;
+}
+
+// --- The form ---
+
+async function openForm(lobby) {
+  const button = $("wish-open");
+  button.disabled = true;
+  const [list, { showForm }] = await Promise.all([roomShows(lobby.slug), import("./lobby-wish-form.js").catch(() => ({}))]);
+  button.disabled = false;
+  if (!list || !showForm) return showProblem({ code: "offline", status: 0 }, {}, [{ label: t("common.try_again"), run: () => openForm(lobby) }]);
+  shows = list;
+  if (!list.length) return showProblem({ code: "not_available", status: 422 });
+  showProblem(null);
+  isFormOpen = true;
+  const close = () => {
+    closeForm();
+    renderWish(lobby);
+    $("wish-open").focus();
+  };
+  showForm($("wish-edit"), { wishes: lobby.now.place?.wishes ?? [], shows: list, prices: lobby.now.room.prices }, { cancel: close, save: (wishes) => save(lobby, wishes, close) });
+  renderWish(lobby);
+}
+
+function closeForm() {
+  isFormOpen = false;
+  $("wish-edit").replaceChildren();
+}
+
+/** Returns the server's answer to these wishes. Shows them if the server has taken them. */
+async function send(lobby, wishes) {
+  const { number } = lobby.now.place;
+  const answer = await call("PUT", `${lobby.base}/place/wishes`, { body: wishes });
+  if (answer.ok && lobby.now.place?.number === number) {
+    if (wishes.length) kept.set(keptName(lobby), { number, wishes });
+    else kept.remove(keptName(lobby));
+    lobby.now.place.wishes = answer.body.wishes;
+  }
+  return answer;
+}
+
+/** Sends the form's wishes, and calls `close` if the server has taken them. */
+async function save(lobby, wishes, close) {
+  const answer = await send(lobby, wishes);
+  if (!answer.ok) {
+    const { problem } = answer;
+    showProblem(problem, {}, mayPass(problem) ? [{ label: t("common.try_again"), run: () => save(lobby, wishes, close) }] : []);
+    if (!mayPass(problem)) lobby.refresh();
+    return;
+  }
+  showProblem(null);
+  close();
+  announce(t(wishes.length ? "lobby.wish.saved" : "lobby.wish.removed"), true);
+  lobby.refresh();
+}
+
+/** Keeps what the server has, or sends it what this browser has if the server has nothing. */
+async function renewKept(lobby) {
+  const { number, wishes } = lobby.now.place;
+  const mine = kept.get(keptName(lobby));
+  if (mine?.number !== number) return;
+  if (wishes.length) {
+    const told = wishes.map(plainWish);
+    if (JSON.stringify(told) !== JSON.stringify(mine.wishes)) kept.set(keptName(lobby), { number, wishes: told });
+  } else if (performance.now() - sentAgainAt > RESEND_MS) {
+    sentAgainAt = performance.now();
+    const answer = await send(lobby, mine.wishes);
+    if (answer.ok) renderWish(lobby);
+    else if (answer.status === 422) kept.remove(keptName(lobby));
+  }
+}

@@ -198,23 +198,43 @@ impl Waitlist {
         // The store is asked before the ledger: if the hold is gone because it became an order, the
         // ledger has that order.
         let in_store = self.seats.store.hold(&offer.hold, waiter.visitor).await;
-        let is_basket = match in_store {
-            Ok(ref hold) => hold.stage == HoldStage::Basket,
-            Err(InventoryRefusal::Gone) => false,
-            Err(_) => return Ok(()),
+        let end = match in_store {
+            // The party accepted the offer, and the call that did so has not recorded it yet.
+            Ok(hold) if hold.purpose == HoldPurpose::Basket => Some(WaitlistOfferEnd::Taken),
+            Ok(hold) if hold.stage == HoldStage::Basket => None,
+            Ok(_) => {
+                let is_ordered = self.is_ordered(&offer.hold).await?;
+                // Without an order in the ledger, the order is being made.
+                is_ordered.then_some(WaitlistOfferEnd::Taken)
+            }
+            Err(InventoryRefusal::Gone) if self.is_ordered(&offer.hold).await? => {
+                Some(WaitlistOfferEnd::Taken)
+            }
+            Err(InventoryRefusal::Gone) if offer.life != life => Some(WaitlistOfferEnd::Lost),
+            Err(InventoryRefusal::Gone) => Some(WaitlistOfferEnd::Missed),
+            Err(_) => None,
         };
-        if is_basket {
-            return Ok(());
+        match end {
+            Some(end) => self.end_offer(waiter, &offer.hold, end, now_ms).await,
+            None => Ok(()),
         }
-        let order = self.ledger.order(&OrderId::of_hold(&offer.hold)).await?;
-        let end = match (order, in_store) {
-            (Some(_), _) => WaitlistOfferEnd::Taken,
-            // The order is being made.
-            (None, Ok(_)) => return Ok(()),
-            (None, Err(_)) if offer.life != life => WaitlistOfferEnd::Lost,
-            (None, Err(_)) => WaitlistOfferEnd::Missed,
-        };
-        let over = self.ledger.offer_over(&waiter.id, &offer.hold, end, now_ms);
+    }
+
+    async fn is_ordered(&self, hold: &HoldId) -> Result<bool, LedgerError> {
+        let order = self.ledger.order(&OrderId::of_hold(hold)).await?;
+        Ok(order.is_some())
+    }
+
+    /// Records what became of a party's offer, once. Ends the party's waiting if it missed too many
+    /// offers.
+    async fn end_offer(
+        &self,
+        waiter: &Waiter,
+        hold: &HoldId,
+        end: WaitlistOfferEnd,
+        now_ms: i64,
+    ) -> Result<(), LedgerError> {
+        let over = self.ledger.offer_over(&waiter.id, hold, end, now_ms);
         if over.await? {
             let word = match end {
                 WaitlistOfferEnd::Taken => "taken",
@@ -228,6 +248,28 @@ impl Waitlist {
             }
         }
         Ok(())
+    }
+
+    /// Records that a party accepted its offer, which is a basket now, so that the party waits no
+    /// longer. If the ledger does not answer, the worker records it later, because it finds the
+    /// basket in the store.
+    pub async fn record_accepted(&self, basket: &Hold, now_ms: i64) {
+        let recorded = async {
+            let found = self
+                .ledger
+                .waiter(&basket.id.show(), basket.visitor)
+                .await?;
+            let Some((waiter, _)) = found.filter(|(waiter, _)| waiter.ended.is_none()) else {
+                return Ok(());
+            };
+            self.end_offer(&waiter, &basket.id, WaitlistOfferEnd::Taken, now_ms)
+                .await
+        };
+        let recorded: Result<(), LedgerError> = recorded.await;
+        if let Err(error) = recorded {
+            tracing::warn!(hold = %basket.id, %error, "an accepted offer is not in the ledger yet; the waitlist's worker records it");
+        }
+        self.bell.notify_worker();
     }
 
     /// Ends a party's waiting. Returns false where it had already ended.
@@ -384,7 +426,8 @@ fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64
         next_to_each_other: seated.next_to_each_other,
         expires_at_ms,
         lock_until_ms: expires_at_ms + i64::from(show.document.grace_s) * 1_000,
-        extensions_left: 0,
+        // An offer cannot be extended. These are for the basket that it becomes.
+        extensions_left: show.document.extensions,
         stage: HoldStage::Basket,
     })
 }

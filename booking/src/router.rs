@@ -22,6 +22,7 @@ use crate::http::fates::{self, ShowFateRoutes};
 use crate::http::handles::RouteHandles;
 use crate::http::holds::{self, HoldRoutes};
 use crate::http::internal::{self, InternalRoutes};
+use crate::http::offers;
 use crate::http::ops::{self, BookingOpsRoutes};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::orders;
@@ -118,6 +119,7 @@ fn holds() -> OpenApiRouter<HoldRoutes> {
         .routes(routes!(holds::take))
         .routes(routes!(holds::read, holds::change, holds::release))
         .routes(routes!(holds::extend))
+        .routes(routes!(offers::accept))
 }
 
 fn orders() -> OpenApiRouter<OrderRoutes> {

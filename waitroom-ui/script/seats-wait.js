@@ -1,6 +1,7 @@
 // Waiting for seats of a show or of a train: joins the waitlist, shows how many parties are ahead,
-// shows an offer with its clock, takes or declines the offer, or leaves. Each request for the
-// state, and the live socket, also shows the server that the visitor is present.
+// shows an offer with its clock, accepts or declines the offer, or leaves. An accepted offer is a
+// basket. Each request for the state, and the live socket, also shows the server that the visitor
+// is present.
 
 import { $, announce, call, kept, make, money, put, raw, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
@@ -13,7 +14,7 @@ export class Waiting {
    * `choices` are the options as `{value, text}`; `wants` returns what a choice adds to the body of
    * the call. Only trains have the last two: `journey` returns a party's journey in words, and
    * `full` says that too few seats are free when the page opens. `on`: `taken(hold)` when the
-   * visitor takes an offer, `waits(isWaiting)` after each change of the state.
+   * visitor has accepted an offer, `waits(isWaiting)` after each change of the state.
    */
   constructor(page, on) {
     this.page = page;
@@ -150,13 +151,17 @@ export class Waiting {
     $("wait-title").focus({ preventScroll: true });
   }
 
+  /** Accepts the offer. A second tap, also in another tab, gets the same basket. */
   async take() {
-    const { hold } = this.waiter.offer;
-    const answer = await this.working("wait-take", () => call("GET", `/v1/holds/${encodeURIComponent(hold)}`));
+    const path = `/v1/holds/${encodeURIComponent(this.waiter.offer.hold)}`;
+    const accepted = await this.working("wait-take", () => this.intent.send("POST", `${path}/accept`, {}));
+    // After the end of the sale, the seats can still be ordered while the offer lasts.
+    const answer = accepted.problem?.code === "sales_ended" ? await call("GET", path) : accepted;
     if (!answer.ok) return this.refused(answer.problem);
     showProblem(null);
     this.on.taken(answer.body);
-    this.render();
+    if (accepted.ok) this.put(null);
+    else this.render();
   }
 
   async decline() {

@@ -81,6 +81,7 @@ impl Booking {
     fn hold_routes(&self) -> HoldRoutes {
         HoldRoutes {
             desk: self.holds.clone(),
+            waitlist: self.waitlist.clone(),
             door: self.caller_verifier(),
             answers: self.answers.clone(),
             clock: self.setup.clock.clone(),

@@ -1,5 +1,6 @@
 //! Holds: cells locked for one visitor until a deadline, all or none.
 
+mod accept;
 pub mod ask;
 mod change;
 pub mod instead;

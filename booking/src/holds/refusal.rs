@@ -67,6 +67,19 @@ pub enum HoldRefusal {
     /// The hold has run out, or was lost in a restart.
     #[error("the hold has run out")]
     Expired,
+    /// The offer that was to be accepted has run out or was given back, or there was none.
+    #[error("the offer is over")]
+    OfferOver,
+    /// With the seats of the offer, the visitor has more seats than the show's limit.
+    #[error("the visitor has {have} seats, is offered {offered} and may have {limit}")]
+    OfferBeyondLimit {
+        /// Seats held and bought, without those of the offer.
+        have: u32,
+        /// Seats of the offer.
+        offered: u64,
+        /// The show's limit.
+        limit: u32,
+    },
     /// The hold belongs to another visitor.
     #[error("the hold is somebody else's")]
     NotYours,

@@ -22,7 +22,7 @@ use crate::catalogue::Catalogue;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::Ledger;
 use crate::rail::journey::JourneySummary;
-use crate::store::{InventoryRefusal, VersionedCells};
+use crate::store::{BasketDeadlines, InventoryRefusal, VersionedCells};
 
 /// The number of best blocks from which each try chooses at random. The first try takes the best
 /// block. Each later try chooses from more blocks, so that visitors do not collide again.
@@ -269,8 +269,10 @@ fn new_basket(
     chosen: &ChosenSeats,
     now_ms: i64,
 ) -> Result<Hold, HoldRefusal> {
-    let document = &show.document;
-    let expires_at_ms = now_ms + i64::from(document.hold_s) * 1_000;
+    let BasketDeadlines {
+        expires_at_ms,
+        lock_until_ms,
+    } = basket_deadlines(show, now_ms);
     Ok(Hold {
         id,
         visitor: pass.sub,
@@ -281,10 +283,20 @@ fn new_basket(
         plan_version: show.plan.version,
         next_to_each_other: chosen.side_by_side,
         expires_at_ms,
-        lock_until_ms: expires_at_ms + i64::from(document.grace_s) * 1_000,
-        extensions_left: document.extensions,
+        lock_until_ms,
+        extensions_left: show.document.extensions,
         stage: HoldStage::Basket,
     })
+}
+
+/// Returns the deadlines of a basket that begins now.
+pub(super) fn basket_deadlines(show: &Show, now_ms: i64) -> BasketDeadlines {
+    let document = &show.document;
+    let expires_at_ms = now_ms + i64::from(document.hold_s) * 1_000;
+    BasketDeadlines {
+        expires_at_ms,
+        lock_until_ms: expires_at_ms + i64::from(document.grace_s) * 1_000,
+    }
 }
 
 /// Returns the seats on `legs` as items of a hold, if every seat has a price there.

@@ -24,12 +24,15 @@ use crate::http::answers::{IdempotencyAnswers, JsonAnswer, key_of};
 use crate::http::visitor::CallerVerifier;
 use crate::rail::journey::JourneySummary;
 use crate::store::CallId;
+use crate::waitlist::serve::Waitlist;
 
 /// What the handlers of holds need.
 #[derive(Clone)]
 pub struct HoldRoutes {
     /// Makes and changes holds.
     pub desk: HoldDesk,
+    /// The waitlists of all shows, whose offers become baskets.
+    pub waitlist: Waitlist,
     /// Checks who may call.
     pub door: CallerVerifier,
     /// Answers stored for repeated calls.
@@ -49,6 +52,9 @@ pub struct HoldView {
     show: ShowId,
     /// `basket`, or `ordered` once it has become an order.
     state: &'static str,
+    /// What it was made for: `basket`, or `offer` while it is an offer of the waitlist that is not
+    /// accepted yet; also `exchange`, `late_money`.
+    purpose: &'static str,
     /// Rail: the stretch of the train; null else.
     journey: Option<JourneySummary>,
     /// Its seats.
@@ -61,7 +67,7 @@ pub struct HoldView {
     expires_at: String,
     /// The server's time, for a countdown on a clock that is off.
     server_time: String,
-    /// How often the hold may still be extended.
+    /// How often the hold may still be extended; 0 where it is no basket.
     extensions_left: u32,
 }
 
@@ -109,12 +115,17 @@ impl HoldView {
             } else {
                 "ordered"
             },
+            purpose: hold.purpose.as_str(),
             seats: SeatView::of_items(items, currency),
             next_to_each_other: hold.next_to_each_other,
             total,
             expires_at: rfc3339(hold.expires_at_ms),
             server_time: rfc3339(now_ms),
-            extensions_left: hold.extensions_left,
+            // Only baskets can be extended. An offer has its extensions once it is accepted.
+            extensions_left: match hold.purpose {
+                HoldPurpose::Basket => hold.extensions_left,
+                _ => 0,
+            },
             hold: hold.id,
         }
     }
@@ -272,7 +283,7 @@ pub async fn extend(
 }
 
 impl HoldRoutes {
-    async fn hold_answer(
+    pub(super) async fn hold_answer(
         &self,
         status: u16,
         show: &Show,
@@ -294,7 +305,7 @@ impl HoldRoutes {
     /// Returns the id of a hold and the show that the id names. If the show is unknown, or no seat
     /// of it was ever held, the hold is reported as expired. The show is opened in the store first,
     /// so that a hold that a restart has lost is reported as expired, too.
-    async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
+    pub(super) async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
         let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
         let show = self
             .desk

@@ -11,6 +11,7 @@ pub mod handles;
 pub mod holds;
 pub mod internal;
 pub mod internal_key;
+pub mod offers;
 pub mod ops;
 pub mod order_routes;
 pub mod order_views;

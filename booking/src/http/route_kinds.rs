@@ -75,6 +75,7 @@ mod tests {
             [
                 "DELETE /v1/holds/{hold}",
                 "PATCH /v1/holds/{hold}",
+                "POST /v1/holds/{hold}/accept",
                 "POST /v1/holds/{hold}/extend",
                 "POST /v1/holds/{hold}/order",
                 "POST /v1/orders/lookup",

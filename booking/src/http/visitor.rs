@@ -83,15 +83,28 @@ impl CallerVerifier {
             ));
         };
         if self.stopped.contains(live) {
-            return Err(no_new_seats(
-                ProblemCode::PassStopped,
-                room,
-                format!(
-                    "The pass no longer opens anything new, because its place was left or ended by the promoter, or the room was closed. No new seats were held. What you hold or ordered you can still pay, read or give back. /r/{room} says how things stand."
-                ),
-            ));
+            return Err(pass_stopped(room));
         }
         Ok(live.clone())
+    }
+
+    /// Returns the visitor's pass for a show, live or expired, for a call that needs no new turn
+    /// but is not open to somebody who was sent away.
+    ///
+    /// # Errors
+    /// As [`CallerVerifier::require_pass`], and 401 `pass_stopped` for a pass that was stopped
+    /// before it expired.
+    pub fn require_pass_not_stopped(
+        &self,
+        headers: &HeaderMap,
+        show: &ShowId,
+        now_s: i64,
+    ) -> Result<VerifiedPass, Problem> {
+        let presented = self.require_pass(headers, show, now_s)?;
+        if self.is_stopped(&presented) {
+            return Err(pass_stopped(presented.room()));
+        }
+        Ok(presented)
     }
 
     /// Returns whether a pass was stopped before it expired.
@@ -152,6 +165,16 @@ impl OrderCaller {
             _ => Ok(()),
         }
     }
+}
+
+fn pass_stopped(room: &str) -> Problem {
+    no_new_seats(
+        ProblemCode::PassStopped,
+        room,
+        format!(
+            "The pass no longer opens anything new, because its place was left or ended by the promoter, or the room was closed. No new seats were held. What you hold or ordered you can still pay, read or give back. /r/{room} says how things stand."
+        ),
+    )
 }
 
 /// Builds the problem of a pass with which nothing new can be taken.

@@ -79,7 +79,7 @@ pub struct WaiterView {
     server_time: String,
 }
 
-/// An offer: a hold of the visitor, to be ordered like any other.
+/// An offer: a hold of the visitor, to be accepted or ordered.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = OfferView)]
 pub struct WaitlistOfferView {
@@ -206,8 +206,14 @@ pub async fn leave(
             .release(&offer.hold, noted.visitor, &[HoldPurpose::Offer])
             .await
         {
-            // The seats of an offer that became an order belong to the order.
-            Ok(()) | Err(InventoryRefusal::Gone | InventoryRefusal::Ordered) => {}
+            // The seats of an offer that became an order belong to the order, and those of an
+            // accepted offer are in the visitor's basket.
+            Ok(())
+            | Err(
+                InventoryRefusal::Gone
+                | InventoryRefusal::Ordered
+                | InventoryRefusal::OtherPurpose(HoldPurpose::Basket),
+            ) => {}
             Err(refused) => {
                 tracing::debug!(hold = %offer.hold, %refused, "an offer that was left runs out by itself");
             }

@@ -154,6 +154,15 @@ pub struct ShowHoldFigures {
     pub lapsing_cells: u64,
 }
 
+/// The deadlines of a basket, in milliseconds since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BasketDeadlines {
+    /// The deadline as the visitor sees it.
+    pub expires_at_ms: i64,
+    /// When the basket's locks end.
+    pub lock_until_ms: i64,
+}
+
 /// A hold that is locked for an order, so that the order may claim its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimableHold {
@@ -210,6 +219,19 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Takes all cells of the hold, or none, as `take` does. Cells that are kept for the waitlist
     /// count as free. Signals the offer to the visitor.
     async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
+
+    /// Makes an offer a basket with these deadlines, if the offer's lock has not ended at `now_ms`
+    /// and the visitor has no more than `limit` seats. The hold keeps its id, which is the fencing
+    /// value of its locks, its cells, its plan, its terms and its extensions. A repeated call
+    /// returns the basket as it is. A basket that never was an offer is refused as `OtherPurpose`.
+    async fn accept_offer(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        limit: u32,
+        until: BasketDeadlines,
+        now_ms: i64,
+    ) -> Result<Hold, InventoryRefusal>;
 
     /// Frees those of `cells` that are kept for the waitlist.
     async fn free_kept_cells(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal>;

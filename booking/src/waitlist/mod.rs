@@ -3,5 +3,6 @@
 //! fit.
 
 pub mod ask;
+mod ends;
 pub mod here;
 pub mod serve;

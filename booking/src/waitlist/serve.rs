@@ -1,7 +1,7 @@
 //! Offers freed seats to the waitlist. One node per show has a lease and runs this loop. It ends
-//! offers and waits that are over, locks freed seats for the waitlist, and offers the seats to
-//! parties. Every step may be interrupted and repeated, because the id of an offer's hold is
-//! derived from its party, and the ledger records each step once.
+//! offers and waits that are over (`ends`), locks freed seats for the waitlist, and offers the
+//! seats to parties. Every step may be interrupted and repeated, because the id of an offer's hold
+//! is derived from its party, and the ledger records each step once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,13 +11,11 @@ use fairgate_base::clock::Clock;
 use fairgate_base::log_failed_try;
 use fairgate_model::grid::picture::life_of_version;
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
-use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_model::shows::Show;
 use fairgate_model::waiters::share::{never_served, share};
 use fairgate_model::waiters::wish::{PartySeats, ShowLayout};
-use fairgate_model::waiters::{
-    MISSED_MAX, OFFER_MS, PartySaleEnd, WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd,
-};
+use fairgate_model::waiters::{OFFER_MS, PartySaleEnd, WaitEndReason, Waiter, WaitlistOffer};
 use rand::RngExt;
 
 use super::here::SeenVisitors;
@@ -177,77 +175,6 @@ impl Waitlist {
         }
     }
 
-    /// Ends a party's offer if the offer was ordered, missed or lost. Ends the party's waiting if
-    /// its time is over or if it missed too many offers.
-    async fn settle_waiter(
-        &self,
-        show: &Show,
-        waiter: &Waiter,
-        life: u64,
-        now_ms: i64,
-    ) -> Result<(), LedgerError> {
-        let Some(offer) = &waiter.offer else {
-            if let Some(end) = waiter.time_over(waiter.party.sale_end(show), now_ms) {
-                self.end_waiting(waiter, end, now_ms).await?;
-            } else if waiter.missed >= MISSED_MAX {
-                self.end_waiting(waiter, WaitEndReason::Missed, now_ms)
-                    .await?;
-            }
-            return Ok(());
-        };
-        // The store is asked before the ledger: if the hold is gone because it became an order, the
-        // ledger has that order.
-        let in_store = self.seats.store.hold(&offer.hold, waiter.visitor).await;
-        let is_basket = match in_store {
-            Ok(ref hold) => hold.stage == HoldStage::Basket,
-            Err(InventoryRefusal::Gone) => false,
-            Err(_) => return Ok(()),
-        };
-        if is_basket {
-            return Ok(());
-        }
-        let order = self.ledger.order(&OrderId::of_hold(&offer.hold)).await?;
-        let end = match (order, in_store) {
-            (Some(_), _) => WaitlistOfferEnd::Taken,
-            // The order is being made.
-            (None, Ok(_)) => return Ok(()),
-            (None, Err(_)) if offer.life != life => WaitlistOfferEnd::Lost,
-            (None, Err(_)) => WaitlistOfferEnd::Missed,
-        };
-        let over = self.ledger.offer_over(&waiter.id, &offer.hold, end, now_ms);
-        if over.await? {
-            let word = match end {
-                WaitlistOfferEnd::Taken => "taken",
-                WaitlistOfferEnd::Missed => "missed",
-                WaitlistOfferEnd::Lost => "lost",
-            };
-            metrics::counter!("fairgate_waitlist_offers_over_total", "end" => word).increment(1);
-            if end == WaitlistOfferEnd::Missed && waiter.missed + 1 >= MISSED_MAX {
-                self.end_waiting(waiter, WaitEndReason::Missed, now_ms)
-                    .await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends a party's waiting. Returns false where it had already ended.
-    ///
-    /// # Errors
-    /// Returns an error where the ledger does not answer.
-    pub async fn end_waiting(
-        &self,
-        waiter: &Waiter,
-        end: WaitEndReason,
-        now_ms: i64,
-    ) -> Result<bool, LedgerError> {
-        let ended = self.ledger.end_waiter(&waiter.id, end, now_ms).await?;
-        if ended {
-            let word = end.as_str();
-            metrics::counter!("fairgate_waitlist_ended_total", "reason" => word).increment(1);
-        }
-        Ok(ended)
-    }
-
     async fn offer_all(
         &self,
         show: &Show,
@@ -384,7 +311,8 @@ fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64
         next_to_each_other: seated.next_to_each_other,
         expires_at_ms,
         lock_until_ms: expires_at_ms + i64::from(show.document.grace_s) * 1_000,
-        extensions_left: 0,
+        // An offer cannot be extended. These are for the basket that it becomes.
+        extensions_left: show.document.extensions,
         stage: HoldStage::Basket,
     })
 }

@@ -1,6 +1,7 @@
 //! Tests booking through its HTTP router, without sockets: the whole way from a free seat to a
 //! scanned ticket, orders that end earlier, refunds, exchanges and the waitlist.
 
+mod accepting;
 mod bad_input;
 mod choosing;
 mod cinema;

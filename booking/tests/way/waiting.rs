@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-const LIST: &str = "/v1/shows/night-1/waitlist";
+pub const LIST: &str = "/v1/shows/night-1/waitlist";
 
 /// Puts all forty seats except those in `free` into the baskets of other visitors, in pairs.
-async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
+pub async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
     let mut baskets = Vec::new();
     for row in ["A", "B", "C", "D"] {
         for pair in 0..5_u16 {
@@ -34,41 +34,41 @@ async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
     baskets
 }
 
-async fn full(app: &App) -> Vec<(Visitor, Value)> {
+pub async fn full(app: &App) -> Vec<(Visitor, Value)> {
     full_but(app, &[]).await
 }
 
-async fn join(app: &App, who: &Visitor, quantity: u32) -> Value {
+pub async fn join(app: &App, who: &Visitor, quantity: u32) -> Value {
     let call = post(LIST, &json!({ "quantity": quantity }));
     app.ask(call.by(who)).await.is(201)
 }
 
-async fn look(app: &App, who: &Visitor) -> Value {
+pub async fn look(app: &App, who: &Visitor) -> Value {
     app.ask(get(LIST).by(who)).await.is(200)
 }
 
-async fn once(app: &App, who: &Visitor, what: &str, ready: impl Fn(&Value) -> bool) -> Value {
+pub async fn once(app: &App, who: &Visitor, what: &str, ready: impl Fn(&Value) -> bool) -> Value {
     let look = async || Some(look(app, who).await).filter(&ready);
     until(what, look).await
 }
 
-async fn offered(app: &App, who: &Visitor) -> Value {
+pub async fn offered(app: &App, who: &Visitor) -> Value {
     once(app, who, "an offer", |waiter| waiter["state"] == "offered").await
 }
 
-async fn ended(app: &App, who: &Visitor, reason: &str) {
+pub async fn ended(app: &App, who: &Visitor, reason: &str) {
     once(app, who, reason, |waiter| {
         waiter["state"] == "ended" && waiter["reason"] == reason
     })
     .await;
 }
 
-async fn give_back(app: &App, (who, hold): &(Visitor, Value)) {
+pub async fn give_back(app: &App, (who, hold): &(Visitor, Value)) {
     let path = format!("/v1/holds/{}", text(hold, "hold"));
     app.ask(delete(&path).by(who)).await.is(204);
 }
 
-fn labels(of: &Value) -> Vec<String> {
+pub fn labels(of: &Value) -> Vec<String> {
     let seats = of.as_array().expect("a list");
     let label = |seat: &Value| seat["label"].as_str().or(seat.as_str()).map(str::to_owned);
     seats

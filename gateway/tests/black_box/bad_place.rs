@@ -203,6 +203,7 @@ async fn nobody_can_use_another_visitors_hold_order_or_ticket() {
         (Method::DELETE, hold.clone(), json!({})),
         (Method::PATCH, hold.clone(), json!({"remove": ["A-1"]})),
         (Method::POST, format!("{hold}/extend"), json!({})),
+        (Method::POST, format!("{hold}/accept"), json!({})),
         (Method::POST, order, crate::harness::buyer()),
     ] {
         let answer = ben.send(method, &path, &body).await;

@@ -161,11 +161,11 @@ async fn a_browser_waits_is_offered_seats_and_takes_them() {
     ana.go(&server.at("/s/night")).await;
     state(&ana, "offered").await;
     ana.click("#wait-take").await;
-    ana.until::<bool>(
-        "!document.querySelector('#held').hidden && document.querySelector('#wait').hidden",
-    )
-    .await;
+    has_basket(&ana).await;
     ana.picture("13-wait-taken").await;
+    // A page that is loaded again shows the basket, and waits no longer.
+    ana.go(&server.at("/s/night")).await;
+    has_basket(&ana).await;
     ana.click("#to-checkout").await;
     ana.until::<bool>("document.querySelector('#pay') && true")
         .await;
@@ -180,6 +180,16 @@ async fn a_browser_waits_is_offered_seats_and_takes_them() {
     for (browser, whose) in [(ana, "Ana"), (ben, "Ben")] {
         browser.close(whose).await;
     }
+}
+
+/// Waits until the page shows a basket in place of the waitlist, and checks its clock: the show's
+/// baskets last twenty minutes.
+async fn has_basket(browser: &Browser) {
+    let clock: String = browser
+        .until("!document.querySelector('#held').hidden && document.querySelector('#wait').hidden && document.querySelector('#held-clock').textContent")
+        .await;
+    let mut minutes = ["20:", "19:", "18:"].into_iter();
+    assert!(minutes.any(|begins| clock.contains(begins)), "{clock}");
 }
 
 pub async fn state(browser: &Browser, state: &str) {

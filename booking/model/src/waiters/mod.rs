@@ -81,7 +81,7 @@ pub struct Waiter {
 pub struct WaitlistOffer {
     /// The hold with the seats.
     pub hold: HoldId,
-    /// Until when the party may take the seats, in milliseconds since the epoch.
+    /// Until when the party may accept or order the seats, in milliseconds since the epoch.
     pub until_ms: i64,
     /// The life of the store's data during which the offer was made. If the data is lost, the hold
     /// is lost with it, and the offer does not count as missed.
@@ -91,7 +91,7 @@ pub struct WaitlistOffer {
 /// What became of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitlistOfferEnd {
-    /// The party ordered the seats, and waits no longer.
+    /// The party accepted the offer or ordered its seats, and waits no longer.
     Taken,
     /// The party let the offer pass. It goes on waiting at the end of the line, unless it has let
     /// [`MISSED_MAX`] offers pass.
@@ -122,7 +122,7 @@ impl PartySaleEnd {
 /// Why a party waits no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitEndReason {
-    /// It ordered its seats.
+    /// It accepted its offer or ordered its seats.
     Taken,
     /// It left the waitlist.
     Left,

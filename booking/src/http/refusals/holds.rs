@@ -25,6 +25,11 @@ impl From<HoldRefusal> for Problem {
             HoldRefusal::Request(fault) => request_problem(fault),
             HoldRefusal::NotForSale(labels) => not_for_sale(labels),
             HoldRefusal::TooManySeats { have, asked, limit } => limit_exceeded(have, asked, limit),
+            HoldRefusal::OfferBeyondLimit {
+                have,
+                offered,
+                limit,
+            } => offer_beyond_limit(have, offered, limit),
             HoldRefusal::NoBlock => no_block(),
             HoldRefusal::TooFewFree(in_baskets) => too_few_free(in_baskets),
             HoldRefusal::WouldOrphan { labels, suggestion } => would_orphan(labels, suggestion),
@@ -36,6 +41,7 @@ impl From<HoldRefusal> for Problem {
             HoldRefusal::NotYours => not_yours("hold"),
             HoldRefusal::Ledger(error) => error.into(),
             HoldRefusal::Expired
+            | HoldRefusal::OfferOver
             | HoldRefusal::Ordered
             | HoldRefusal::NoExtensionsLeft
             | HoldRefusal::PlanChanged
@@ -53,6 +59,10 @@ fn without_values(refusal: &HoldRefusal) -> Problem {
         HoldRefusal::Ordered => (
             ProblemCode::HoldOrdered,
             "These seats belong to an order by now; nothing was changed. Pay or cancel the order instead.",
+        ),
+        HoldRefusal::OfferOver => (
+            ProblemCode::HoldExpired,
+            "This offer ran out or was given back, and its seats go to the next visitor on the waitlist whom they fit. Nothing was charged. The waitlist tells you whether you still wait.",
         ),
         HoldRefusal::NoExtensionsLeft => (
             ProblemCode::NoExtensionsLeft,
@@ -111,6 +121,16 @@ pub fn limit_exceeded(have: u32, more: u64, limit: u32) -> Problem {
         .with_member("limit", limit)
         .with_member("have", have)
         .with_member("asked", more)
+}
+
+fn offer_beyond_limit(have: u32, offered: u64, limit: u32) -> Problem {
+    let detail = format!(
+        "A visitor may have {limit} seats of this show; you have {have} and are offered {offered} more. The offer is as it was. Give back seats that you hold and accept it then, or give the offer back."
+    );
+    Problem::new(ProblemCode::LimitExceeded, detail)
+        .with_member("limit", limit)
+        .with_member("have", have)
+        .with_member("asked", offered)
 }
 
 fn request_problem(fault: HoldRequestFault) -> Problem {
@@ -307,7 +327,7 @@ fn other_purpose(purpose: HoldPurpose) -> Problem {
             "These seats are kept for an exchange, and only that may use them. Nothing was changed. Pay or cancel the exchange's order, or choose other seats."
         }
         HoldPurpose::Offer => {
-            "These seats are an offer from the waitlist: order them or give them back as they are. Nothing was changed."
+            "These seats are an offer from the waitlist. Nothing was changed. Accept the offer first, or order the seats or give them back as they are."
         }
         HoldPurpose::LateMoney => {
             "These seats are kept for an order whose payment came late. Nothing was changed. Read that order to see what is asked of you."

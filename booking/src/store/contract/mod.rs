@@ -1,6 +1,7 @@
 //! The contract of every inventory store. Each case tests one statement, gets a fresh store, and
 //! fails under its own name.
 
+mod accepting;
 mod deciding;
 mod holding;
 pub(crate) mod model;
@@ -35,6 +36,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
         deciding::CASES,
         seeing::CASES,
         waiting::CASES,
+        accepting::CASES,
     ];
     run_contract(&all.concat(), make).await;
 }

@@ -7,8 +7,8 @@ use fairgate_model::holds::cells_of;
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::InventoryRefusal;
 use crate::store::memory::MemoryStore;
+use crate::store::{BasketDeadlines, InventoryRefusal};
 
 const LIMIT: u32 = 4;
 /// The moment until which somebody waits, in milliseconds: later than every random sweep.
@@ -26,6 +26,7 @@ pub(crate) enum Step {
     Sweep(i64),
     Wait(bool),
     Offer(u8, u8, Vec<u32>),
+    Accept(u8, u8),
     LetGo(Vec<u32>),
 }
 
@@ -40,6 +41,8 @@ struct Model {
     wishes: BTreeMap<u8, (Vec<HeldSeat>, Vec<u32>)>,
     /// The visitor who last released each hold, to recognise a repeated release.
     released: BTreeMap<u8, Holder>,
+    /// The holds that were offers before they became baskets.
+    accepted: std::collections::BTreeSet<u8>,
     /// Whether somebody is on the waitlist. If so, `kept` has the cells that are kept for the
     /// waitlist.
     waited: bool,
@@ -74,8 +77,16 @@ impl Model {
         }
     }
 
-    fn basket(&self, key: u8, visitor: Holder) -> Result<Hold, InventoryRefusal> {
+    fn own_for_basket(&self, key: u8, visitor: Holder) -> Result<Hold, InventoryRefusal> {
         let hold = self.own(key, visitor)?;
+        match hold.purpose {
+            HoldPurpose::Basket => Ok(hold),
+            other => Err(InventoryRefusal::OtherPurpose(other)),
+        }
+    }
+
+    fn basket(&self, key: u8, visitor: Holder) -> Result<Hold, InventoryRefusal> {
+        let hold = self.own_for_basket(key, visitor)?;
         match hold.stage {
             HoldStage::Basket => Ok(hold),
             HoldStage::Ordered => Err(InventoryRefusal::Ordered),
@@ -139,8 +150,35 @@ impl Model {
     fn taken(&mut self, key: u8, wanted: Hold) -> Hold {
         self.lock(key, &wanted.items);
         self.wishes.remove(&key);
+        self.accepted.remove(&key);
         self.holds.insert(key, wanted.clone());
         wanted
+    }
+
+    fn accept(
+        &mut self,
+        key: u8,
+        visitor: Holder,
+        until: BasketDeadlines,
+    ) -> Result<Hold, InventoryRefusal> {
+        let hold = self.own(key, visitor)?;
+        let was_offer = hold.purpose == HoldPurpose::Offer || self.accepted.contains(&key);
+        match (was_offer, hold.stage, hold.purpose) {
+            (false, ..) => Err(InventoryRefusal::OtherPurpose(hold.purpose)),
+            (true, HoldStage::Ordered, _) => Err(InventoryRefusal::Ordered),
+            (true, HoldStage::Basket, HoldPurpose::Basket) => Ok(hold),
+            _ => {
+                let basket = Hold {
+                    purpose: HoldPurpose::Basket,
+                    expires_at_ms: until.expires_at_ms,
+                    lock_until_ms: until.lock_until_ms,
+                    ..hold
+                };
+                self.accepted.insert(key);
+                self.holds.insert(key, basket.clone());
+                Ok(basket)
+            }
+        }
     }
 
     fn change(
@@ -188,7 +226,7 @@ impl Model {
         visitor: Holder,
         until_ms: i64,
     ) -> Result<Hold, InventoryRefusal> {
-        let hold = self.own(key, visitor)?;
+        let hold = self.own_for_basket(key, visitor)?;
         if hold.stage == HoldStage::Ordered {
             let hold = Hold {
                 lock_until_ms: until_ms.max(hold.lock_until_ms + 1),
@@ -207,7 +245,7 @@ impl Model {
         }
         let hold = Hold {
             stage: HoldStage::Ordered,
-            lock_until_ms: until_ms,
+            lock_until_ms: until_ms.max(hold.lock_until_ms),
             ..hold
         };
         self.holds.insert(key, hold.clone());
@@ -247,6 +285,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => proptest::bool::weighted(0.8).prop_map(Step::Wait),
         2 => (0..9_u8, 1..4_u8, proptest::collection::btree_set(0..GRID.seats, 1..4))
             .prop_map(move |(key, who, of)| Step::Offer(key, who, list(of))),
+        2 => (0..9_u8, 1..4_u8).prop_map(|(key, who)| Step::Accept(key, who)),
         1 => some().prop_map(move |of| Step::LetGo(list(of))),
     ];
     proptest::collection::vec(step, 1..80)
@@ -349,6 +388,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
             }
             Step::Offer(key, who, of) => {
                 let wanted = Hold {
+                    purpose: HoldPurpose::Offer,
                     lock_until_ms: LOCK_MS + n % 50,
                     ..basket(&key.to_string(), visitor(who), &of)
                 };
@@ -356,6 +396,17 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                     let expected = model.offer(key, wanted.clone());
                     assert_eq!(store.offer(wanted, LIMIT).await, expected, "{step:?}");
                 }
+            }
+            Step::Accept(key, who) => {
+                let until = BasketDeadlines {
+                    expires_at_ms: EXPIRES_MS + n,
+                    lock_until_ms: LOCK_MS + n % 50,
+                };
+                let expected = model.accept(key, visitor(who), until);
+                let got = store
+                    .accept_offer(&key_of(key), visitor(who), LIMIT, until, NOW_MS)
+                    .await;
+                assert_eq!(got, expected, "{step:?}");
             }
             Step::LetGo(of) => {
                 let cells = cells_of(&seats(&of), GRID);

@@ -2,6 +2,7 @@
 //! the show's lock, checks everything first, and then changes everything.
 
 mod delivery;
+mod offers;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -73,13 +74,6 @@ impl ShowCells {
 
     pub(super) fn take(&mut self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         self.take_from(hold, limit, Self::is_free)
-    }
-
-    pub(super) fn offer(&mut self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
-        let offered = self.take_from(hold, limit, Self::is_free_or_kept)?;
-        // An offer lasts so short a time that its owner is not warned before the end.
-        self.table.cancel_warning(&offered);
-        Ok(offered)
     }
 
     fn take_from(
@@ -201,14 +195,7 @@ impl ShowCells {
         if hold.plan_version != self.plan_version {
             return Err(InventoryRefusal::PlanChanged);
         }
-        let cells = hold.cells(self.grid);
-        let lost: Vec<u32> = cells
-            .into_iter()
-            .filter(|cell| self.locks.get(cell) != Some(id))
-            .collect();
-        if !lost.is_empty() {
-            return Err(InventoryRefusal::Taken(lost));
-        }
+        self.check_has_cells(hold)?;
         let until_ms = lock_until_ms.max(hold.lock_until_ms);
         self.table.lock_until(id, HoldStage::Ordered, until_ms)
     }
@@ -342,6 +329,13 @@ impl ShowCells {
         } else {
             Err(InventoryRefusal::Taken(taken))
         }
+    }
+
+    /// Returns an error that names the cells of a hold whose locks it does not have.
+    fn check_has_cells(&self, hold: &Hold) -> Result<(), InventoryRefusal> {
+        self.check_available(&hold.cells(self.grid), |show, cell| {
+            show.locks.get(&cell) == Some(&hold.id)
+        })
     }
 
     fn lock(&mut self, cells: &[u32], id: &HoldId) {

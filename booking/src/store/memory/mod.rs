@@ -15,8 +15,8 @@ use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 
 use super::{
-    CallId, ClaimableHold, HoldSignal, HoldSweepOutcome, InventoryRefusal, InventoryStore,
-    OpeningInventory, SeatOutboxRow, SecuredHold, ShowHoldFigures, VersionedCells,
+    BasketDeadlines, CallId, ClaimableHold, HoldSignal, HoldSweepOutcome, InventoryRefusal,
+    InventoryStore, OpeningInventory, SeatOutboxRow, SecuredHold, ShowHoldFigures, VersionedCells,
 };
 use cells::ShowCells;
 
@@ -142,6 +142,19 @@ impl InventoryStore for MemoryStore {
             expires_at_ms: offered.expires_at_ms,
         }]);
         Ok(offered)
+    }
+
+    async fn accept_offer(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        limit: u32,
+        until: BasketDeadlines,
+        now_ms: i64,
+    ) -> Result<Hold, InventoryRefusal> {
+        self.with_show(&hold.show(), |cells| {
+            cells.accept_offer(hold, visitor, limit, until, now_ms)
+        })
     }
 
     async fn free_kept_cells(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal> {

@@ -1,7 +1,7 @@
 //! The holds of one show in memory: their visitors, their deadlines, and how many seats each
 //! visitor has. The table does not know which cells the holds have locked.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldSignalState, HoldStage};
 use fairgate_model::ids::HoldId;
@@ -26,6 +26,8 @@ pub(super) struct HoldTable {
     last_changes: HashMap<HoldId, BasketSeatChange>,
     /// The last extension of each hold, to recognise a repeated call.
     extensions: HashMap<HoldId, CallId>,
+    /// The baskets that were offers of the waitlist, to recognise a repeated call.
+    accepted: HashSet<HoldId>,
     /// The holds that were released last and their visitors, newest at the back, to recognise a
     /// repeated call.
     released: VecDeque<(HoldId, Holder)>,
@@ -102,6 +104,7 @@ impl HoldTable {
         let hold = self.holds.remove(id)?;
         self.last_changes.remove(id);
         self.extensions.remove(id);
+        self.accepted.remove(id);
         self.deadlines.remove(&(hold.lock_until_ms, id.clone()));
         self.short_calls
             .remove(&(hold.expires_at_ms - SHORT_MS, id.clone()));
@@ -112,6 +115,27 @@ impl HoldTable {
             }
         }
         Some(hold)
+    }
+
+    /// Puts a hold in the place of an earlier state of the same hold.
+    fn replace(&mut self, hold: Hold) {
+        let was_accepted = self.was_accepted(&hold.id);
+        self.remove(&hold.id);
+        if was_accepted {
+            self.accepted.insert(hold.id.clone());
+        }
+        self.insert(hold);
+    }
+
+    /// Returns whether the hold is a basket that was an offer of the waitlist.
+    pub(super) fn was_accepted(&self, id: &HoldId) -> bool {
+        self.accepted.contains(id)
+    }
+
+    /// Puts the basket that an accepted offer has become in the offer's place.
+    pub(super) fn accept(&mut self, basket: Hold) {
+        self.accepted.insert(basket.id.clone());
+        self.replace(basket);
     }
 
     /// Returns whether this was the last change of the hold.
@@ -144,9 +168,9 @@ impl HoldTable {
 
     /// Replaces a hold by the extended hold, and remembers the call.
     pub(super) fn extend(&mut self, hold: Hold, call: CallId) {
-        self.remove(&hold.id);
-        self.extensions.insert(hold.id.clone(), call);
-        self.insert(hold);
+        let id = hold.id.clone();
+        self.replace(hold);
+        self.extensions.insert(id, call);
     }
 
     /// Sets a hold's lock deadline and stage.
@@ -156,13 +180,13 @@ impl HoldTable {
         stage: HoldStage,
         lock_until_ms: i64,
     ) -> Result<Hold, InventoryRefusal> {
-        let hold = self.remove(id).ok_or(InventoryRefusal::Gone)?;
+        let hold = self.holds.get(id).ok_or(InventoryRefusal::Gone)?;
         let hold = Hold {
             stage,
             lock_until_ms,
-            ..hold
+            ..hold.clone()
         };
-        self.insert(hold.clone());
+        self.replace(hold.clone());
         Ok(hold)
     }
 
@@ -223,14 +247,35 @@ impl HoldTable {
         more: u32,
         limit: u32,
     ) -> Result<(), InventoryRefusal> {
-        let of = |counts: &HashMap<Holder, u32>| counts.get(&visitor).copied().unwrap_or(0);
-        let have = of(&self.bought) + of(&self.held);
+        let have = self.seats_of(visitor);
         // A visitor may give seats back even if the limit was lowered in the meantime.
         if more > 0 && have + more > limit {
             Err(InventoryRefusal::Limit { have, limit })
         } else {
             Ok(())
         }
+    }
+
+    /// Returns an error if the visitor has more seats than `limit` with the seats of its offer.
+    /// `have` counts the seats without those of the offer.
+    pub(super) fn check_limit_of_offer(
+        &self,
+        offer: &Hold,
+        limit: u32,
+    ) -> Result<(), InventoryRefusal> {
+        let all = self.seats_of(offer.visitor);
+        let have = all.saturating_sub(seat_count(&offer.items));
+        if all > limit {
+            Err(InventoryRefusal::Limit { have, limit })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Returns how many seats a visitor has bought or holds.
+    fn seats_of(&self, visitor: Holder) -> u32 {
+        let of = |counts: &HashMap<Holder, u32>| counts.get(&visitor).copied().unwrap_or(0);
+        of(&self.bought) + of(&self.held)
     }
 
     /// Returns the holds that are locked for orders.

@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 use super::act::check_reply;
 use super::followed::FollowedShow;
 use super::scripts::{
-    ChangeHoldScript, ExtendHoldScript, NewHoldArguments, OfferHoldScript, OwnHoldArguments,
-    ProlongHoldScript, ReadHoldScript, ReleaseHoldScript, SecureHoldScript, ShowScriptContext,
-    TakeHoldScript, UnsecureHoldScript,
+    AcceptOfferScript, ChangeHoldScript, ExtendHoldScript, NewHoldArguments, OfferHoldScript,
+    OwnHoldArguments, ProlongHoldScript, ReadHoldScript, ReleaseHoldScript, SecureHoldScript,
+    ShowScriptContext, TakeHoldScript, UnsecureHoldScript,
 };
 use super::{RedisStore, keys, packing};
-use crate::store::{CallId, ClaimableHold, InventoryRefusal, PROLONGED_BY_MS_MIN};
+use crate::store::{BasketDeadlines, CallId, ClaimableHold, InventoryRefusal, PROLONGED_BY_MS_MIN};
 
 /// How long a released hold is remembered, in milliseconds. No caller repeats a call after this
 /// time.
@@ -128,6 +128,27 @@ impl RedisStore {
             hold: wanted_hold(&hold, limit),
         };
         self.make_hold(&followed, hold, limit, offer).await
+    }
+
+    /// Makes an offer a basket, unless its lock has ended by `now_ms`.
+    pub(super) async fn accept_offered_hold(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        limit: u32,
+        until: BasketDeadlines,
+        now_ms: i64,
+    ) -> Result<Hold, InventoryRefusal> {
+        let accept = AcceptOfferScript {
+            limit,
+            expires_ms: until.expires_at_ms,
+            lock_until_ms: until.lock_until_ms,
+            own: own_hold(hold, visitor, &[HoldPurpose::Offer, HoldPurpose::Basket]),
+        };
+        let followed = self.inner.followed(&hold.show());
+        let accepted = self.inner.run_transition_at(&followed, now_ms, accept);
+        let (_, reply) = accepted.await?;
+        answered_hold(hold, &reply, limit)
     }
 
     /// Gives some seats of a basket back and takes others.

@@ -99,6 +99,15 @@ redis_scripts! {
         ..hold: NewHoldArguments,
     }
 
+    /// Makes an offer of the waitlist a basket.
+    pub struct AcceptOfferScript = accept_offer [enter, tell, lock, stored_hold, free, regain, own] {
+        /// The most seats that the visitor may have.
+        limit: u32,
+        expires_ms: i64,
+        lock_until_ms: i64,
+        ..own: OwnHoldArguments,
+    }
+
     /// Reads a hold.
     pub struct ReadHoldScript = read_hold [enter, stored_hold, own] {
         ..own: OwnHoldArguments,
@@ -133,7 +142,7 @@ redis_scripts! {
     }
 
     /// Locks a hold's cells for the order that is about to claim them.
-    pub struct SecureHoldScript = secure_hold [enter, tell, lock, stored_hold, free, own] {
+    pub struct SecureHoldScript = secure_hold [enter, tell, lock, stored_hold, free, regain, own] {
         lock_until_ms: i64,
         ..own: OwnHoldArguments,
     }

@@ -20,9 +20,9 @@ use super::scripts::{
 };
 use super::{RedisStore, keys, packing};
 use crate::store::{
-    CallId, ClaimableHold, HoldSignal, HoldSweepOutcome, InventoryRefusal, InventoryStore,
-    OpeningInventory, SEATS_SILENT, SeatOutboxAction, SeatOutboxRow, SecuredHold, ShowHoldFigures,
-    VersionedCells,
+    BasketDeadlines, CallId, ClaimableHold, HoldSignal, HoldSweepOutcome, InventoryRefusal,
+    InventoryStore, OpeningInventory, SEATS_SILENT, SeatOutboxAction, SeatOutboxRow, SecuredHold,
+    ShowHoldFigures, VersionedCells,
 };
 
 #[async_trait]
@@ -78,6 +78,18 @@ impl InventoryStore for RedisStore {
 
     async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {
         self.offer_hold(hold, limit).await
+    }
+
+    async fn accept_offer(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        limit: u32,
+        until: BasketDeadlines,
+        now_ms: i64,
+    ) -> Result<Hold, InventoryRefusal> {
+        self.accept_offered_hold(hold, visitor, limit, until, now_ms)
+            .await
     }
 
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal> {

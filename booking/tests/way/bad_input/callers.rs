@@ -47,6 +47,7 @@ async fn callers_and_calls_that_are_not_allowed_are_refused() {
         "somebody's hold, changed": patch(&format!("/v1/holds/{basket}"), &json!({"add": ["C-3"]})).by(&scene.ben) => 403 not_yours;
         "somebody's hold, given back": delete(&format!("/v1/holds/{basket}")).by(&scene.ben) => 403 not_yours;
         "somebody's hold, extended": post(&format!("/v1/holds/{basket}/extend"), &json!({})).by(&scene.ben) => 403 not_yours;
+        "somebody's hold, accepted": post(&format!("/v1/holds/{basket}/accept"), &json!({})).by(&scene.ben) => 403 not_yours;
         "somebody's hold, ordered": post(&format!("/v1/holds/{basket}/order"), &buyer()).by(&scene.ben) => 403 not_yours;
         "a hold without a pass": get(&format!("/v1/holds/{basket}")) => 429 waiting_room;
         "somebody's order, read": as_ben(format!("/v1/orders/{pending}")) => 403 not_yours;

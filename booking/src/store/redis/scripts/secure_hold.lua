@@ -12,22 +12,11 @@ if stage == 'ordered' then
 end
 if plan ~= meta[5] then return {'PLAN', at} end
 if tonumber(lock_until_ms) > tonumber(lock_until) then lock_until = lock_until_ms end
-local lost, regained, all = {}, {}, cells_of(items)
-for _, cell in ipairs(all) do
-  local locked_by = call('GET', P .. 'lock:' .. cell)
-  if not locked_by and call('GETBIT', P .. 'sold', cell) == 0 then
-    -- The lock expired by its time to live, and nobody else took the cell.
-    regained[#regained + 1] = cell
-  elseif locked_by ~= id then
-    lost[#lost + 1] = cell
-  end
-end
+local all, changed = cells_of(items), {}
+local lost = regain(all, id, lock_until, changed)
 if #lost > 0 then return {'TAKEN', at, packed(lost)} end
-for _, cell in ipairs(regained) do call('SET', P .. 'lock:' .. cell, id, 'PX', net_ms(lock_until)) end
 call('HSET', hold, 's', 'ordered', 'u', lock_until)
 schedule(id, lock_until, expires, 'ordered')
 renew(all, id, lock_until)
-local changed = {}
-mark(regained, 1, changed)
 tell(id, visitor, 'ordered', changed, lock_until, expires, cells)
 return answer(id)

@@ -1,0 +1,74 @@
+//! Accepting an offer of the waitlist: the offer becomes a basket with the show's `hold_s`.
+
+use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
+use fairgate_model::ids::HoldId;
+use fairgate_model::shows::Show;
+use fairgate_pass::Holder;
+
+use super::refusal::{HoldRefusal, HoldRefusalOutcome};
+use super::stretch::on_sale;
+use super::take::{HoldDesk, basket_deadlines};
+use crate::store::InventoryRefusal;
+
+impl HoldDesk {
+    /// Makes a visitor's offer a basket. Its seats, its terms and its extensions stay as they are.
+    /// A repeated call returns the basket, whose deadline does not move.
+    ///
+    /// # Errors
+    /// [`HoldRefusal`], which says why the hold is unchanged.
+    pub async fn accept_offer(
+        &self,
+        show: &Show,
+        visitor: Holder,
+        id: &HoldId,
+        now_ms: i64,
+    ) -> Result<Hold, HoldRefusal> {
+        let store = &self.seats.store;
+        let present = match store.hold(id, visitor).await {
+            Ok(present) => present,
+            Err(refused) => return Err(self.explain_offer(show, refused, None).await),
+        };
+        if present.purpose == HoldPurpose::Offer && present.stage == HoldStage::Basket {
+            check_still_sold(show, &present, now_ms)?;
+        }
+        let limit = show.document.seats_per_visitor;
+        let until = basket_deadlines(show, now_ms);
+        match store.accept_offer(id, visitor, limit, until, now_ms).await {
+            Ok(basket) => Ok(basket),
+            Err(refused) => Err(self.explain_offer(show, refused, Some(&present)).await),
+        }
+    }
+
+    async fn explain_offer(
+        &self,
+        show: &Show,
+        refused: InventoryRefusal,
+        offer: Option<&Hold>,
+    ) -> HoldRefusal {
+        let seats: Vec<u32> = offer.map_or_else(Vec::new, |offer| {
+            offer.items.iter().map(|item| item.seat).collect()
+        });
+        match refused {
+            InventoryRefusal::Gone => HoldRefusal::OfferOver,
+            InventoryRefusal::Limit { have, limit } => HoldRefusal::OfferBeyondLimit {
+                have,
+                offered: seats.len() as u64,
+                limit,
+            },
+            refused => self.explain(show, refused, &seats).await,
+        }
+    }
+}
+
+/// Checks that the show's sale has not ended, so that no offer becomes a basket after the end. The
+/// offer itself may still be ordered until it runs out.
+fn check_still_sold(show: &Show, offer: &Hold, now_ms: i64) -> Result<(), HoldRefusal> {
+    if show.is_cancelled() {
+        return Err(HoldRefusal::ShowCancelled);
+    }
+    // All seats of a hold have the same legs.
+    let legs = offer.items.first().map(|item| item.legs.clone());
+    let legs = legs.unwrap_or_else(|| show.legs());
+    on_sale(show, &legs, now_ms)
+        .map_err(|why| HoldRefusal::Stretch(why, HoldRefusalOutcome::HoldUnchanged))
+}

@@ -1,0 +1,63 @@
+//! Offers of the waitlist: makes an offer, and makes an accepted offer a basket.
+
+use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
+use fairgate_model::ids::HoldId;
+use fairgate_pass::Holder;
+
+use super::ShowCells;
+use crate::store::{BasketDeadlines, InventoryRefusal};
+
+impl ShowCells {
+    /// Takes all cells of an offer, or none. Cells that are kept for the waitlist count as free.
+    pub(in crate::store::memory) fn offer(
+        &mut self,
+        hold: Hold,
+        limit: u32,
+    ) -> Result<Hold, InventoryRefusal> {
+        let offered = self.take_from(hold, limit, Self::is_free_or_kept)?;
+        // An offer lasts so short a time that its owner is not warned before the end.
+        if !self.table.was_accepted(&offered.id) {
+            self.table.cancel_warning(&offered);
+        }
+        Ok(offered)
+    }
+
+    /// Makes an offer a basket with these deadlines. Returns a basket as it is if it was an offer.
+    pub(in crate::store::memory) fn accept_offer(
+        &mut self,
+        id: &HoldId,
+        visitor: Holder,
+        limit: u32,
+        until: BasketDeadlines,
+        now_ms: i64,
+    ) -> Result<Hold, InventoryRefusal> {
+        let known = &[HoldPurpose::Offer, HoldPurpose::Basket];
+        let offer = self.table.find_own_for(id, visitor, known)?;
+        if offer.purpose == HoldPurpose::Basket && !self.table.was_accepted(id) {
+            return Err(InventoryRefusal::OtherPurpose(HoldPurpose::Basket));
+        }
+        if offer.stage == HoldStage::Ordered {
+            return Err(InventoryRefusal::Ordered);
+        }
+        if offer.purpose == HoldPurpose::Basket {
+            return Ok(offer.clone());
+        }
+        // A sweep has not yet freed the offer, but its time is over.
+        if offer.lock_until_ms <= now_ms {
+            return Err(InventoryRefusal::Gone);
+        }
+        if offer.plan_version != self.plan_version {
+            return Err(InventoryRefusal::PlanChanged);
+        }
+        self.check_has_cells(offer)?;
+        self.table.check_limit_of_offer(offer, limit)?;
+        let basket = Hold {
+            purpose: HoldPurpose::Basket,
+            expires_at_ms: until.expires_at_ms,
+            lock_until_ms: until.lock_until_ms,
+            ..offer.clone()
+        };
+        self.table.accept(basket.clone());
+        Ok(basket)
+    }
+}

@@ -130,7 +130,7 @@ pub const ROWS: &[CommandRow] = &[
     ),
     short(
         "loadtest bench wishes [--seeds 1000] [--seed 0] [--json]",
-        "loadtest bench wishes --seeds 30",
+        "loadtest bench wishes --seeds 100",
         &["one hall, four categories", "told 100 %"],
     ),
     row(

@@ -109,7 +109,7 @@ fn wishes_lower_the_odds_of_their_category_and_spill_over_to_the_next_wish() {
     let [floor, stalls, balcony] = odds(&spilt);
     assert!(floor < 0.1 && stalls > 0.9 && balcony == 1.0, "{floor}");
     let behind = KEYS.map(|key| spilt.odds(&wish(2, &[key]), 180));
-    assert!(behind[1] < 0.1 && behind[2] == 1.0, "{behind:?}");
+    assert!(behind[1] < 0.25 && behind[2] == 1.0, "{behind:?}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn people_without_wishes_want_what_the_others_want() {
     line.sort_by_key(|list| list.len());
     let forecast = forecast(&seats, &line, true);
     let odds = KEYS.map(|key| forecast.odds(&wish(2, &[key]), 150));
-    assert!(odds[0] < 0.1 && odds[1] > 0.9 && odds[2] > 0.9, "{odds:?}");
+    assert!(odds[0] < 0.25 && odds[1] > 0.9 && odds[2] > 0.9, "{odds:?}");
 }
 
 #[test]

@@ -70,9 +70,12 @@ function makeSecond(button, isSecond) {
 async function hold(lobby) {
   if (isRunning) return;
   isRunning = true;
-  await claimAndHold(lobby, $("wish-hold"));
-  isRunning = false;
-  lobby.update({});
+  try {
+    await claimAndHold(lobby, $("wish-hold"));
+  } finally {
+    isRunning = false;
+    lobby.update({});
+  }
 }
 
 async function claimAndHold(lobby, button) {

@@ -5,9 +5,9 @@ import { $, data, keptNames, loadLaterTexts } from "./core.js";
 
 /**
  * `lobby` has `base` (the path of the room's calls), `slug`, `now` (what the page shows), `update`
- * (shows a change of it), `refresh()` (fetches the place), `claim(button, again)` (claims the pass),
- * and `arrived(answer)`, which is called when a place was brought here. A part that cannot be loaded
- * is left out: the page works without it, and tries again the next time.
+ * (shows a change of it), `refresh()` (fetches the place), `claim(button, again)` (claims the
+ * pass), and `arrived(answer)`, which is called when a place was brought here. A part that cannot
+ * be loaded is left out: the page works without it, and tries again the next time.
  *
  * Returns what the page calls after each change.
  */

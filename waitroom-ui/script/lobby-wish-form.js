@@ -1,14 +1,14 @@
-// The form of the wishes: for each of up to three, how many people, where, and how many of the seats
-// are wheelchair places.
+// The form of the wishes: for each of up to three, how many people, where, and how many of the
+// seats are wheelchair places.
 
 import { $, announce, make, t } from "./core.js";
 import { priceWords } from "./lobby-prices.js";
 import { categoriesOf, fittedWish, isGone, limitOf, movedUp, WISHES_MAX, wishesOf } from "./lobby-wish-plan.js";
 
 /**
- * Shows the form in `box`. `known`: `{ wishes, shows, prices }`, what the visitor wished for so far,
- * the shows on sale, and the room's prices. `on`: `cancel()`, and `save(wishes)`, which is called
- * with the wishes of the form, and without any if the visitor removed the last one.
+ * Shows the form in `box`. `known`: `{ wishes, shows, prices }`, what the visitor wished for so
+ * far, the shows on sale, and the room's prices. `on`: `cancel()`, and `save(wishes)`, which is
+ * called with the wishes of the form, and without any if the visitor removed the last one.
  */
 export function showForm(box, known, on) {
   const { shows } = known;

@@ -46,7 +46,7 @@ export function categoriesOf(shows, slug) {
   return [...found.values()];
 }
 
-/** Returns a wish without what the server adds, without empty fields, and in one order of fields. */
+/** Returns a wish without empty fields and what the server adds, in one order of fields. */
 export const plainWish = ({ show, quantity, categories, accessible }) => ({
   ...(show ? { show } : {}),
   quantity,
@@ -55,8 +55,8 @@ export const plainWish = ({ show, quantity, categories, accessible }) => ({
 });
 
 /**
- * Returns a wish that the shows on sale allow: with no more seats than one visitor may have, no more
- * wheelchair places than seats, and only categories that the show has.
+ * Returns a wish that the shows on sale allow: with no more seats than one visitor may have, no
+ * more wheelchair places than seats, and only categories that the show has.
  */
 export function fittedWish(wish, shows) {
   const show = shows.some((one) => one.show === wish.show) ? wish.show : undefined;
@@ -77,8 +77,9 @@ export function wishesOf(rows, shows) {
 export const movedUp = (rows, at) => (at > 0 ? [...rows.slice(0, at - 1), rows[at], rows[at - 1], ...rows.slice(at + 1)] : rows);
 
 /**
- * Returns the calls for a hold to try, best first, as `{ at, show, best }`: `at` is the wish's index
- * and `best` is what to ask for. A wish without a show is tried at each show that has such seats.
+ * Returns the calls for a hold to try, best first, as `{ at, show, best }`: `at` is the wish's
+ * index and `best` is what to ask for. A wish without a show is tried at each show that has such
+ * seats.
  */
 export function triesOf(wishes, shows) {
   return wishes.flatMap((wish, at) => {

@@ -1,5 +1,5 @@
-// At the turn: one button that claims the pass and holds the best seats that fit the first wish that
-// can be met. Beside it the visitor may still go in and choose seats.
+// At the turn: one button that claims the pass and holds the best seats that fit the first wish
+// that can be met. Beside it the visitor may still go in and choose seats.
 
 import { $, announce, kept, make, randomHex, show, showProblem, span, t } from "./core.js";
 import { lobbyState } from "./lobby-state.js";
@@ -18,7 +18,8 @@ let ownAttempt = null;
 
 /**
  * An attempt is `{ number, wishes, key }`. It is kept from the tap until its outcome is known, so
- * that a second tap, also after a reload or in another tab, sends the same calls with the same keys.
+ * that a second tap, also after a reload or in another tab, sends the same calls with the same
+ * keys.
  */
 const keptName = (lobby) => `wish-try.${lobby.slug}`;
 
@@ -70,9 +71,12 @@ function makeSecond(button, isSecond) {
 async function hold(lobby) {
   if (isRunning) return;
   isRunning = true;
-  await claimAndHold(lobby, $("wish-hold"));
-  isRunning = false;
-  lobby.update({});
+  try {
+    await claimAndHold(lobby, $("wish-hold"));
+  } finally {
+    isRunning = false;
+    lobby.update({});
+  }
 }
 
 async function claimAndHold(lobby, button) {

@@ -1,6 +1,6 @@
-// The panel in which a visitor says which seats to hold at the turn. The server keeps the wishes and
-// tells how likely each is. This browser keeps them, too, and sends them again if the server has
-// lost them.
+// The panel in which a visitor says which seats to hold at the turn. The server keeps the wishes
+// and tells how likely each is. This browser keeps them, too, and sends them again if the server
+// has lost them.
 
 import { $, announce, call, kept, make, mayPass, show, showProblem, t } from "./core.js";
 import { oddsSaid } from "./lobby-view.js";

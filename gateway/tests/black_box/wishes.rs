@@ -1,5 +1,5 @@
-//! Tests that a visitor says in the lobby which seats to hold, and that one tap at the turn holds the
-//! best seats of the first wish that can be met.
+//! Tests that a visitor says in the lobby which seats to hold, and that one tap at the turn holds
+//! the best seats of the first wish that can be met.
 
 use serde_json::{Value, json};
 

@@ -50,7 +50,7 @@ async fn pause(gateway: &Gateway, paused: bool) {
 async fn each_wish_has_odds_that_fall_along_the_line() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start_whole(data.path(), &[]).await;
-    sell(&gateway, json!({})).await;
+    sell(&gateway, json!({"per_s": 0.1})).await;
     until_seats_are_known(&gateway).await;
     let wishes =
         json!([{"quantity": 2, "categories": ["cat1"]}, {"show": "night-1", "quantity": 2}]);
@@ -78,13 +78,16 @@ async fn each_wish_has_odds_that_fall_along_the_line() {
         odds.push((place["ahead"].as_u64().expect("ahead"), of(0), of(1)));
     }
     odds.sort_by_key(|(ahead, _, _)| *ahead);
-    assert!(
-        odds.is_sorted_by(|a, b| a.1 >= b.1 && a.2 >= b.2),
-        "{odds:?}"
-    );
     assert!(odds.iter().all(|(_, first, any)| any >= first), "{odds:?}");
     assert_eq!((odds[0].1, odds[0].2), (1.0, 1.0), "{odds:?}");
-    assert!(odds[39].1 < 0.2, "{odds:?}");
+    assert!(odds[39].1 < 0.2 && odds[39].2 < 0.5, "{odds:?}");
+    // A basket that lapses helps those who are called then, so not every step is one down.
+    for (ahead, next) in odds.iter().zip(&odds[1..]) {
+        assert!(
+            next.1 <= ahead.1 + 0.2 && next.2 <= ahead.2 + 0.2,
+            "{odds:?}"
+        );
+    }
     assert!(odds[12].2 > odds[12].1, "{odds:?}");
 }
 
@@ -119,7 +122,11 @@ async fn wishes_end_with_the_claim_and_wrong_ones_change_nothing() {
             "invalid_field",
             "wishes",
         ),
-        (json!([{"quantity": 1, "row": "A"}]), "unknown_field", "row"),
+        (
+            json!([{"quantity": 1, "row": "A"}]),
+            "unknown_field",
+            "[0].row",
+        ),
     ] {
         let refused = wish(&gateway, &place, wrong).await;
         assert_eq!(refused.refusal(), (422, code.into()), "{}", refused.text());

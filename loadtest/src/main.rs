@@ -15,6 +15,7 @@ mod machine;
 mod output;
 mod plan;
 mod rig;
+mod seeds;
 mod swarm;
 mod verdict;
 

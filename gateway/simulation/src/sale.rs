@@ -7,7 +7,6 @@ use fairgate_rules::room_document::LineMethod;
 use crate::arrivals::ArrivalCounts;
 use crate::behaviour::VisitorBehaviour;
 use crate::crowd::{CrowdSettings, PlacedBots};
-use crate::wishes::PlannedWishes;
 
 /// One on-sale.
 #[derive(Debug, Clone)]
@@ -46,6 +45,24 @@ pub struct LostGateway {
     pub at_s: f64,
     /// The share of the sockets that it had.
     pub share: f64,
+}
+
+/// The wishes of a crowd. Categories are the same in all shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlannedWishes {
+    /// The share of visitors who say their wishes while they wait.
+    pub said: f64,
+    /// The share of the other visitors who have wishes, too, and keep them to themselves. The rest
+    /// take any category, in proportion to its free seats.
+    pub unsaid: f64,
+    /// The weights with which visitors choose the category of a wish.
+    pub popularity: [f64; CATEGORIES_MAX],
+    /// The share of visitors with a wish who have a second one, and the share of those who have a
+    /// third one. Each is for another category.
+    pub more: [f64; 2],
+    /// When the odds are read whose truth is checked, in seconds after the draw. If it is negative,
+    /// they are those of a random place in the line.
+    pub read_after_s: f64,
 }
 
 /// The calls of a running sale since the start of its simulation.

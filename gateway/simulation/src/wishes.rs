@@ -5,25 +5,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt, SeedableRng};
 
 use crate::behaviour::VisitorBehaviour;
-use crate::sale::{CATEGORIES_MAX, PlannedSale};
-
-/// The wishes of a crowd. Categories are the same in all shows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PlannedWishes {
-    /// The share of visitors who say their wishes while they wait.
-    pub said: f64,
-    /// The share of the other visitors who have wishes, too, and keep them to themselves. The rest
-    /// take any category, in proportion to its free seats.
-    pub unsaid: f64,
-    /// The weights with which visitors choose the category of a wish.
-    pub popularity: [f64; CATEGORIES_MAX],
-    /// The share of visitors with a wish who have a second one, and the share of those who have a
-    /// third one. Each is for another category.
-    pub more: [f64; 2],
-    /// When the odds are read whose truth is checked, in seconds after the draw. If it is negative,
-    /// they are those of a random place in the line.
-    pub read_after_s: f64,
-}
+use crate::sale::PlannedSale;
 
 /// Seats that a visitor wishes for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

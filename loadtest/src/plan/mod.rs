@@ -9,7 +9,6 @@ mod page;
 mod past_arrivals;
 mod report;
 mod sale;
-pub mod seeds;
 mod settings;
 mod sweep;
 
@@ -25,13 +24,13 @@ use crate::calibration::Calibration;
 use crate::exit_code::LoadtestExitCode;
 use crate::output::print_line;
 use crate::rig::PlannedKill;
+use crate::seeds::{SimulatedSeeds, simulate_seeds};
 use crate::swarm::{Scenario, read_to_plan};
 use left_out::left_out;
 use lost_gateway::{LostGatewayReport, lose_gateway};
 use needs::{FirstLimit, NeededMachines, Prices, SaleDemand, first_limit};
 use page::PlanPage;
 use report::PlanReport;
-use seeds::{SimulatedSeeds, simulate_seeds};
 use settings::{RecommendedSettings, recommend};
 use sweep::PlanSweep;
 

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::grouped::grouped;
 use super::lost_gateway::LostGatewayReport;
 use super::needs::{FirstLimit, NeededMachines};
-use super::seeds::SimulatedSeeds;
 use super::settings::RecommendedSettings;
+use crate::seeds::SimulatedSeeds;
 
 /// The answer of a plan.
 #[derive(Debug, Serialize)]

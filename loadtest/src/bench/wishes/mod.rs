@@ -7,7 +7,7 @@ use fairgate_simulation::outcome::ToldOddsBin;
 use serde::Serialize;
 
 use super::{BenchOutcome, report};
-use crate::plan::seeds;
+use crate::seeds;
 use sales::SaleKind;
 
 /// The most by which odds may differ from what came true.

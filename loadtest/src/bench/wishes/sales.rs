@@ -8,9 +8,8 @@ use fairgate_rules::room_document::{LineMethod, PaceMode};
 use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
 use fairgate_simulation::crowd::{ArrivalPattern, CrowdSettings, PlacedBots};
 use fairgate_simulation::sale::{
-    PlannedCategories, PlannedRoom, PlannedSale, PlannedServer, PlannedShow,
+    PlannedCategories, PlannedRoom, PlannedSale, PlannedServer, PlannedShow, PlannedWishes,
 };
-use fairgate_simulation::wishes::PlannedWishes;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 

@@ -33,8 +33,8 @@ pub struct VisitorBehaviour {
     /// When everybody first asks for seats at once, in seconds after the draw; 0 means that each
     /// visitor asks as soon as it has chosen.
     pub together_s: f64,
-    /// The share of visitors who say in the lobby which seats they would like, and hold them with one
-    /// tap when their turn comes.
+    /// The share of visitors who say in the lobby which seats they would like, and hold them with
+    /// one tap when their turn comes.
     pub wish: f64,
     /// The share of visitors who look around first: they read the show and, if they have a socket,
     /// watch its seats.

@@ -29,8 +29,8 @@ pub struct ToldWishes {
 }
 
 impl ToldWishes {
-    /// Forecasts the wishes as the gateway does, and tells the odds. `waiting` are the visitors whose
-    /// ranks are not released, in the order of their ranks.
+    /// Forecasts the wishes as the gateway does, and tells the odds. `waiting` are the visitors
+    /// whose ranks are not released, in the order of their ranks.
     pub fn tell(
         &mut self,
         sale: &PlannedSale,

@@ -77,17 +77,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     let rank = room.rank(place.number);
     let ahead = rank.map(|rank| tick.ahead(rank));
     let called = rank.is_some_and(|rank| rank < tick.released);
-    let state = if phase == RoomPhase::Closed {
-        PlaceState::Closed
-    } else if place.done {
-        PlaceState::Done
-    } else if place.pass_exp.is_some_and(|exp| exp > now.div_euclid(1000)) {
-        PlaceState::Admitted
-    } else if called {
-        PlaceState::Called
-    } else {
-        PlaceState::Waiting
-    };
+    let state = state_of(place, phase, called, now);
     let wait = match (state, ahead) {
         // If hardly a seat will be left, the wait depends on seats that may come back, and cannot
         // be known.
@@ -130,6 +120,20 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
             PlaceState::Closed => 60,
         },
         wishes: Vec::new(),
+    }
+}
+
+fn state_of(place: &Place, phase: RoomPhase, is_called: bool, now: i64) -> PlaceState {
+    if phase == RoomPhase::Closed {
+        PlaceState::Closed
+    } else if place.done {
+        PlaceState::Done
+    } else if place.pass_exp.is_some_and(|exp| exp > now.div_euclid(1000)) {
+        PlaceState::Admitted
+    } else if is_called {
+        PlaceState::Called
+    } else {
+        PlaceState::Waiting
     }
 }
 

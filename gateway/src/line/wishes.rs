@@ -92,7 +92,7 @@ impl WaitingLine {
         now: i64,
     ) -> PlaceView {
         let mut view = describe(room, place, now);
-        let forecast = if wishes.is_empty() || view.state != PlaceState::Waiting {
+        let told_odds = if wishes.is_empty() || view.state != PlaceState::Waiting {
             None
         } else {
             let store = self.rooms.store();
@@ -102,15 +102,13 @@ impl WaitingLine {
                 ranked: room.draw_state().ranked,
                 is_ordered: view.rank.is_some(),
             };
-            let made = room.wishes().forecast(&line, store, now).await;
+            let made = room.wishes().odds(&line, store, now).await;
             made.ok().flatten()
         };
         let ahead = view.ahead.unwrap_or_default();
         let told = wishes.iter().map(|wish| WishView {
             wish: wish.clone(),
-            odds: forecast
-                .as_ref()
-                .map(|forecast| forecast.told_odds(wish, ahead)),
+            odds: told_odds.as_ref().map(|odds| odds.told(wish, ahead)),
         });
         view.wishes = told.collect();
         view

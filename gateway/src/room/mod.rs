@@ -20,7 +20,7 @@ pub use stops::RoomStops;
 pub use tick::RoomTick;
 pub use troubles::RoomTroubles;
 pub use view::{RoomTrust, RoomView, SeatCounts};
-pub use wish_board::{LineAtTick, WishBoard, supply_of};
+pub use wish_board::{LineAtTick, WishBoard, WishOdds, supply_of};
 
 /// How long a place in the everyday room lasts, seconds.
 pub const EVERYDAY_PLACE_S: i64 = 86_400;

@@ -1,8 +1,8 @@
-//! What the places of a room wish for, as this node knows it, and the odds of these wishes. The odds
-//! are worked out when somebody asks for them, at most once every [`GOOD_FOR_MS`].
+//! What the places of a room wish for, as this node knows it, and the odds of these wishes. The
+//! odds are worked out when somebody asks for them, at most once every [`GOOD_FOR_MS`].
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use fairgate_rules::wishes::{CategorySupply, SeatWish, WishForecast, WishingLine};
 use rand::SeedableRng;
@@ -15,6 +15,8 @@ use crate::upstream::ShowSeatsLeft;
 
 /// How long odds are told until they are worked out again, in milliseconds.
 const GOOD_FOR_MS: i64 = 5_000;
+/// For so many different wishes the odds before the draw are kept.
+const KNOWN_MAX: usize = 10_000;
 
 /// A line whose visitors wish for seats.
 pub struct LineAtTick<'a> {
@@ -35,6 +37,39 @@ pub struct WishBoard {
     forecast: RwLock<Option<TimedForecast>>,
 }
 
+/// The odds of wishes, as they were worked out at one time.
+pub struct WishOdds {
+    forecast: WishForecast,
+    /// The odds before the draw by wish. They are the same for everybody then, and take half a
+    /// millisecond.
+    before_draw: Mutex<HashMap<SeatWish, f64>>,
+    is_ordered: bool,
+}
+
+impl WishOdds {
+    /// Returns the odds of a wish as its visitor is told them. `ahead` is the number of present
+    /// people in front.
+    #[must_use]
+    pub fn told(&self, wish: &SeatWish, ahead: u64) -> f64 {
+        if self.is_ordered {
+            return self.forecast.told_odds(wish, ahead);
+        }
+        let mut known = self
+            .before_draw
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(odds) = known.get(wish) {
+            return *odds;
+        }
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        let odds = self.forecast.told_odds(wish, ahead);
+        known.insert(wish.clone(), odds);
+        odds
+    }
+}
+
 /// The wishes that this node has read.
 #[derive(Default)]
 struct KnownWishes {
@@ -44,9 +79,8 @@ struct KnownWishes {
 
 #[derive(Clone)]
 struct TimedForecast {
-    forecast: Arc<WishForecast>,
+    odds: Arc<WishOdds>,
     made_at: i64,
-    is_ordered: bool,
 }
 
 impl WishBoard {
@@ -55,51 +89,55 @@ impl WishBoard {
     ///
     /// # Errors
     /// Fails if the store did not answer.
-    pub async fn forecast(
+    pub async fn odds(
         &self,
         line: &LineAtTick<'_>,
         store: &dyn RoomStore,
         now: i64,
-    ) -> Result<Option<Arc<WishForecast>>, StoreFailure> {
+    ) -> Result<Option<Arc<WishOdds>>, StoreFailure> {
         let earlier = self.earlier(line.is_ordered);
         if let Some(earlier) = &earlier
             && now - earlier.made_at < GOOD_FOR_MS
         {
-            return Ok(Some(Arc::clone(&earlier.forecast)));
+            return Ok(Some(Arc::clone(&earlier.odds)));
         }
         let mut known = match (earlier, self.known.try_lock()) {
             (_, Ok(known)) => known,
             // Another call is making the next odds.
-            (Some(earlier), Err(_)) => return Ok(Some(earlier.forecast)),
+            (Some(earlier), Err(_)) => return Ok(Some(earlier.odds)),
             (None, Err(_)) => self.known.lock().await,
         };
         // The call that had the lock may have made the odds that this one waited for.
         if let Some(made) = self.earlier(line.is_ordered)
             && now - made.made_at < GOOD_FOR_MS
         {
-            return Ok(Some(made.forecast));
+            return Ok(Some(made.odds));
         }
         known.read_changes(line.room, store).await?;
         let Some(forecast) = known.make_forecast(line).await else {
             return Ok(None);
         };
-        let forecast = Arc::new(forecast);
-        let made = TimedForecast {
-            forecast: Arc::clone(&forecast),
-            made_at: now,
+        let odds = Arc::new(WishOdds {
+            forecast,
+            before_draw: Mutex::default(),
             is_ordered: line.is_ordered,
+        });
+        let made = TimedForecast {
+            odds: Arc::clone(&odds),
+            made_at: now,
         };
         *self
             .forecast
             .write()
             .unwrap_or_else(PoisonError::into_inner) = Some(made);
-        Ok(Some(forecast))
+        Ok(Some(odds))
     }
 
     /// Returns the last odds, unless the draw has changed the line since.
     fn earlier(&self, is_ordered: bool) -> Option<TimedForecast> {
         let made = self.forecast.read().unwrap_or_else(PoisonError::into_inner);
-        made.clone().filter(|made| made.is_ordered == is_ordered)
+        made.clone()
+            .filter(|made| made.odds.is_ordered == is_ordered)
     }
 }
 

@@ -50,7 +50,8 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// Checks wishes against what can be wished for, and returns each fault with its field. `seats_max` returns how many seats one visitor may have of a show.
+/// Checks wishes against what can be wished for, and returns each fault with its field.
+/// `seats_max` returns how many seats one visitor may have of a show.
 #[must_use]
 pub fn faults(
     wishes: &[SeatWish],
@@ -66,50 +67,54 @@ pub fn faults(
         ));
     }
     for (at, wish) in wishes.iter().enumerate().take(WISHES_MAX) {
-        let mut fault = |field: &str, text: String| faults.push((format!("[{at}].{field}"), text));
-        if let Some(show) = &wish.show
-            && seats_max(show).is_none()
-        {
-            fault(
-                "show",
-                format!("\"{show}\" is not a show that this room sells"),
-            );
-            continue;
-        }
-        let of_show =
-            |one: &&CategorySupply| wish.show.as_ref().is_none_or(|show| *show == one.show);
-        let most = supply
-            .iter()
-            .filter(of_show)
-            .filter_map(|one| seats_max(&one.show))
-            .max()
-            .unwrap_or(SEATS_MAX)
-            .min(SEATS_MAX);
-        if wish.quantity == 0 || wish.quantity > most {
-            fault(
-                "quantity",
-                format!("{} is not between 1 and {most}", wish.quantity),
-            );
-        }
-        if wish.accessible > wish.quantity {
-            fault(
-                "accessible",
-                format!("{} is more than quantity", wish.accessible),
-            );
-        }
-        if wish.categories.len() > CATEGORIES_MAX {
-            fault(
-                "categories",
-                format!("more than {CATEGORIES_MAX} were sent"),
-            );
-            continue;
-        }
-        for (nth, key) in wish.categories.iter().enumerate() {
-            if wish.categories[..nth].contains(key) {
-                fault("categories", format!("\"{key}\" stands there twice"));
-            } else if !supply.iter().filter(of_show).any(|one| one.key == *key) {
-                fault("categories", format!("there is no category \"{key}\""));
-            }
+        let told = wish_faults(wish, supply, &seats_max).into_iter();
+        faults.extend(told.map(|(field, detail)| (format!("[{at}].{field}"), detail)));
+    }
+    faults
+}
+
+fn wish_faults(
+    wish: &SeatWish,
+    supply: &[CategorySupply],
+    seats_max: impl Fn(&str) -> Option<u32>,
+) -> Vec<(&'static str, String)> {
+    if let Some(show) = &wish.show
+        && seats_max(show).is_none()
+    {
+        let detail = format!("\"{show}\" is not a show that this room sells");
+        return vec![("show", detail)];
+    }
+    let of_show = |one: &&CategorySupply| wish.show.as_ref().is_none_or(|show| *show == one.show);
+    let most = supply
+        .iter()
+        .filter(of_show)
+        .filter_map(|one| seats_max(&one.show))
+        .max()
+        .unwrap_or(SEATS_MAX)
+        .min(SEATS_MAX);
+    let (quantity, accessible) = (wish.quantity, wish.accessible);
+    let mut faults = Vec::new();
+    if !(1..=most).contains(&quantity) {
+        faults.push((
+            "quantity",
+            format!("{quantity} is not between 1 and {most}"),
+        ));
+    }
+    if accessible > quantity {
+        faults.push(("accessible", format!("{accessible} is more than quantity")));
+    }
+    if wish.categories.len() > CATEGORIES_MAX {
+        faults.push((
+            "categories",
+            format!("more than {CATEGORIES_MAX} were sent"),
+        ));
+        return faults;
+    }
+    for (nth, key) in wish.categories.iter().enumerate() {
+        if wish.categories[..nth].contains(key) {
+            faults.push(("categories", format!("\"{key}\" stands there twice")));
+        } else if !supply.iter().filter(of_show).any(|one| one.key == *key) {
+            faults.push(("categories", format!("there is no category \"{key}\"")));
         }
     }
     faults

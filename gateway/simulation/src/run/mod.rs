@@ -222,11 +222,7 @@ impl SaleRun<'_> {
         if (now_s - sale.room.draw_s - READ_AFTER_S).abs() < 0.5 {
             self.tell_odds(&limits, now_s);
         }
-        if let Some(wishes) = &sale.wishes
-            && (now_s - sale.room.draw_s - wishes.read_after_s).abs() < 0.5
-        {
-            self.tell_wishes(&limits, now_s, wishes.read_after_s >= 0.0);
-        }
+        self.tell_wishes(&limits, now_s);
         let cells = self.world.stock.cells();
         self.release(&limits, &measured, selling, end, now_ms);
         self.tally
@@ -392,12 +388,17 @@ impl SaleRun<'_> {
         odds.tell(line.sampled_there(released, now_s), &demand, ahead);
     }
 
-    /// Tells the line the odds of its wishes.
-    fn tell_wishes(&mut self, limits: &PaceLimits, now_s: f64, is_drawn: bool) {
-        let Some(demand) = limits.demand else {
+    /// Tells the line the odds of its wishes, in the second in which they are read.
+    fn tell_wishes(&mut self, limits: &PaceLimits, now_s: f64) {
+        let (sale, seed) = (self.world.sale, self.seed);
+        let after_draw_s = now_s - sale.room.draw_s;
+        let read = sale
+            .wishes
+            .filter(|wishes| (after_draw_s - wishes.read_after_s).abs() < 0.5);
+        let (Some(wishes), Some(demand)) = (read, limits.demand) else {
             return;
         };
-        let (sale, seed) = (self.world.sale, self.seed);
+        let is_drawn = wishes.read_after_s >= 0.0;
         let ranks = self.released..self.line.end(now_s);
         let there = ranks.filter(|rank| self.line.is_there(*rank, now_s));
         let waiting = there

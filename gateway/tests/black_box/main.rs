@@ -30,6 +30,7 @@ mod log;
 mod misconfigured;
 mod moving;
 mod order_states;
+mod other_browsers;
 mod overload;
 mod pages;
 mod prices;

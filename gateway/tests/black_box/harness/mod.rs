@@ -3,6 +3,7 @@
 
 mod browser;
 mod documents;
+mod other_browsers;
 mod overload;
 mod promoter;
 mod real_data;
@@ -21,6 +22,7 @@ pub use fairgate_servers::actors::{
     until_within, within,
 };
 pub use fairgate_servers::free_port;
+pub use other_browsers::OtherBrowser;
 pub use overload::{LedgerBlockage, until_level};
 pub use promoter::Promoter;
 pub use real_data::{draw_folder, real_data};

@@ -357,6 +357,7 @@ fn every_page() -> Vec<(&'static str, String)> {
             render_page("train", &train(&json!("cancelled"), true)),
         ),
         ("cinema", render_page("cinema", &cinema())),
+        ("cinema", render_page("cinema", &cinema_by_film())),
         (
             "cinema",
             render_page(
@@ -450,6 +451,22 @@ fn cinema() -> Value {
         "previous": "/cinema?page=1", "next": "/cinema?page=3",
         "showings": [showing("mitte-1", Value::Null), showing("mitte-2", json!("cancelled")), showing("mitte-3", json!("postponed"))],
     })
+}
+
+/// The results of a search that are put together by film.
+fn cinema_by_film() -> Value {
+    let mut found = cinema();
+    let mut showings = found["showings"].take();
+    for showing in showings.as_array_mut().expect("showings") {
+        showing["best"] = json!("available");
+        showing["from"] = json!({"amount": 1250, "currency": "EUR"});
+        showing["version"] = json!("OV <one>");
+    }
+    showings[2]["best"] = json!("full");
+    let (first, cinema) = (showings[0].clone(), showings[0]["cinema"].clone());
+    let day = json!({"cinema": cinema, "start": first["start"], "showings": showings});
+    found["by_film"] = json!([{"first": first, "days": [day]}]);
+    found
 }
 
 fn trip() -> Value {
@@ -607,6 +624,21 @@ fn the_cinema_search_says_that_a_sale_is_over() {
     showings["showings"][0]["sales_ended"] = json!(true);
     let shown = render_page("cinema", &showings).expect("it renders");
     assert!(shown.contains("Sales ended") && !shown.contains("data-status=\"sales_ended\""));
+}
+
+#[test]
+fn a_film_has_its_times_as_links_unless_they_are_not_for_sale() {
+    let shown = render_page("cinema", &cinema_by_film()).expect("it renders");
+    assert_eq!(shown.matches("<h3>").count(), 1, "one film");
+    assert_eq!(shown.matches("<a class=\"time\"").count(), 2);
+    assert_eq!(
+        shown.matches("<span class=\"time\"").count(),
+        1,
+        "cancelled"
+    );
+    for words in ["from €12.50", "Full", "Postponed", "Cancelled", "OV"] {
+        assert!(shown.contains(words), "{words}");
+    }
 }
 
 #[test]

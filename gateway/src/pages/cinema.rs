@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::asking::DocumentRefusal;
 use super::clocks::local_time;
-use super::contexts::{CinemaPage, FoundShowings};
+use super::contexts::{CinemaPage, FoundFilm, FoundFilmDay, FoundShowings};
 use super::render::render;
 use super::{PageRoutes, address};
 
@@ -108,6 +108,14 @@ fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
     let (total, per_page) = (whole("total"), whole("per_page").max(1));
     let pages = total.div_ceil(per_page).max(1);
     let showings = found["showings"].as_array_mut().map(std::mem::take);
+    let showings = showings.unwrap_or_default().into_iter();
+    let showings: Vec<_> = showings
+        .map(|showing| showing_view(showing, asked.party))
+        .collect();
+    let (by_film, showings) = match asked.field("sort") {
+        "start" | "price" => (Vec::new(), showings),
+        _ => (group_by_film(showings), Vec::new()),
+    };
     FoundShowings {
         total,
         page: asked.page,
@@ -115,12 +123,51 @@ fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
         near_only: found["near_only"].take(),
         previous: (asked.page > 1).then(|| asked.page_address((asked.page - 1).min(pages))),
         next: (asked.page < pages).then(|| asked.page_address(asked.page + 1)),
-        showings: showings
-            .unwrap_or_default()
-            .into_iter()
-            .map(|showing| showing_view(showing, asked.party))
-            .collect(),
+        by_film,
+        showings,
     }
+}
+
+/// Puts showings together by film, and within a film by cinema and day, in the order in which they
+/// come. Those of one day are in the order of time.
+fn group_by_film(showings: Vec<Value>) -> Vec<FoundFilm> {
+    let mut films: Vec<FoundFilm> = Vec::new();
+    for showing in showings {
+        let at = films
+            .iter()
+            .position(|film| film.first["film"] == showing["film"]);
+        let at = at.unwrap_or_else(|| {
+            films.push(FoundFilm {
+                first: showing.clone(),
+                days: Vec::new(),
+            });
+            films.len() - 1
+        });
+        let days = &mut films[at].days;
+        let is_same = |day: &&mut FoundFilmDay| {
+            day.cinema["cinema"] == showing["cinema"]["cinema"]
+                && date_of(&day.start) == date_of(&showing["start"])
+        };
+        match days.iter_mut().find(is_same) {
+            Some(day) => day.showings.push(showing),
+            None => days.push(FoundFilmDay {
+                cinema: showing["cinema"].clone(),
+                start: showing["start"].clone(),
+                showings: vec![showing],
+            }),
+        }
+    }
+    let days = films.iter_mut().flat_map(|film| &mut film.days);
+    for day in days {
+        day.showings
+            .sort_by(|one, other| one["start"].as_str().cmp(&other["start"].as_str()));
+    }
+    films
+}
+
+/// Returns the day of a local time.
+fn date_of(time: &Value) -> Option<&str> {
+    time.as_str()?.get(..10)
 }
 
 /// Builds a showing for the page. Adds the address where its seats are chosen and whether it is
@@ -140,13 +187,71 @@ fn showing_view(mut showing: Value, party: u32) -> Value {
     showing["end"] = end;
     showing["href"] = href.into();
     showing["full"] = is_full.into();
+    showing["best"] = best_status(&showing).into();
+    showing["from"] = lowest_price(&showing);
     showing
+}
+
+/// Returns the status of the category that has the most seats left.
+fn best_status(showing: &Value) -> &'static str {
+    let has = |status: &str| {
+        let all = showing["categories"].as_array().into_iter().flatten();
+        all.into_iter().any(|one| one["status"] == status)
+    };
+    ["available", "almost_full"]
+        .into_iter()
+        .find(|status| has(status))
+        .unwrap_or("full")
+}
+
+/// Returns the lowest price of a category that is not full, or of any if all are.
+fn lowest_price(showing: &Value) -> Value {
+    let all = || showing["categories"].as_array().into_iter().flatten();
+    let amount = |one: &&Value| one["price"]["amount"].as_i64();
+    let open = all()
+        .filter(|one| one["status"] != "full")
+        .min_by_key(amount);
+    let lowest = open.or_else(|| all().min_by_key(amount));
+    lowest.map_or(Value::Null, |one| one["price"].clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn showings_are_put_together_by_film_and_within_a_film_by_cinema_and_day() {
+        let showing = |film: &str, cinema: &str, start: &str| json!({"film": film, "cinema": {"cinema": cinema}, "start": start});
+        let films = group_by_film(vec![
+            showing("tram", "mitte", "2027-01-12T20:00:00+01:00"),
+            showing("orchard", "mitte", "2027-01-12T21:00:00+01:00"),
+            showing("tram", "mitte", "2027-01-12T17:30:00+01:00"),
+            showing("tram", "york", "2027-01-12T18:00:00+01:00"),
+            showing("tram", "mitte", "2027-01-13T17:30:00+01:00"),
+        ]);
+        let of = |film: &FoundFilm| (film.first["film"].clone(), film.days.len());
+        let told: Vec<_> = films.iter().map(of).collect();
+        assert_eq!(told, [(json!("tram"), 3), (json!("orchard"), 1)]);
+        let times = films[0].days[0].showings.iter().map(|one| &one["start"]);
+        let times: Vec<_> = times.collect();
+        assert_eq!(
+            times,
+            ["2027-01-12T17:30:00+01:00", "2027-01-12T20:00:00+01:00"]
+        );
+    }
+
+    #[test]
+    fn a_time_says_the_lowest_price_of_what_is_left() {
+        let category =
+            |status: &str, amount: i64| json!({"status": status, "price": {"amount": amount}});
+        let some = json!({"categories": [category("full", 500), category("almost_full", 900), category("available", 1_200)]});
+        assert_eq!(best_status(&some), "available");
+        assert_eq!(lowest_price(&some)["amount"], 900);
+        let none = json!({"categories": [category("full", 900), category("full", 500)]});
+        assert_eq!(best_status(&none), "full");
+        assert_eq!(lowest_price(&none)["amount"], 500);
+    }
 
     #[test]
     fn showing_times_use_the_cinemas_zone_and_each_showing_links_to_its_seats() {

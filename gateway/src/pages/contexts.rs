@@ -181,6 +181,26 @@ pub(super) struct FoundShowings {
     pub near_only: Value,
     pub previous: Option<String>,
     pub next: Option<String>,
+    /// The showings by film, cinema and day. Empty if they are sorted by time or price.
+    pub by_film: Vec<FoundFilm>,
+    /// The showings one by one, if they are sorted by time or price.
+    pub showings: Vec<Value>,
+}
+
+/// A film, with its showings that were found.
+#[derive(Debug, Serialize)]
+pub(super) struct FoundFilm {
+    /// The first of its showings, which has what is told of the film.
+    pub first: Value,
+    pub days: Vec<FoundFilmDay>,
+}
+
+/// The showings of a film on one day in one cinema.
+#[derive(Debug, Serialize)]
+pub(super) struct FoundFilmDay {
+    pub cinema: Value,
+    /// The start of the first one.
+    pub start: Value,
     pub showings: Vec<Value>,
 }
 

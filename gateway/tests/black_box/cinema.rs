@@ -54,7 +54,7 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
     ana.go(&server.at("/")).await;
     ana.picture("0-home-with-a-programme").await;
     ana.click("a[href='/cinema']").await;
-    ana.until::<bool>("document.querySelectorAll('.find').length === 4")
+    ana.until::<bool>("document.querySelectorAll('#found [data-show]').length === 4")
         .await;
     ana.picture("10-cinema").await;
     ana.fill("#keyword", "Orchird Kepeer").await;
@@ -62,11 +62,11 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
         .await;
     ana.click("#find").await;
     let found: Vec<String> = ana
-        .until("document.querySelector('#near-only') && [...document.querySelectorAll('.find')].map(one => one.dataset.show)")
+        .until("document.querySelector('#near-only') && [...document.querySelectorAll('#found [data-show]')].map(one => one.dataset.show)")
         .await;
     assert_eq!(found, ["orchard-1"]);
     ana.picture("10-cinema-found").await;
-    ana.click(".find a").await;
+    ana.click("#found .time").await;
     ana.until::<bool>("window.fairgate && document.querySelector('#best-quantity').value === '3'")
         .await;
     let place: String = ana
@@ -131,7 +131,7 @@ async fn the_search_works_without_scripts() {
         .await;
     assert!(
         browser
-            .has(".find[data-show='tram-2'] a[href='/s/tram-2?seats=2']")
+            .has("#found [data-show='tram-2'] a[href='/s/tram-2?seats=2']")
             .await
     );
     assert!(

@@ -28,7 +28,8 @@ pub(super) async fn train(
     let stops = show["stops"].as_array().cloned().unwrap_or_default();
     let (asked_from, asked_to) = (field("from"), field("to"));
     let departs = moment(field("departs"));
-    let stretch = stretch_stops(&stops, asked_from, asked_to, departs);
+    let now_ms = pages.lobby.rooms.now_ms();
+    let stretch = stretch_stops(&stops, asked_from, asked_to, departs, now_ms);
     let stop = |at: usize| stops.get(at).cloned().unwrap_or_default();
     let (from, to) = (stop(stretch.start), stop(stretch.end));
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
@@ -48,7 +49,7 @@ pub(super) async fn train(
     });
     show["stops"] = told.collect();
     let zone = known_zone(&show, &trip).map(str::to_owned);
-    let left = has_left(&from, pages.lobby.rooms.now_ms());
+    let left = has_left(&from, now_ms);
     let context = TrainPage {
         test: pages.test,
         show: &show,
@@ -89,13 +90,15 @@ fn leaves_at(stop: &Value, at: Timestamp) -> bool {
 }
 
 /// Returns the indices of the stretch's ends: the first stop at `from`, and the next stop at `to`
-/// after it. If the train calls more than once at `from`, `departs` tells which call is meant. If
-/// there is no such stop, the first or last stop is used.
+/// after it. If the train calls more than once at `from`, `departs` tells which call is meant, and
+/// without it the first one is meant that the train has not left at `now_ms`. If there is no such
+/// stop, the first or last stop is used.
 fn stretch_stops(
     stops: &[Value],
     from: &str,
     to: &str,
     departs: Option<Timestamp>,
+    now_ms: i64,
 ) -> Range<usize> {
     let last = stops.len().saturating_sub(1);
     let at = |code: &str, after: usize| {
@@ -109,7 +112,12 @@ fn stretch_stops(
         let is = |stop: &Value| stop["station"] == from && leaves_at(stop, departs);
         stops.iter().position(is)
     });
-    let start = at_time.or_else(|| at(from, 0));
+    let calls = stops.iter().enumerate().take(last);
+    let still_to_leave = calls
+        .filter(|(nth, stop)| stop["station"] == from && at(to, nth + 1).is_some())
+        .find(|(_, stop)| !has_left(stop, now_ms))
+        .map(|(nth, _)| nth);
+    let start = at_time.or(still_to_leave).or_else(|| at(from, 0));
     let start = start.filter(|start| *start < last).unwrap_or(0);
     let end = at(to, start + 1).unwrap_or(last);
     start..end
@@ -172,7 +180,7 @@ mod tests {
             ("x", "B", 0..1),
         ] {
             assert_eq!(
-                stretch_stops(&stops, from, to, None),
+                stretch_stops(&stops, from, to, None, 0),
                 expected,
                 "{from} to {to}"
             );
@@ -190,8 +198,17 @@ mod tests {
             ("2027-01-10T09:00:00Z", 0..1),
             ("soon", 0..1),
         ] {
-            let found = stretch_stops(&stops, "A", "B", moment(departs));
+            let found = stretch_stops(&stops, "A", "B", moment(departs), 0);
             assert_eq!(found, expected, "{departs}");
+        }
+        for (now, expected) in [
+            ("2027-01-10T07:59:00Z", 0..1),
+            ("2027-01-10T09:30:00Z", 2..3),
+            ("2027-01-10T23:00:00Z", 0..1),
+        ] {
+            let now_ms = moment(now).expect("a time").as_millisecond();
+            let found = stretch_stops(&stops, "A", "B", None, now_ms);
+            assert_eq!(found, expected, "{now}");
         }
     }
 }

@@ -39,6 +39,13 @@ async fn until_seats_are_known(gateway: &Gateway) {
     gateway.until("/v1/rooms/night", None, known).await;
 }
 
+/// Waits until a place is told the odds of its first wish.
+async fn until_odds(gateway: &Gateway, place: &str) -> Value {
+    let told = |place: &Value| place["wishes"][0]["odds"].is_number();
+    let path = "/v1/rooms/night/place";
+    gateway.until(path, Some(place), told).await
+}
+
 async fn pause(gateway: &Gateway, paused: bool) {
     let path = "/v1/promoter/rooms/night";
     let change = Some(json!({"paused": paused}));
@@ -61,17 +68,17 @@ async fn each_wish_has_odds_that_fall_along_the_line() {
         assert_eq!((&kept["number"], own), (&json!(number), number));
         places.push(place);
     }
-    let before = gateway.place("night", &places[0]).await;
+    let before = until_odds(&gateway, &places[0]).await;
     assert_eq!(before["wishes"][0]["categories"], json!(["cat1"]));
     assert_eq!(before["wishes"][1]["show"], "night-1");
-    assert!(before["wishes"][0]["odds"].is_number(), "{before}");
 
     pause(&gateway, true).await;
     gateway.by_hand("night", "draw").await;
     gateway.until_drawn("night").await;
     let mut odds = Vec::new();
     for place in &places {
-        let here = |place: &Value| place["ahead"].is_number();
+        let here =
+            |place: &Value| place["ahead"].is_number() && place["wishes"][0]["odds"].is_number();
         let path = "/v1/rooms/night/place";
         let place = gateway.until(path, Some(place), here).await;
         let of = |wish: usize| place["wishes"][wish]["odds"].as_f64().expect("odds");
@@ -102,6 +109,8 @@ async fn wishes_end_with_the_claim_and_wrong_ones_change_nothing() {
     .await;
     until_seats_are_known(&gateway).await;
     let (place, _) = gateway.newcomer("night").await;
+    let silent = gateway.place("night", &place).await;
+    assert_eq!(silent["wishes"], Value::Null, "nothing was said");
     wish(&gateway, &place, json!([{"quantity": 1}]))
         .await
         .is(200);
@@ -192,7 +201,7 @@ async fn wishes_that_one_node_took_are_known_at_the_other() {
     let (place, _) = one.newcomer("night").await;
     let wishes = json!([{"quantity": 3, "categories": ["cat2", "cat1"], "accessible": 1}]);
     wish(&one, &place, wishes).await.is(200);
-    let there = two.place("night", &place).await;
+    let there = until_odds(&two, &place).await;
     let told = &there["wishes"][0];
     assert_eq!(
         (&told["quantity"], &told["accessible"]),

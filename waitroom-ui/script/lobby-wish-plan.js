@@ -6,11 +6,41 @@ export const WISHES_MAX = 3;
 const SEATS_MAX = 50;
 /** A room with more shows takes no wishes. */
 const SHOWS_MAX = 50;
+/** The most shows and wishes that one tap tries. */
+export const TRIES_MAX = 10;
 
 /** Returns whether a visitor of this place can state wishes now. */
 export function takesWishes(room, place) {
   const waits = place?.state === "waiting" || place?.state === "called";
-  return waits && Array.isArray(place.wishes) && room.method !== "open" && room.phase !== "closed" && room.prices?.length > 0;
+  return waits && place.wishes !== undefined && room.method !== "open" && room.phase !== "closed" && room.prices?.length > 0;
+}
+
+/**
+ * Returns the wishes that count for a place, without odds if they are only known here: those that
+ * the server tells, or those that this browser keeps for the place, as `mine`, `{ number, wishes }`.
+ * The server tells null if it knows of none, which may be because it lost them, and `[]` if the
+ * visitor removed them.
+ */
+export function wishesThatCount(place, mine) {
+  if (place?.wishes !== null) return place?.wishes ?? [];
+  return (mine?.number === place.number && mine.wishes) || [];
+}
+
+/** Returns whether this refusal of wishes means that they can never be kept for the place. */
+export const isRefusedForGood = ({ status, code }) => [401, 409, 410].includes(status) || ["invalid_field", "unknown_field", "revoked"].includes(code);
+
+/** How long (ms) to wait before wishes that the server does not know are sent once more. */
+const RESEND_MS = 30_000;
+
+/**
+ * Returns how long (ms) to wait before wishes are sent once more that the server was sent and still
+ * does not know. If it refused them `refusals` times in a row and named a time to come back,
+ * `retry_after_s`, this is at first that time, and twice as long after each further refusal.
+ */
+export function resendMs(refusals, retry_after_s) {
+  if (!refusals || !retry_after_s) return RESEND_MS;
+  const named = 1000 * retry_after_s;
+  return Math.max(named, Math.min(RESEND_MS, named * 2 ** (refusals - 1)));
 }
 
 /**
@@ -38,7 +68,7 @@ export function limitOf(shows, slug) {
  */
 export function categoriesOf(shows, slug) {
   const found = new Map();
-  for (const { key, label, price } of showsMeant(shows, slug).flatMap((show) => show.categories)) {
+  for (const { key, label, price } of showsMeant(shows, slug).flatMap((show) => show.categories ?? [])) {
     if (!price) continue;
     const known = found.get(key) ?? { key, label: label || key, from: price.amount, to: price.amount, currency: price.currency };
     found.set(key, { ...known, from: Math.min(known.from, price.amount), to: Math.max(known.to, price.amount) });
@@ -79,19 +109,34 @@ export const movedUp = (rows, at) => (at > 0 ? [...rows.slice(0, at - 1), rows[a
 /**
  * Returns the calls for a hold to try, best first, as `{ at, show, best }`: `at` is the wish's
  * index and `best` is what to ask for. A wish without a show is tried at each show that has such
- * seats.
+ * seats. A wish without categories asks for all that the show sells, if they are known: without any
+ * named, the server gives seats only and no standing places.
  */
 export function triesOf(wishes, shows) {
   return wishes.flatMap((wish, at) => {
     const tries = showsMeant(shows, wish.show).map((show) => {
       const has = categoriesOf([show]).map(({ key }) => key);
-      const categories = (wish.categories ?? []).filter((key) => has.includes(key));
-      const fits = wish.quantity <= limitOf([show]) && (!wish.categories?.length || categories.length > 0);
+      const named = wish.categories ?? [];
+      const categories = named.length ? named.filter((key) => has.includes(key)) : has;
+      const fits = wish.quantity <= limitOf([show]) && (!named.length || categories.length > 0);
       const { quantity, accessible } = wish;
       return fits && { at, show: show.show, best: plainWish({ quantity, categories, accessible }) };
     });
     return tries.filter(Boolean);
   });
+}
+
+/**
+ * Returns the first of these tries, without those that ask only for categories of which the room's
+ * prices say that no seat is free. If that is said of all tries, returns the first of all.
+ */
+export function triesWorthMaking(tries, shows, prices) {
+  const isHopeless = ({ show, best }) => {
+    const wanted = categoriesOf(shows.filter((one) => one.show === show)).filter(({ key }) => best.categories?.includes(key));
+    return wanted.length > 0 && wanted.every((category) => isGone(category, prices));
+  };
+  const hopeful = tries.filter((one) => !isHopeless(one));
+  return (hopeful.length ? hopeful : tries).slice(0, TRIES_MAX);
 }
 
 /** Returns the labels of a wish's categories. A key that no show has any more stands for itself. */

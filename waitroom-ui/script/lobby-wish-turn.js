@@ -4,7 +4,7 @@
 import { $, announce, kept, make, randomHex, show, showProblem, span, t } from "./core.js";
 import { lobbyState } from "./lobby-state.js";
 import { holdWished } from "./lobby-wish-hold.js";
-import { plainWish, triesOf } from "./lobby-wish-plan.js";
+import { plainWish, triesOf, triesWorthMaking } from "./lobby-wish-plan.js";
 import { roomShows, wishSaid } from "./lobby-wish-words.js";
 
 let isRunning = false;
@@ -13,13 +13,16 @@ let plainWords = null;
 /** Whether the button was there for this turn, so that it is announced once. */
 let isTold = false;
 
+/** The wishes that the button was shown for at this turn. */
+let wished = [];
+
 /** The attempt in this page, if the browser stores nothing. */
 let ownAttempt = null;
 
 /**
- * An attempt is `{ number, wishes, key }`. It is kept from the tap until its outcome is known, so
- * that a second tap, also after a reload or in another tab, sends the same calls with the same
- * keys.
+ * An attempt is `{ number, wishes, key, tries }`, with `tries` from the moment when they are known.
+ * It is kept from the tap until its outcome is known, so that a second tap, also after a reload or
+ * in another tab, sends the same calls with the same keys.
  */
 const keptName = (lobby) => `wish-try.${lobby.slug}`;
 
@@ -35,13 +38,14 @@ function openAttempt(lobby) {
   return attempt && attempt.number === lobby.now.place?.number ? attempt : null;
 }
 
-/** Shows the button at the turn, and while an attempt goes on. */
-export function renderTurn(lobby, shows) {
+/** Shows the button for these wishes at the turn, and while an attempt goes on. */
+export function renderTurn(lobby, shows, itsWishes) {
   const { room, place } = lobby.now;
   if (isRunning) return;
+  wished = itsWishes;
   const isCalled = lobbyState(room, place) === "called";
   const attempt = place?.state === "admitted" ? openAttempt(lobby) : null;
-  const wishes = (isCalled ? place.wishes : attempt?.wishes) ?? [];
+  const wishes = (isCalled ? wished : attempt?.wishes) ?? [];
   if (!$("wish-hold")) {
     if (!wishes.length) return;
     $("turn-form").before(make("button", { id: "wish-hold", class: "button big go", type: "button", onclick: () => hold(lobby) }));
@@ -83,7 +87,7 @@ async function claimAndHold(lobby, button) {
   const { place } = lobby.now;
   const isCalled = place?.state === "called";
   const known = openAttempt(lobby);
-  const wishes = isCalled ? place.wishes.map(plainWish) : known?.wishes;
+  const wishes = isCalled ? wished.map(plainWish) : known?.wishes;
   if (!wishes?.length) return;
   const isRepeated = JSON.stringify(known?.wishes) === JSON.stringify(wishes);
   const attempt = isRepeated ? known : { number: place.number, wishes, key: randomHex(16) };
@@ -95,24 +99,34 @@ async function claimAndHold(lobby, button) {
   button.disabled = true;
   button.replaceChildren(t("lobby.wish.holding"));
   const shows = await roomShows(lobby.slug);
-  const tries = triesOf(wishes, shows ?? []);
-  const outcome = shows ? await holdTried(lobby, tries, { ...attempt, isRepeated }) : { problem: { code: "offline", status: 0 } };
+  const outcome = shows ? await holdTried(lobby, shows, { attempt, isRepeated }) : { problem: { code: "offline", status: 0 } };
   button.disabled = false;
   if (outcome.hold || outcome.isOver) keepAttempt(lobby, null);
   lobby.update({ place: { ...lobby.now.place, state: "admitted" } });
   if (outcome.hold) return location.assign(`/checkout/${encodeURIComponent(outcome.hold)}`);
-  const { problem, isOver } = outcome;
+  const { problem, isOver, tries } = outcome;
   const again = { label: t("common.try_again"), run: () => hold(lobby) };
   showProblem(problem, { retry: span(problem.retry_after_s ?? 10) }, isOver ? seatsLinks(tries, shows) : [again]);
 }
 
-async function holdTried(lobby, tries, attempt) {
-  const outcome = await holdWished(lobby.slug, tries, attempt);
-  if (!outcome.isStale) return outcome;
-  const { number, wishes } = attempt;
-  const anew = { number, wishes, key: randomHex(16) };
-  keepAttempt(lobby, anew);
-  return holdWished(lobby.slug, tries, anew);
+/** Returns the outcome of `holdWished`, with the `tries` that were made. */
+async function holdTried(lobby, shows, { attempt, isRepeated }) {
+  const { number, wishes, key, tries } = planned(lobby, shows, attempt);
+  const outcome = await holdWished(lobby.slug, tries, { key, isRepeated });
+  if (outcome.isStale) return holdTried(lobby, shows, { attempt: { number, wishes, key: randomHex(16) }, isRepeated: false });
+  return { ...outcome, tries };
+}
+
+/**
+ * Returns the attempt with its tries. A repeated attempt keeps those that it had, although others
+ * may be free by now: one of them may have held seats, and its answer may have been lost.
+ */
+function planned(lobby, shows, attempt) {
+  const known = openAttempt(lobby); // Another tab may have made the same attempt meanwhile.
+  const tries = attempt.tries ?? (known?.key === attempt.key ? known.tries : null) ?? triesWorthMaking(triesOf(attempt.wishes, shows), shows, lobby.now.room.prices);
+  const whole = { ...attempt, tries };
+  keepAttempt(lobby, whole);
+  return whole;
 }
 
 /** Links to the seats of the shows that were tried. */

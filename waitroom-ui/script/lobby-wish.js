@@ -4,12 +4,15 @@
 
 import { $, announce, call, kept, make, mayPass, show, showProblem, t } from "./core.js";
 import { oddsSaid } from "./lobby-view.js";
-import { plainWish, takesWishes } from "./lobby-wish-plan.js";
+import { isRefusedForGood, plainWish, resendMs, takesWishes, wishesThatCount } from "./lobby-wish-plan.js";
 import { detailsSaid, roomShows, wishSaid } from "./lobby-wish-words.js";
 
-/** How long (ms) to wait before lost wishes are sent once more. */
-const RESEND_MS = 60_000;
-let sentAgainAt = -RESEND_MS;
+/** When (`performance.now()`) wishes that the server does not know may be sent once more. */
+let resendAt = 0;
+/** How many times in a row the server refused them. */
+let refusals = 0;
+/** The server's list of wishes that was kept last. Each is kept once, as another tab may change it. */
+let listKept = null;
 /** Whether the panel's styles are there. It appears only with them. */
 let isStyled = false;
 let isFormOpen = false;
@@ -20,6 +23,8 @@ let listed = "";
 
 const keptName = (lobby) => `wish.${lobby.slug}`;
 
+const wishesOfPlace = (lobby) => wishesThatCount(lobby.now.place, kept.get(keptName(lobby)));
+
 /** Shows the wishes of the place in `lobby.now`. `lobby` is the one of `wireParts`. */
 export function renderWish(lobby) {
   const { room, place } = lobby.now;
@@ -28,9 +33,10 @@ export function renderWish(lobby) {
   if (!isOpen && isFormOpen) closeForm();
   if (isOpen) renewKept(lobby);
   renderList(lobby, isOpen);
+  const wishes = wishesOfPlace(lobby);
   const attempt = kept.get(`wish-try.${lobby.slug}`);
-  const mayHold = (isOpen && place.wishes.length > 0) || (attempt && attempt.number === place?.number);
-  if ($("wish-hold") || (mayHold && shows)) import("./lobby-wish-turn.js").then(({ renderTurn }) => renderTurn(lobby, shows)).catch(() => {});
+  const mayHold = (isOpen && wishes.length > 0) || (attempt && attempt.number === place?.number);
+  if ($("wish-hold") || (mayHold && shows)) import("./lobby-wish-turn.js").then(({ renderTurn }) => renderTurn(lobby, shows, wishes)).catch(() => {});
   else if (mayHold) loadShows(lobby);
 }
 
@@ -57,9 +63,10 @@ function build(lobby) {
   addEventListener("storage", ({ key }) => key === `fairgate.${keptName(lobby)}` && lobby.refresh());
 }
 
-function renderList({ now: { place } }, isOpen) {
+function renderList(lobby, isOpen) {
   if (!$("wish")) return;
-  const wishes = isOpen ? place.wishes : [];
+  const { place } = lobby.now;
+  const wishes = isOpen ? wishesOfPlace(lobby) : [];
   show($("wish"), isOpen && isStyled && (shows !== null || !wishes.length));
   show($("wish-list"), wishes.length > 0 && !isFormOpen);
   show($("wish-open"), !isFormOpen);
@@ -97,7 +104,7 @@ async function openForm(lobby) {
     renderWish(lobby);
     $("wish-open").focus();
   };
-  showForm($("wish-edit"), { wishes: lobby.now.place?.wishes ?? [], shows: list, prices: lobby.now.room.prices }, { cancel: close, save: (wishes) => save(lobby, wishes, close) });
+  showForm($("wish-edit"), { wishes: wishesOfPlace(lobby), shows: list, prices: lobby.now.room.prices }, { cancel: close, save: (wishes) => save(lobby, wishes, close) });
   renderWish(lobby);
 }
 
@@ -114,6 +121,8 @@ async function send(lobby, wishes) {
     if (wishes.length) kept.set(keptName(lobby), { number, wishes });
     else kept.remove(keptName(lobby));
     lobby.now.place.wishes = answer.body.wishes;
+    // An answer about the place that comes now may be older than this.
+    resendAt = performance.now() + resendMs(0);
   }
   return answer;
 }
@@ -133,18 +142,34 @@ async function save(lobby, wishes, close) {
   lobby.refresh();
 }
 
-/** Keeps what the server has, or sends it what this browser has if the server has nothing. */
-async function renewKept(lobby) {
+/** Keeps the wishes that the server has, or sends it those of this browser if it knows of none. */
+function renewKept(lobby) {
   const { number, wishes } = lobby.now.place;
+  if (wishes === null) return sendAgain(lobby);
+  if (wishes === listKept) return;
+  listKept = wishes;
+  refusals = 0;
   const mine = kept.get(keptName(lobby));
-  if (mine?.number !== number) return;
-  if (wishes.length) {
-    const told = wishes.map(plainWish);
-    if (JSON.stringify(told) !== JSON.stringify(mine.wishes)) kept.set(keptName(lobby), { number, wishes: told });
-  } else if (performance.now() - sentAgainAt > RESEND_MS) {
-    sentAgainAt = performance.now();
-    const answer = await send(lobby, mine.wishes);
-    if (answer.ok) renderWish(lobby);
-    else if (answer.status === 422) kept.remove(keptName(lobby));
-  }
+  const told = wishes.map(plainWish);
+  // Another tab or device has removed them.
+  if (!told.length) forget(lobby, number);
+  else if (mine?.number !== number || JSON.stringify(told) !== JSON.stringify(mine.wishes)) kept.set(keptName(lobby), { number, wishes: told });
+}
+
+async function sendAgain(lobby) {
+  const { number } = lobby.now.place;
+  const wishes = wishesOfPlace(lobby);
+  if (!wishes.length || performance.now() < resendAt) return;
+  resendAt = performance.now() + resendMs(0);
+  const { ok, problem } = await send(lobby, wishes);
+  refusals = ok ? 0 : refusals + 1;
+  if (!ok && isRefusedForGood(problem)) forget(lobby, number);
+  const wait = resendMs(refusals, problem?.retry_after_s);
+  resendAt = performance.now() + wait;
+  setTimeout(() => renderWish(lobby), wait + 100);
+  renderWish(lobby);
+}
+
+function forget(lobby, number) {
+  if (kept.get(keptName(lobby))?.number === number) kept.remove(keptName(lobby));
 }

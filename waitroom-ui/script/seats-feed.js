@@ -73,7 +73,7 @@ export class Feed {
       else for (let i = 0; i < this.seats; i++) this.shown[i] = seatState(states, i, this.seats);
       this.on.seats(this.shown, "all");
     } else if (changed.length) {
-      const touched = [...new Set(changed.map((cell) => cell % this.seats))];
+      const touched = states.length === this.seats ? changed : [...new Set(changed.map((cell) => cell % this.seats))];
       for (const i of touched) this.shown[i] = seatState(states, i, this.seats);
       this.on.seats(this.shown, touched);
     }

@@ -8,6 +8,12 @@ import { Countdown, skewOf } from "./countdown.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { Intent } from "./holds.js";
 
+/**
+ * The refusals of an acceptance after which the offer can still be ordered as it is: the sale has
+ * ended, or the server is of an earlier release that does not know the call.
+ */
+const ORDERED_AS_IT_IS = ["sales_ended", "not_found"];
+
 export class Waiting {
   /**
    * `page`: {show, title, room, lobby, heldId(), choices, wants(choice), journey(waiter), full}:
@@ -155,8 +161,7 @@ export class Waiting {
   async take() {
     const path = `/v1/holds/${encodeURIComponent(this.waiter.offer.hold)}`;
     const accepted = await this.working("wait-take", () => this.intent.send("POST", `${path}/accept`, {}));
-    // After the end of the sale, the seats can still be ordered while the offer lasts.
-    const answer = accepted.problem?.code === "sales_ended" ? await call("GET", path) : accepted;
+    const answer = ORDERED_AS_IT_IS.includes(accepted.problem?.code) ? await call("GET", path) : accepted;
     if (!answer.ok) return this.refused(answer.problem);
     showProblem(null);
     this.on.taken(answer.body);

@@ -22,6 +22,7 @@ const room = data.room?.room ?? data.room ?? doc.room;
 // The show sells no more seats: the visitor's hold is shown, and nothing else can be chosen.
 const over = doc.fate === "cancelled" || doc.sales_ended === true;
 const lobby = `/r/${encodeURIComponent(room)}`;
+const UNSAID_MAX = 4000; // If more seats have changed since the last frame, all are marked again.
 
 async function start() {
   ready();
@@ -149,8 +150,7 @@ class SeatsPage {
         $("map").dataset.version = String(this.feed.version);
         this.map.setStates(states, changed);
         this.picker.dropTaken(changed);
-        this.counts();
-        this.mark(changed);
+        this.sayLater(changed);
       },
       freshness: (status) => {
         this.fresh = status;
@@ -180,6 +180,20 @@ class SeatsPage {
 
   indicesOf(labels) {
     return labels.map((label) => indexOf(this.g, label)).filter((i) => i !== undefined);
+  }
+
+  /** Says the counts and marks the changed seats in the next frame, once for all changes until then. */
+  sayLater(changed) {
+    const before = this.unsaid ?? [];
+    const isMany = changed === "all" || before === "all" || before.length > UNSAID_MAX;
+    this.unsaid = isMany ? "all" : before.concat(changed);
+    this.saying ||= requestAnimationFrame(() => {
+      const { unsaid } = this;
+      this.unsaid = null;
+      this.saying = 0;
+      this.counts();
+      this.mark(unsaid);
+    });
   }
 
   mark(changed) {

@@ -102,8 +102,8 @@ impl Waitlist {
         let recorded: Result<(), LedgerError> = recorded.await;
         if let Err(error) = recorded {
             tracing::warn!(hold = %basket.id, %error, "an accepted offer is not in the ledger yet; the waitlist's worker records it");
+            self.bell.notify_worker();
         }
-        self.bell.notify_worker();
     }
 
     /// Ends a party's waiting. Returns false where it had already ended.

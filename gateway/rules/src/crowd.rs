@@ -94,6 +94,8 @@ mod tests {
             // Every rank after the end of the bitmap counts as present.
             let expected = (released..rank).filter(|rank| at(*rank).unwrap_or(true) || *rank < from).count() as u64;
             prop_assert_eq!(crowd.between(released, rank), expected);
+            let present: Vec<u64> = (from..end).filter(|rank| at(*rank) == Some(true)).collect();
+            prop_assert_eq!(crowd.ranks().collect::<Vec<_>>(), present);
         }
     }
 }

@@ -40,7 +40,7 @@ enum ShowSeats {
 
 /// What a visitor wants of a show.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SeatWish {
+pub struct SeatRequest {
     /// The index of the show.
     pub show: usize,
     /// The index of the category; 0 in a train.
@@ -103,7 +103,7 @@ impl SeatStock {
 
     /// Puts seats into a basket whose lock ends at `until_ms`. Returns `None` if not enough are
     /// free.
-    pub fn hold(&mut self, wish: &SeatWish, until_ms: i64) -> Option<TakenSeats> {
+    pub fn hold(&mut self, wish: &SeatRequest, until_ms: i64) -> Option<TakenSeats> {
         let legs = wish.from_leg..wish.to_leg;
         let wanted = mask(&legs);
         let seats = match self.shows.get_mut(wish.show)? {
@@ -212,7 +212,7 @@ impl SeatStock {
 
     /// Returns whether the wanted seats are free or may come free, because they are not sold.
     /// Booking ends the wait of a party for which this is false.
-    pub fn may_come_free(&self, wish: &SeatWish) -> bool {
+    pub fn may_come_free(&self, wish: &SeatRequest) -> bool {
         let seats = match self.shows.get(wish.show) {
             Some(ShowSeats::Hall(categories)) => {
                 let counts = categories[wish.category];
@@ -320,8 +320,8 @@ mod tests {
         }
     }
 
-    fn wish(quantity: u32, legs: Range<u32>) -> SeatWish {
-        SeatWish {
+    fn wish(quantity: u32, legs: Range<u32>) -> SeatRequest {
+        SeatRequest {
             show: 0,
             category: 0,
             quantity,

@@ -9,7 +9,7 @@ use crate::outcome::VisitEnds;
 use crate::sale::{PlannedSale, PlannedShow};
 use crate::schedule::{SaleEvent, SaleSchedule, VisitStep};
 use crate::server::SimulatedServer;
-use crate::stock::{SeatStock, SeatWish, TakenSeats};
+use crate::stock::{SeatRequest, SeatStock, TakenSeats};
 use crate::waitlist::{ASKS_EVERY_S, SimulatedOffer, SimulatedWaitlist};
 use crate::wishes::{WishedSeats, by_weight};
 
@@ -82,7 +82,7 @@ pub struct SimulatedVisit {
     rng: Xoshiro256PlusPlus,
     /// What the visitor wishes for, the dearest first; nothing if it takes any category.
     wishes: Vec<WishedSeats>,
-    wish: Option<SeatWish>,
+    wish: Option<SeatRequest>,
     gives_up: bool,
     /// Whether the visitor reads the seats and picks some, in place of asking for the best.
     picks_seats: bool,
@@ -149,7 +149,7 @@ impl SimulatedVisit {
         let show = self.rng.random_range(0..world.sale.shows.len());
         let party = behaviour.party(&mut self.rng) as u32;
         let planned = &world.sale.shows[show];
-        self.wish = Some(SeatWish {
+        self.wish = Some(SeatRequest {
             show,
             category: 0,
             quantity: party.min(planned.seats_per_visitor),
@@ -402,7 +402,7 @@ impl SimulatedVisit {
 /// Chooses what to ask for: the first wish that can be met, or any category with room in proportion
 /// to its free seats. Nothing is drawn in a hall of one category.
 fn choose_category(
-    wish: &mut SeatWish,
+    wish: &mut SeatRequest,
     wishes: &[WishedSeats],
     stock: &SeatStock,
     rng: &mut impl Rng,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::sale::PlannedShow;
-use crate::stock::{SeatStock, SeatWish, TakenSeats};
+use crate::stock::{SeatRequest, SeatStock, TakenSeats};
 
 /// How long an offer is open, in milliseconds.
 pub const OFFER_MS: i64 = 60_000;
@@ -16,7 +16,7 @@ pub const ASKS_EVERY_S: u64 = 5;
 pub struct SimulatedWaitlist {
     /// The parties that want the same, first come first. Of a party that has left, a number stays
     /// here that is no longer in `waiting`.
-    lines: BTreeMap<SeatWish, VecDeque<WaitingParty>>,
+    lines: BTreeMap<SeatRequest, VecDeque<WaitingParty>>,
     /// The number under which each visit waits.
     waiting: HashMap<u32, u64>,
     joined: u64,
@@ -43,7 +43,7 @@ pub struct SimulatedOffer {
 
 impl SimulatedWaitlist {
     /// Adds a party at the end. Returns its number.
-    pub fn join(&mut self, visit: u32, wish: SeatWish) -> u64 {
+    pub fn join(&mut self, visit: u32, wish: SeatRequest) -> u64 {
         self.joined += 1;
         let number = self.joined;
         self.waiting.insert(visit, number);
@@ -86,7 +86,7 @@ impl SimulatedWaitlist {
             }
         }
         self.lines.retain(|_, line| !line.is_empty());
-        let mut fronts: Vec<(u64, &SeatWish)> = self
+        let mut fronts: Vec<(u64, &SeatRequest)> = self
             .lines
             .iter()
             .filter_map(|(wish, line)| Some((line.front()?.number, wish)))
@@ -143,8 +143,8 @@ mod tests {
         categories: PlannedCategories::ONE,
     };
 
-    fn wish(quantity: u32) -> SeatWish {
-        SeatWish {
+    fn wish(quantity: u32) -> SeatRequest {
+        SeatRequest {
             show: 0,
             category: 0,
             quantity,

@@ -7,7 +7,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use crate::challenge::{ChallengeProviders, WaitTickets, WorkChallenger};
 use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
-use crate::guard::{AttemptGuards, JoinGuard, NetworkHasher, SearchQuotas, WaitGuard};
+use crate::guard::{AttemptGuards, JoinGuard, NetworkHasher, SearchQuotas, WaitGuard, WishGuard};
 use crate::line::WaitingLine;
 use crate::line::come_back::LineComeBackTimes;
 use crate::load::ProcessLoad;
@@ -73,6 +73,7 @@ pub(super) fn gateway_handles(
             guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
             challenge_guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
             wait_guard: WaitGuard::default(),
+            wish_guard: WishGuard::default(),
             attempts: AttemptGuards::default(),
             challenger: WorkChallenger::new(secret),
             providers: providers.clone(),

@@ -23,6 +23,11 @@ impl From<GuardRefusal> for Problem {
                 format!("So many wrong codes or keys came from your network that none is looked at for the moment, not even a right one. Nothing was changed, and no code was used. Check yours letter by letter, and send it again in {wait_s} s, or from another network."),
             )
             .retry_after(wait_s),
+            GuardRefusal::TooManyWishes { wait_s } => Self::new(
+                ProblemCode::TooManyWishes,
+                format!("You have changed your wishes many times. The last ones are kept, and so is your place. Try again in {wait_s} s."),
+            )
+            .retry_after(wait_s),
             GuardRefusal::ApiKeyUnknown => Self::new(
                 ProblemCode::ApiKeyInvalid,
                 "No such key is set here, so nothing was searched. Take the key that the organiser gave you, or leave the X-Api-Key header out: then the quota of your network counts.",
@@ -62,6 +67,11 @@ mod tests {
                 GuardRefusal::TooManyWaits { wait_s: 3 },
                 429,
                 ProblemCode::TooManyJoins,
+            ),
+            (
+                GuardRefusal::TooManyWishes { wait_s: 3 },
+                429,
+                ProblemCode::TooManyWishes,
             ),
             (
                 GuardRefusal::TooManyAttempts { wait_s: 3 },

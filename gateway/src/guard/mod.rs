@@ -1,5 +1,5 @@
 //! Limits how often a client may call: joins, waits, and wrong codes and keys by network, searches
-//! by network or by a partner's key. Only this folder uses the governor crate.
+//! by network or by a partner's key, and changes of wishes by visitor. Only this folder uses the governor crate.
 
 mod attempts;
 mod http;
@@ -8,12 +8,14 @@ mod network_hasher;
 mod networks;
 mod searches;
 mod waits;
+mod wishes;
 
 pub use attempts::{AttemptGuards, AttemptKind};
 pub use joins::JoinGuard;
 pub use network_hasher::{NETWORK_DAY_MS, NetworkHasher};
 pub use searches::{API_KEY, ApiKey, SearchQuotas};
 pub use waits::WaitGuard;
+pub use wishes::WishGuard;
 
 /// Why a call is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +30,12 @@ pub enum GuardRefusal {
     #[error("too many waits were begun from one network; the next one begins in {wait_s} s")]
     TooManyWaits {
         /// Whole seconds until the network may begin another wait.
+        wait_s: u64,
+    },
+    /// The visitor has changed its wishes too often.
+    #[error("the wishes of one place were changed too often; the next change is in {wait_s} s")]
+    TooManyWishes {
+        /// Whole seconds until the visitor may change its wishes again.
         wait_s: u64,
     },
     /// The network sent so many wrong codes or keys that none is looked at for a while.

@@ -24,7 +24,7 @@ pub use toll::{
 };
 
 use crate::challenge::{ChallengeProviders, WaitTickets, WorkChallenger};
-use crate::guard::{AttemptGuards, AttemptKind, JoinGuard, NetworkHasher, WaitGuard};
+use crate::guard::{AttemptGuards, AttemptKind, JoinGuard, NetworkHasher, WaitGuard, WishGuard};
 use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
 use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
@@ -48,6 +48,8 @@ pub struct WaitingLine {
     pub challenge_guard: JoinGuard,
     /// Limits the waits that each network begins.
     pub wait_guard: WaitGuard,
+    /// Limits how often each visitor changes its wishes.
+    pub wish_guard: WishGuard,
     /// Slows networks that send wrong codes or keys.
     pub attempts: AttemptGuards,
     /// Makes challenges and checks their solutions.
@@ -70,6 +72,7 @@ impl WaitingLine {
         self.guard.evict();
         self.challenge_guard.evict();
         self.wait_guard.evict();
+        self.wish_guard.evict();
         self.attempts.evict();
     }
 

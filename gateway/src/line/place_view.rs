@@ -65,8 +65,9 @@ pub struct PlaceView {
     pub claim_before: Option<String>,
     /// When to look again, seconds.
     pub refresh_s: u64,
-    /// The seats that the visitor would like, in order of preference.
-    pub wishes: Vec<WishView>,
+    /// The seats that the visitor would like, in order of preference. Null if the visitor has never
+    /// said any, or they are not known at the moment.
+    pub wishes: Option<Vec<WishView>>,
 }
 
 /// Describes a place at `now` (ms), as its visitor sees it, without its wishes.
@@ -119,7 +120,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
             PlaceState::Admitted | PlaceState::Done => 10,
             PlaceState::Closed => 60,
         },
-        wishes: Vec::new(),
+        wishes: None,
     }
 }
 

@@ -7,6 +7,7 @@ use fairgate_rules::wishes::{SeatWish, faults};
 
 use super::WaitingLine;
 use super::place_view::{PlaceState, PlaceView, WishView, describe};
+use crate::guard::GuardRefusal;
 use crate::room::{LineAtTick, Room, supply_of};
 use crate::store::{Place, StoreFailure, WishList};
 
@@ -22,6 +23,12 @@ pub enum WishRefusal {
     /// There is no line, or it sells nothing of which one could wish for a part.
     #[error("this room takes no wishes: {0}")]
     NotTaken(&'static str),
+    /// Booking has not told this node what is on sale.
+    #[error("it is not known yet what is on sale")]
+    NotKnown,
+    /// The visitor changes its wishes too often.
+    #[error(transparent)]
+    Guard(#[from] GuardRefusal),
     /// Fields are wrong: each with what is wrong about it.
     #[error("{} fields are wrong", .0.len())]
     Faults(Vec<(String, String)>),
@@ -50,7 +57,11 @@ impl WaitingLine {
         if room.row().document.method == LineMethod::Open {
             return Err(WishRefusal::NotTaken("nobody waits in it"));
         }
+        self.wish_guard.admit(place.holder)?;
         let tick = room.last_tick();
+        if !tick.known {
+            return Err(WishRefusal::NotKnown);
+        }
         let shows = &tick.pulse.shows;
         if shows.is_empty() && !wishes.is_empty() {
             let why = "it sells no seats by category at the moment";
@@ -69,48 +80,52 @@ impl WaitingLine {
         store
             .set_wishes(room.id(), place.number, wishes.clone())
             .await?;
-        Ok(self.with_odds(room, place, &wishes, now).await)
+        Ok(self.with_odds(room, place, Some(&wishes), now).await)
     }
 
-    /// Describes a place with its wishes at `now` (ms). Leaves the wishes out if the store does not
-    /// answer, because the place matters more.
+    /// Describes a place with its wishes at `now` (ms). If the store does not answer, the wishes are
+    /// not known, because the place matters more.
     pub async fn describe_with_wishes(&self, room: &Room, place: &Place, now: i64) -> PlaceView {
-        if room.row().document.method == LineMethod::Open || room.phase(now) == RoomPhase::Closed {
+        if room.phase(now) == RoomPhase::Closed {
+            room.wishes().clear();
+            return describe(room, place, now);
+        }
+        if room.row().document.method == LineMethod::Open {
             return describe(room, place, now);
         }
         let store = self.rooms.store();
         let wishes = store.wishes_of(room.id(), place.number).await;
-        self.with_odds(room, place, &wishes.unwrap_or_default(), now)
-            .await
+        let wishes = wishes.ok().flatten();
+        self.with_odds(room, place, wishes.as_deref(), now).await
     }
 
     async fn with_odds(
         &self,
         room: &Room,
         place: &Place,
-        wishes: &[SeatWish],
+        wishes: Option<&[SeatWish]>,
         now: i64,
     ) -> PlaceView {
         let mut view = describe(room, place, now);
-        let told_odds = if wishes.is_empty() || view.state != PlaceState::Waiting {
+        let Some(wishes) = wishes else {
+            return view;
+        };
+        let odds = if wishes.is_empty() || view.state != PlaceState::Waiting {
             None
         } else {
-            let store = self.rooms.store();
             let line = LineAtTick {
-                room: room.id(),
-                tick: &room.last_tick(),
+                room: room.id().to_owned(),
+                tick: room.last_tick(),
                 ranked: room.draw_state().ranked,
                 is_ordered: view.rank.is_some(),
             };
-            let made = room.wishes().odds(&line, store, now).await;
-            made.ok().flatten()
+            room.wishes().odds(line, self.rooms.shared_store()).await
         };
-        let ahead = view.ahead.unwrap_or_default();
         let told = wishes.iter().map(|wish| WishView {
             wish: wish.clone(),
-            odds: told_odds.as_ref().map(|odds| odds.told(wish, ahead)),
+            odds: odds.as_ref().map(|odds| odds.told(wish, view.rank)),
         });
-        view.wishes = told.collect();
+        view.wishes = Some(told.collect());
         view
     }
 }

@@ -201,6 +201,12 @@ impl RoomRegistry {
         &*self.inner.parts.store
     }
 
+    /// Returns the room store for a task that outlives the caller.
+    #[must_use]
+    pub fn shared_store(&self) -> &Arc<dyn RoomStore> {
+        &self.inner.parts.store
+    }
+
     /// Returns the calls to booking.
     #[must_use]
     pub fn core(&self) -> &Arc<dyn BookingCore> {

@@ -1,29 +1,35 @@
 //! What the places of a room wish for, as this node knows it, and the odds of these wishes. The
-//! odds are worked out when somebody asks for them, at most once every [`GOOD_FOR_MS`].
+//! odds are worked out when somebody asks for them, at most once every [`GOOD_FOR`], by a task of
+//! its own that goes on if its caller goes away.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use fairgate_rules::crowd::PresenceBitmap;
 use fairgate_rules::wishes::{CategorySupply, SeatWish, WishForecast, WishingLine};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::draw_state::RankedLine;
 use super::tick::RoomTick;
-use crate::store::{RoomStore, StoreFailure, WishCursor, WishList};
+use crate::store::{CHANGES_MAX, RoomStore, StoreFailure, WishCursor, WishList};
 use crate::upstream::ShowSeatsLeft;
 
-/// How long odds are told until they are worked out again, in milliseconds.
-const GOOD_FOR_MS: i64 = 5_000;
+/// How long odds are told until they are worked out again.
+const GOOD_FOR: Duration = Duration::from_secs(5);
+/// The longest that a caller waits for odds. The place matters more, and the next look has them.
+const WAITED_MAX: Duration = Duration::from_millis(300);
 /// For so many different wishes the odds before the draw are kept.
 const KNOWN_MAX: usize = 10_000;
 
 /// A line whose visitors wish for seats.
-pub struct LineAtTick<'a> {
+pub struct LineAtTick {
     /// The room's slug.
-    pub room: &'a str,
+    pub room: String,
     /// The figures of the last tick.
-    pub tick: &'a RoomTick,
+    pub tick: Arc<RoomTick>,
     /// The order of the drawn numbers, after the draw.
     pub ranked: Option<Arc<RankedLine>>,
     /// Whether everybody has a rank. Before the draw nobody has.
@@ -31,42 +37,18 @@ pub struct LineAtTick<'a> {
 }
 
 /// The wishes of a room and their odds.
-#[derive(Default)]
 pub struct WishBoard {
-    known: tokio::sync::Mutex<KnownWishes>,
-    forecast: RwLock<Option<TimedForecast>>,
+    /// What was read of the wishes. Whoever has the lock is working out the next odds.
+    known: Arc<tokio::sync::Mutex<KnownWishes>>,
+    made: watch::Sender<Option<MadeOdds>>,
 }
 
-/// The odds of wishes, as they were worked out at one time.
-pub struct WishOdds {
-    forecast: WishForecast,
-    /// The odds before the draw by wish. They are the same for everybody then, and take half a
-    /// millisecond.
-    before_draw: Mutex<HashMap<SeatWish, f64>>,
-    is_ordered: bool,
-}
-
-impl WishOdds {
-    /// Returns the odds of a wish as its visitor is told them. `ahead` is the number of present
-    /// people in front.
-    #[must_use]
-    pub fn told(&self, wish: &SeatWish, ahead: u64) -> f64 {
-        if self.is_ordered {
-            return self.forecast.told_odds(wish, ahead);
+impl Default for WishBoard {
+    fn default() -> Self {
+        Self {
+            known: Arc::default(),
+            made: watch::Sender::new(None),
         }
-        let mut known = self
-            .before_draw
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(odds) = known.get(wish) {
-            return *odds;
-        }
-        if known.len() >= KNOWN_MAX {
-            known.clear();
-        }
-        let odds = self.forecast.told_odds(wish, ahead);
-        known.insert(wish.clone(), odds);
-        odds
     }
 }
 
@@ -75,70 +57,127 @@ impl WishOdds {
 struct KnownWishes {
     cursor: WishCursor,
     by_number: HashMap<u64, WishList>,
+    /// Equal lists are kept once.
+    lists: HashSet<WishList>,
 }
 
 #[derive(Clone)]
-struct TimedForecast {
+struct MadeOdds {
     odds: Arc<WishOdds>,
-    made_at: i64,
+    at: Instant,
+}
+
+/// The odds of wishes, as they were worked out at one time.
+pub struct WishOdds {
+    forecast: WishForecast,
+    /// The odds before the draw by wish. They are the same for everybody then, and take half a
+    /// millisecond.
+    before_draw: Mutex<HashMap<SeatWish, f64>>,
+    /// Who was present then. Both say how many people were in front of a rank.
+    crowd: Arc<PresenceBitmap>,
+    released: u64,
+    is_ordered: bool,
+}
+
+impl WishOdds {
+    /// Returns the odds of a wish as the visitor at a rank is told them. Before the draw nobody has
+    /// a rank.
+    #[must_use]
+    pub fn told(&self, wish: &SeatWish, rank: Option<u64>) -> f64 {
+        if self.is_ordered {
+            let ahead = rank.map_or(0, |rank| self.crowd.between(self.released, rank));
+            return self.forecast.told_odds(wish, ahead);
+        }
+        if let Some(odds) = self.known_before_draw().get(wish) {
+            return *odds;
+        }
+        let odds = self.forecast.told_odds(wish, 0);
+        let mut known = self.known_before_draw();
+        if known.len() < KNOWN_MAX {
+            known.insert(wish.clone(), odds);
+        }
+        odds
+    }
+
+    fn known_before_draw(&self) -> std::sync::MutexGuard<'_, HashMap<SeatWish, f64>> {
+        self.before_draw
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl WishBoard {
-    /// Returns the odds of wishes at `now` (ms). They may be [`GOOD_FOR_MS`] old. Returns `None` if
-    /// the room has no seats that could run out.
-    ///
-    /// # Errors
-    /// Fails if the store did not answer.
+    /// Returns the odds of wishes. They may be [`GOOD_FOR`] old, and older while new ones are being
+    /// worked out. Returns `None` if nobody can say any now: nothing is on sale, or booking has not
+    /// told what is, or the first odds are not ready.
     pub async fn odds(
         &self,
-        line: &LineAtTick<'_>,
-        store: &dyn RoomStore,
-        now: i64,
-    ) -> Result<Option<Arc<WishOdds>>, StoreFailure> {
-        let earlier = self.earlier(line.is_ordered);
+        line: LineAtTick,
+        store: &Arc<dyn RoomStore>,
+    ) -> Option<Arc<WishOdds>> {
+        let supply = supply_of(&line.tick.pulse.shows);
+        if line.tick.demand.is_none() || supply.is_empty() {
+            return None;
+        }
+        let is_ordered = line.is_ordered;
+        let mut made = self.made.subscribe();
+        let earlier = odds_of(&made.borrow_and_update(), is_ordered);
         if let Some(earlier) = &earlier
-            && now - earlier.made_at < GOOD_FOR_MS
+            && earlier.at.elapsed() < GOOD_FOR
         {
-            return Ok(Some(Arc::clone(&earlier.odds)));
+            return Some(Arc::clone(&earlier.odds));
         }
-        let mut known = match (earlier, self.known.try_lock()) {
-            (_, Ok(known)) => known,
-            // Another call is making the next odds.
-            (Some(earlier), Err(_)) => return Ok(Some(earlier.odds)),
-            (None, Err(_)) => self.known.lock().await,
-        };
-        // The call that had the lock may have made the odds that this one waited for.
-        if let Some(made) = self.earlier(line.is_ordered)
-            && now - made.made_at < GOOD_FOR_MS
-        {
-            return Ok(Some(made.odds));
+        if let Ok(known) = Arc::clone(&self.known).try_lock_owned() {
+            self.renew(known, line, supply, Arc::clone(store));
         }
-        known.read_changes(line.room, store).await?;
-        let Some(forecast) = known.make_forecast(line).await else {
-            return Ok(None);
-        };
-        let odds = Arc::new(WishOdds {
-            forecast,
-            before_draw: Mutex::default(),
-            is_ordered: line.is_ordered,
-        });
-        let made = TimedForecast {
-            odds: Arc::clone(&odds),
-            made_at: now,
-        };
-        *self
-            .forecast
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = Some(made);
-        Ok(Some(odds))
+        if let Some(earlier) = earlier {
+            return Some(earlier.odds);
+        }
+        let ready = made.wait_for(|made| odds_of(made, is_ordered).is_some());
+        let ready = tokio::time::timeout(WAITED_MAX, ready).await;
+        let made = ready.ok()?.ok()?;
+        odds_of(&made, is_ordered).map(|made| made.odds)
     }
 
-    /// Returns the last odds, unless the draw has changed the line since.
-    fn earlier(&self, is_ordered: bool) -> Option<TimedForecast> {
-        let made = self.forecast.read().unwrap_or_else(PoisonError::into_inner);
-        made.clone()
-            .filter(|made| made.odds.is_ordered == is_ordered)
+    /// Forgets all wishes and odds of a room that has closed.
+    pub fn clear(&self) {
+        if let Ok(mut known) = self.known.try_lock() {
+            *known = KnownWishes::default();
+            self.made.send_replace(None);
+        }
     }
+
+    /// Works out the next odds. It is a task of its own, because a caller may go away.
+    fn renew(
+        &self,
+        mut known: OwnedMutexGuard<KnownWishes>,
+        line: LineAtTick,
+        supply: Vec<CategorySupply>,
+        store: Arc<dyn RoomStore>,
+    ) {
+        let made = self.made.clone();
+        tokio::spawn(async move {
+            if let Err(error) = known.read_changes(&line.room, &*store).await {
+                tracing::debug!(room = line.room, %error, "the wishes could not be read");
+                return;
+            }
+            // In a long line it takes a while, which no other call should wait for.
+            let worked_out = tokio::task::spawn_blocking(move || {
+                if let Some(odds) = known.work_out(&line, &supply) {
+                    made.send_replace(Some(odds));
+                }
+            });
+            if let Err(error) = worked_out.await {
+                tracing::error!(%error, "the odds of wishes could not be worked out");
+            }
+        });
+    }
+}
+
+/// Returns the odds that were made, unless the draw has changed the line since.
+fn odds_of(made: &Option<MadeOdds>, is_ordered: bool) -> Option<MadeOdds> {
+    made.clone()
+        .filter(|made| made.odds.is_ordered == is_ordered)
 }
 
 impl KnownWishes {
@@ -153,47 +192,59 @@ impl KnownWishes {
                 self.by_number.clear();
             }
             self.cursor = changes.cursor;
-            if changes.changed.is_empty() {
-                return Ok(());
-            }
+            let count = changes.changed.len();
             for (number, wishes) in changes.changed {
-                match wishes.is_empty() {
-                    true => self.by_number.remove(&number),
-                    false => self.by_number.insert(number, wishes),
-                };
+                self.set(number, wishes);
+            }
+            if count < CHANGES_MAX {
+                return Ok(());
             }
         }
     }
 
-    /// Works out the odds on a thread of its own, because in a long line it takes a while.
-    async fn make_forecast(&self, line: &LineAtTick<'_>) -> Option<WishForecast> {
-        let demand = line.tick.demand?;
-        let supply = supply_of(&line.tick.pulse.shows);
-        let wishes = self.in_line(line);
-        let is_drawn = line.is_ordered;
-        let hold_s = line.tick.pulse.shows.iter().map(|show| show.hold_s).max();
-        let (per_s, _) = line.tick.rates;
-        let basket_people = (per_s * f64::from(hold_s.unwrap_or_default())) as u64;
-        let made = tokio::task::spawn_blocking(move || {
-            let wishes: Vec<&[SeatWish]> = wishes.iter().map(|wishes| &**wishes).collect();
-            let mut rng = SmallRng::from_rng(&mut rand::rng());
-            let line = WishingLine {
-                people: &wishes,
-                is_drawn,
-                basket_people,
-            };
-            WishForecast::make(&supply, &demand, &line, &mut rng)
+    fn set(&mut self, number: u64, wishes: WishList) {
+        if wishes.is_empty() {
+            self.by_number.remove(&number);
+            return;
+        }
+        let kept = self.lists.get(&wishes).cloned().unwrap_or_else(|| {
+            self.lists.insert(Arc::clone(&wishes));
+            wishes
         });
-        made.await.ok()
+        self.by_number.insert(number, kept);
+    }
+
+    fn work_out(&self, line: &LineAtTick, supply: &[CategorySupply]) -> Option<MadeOdds> {
+        let (tick, at) = (&line.tick, Instant::now());
+        let demand = tick.demand.as_ref()?;
+        let hold_s = tick.pulse.shows.iter().map(|show| show.hold_s).max();
+        let (per_s, _) = tick.rates;
+        let wishing = WishingLine {
+            people: &self.in_line(line),
+            is_drawn: line.is_ordered,
+            basket_people: (per_s * f64::from(hold_s.unwrap_or_default())) as u64,
+        };
+        let mut rng = SmallRng::from_rng(&mut rand::rng());
+        let odds = WishOdds {
+            forecast: WishForecast::make(supply, demand, &wishing, &mut rng),
+            before_draw: Mutex::default(),
+            crowd: Arc::clone(&tick.crowd),
+            released: tick.released,
+            is_ordered: line.is_ordered,
+        };
+        Some(MadeOdds {
+            odds: Arc::new(odds),
+            at,
+        })
     }
 
     /// Returns the wishes of the people who are present, in the order of the line.
-    fn in_line(&self, line: &LineAtTick<'_>) -> Vec<WishList> {
-        let nothing = WishList::default();
+    fn in_line(&self, line: &LineAtTick) -> Vec<&[SeatWish]> {
         let of_rank = |rank: u64| {
             let ranked = line.ranked.as_ref();
             let number = ranked.map_or(rank, |ranked| ranked.number_at(rank));
-            self.by_number.get(&number).unwrap_or(&nothing).clone()
+            let wishes = self.by_number.get(&number);
+            wishes.map_or(&[][..], |wishes| &**wishes)
         };
         line.tick.crowd.ranks().map(of_rank).collect()
     }
@@ -214,4 +265,154 @@ pub fn supply_of(shows: &[ShowSeatsLeft]) -> Vec<CategorySupply> {
         supply.collect::<Vec<_>>()
     };
     shows.iter().flat_map(of_show).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fairgate_databases::{Installation, SqliteDatabase};
+    use fairgate_rules::odds::{PeopleAhead, SeatDemand, SeatSupply};
+    use fairgate_rules::pace::RankPresence;
+    use fairgate_rules::phase::RoomFacts;
+    use fairgate_rules::room_document::RoomDocument;
+    use fairgate_servers::actors::until;
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::ledger::sql::RoomSqlLedger;
+    use crate::ledger::{DrawSecret, RoomAuditEntry, RoomLedger, RoomRow};
+    use crate::store::MemoryRoomStore;
+    use crate::upstream::{BookingPulse, CategorySeatsLeft};
+
+    const PEOPLE: u64 = 20;
+
+    /// Opens a store whose visitors all wish for two seats.
+    async fn store_with_wishes(folder: &std::path::Path) -> Arc<dyn RoomStore> {
+        let writer = SqliteDatabase::open(&folder.join("ledger.db")).expect("a file");
+        let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
+        let ledger: Arc<dyn RoomLedger> = Arc::new(ledger.expect("migrates"));
+        let row = RoomRow {
+            room: "r".into(),
+            document: RoomDocument::everyday(),
+            facts: RoomFacts::default(),
+            version: 1,
+            secret: DrawSecret([1; 32]),
+            created_at: 0,
+        };
+        let entry = RoomAuditEntry {
+            at: 0,
+            role: "promoter",
+            action: "room_created",
+            detail: serde_json::Value::Null,
+        };
+        ledger.create_room(row, entry).await.expect("created");
+        let store = MemoryRoomStore::new(ledger);
+        store.open("r").await.expect("it opens");
+        for number in 0..PEOPLE {
+            let set = store.set_wishes("r", number, [wish()].into()).await;
+            set.expect("kept");
+        }
+        Arc::new(store)
+    }
+
+    fn wish() -> SeatWish {
+        SeatWish {
+            show: None,
+            quantity: 2,
+            categories: Vec::new(),
+            accessible: 0,
+        }
+    }
+
+    /// A line before a show of twenty seats.
+    fn line(is_ordered: bool) -> LineAtTick {
+        let supply = SeatSupply {
+            free: 20,
+            ..SeatSupply::default()
+        };
+        let people = PeopleAhead {
+            pass_s: 600,
+            show_up: 1.0,
+            ..PeopleAhead::default()
+        };
+        let category = CategorySeatsLeft {
+            key: "stalls".into(),
+            free: 20,
+            accessible: 0,
+            held: 0,
+        };
+        let show = ShowSeatsLeft {
+            show: "night".into(),
+            seats_per_visitor: 4,
+            hold_s: 300,
+            categories: vec![category],
+        };
+        let tick = RoomTick {
+            crowd: Arc::new(PresenceBitmap::from_presence(0, PEOPLE, |_| {
+                RankPresence::Here
+            })),
+            demand: SeatDemand::from_counts(&supply, &people),
+            pulse: BookingPulse {
+                shows: vec![show],
+                ..BookingPulse::default()
+            },
+            ..RoomTick::default()
+        };
+        LineAtTick {
+            room: "r".into(),
+            tick: Arc::new(tick),
+            ranked: None,
+            is_ordered,
+        }
+    }
+
+    #[tokio::test]
+    async fn the_odds_of_a_caller_who_goes_away_are_worked_out_once_for_all_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, board) = (store_with_wishes(folder.path()).await, WishBoard::default());
+        // Each of these callers goes away at once.
+        for _ in 0..5 {
+            let _ = board.odds(line(true), &store).now_or_never();
+        }
+        let first = until("the first odds", async || {
+            board.odds(line(true), &store).await
+        })
+        .await;
+        let again = board.odds(line(true), &store).await.expect("odds");
+        assert!(Arc::ptr_eq(&first, &again), "they are good for a while");
+        let told = [0, PEOPLE - 1].map(|rank| first.told(&wish(), Some(rank)));
+        assert_eq!(told[0], 1.0);
+        assert!(told[1] < 0.3, "{told:?}");
+    }
+
+    #[tokio::test]
+    async fn before_the_draw_everybody_has_the_same_odds_and_the_draw_makes_new_ones() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, board) = (store_with_wishes(folder.path()).await, WishBoard::default());
+        let before = until("odds", async || board.odds(line(false), &store).await).await;
+        let told = before.told(&wish(), None);
+        assert!((0.2..0.95).contains(&told), "{told}");
+        assert_eq!(before.told(&wish(), None), told);
+        let after = until("odds", async || board.odds(line(true), &store).await).await;
+        assert!(!Arc::ptr_eq(&before, &after));
+        board.clear();
+        assert!(board.made.borrow().is_none());
+    }
+
+    #[tokio::test]
+    async fn without_seats_or_figures_no_odds_are_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, board) = (store_with_wishes(folder.path()).await, WishBoard::default());
+        let mut unknown = RoomTick::clone(&line(true).tick);
+        unknown.pulse.shows.clear();
+        let mut silent = RoomTick::clone(&line(true).tick);
+        silent.demand = None;
+        for tick in [unknown, silent] {
+            let line = LineAtTick {
+                tick: Arc::new(tick),
+                ..line(true)
+            };
+            assert!(board.odds(line, &store).await.is_none());
+        }
+        assert!(board.known.try_lock().is_ok(), "nothing was begun");
+    }
 }

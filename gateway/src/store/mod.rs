@@ -25,7 +25,7 @@ pub use place::{
     StoreJoinRequest, StoreLeaveRequest, TollRefusal, WaitRequest, WaitReservation,
 };
 
-pub use wishes::{WishChanges, WishCursor, WishList};
+pub use wishes::{CHANGES_MAX, WishChanges, WishCursor, WishList};
 
 use fairgate_rules::network_limits::NetworkPlaces;
 
@@ -145,15 +145,15 @@ pub trait RoomStore: Send + Sync + 'static {
         now: i64,
     ) -> Result<bool, StoreFailure>;
     /// Keeps what the visitor of a number wishes for, in place of the wishes before. The store may
-    /// forget wishes if it loses its data.
+    /// forget wishes if it loses its data. It forgets those of a place that was given up.
     async fn set_wishes(
         &self,
         room: &str,
         number: u64,
         wishes: WishList,
     ) -> Result<(), StoreFailure>;
-    /// Returns the wishes of a number.
-    async fn wishes_of(&self, room: &str, number: u64) -> Result<WishList, StoreFailure>;
+    /// Returns the wishes of a number; `None` if it has never said any, or the store has lost them.
+    async fn wishes_of(&self, room: &str, number: u64) -> Result<Option<WishList>, StoreFailure>;
     /// Reads the wishes that changed after a cursor.
     async fn wishes_changed(
         &self,

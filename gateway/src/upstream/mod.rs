@@ -18,7 +18,7 @@ pub use booking::config::PaymentSettings;
 pub use booking::http::route_kinds::{RouteKind, route_kind};
 pub use booking::internal::gateway_desk::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::internal::wire::{InternalHoldSignal as HoldSignal, StoppedPassNotice};
-pub use booking::inventory::seats::{PriceTier, ShowSeatsLeft};
+pub use booking::inventory::seats::{CategorySeatsLeft, PriceTier, ShowSeatsLeft};
 use bytes::Bytes;
 use fairgate_base::clock::Clock;
 use fairgate_base::config::SecretSetting;

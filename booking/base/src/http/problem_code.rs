@@ -173,6 +173,7 @@ problem_codes! {
         TooManyAttempts "too_many_attempts": "Too many wrong codes or keys",
         TooManyJoins "too_many_joins": "Too many people join from your network at once",
         TooManySearches "too_many_searches": "Too many searches",
+        TooManyWishes "too_many_wishes": "Your wishes change too often",
         WaitingRoom "waiting_room": "Please wait for your turn",
     }
     // 500

@@ -155,6 +155,12 @@ impl From<WishRefusal> for Problem {
                     "This room takes no wishes: {why}. Nothing was changed, and your place is kept. Choose your seats when your turn comes."
                 ),
             ),
+            WishRefusal::NotKnown => Self::new(
+                ProblemCode::SeatsNotReady,
+                "We don't know yet what is on sale here. Your wishes were not changed, and your place is kept. Try again in a few seconds.",
+            )
+            .retry_after(3),
+            WishRefusal::Guard(refusal) => refusal.into(),
             WishRefusal::Faults(faults) => wrong_wishes(&faults),
             WishRefusal::Store(failure) => failure.into(),
         }

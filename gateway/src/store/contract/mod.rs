@@ -122,6 +122,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_network_gets_as_many_places_as_it_paid_for,
         the_last_wishes_of_a_number_are_kept_and_their_changes_are_read_once,
         many_changed_wishes_are_read_in_parts,
+        the_wishes_of_a_place_that_was_given_up_are_forgotten,
         joins_at_once_exceed_no_bound,
         a_place_counts_after_it_was_left,
         networks_of_a_room_that_is_over_are_forgotten,

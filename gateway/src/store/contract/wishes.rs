@@ -3,7 +3,7 @@
 use fairgate_rules::wishes::SeatWish;
 use futures_util::future::join_all;
 
-use super::Pair;
+use super::{Pair, entrant, leaving};
 use crate::store::wishes::CHANGES_MAX;
 use crate::store::{RoomStore, WishChanges, WishCursor, WishList};
 
@@ -30,14 +30,14 @@ pub(super) async fn the_last_wishes_of_a_number_are_kept_and_their_changes_are_r
     Pair { store, .. }: Pair,
 ) {
     let store = &*store;
-    assert_eq!(*store.wishes_of("r", 3).await.unwrap(), []);
+    assert_eq!(store.wishes_of("r", 3).await.unwrap(), None);
     let none = changed(store, WishCursor::default()).await;
     assert!(none.is_new_life && none.changed.is_empty());
 
     set(store, 3, &[2, 4]).await;
     set(store, 9, &[1]).await;
     set(store, 3, &[5]).await;
-    assert_eq!(store.wishes_of("r", 3).await.unwrap(), wishes(&[5]));
+    assert_eq!(store.wishes_of("r", 3).await.unwrap(), Some(wishes(&[5])));
     let both = changed(store, none.cursor).await;
     assert!(!both.is_new_life);
     assert_eq!(both.changed, [(9, wishes(&[1])), (3, wishes(&[5]))]);
@@ -47,7 +47,7 @@ pub(super) async fn the_last_wishes_of_a_number_are_kept_and_their_changes_are_r
     set(store, 9, &[]).await;
     let one = changed(store, both.cursor).await;
     assert_eq!(one.changed, [(9, wishes(&[]))]);
-    assert_eq!(*store.wishes_of("r", 9).await.unwrap(), []);
+    assert_eq!(store.wishes_of("r", 9).await.unwrap(), Some(wishes(&[])));
 
     let other_life = WishCursor {
         incarnation: one.cursor.incarnation + 1,
@@ -69,4 +69,23 @@ pub(super) async fn many_changed_wishes_are_read_in_parts(Pair { store, .. }: Pa
     numbers.sort_by_key(|(number, _)| *number);
     numbers.dedup_by_key(|(number, _)| *number);
     assert_eq!(numbers.len() as u64, all);
+}
+
+pub(super) async fn the_wishes_of_a_place_that_was_given_up_are_forgotten(
+    Pair { store, .. }: Pair,
+) {
+    let store = &*store;
+    for at in 0..3 {
+        store.join("r", entrant(at)).await.unwrap();
+        set(store, at, &[1]).await;
+    }
+    let read = changed(store, WishCursor::default()).await;
+    store.leave("r", leaving(0, 2000)).await.unwrap();
+    store.end_places("r", &[leaving(2, 2000)]).await.unwrap();
+    let known = async |number| store.wishes_of("r", number).await.unwrap();
+    let all = (known(0).await, known(1).await, known(2).await);
+    assert_eq!(all, (None, Some(wishes(&[1])), None));
+    let mut gone = changed(store, read.cursor).await.changed;
+    gone.sort_by_key(|(number, _)| *number);
+    assert_eq!(gone, [(0, wishes(&[])), (2, wishes(&[]))]);
 }

@@ -227,6 +227,7 @@ impl RoomLine {
             self.by_holder.remove(&holder);
             self.passes.note_left(holder, number);
             self.absent.mark_left(number);
+            self.wishes.forget(number);
         }
     }
 

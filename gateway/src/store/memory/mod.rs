@@ -252,7 +252,7 @@ impl RoomStore for MemoryRoomStore {
         Ok(())
     }
 
-    async fn wishes_of(&self, room: &str, number: u64) -> Result<WishList, StoreFailure> {
+    async fn wishes_of(&self, room: &str, number: u64) -> Result<Option<WishList>, StoreFailure> {
         Ok(lock_line(&*self.room_line(room)?).wishes.of(number))
     }
 

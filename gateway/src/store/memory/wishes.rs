@@ -8,24 +8,36 @@ use crate::store::wishes::{CHANGES_MAX, WishChanges, WishCursor, WishList};
 /// The wishes of a line, by number. A restart forgets them.
 #[derive(Default)]
 pub(super) struct LineWishes {
-    by_number: HashMap<u64, (u64, WishList)>,
-    /// The number that each change changed last.
+    by_number: HashMap<u64, WishList>,
+    /// The last change of each number.
+    last_change: HashMap<u64, u64>,
+    /// The number of each of these changes.
     changes: BTreeMap<u64, u64>,
     version: u64,
 }
 
 impl LineWishes {
     pub(super) fn set(&mut self, number: u64, wishes: WishList) {
+        self.by_number.insert(number, wishes);
+        self.note_change(number);
+    }
+
+    pub(super) fn forget(&mut self, number: u64) {
+        if self.by_number.remove(&number).is_some() {
+            self.note_change(number);
+        }
+    }
+
+    fn note_change(&mut self, number: u64) {
         self.version += 1;
-        if let Some((before, _)) = self.by_number.insert(number, (self.version, wishes)) {
+        if let Some(before) = self.last_change.insert(number, self.version) {
             self.changes.remove(&before);
         }
         self.changes.insert(self.version, number);
     }
 
-    pub(super) fn of(&self, number: u64) -> WishList {
-        let known = self.by_number.get(&number);
-        known.map_or_else(WishList::default, |(_, wishes)| Arc::clone(wishes))
+    pub(super) fn of(&self, number: u64) -> Option<WishList> {
+        self.by_number.get(&number).map(Arc::clone)
     }
 
     pub(super) fn changed(&self, since: WishCursor, incarnation: u64) -> WishChanges {
@@ -39,7 +51,7 @@ impl LineWishes {
         let mut changed = Vec::new();
         for (version, number) in after {
             cursor.version = *version;
-            changed.push((*number, self.of(*number)));
+            changed.push((*number, self.of(*number).unwrap_or_default()));
         }
         WishChanges {
             cursor,

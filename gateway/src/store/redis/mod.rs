@@ -194,7 +194,7 @@ impl RoomStore for RedisRoomStore {
         self.parts.wishes.set_wishes(room, number, &wishes).await
     }
 
-    async fn wishes_of(&self, room: &str, number: u64) -> Result<WishList, StoreFailure> {
+    async fn wishes_of(&self, room: &str, number: u64) -> Result<Option<WishList>, StoreFailure> {
         self.parts.wishes.wishes_of(room, number).await
     }
 

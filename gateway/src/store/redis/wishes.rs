@@ -33,15 +33,17 @@ impl WishKeeper {
         Ok(())
     }
 
-    /// Returns the wishes of a number.
-    pub async fn wishes_of(&self, room: &str, number: u64) -> Result<WishList, StoreFailure> {
+    /// Returns the wishes of a number; `None` if it has never said any.
+    pub async fn wishes_of(
+        &self,
+        room: &str,
+        number: u64,
+    ) -> Result<Option<WishList>, StoreFailure> {
         let life = self.lives.last_known_life(room)?;
         let script = FindWishesScript { number };
         let reply = self.scripts.run(room, &life, script).await?;
-        Ok(match reply.is_nil() {
-            true => WishList::default(),
-            false => read_wishes(&reply)?,
-        })
+        let said = (!reply.is_nil()).then(|| read_wishes(&reply));
+        Ok(said.transpose()?)
     }
 
     /// Reads the wishes that changed after a cursor.

@@ -46,8 +46,9 @@ impl Visitor {
         let answer = self.call("wish", &call, 0.3, |_| fields(json!({}))).await?;
         match answer.status {
             200 => {}
-            // The visitor came so late that it was called before it had said anything.
-            409 => return Ok(()),
+            // The visitor came so late that it has claimed before it said anything, or the node has
+            // not learned yet what the room sells.
+            409 | 422 => return Ok(()),
             410 => return Err(VisitorOutcome::Closed),
             _ => return Err(Self::unforeseen("wish", &answer)),
         }

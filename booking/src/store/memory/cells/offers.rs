@@ -49,8 +49,8 @@ impl ShowCells {
         if offer.plan_version != self.plan_version {
             return Err(InventoryRefusal::PlanChanged);
         }
-        self.check_has_cells(offer)?;
         self.table.check_limit_of_offer(offer, limit)?;
+        self.check_has_cells(offer)?;
         let basket = Hold {
             purpose: HoldPurpose::Basket,
             expires_at_ms: until.expires_at_ms,

@@ -4,8 +4,8 @@
 //! wish are the share of walks in which enough seats are left in one category that suits it.
 //!
 //! A walk keeps the seats that are left at up to 250 places of the line, one byte for each kind of
-//! seat of a category: 90 kB for four categories, 18 MB for six hundred. A long line is read in
-//! steps that grow, so a walk has at most 112,000 steps for a million people. On one core of two
+//! seat of a category: up to 120 kB for four categories, 18 MB for six hundred. A long line is read
+//! in steps that grow, so a walk has at most 112,000 steps for a million people. On one core of two
 //! processors that were also at other work, [`WishForecast::make`] took 8 ms for 20,000 people and
 //! 2,000 seats, 0.1 to 0.2 s for a million people and 50,000 seats in six categories, and 0.4 s
 //! with a hundred such shows. Odds of a wish for one category take about a microsecond, and before

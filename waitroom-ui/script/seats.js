@@ -22,7 +22,7 @@ const room = data.room?.room ?? data.room ?? doc.room;
 // The show sells no more seats: the visitor's hold is shown, and nothing else can be chosen.
 const over = doc.fate === "cancelled" || doc.sales_ended === true;
 const lobby = `/r/${encodeURIComponent(room)}`;
-const UNSAID_MAX = 4000; // If more seats have changed since the last frame, all are marked again.
+const UNSHOWN_MAX = 4000; // If more seats have changed since the last frame, all are looked at.
 
 async function start() {
   ready();
@@ -147,10 +147,8 @@ class SeatsPage {
     return new Feed(doc.show, room, this.g.count, {
       seats: (states, changed) => {
         this.states = states;
-        $("map").dataset.version = String(this.feed.version);
-        this.map.setStates(states, changed);
         this.picker.dropTaken(changed);
-        this.sayLater(changed);
+        this.showSoon(changed);
       },
       freshness: (status) => {
         this.fresh = status;
@@ -182,17 +180,19 @@ class SeatsPage {
     return labels.map((label) => indexOf(this.g, label)).filter((i) => i !== undefined);
   }
 
-  /** Says the counts and marks the changed seats in the next frame, once for all changes until then. */
-  sayLater(changed) {
-    const before = this.unsaid ?? [];
-    const isMany = changed === "all" || before === "all" || before.length > UNSAID_MAX;
-    this.unsaid = isMany ? "all" : before.concat(changed);
-    this.saying ||= requestAnimationFrame(() => {
-      const { unsaid } = this;
-      this.unsaid = null;
-      this.saying = 0;
+  /** Shows changed seats in the next frame, once for all changes until then. */
+  showSoon(changed) {
+    const before = this.unshown ?? [];
+    const isMany = changed === "all" || before === "all" || before.length > UNSHOWN_MAX;
+    this.unshown = isMany ? "all" : before.concat(changed);
+    this.showing ||= requestAnimationFrame(() => {
+      const { unshown } = this;
+      this.unshown = null;
+      this.showing = 0;
+      $("map").dataset.version = String(this.feed.version);
+      this.map.setStates(this.states, unshown);
       this.counts();
-      this.mark(unsaid);
+      this.mark(unshown);
     });
   }
 

@@ -24,7 +24,8 @@ const SCREEN: &str = "/usr/bin/Xvfb";
 /// The longest wait for the answer to one command.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Brings an element into view, and returns its middle once a click there will hit it.
+/// Brings an element into view, and returns its middle once a click there will hit it. Notes whether
+/// the click did, because the page may move in between.
 const MIDDLE: &str = "async (selector) => {
     const element = document.querySelector(selector);
     if (!element || element.disabled) return null;
@@ -34,6 +35,8 @@ const MIDDLE: &str = "async (selector) => {
     await new Promise((done) => setTimeout(done, 50));
     const [x, y, width, height] = box();
     const hit = document.elementFromPoint(x + width / 2, y + height / 2);
+    window.hasHit = false;
+    element.addEventListener('click', () => { window.hasHit = true; }, { once: true, capture: true });
     return before === box().join() && hit !== null && element.contains(hit) ? [Math.round(x + width / 2), Math.round(y + height / 2)] : null;
 }";
 
@@ -48,7 +51,7 @@ pub struct OtherBrowser {
 }
 
 enum Driver {
-    Bidi(Mutex<BidiTab>),
+    Bidi(Box<Mutex<BidiTab>>),
     Classic(ClassicTab),
 }
 
@@ -115,7 +118,7 @@ impl OtherBrowser {
         tab.context = text_at(&tree, "/contexts/0/context");
         Some(Self {
             name: "firefox",
-            driver: Driver::Bidi(Mutex::new(tab)),
+            driver: Driver::Bidi(Box::new(Mutex::new(tab))),
             _profile: profile,
             _processes: vec![process],
         })
@@ -223,14 +226,19 @@ impl OtherBrowser {
     /// Clicks an element with the mouse as soon as a person could.
     pub async fn click(&self, selector: &str) {
         let body = format!("return ({MIDDLE})({})", json!(selector));
-        let what = format!("{selector} can be clicked in {}", self.name);
-        let [x, y] = until(&what, async || {
-            serde_json::from_value::<Option<[i64; 2]>>(self.eval(&body).await?).ok()?
+        let what = format!("{selector} is clicked in {}", self.name);
+        until(&what, async || {
+            let middle = serde_json::from_value::<Option<[i64; 2]>>(self.eval(&body).await?);
+            let [x, y] = middle.ok()??;
+            self.act(json!({"type": "pointer", "id": "mouse", "actions": [
+                {"type": "pointerMove", "x": x, "y": y}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0},
+            ]}))
+            .await;
+            // A page that the click led to does not know the note, and a page in between answers
+            // nothing.
+            let hit = self.eval("return window.hasHit !== false").await;
+            (hit != Some(Value::Bool(false))).then_some(())
         })
-        .await;
-        self.act(json!({"type": "pointer", "id": "mouse", "actions": [
-            {"type": "pointerMove", "x": x, "y": y}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0},
-        ]}))
         .await;
     }
 
@@ -267,7 +275,7 @@ impl OtherBrowser {
     pub async fn close(self) {
         match self.driver {
             Driver::Bidi(tab) => {
-                let tab = tab.into_inner();
+                let tab = (*tab).into_inner();
                 assert!(tab.complaints.is_empty(), "firefox: {:#?}", tab.complaints);
             }
             Driver::Classic(tab) => {

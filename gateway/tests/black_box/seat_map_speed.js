@@ -1,6 +1,6 @@
 // Measures the seat map of the page that it runs in: frames while it is zoomed and moved, and the
-// change of 500 seats, with the work of the two frames after it. A frame's work is the time from its begin until the browser has painted it
-// and takes the next task. Returns a JSON text.
+// change of 500 seats, with the work of the two frames after it. A frame's work is the time from
+// its begin until the browser has painted it and takes the next task. Returns a JSON text.
 (async () => {
   const map = document.querySelector("#map");
   const box = map.getBoundingClientRect();

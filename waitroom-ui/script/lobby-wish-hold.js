@@ -8,9 +8,9 @@ import { holdOf, rememberHold } from "./holds.js";
 const stopsAll = (problem) => mayPass(problem) || problem.status === 401 || problem.status === 429;
 
 /**
- * Makes the calls of `triesWorthMaking` one after another until one holds seats. The idempotency key of a
- * call follows from `key`, so repeating all calls with the same key never holds seats twice. If
- * this browser holds seats of one of the shows already, these are the outcome.
+ * Makes the calls of `triesWorthMaking` one after another until one holds seats. The idempotency
+ * key of a call follows from `key`, so repeating all calls with the same key never holds seats
+ * twice. If this browser holds seats of one of the shows already, these are the outcome.
  *
  * Returns `{ hold }`, the hold's id; `{ isStale }` if the calls were sent before (`isRepeated`) and
  * their hold has ended since, so that a new key is needed; or `{ problem, isOver }`: `isOver` says

@@ -17,7 +17,7 @@ export function takesWishes(room, place) {
 
 /**
  * Returns the wishes that count for a place, without odds if they are only known here: those that
- * the server tells, or those that this browser keeps for the place, as `mine`, `{ number, wishes }`.
+ * the server tells, or those that this browser keeps for the place (`mine`: `{ number, wishes }`).
  * The server tells null if it knows of none, which may be because it lost them, and `[]` if the
  * visitor removed them.
  */

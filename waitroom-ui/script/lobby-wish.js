@@ -11,7 +11,7 @@ import { detailsSaid, roomShows, wishSaid } from "./lobby-wish-words.js";
 let resendAt = 0;
 /** How many times in a row the server refused them. */
 let refusals = 0;
-/** The server's list of wishes that was kept last. Each is kept once, as another tab may change it. */
+/** The server's list that was kept last. Each is kept once, as another tab may change it. */
 let listKept = null;
 /** Whether the panel's styles are there. It appears only with them. */
 let isStyled = false;

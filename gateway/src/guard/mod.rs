@@ -1,5 +1,6 @@
 //! Limits how often a client may call: joins, waits, and wrong codes and keys by network, searches
-//! by network or by a partner's key, and changes of wishes by visitor. Only this folder uses the governor crate.
+//! by network or by a partner's key, and changes of wishes by visitor. Only this folder uses the
+//! governor crate.
 
 mod attempts;
 mod http;

@@ -83,8 +83,8 @@ impl WaitingLine {
         Ok(self.with_odds(room, place, Some(&wishes), now).await)
     }
 
-    /// Describes a place with its wishes at `now` (ms). If the store does not answer, the wishes are
-    /// not known, because the place matters more.
+    /// Describes a place with its wishes at `now` (ms). If the store does not answer, the wishes
+    /// are not known, because the place matters more.
     pub async fn describe_with_wishes(&self, room: &Room, place: &Place, now: i64) -> PlaceView {
         if room.phase(now) == RoomPhase::Closed {
             room.wishes().clear();

@@ -24,8 +24,8 @@ const SCREEN: &str = "/usr/bin/Xvfb";
 /// The longest wait for the answer to one command.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Brings an element into view, and returns its middle once a click there will hit it. Notes whether
-/// the click did, because the page may move in between.
+/// Brings an element into view, and returns its middle once a click there will hit it. Notes
+/// whether the click did, because the page may move in between.
 const MIDDLE: &str = "async (selector) => {
     const element = document.querySelector(selector);
     if (!element || element.disabled) return null;

@@ -27,6 +27,7 @@ mod free;
 mod harness;
 mod line;
 mod log;
+mod looks;
 mod misconfigured;
 mod moving;
 mod order_states;

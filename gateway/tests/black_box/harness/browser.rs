@@ -222,6 +222,33 @@ impl Browser {
         set.expect("a known scheme");
     }
 
+    /// Shows pages in the few colours that the reader's system forces, and without motion.
+    pub async fn force_colours(&self) {
+        let media = SetEmulatedMediaParams::builder()
+            .feature(MediaFeature::new("forced-colors", "active"))
+            .feature(MediaFeature::new("prefers-reduced-motion", "reduce"));
+        let set = self.page.execute(media.build()).await;
+        set.expect("known features");
+    }
+
+    /// Makes the page's text twice as large in a phone's window, where the page must not scroll
+    /// sideways.
+    ///
+    /// # Panics
+    /// If the page stays wider.
+    pub async fn fits_with_large_text(&self, what: &str) {
+        self.resize(PHONE, true).await;
+        self.run("document.documentElement.style.fontSize = '200%'; undefined")
+            .await;
+        until(&format!("{what} fits with large text"), async || {
+            let metrics = self.page.layout_metrics().await.ok()?;
+            (metrics.css_content_size.width <= PHONE.0 as f64).then_some(())
+        })
+        .await;
+        self.run("document.documentElement.style.fontSize = ''; undefined")
+            .await;
+    }
+
     /// Prints the page on sheets of this width and height in inches. Returns how many there are.
     pub async fn sheets(&self, (width, height): (f64, f64)) -> usize {
         let paper = PrintToPdfParams::builder()

@@ -127,7 +127,7 @@ export function triesOf(wishes, shows) {
 }
 
 /**
- * Returns the first of these tries, without those that ask only for categories of which the room's
+ * Returns the first of these tries of each wish, without those that ask only for categories of which the room's
  * prices say that no seat is free. If that is said of all tries, returns the first of all.
  */
 export function triesWorthMaking(tries, shows, prices) {
@@ -136,7 +136,12 @@ export function triesWorthMaking(tries, shows, prices) {
     return wanted.length > 0 && wanted.every((category) => isGone(category, prices));
   };
   const hopeful = tries.filter((one) => !isHopeless(one));
-  return (hopeful.length ? hopeful : tries).slice(0, TRIES_MAX);
+  const worth = hopeful.length ? hopeful : tries;
+  // A wish for any of many shows must leave some calls to the others.
+  const share = Math.ceil(TRIES_MAX / Math.max(1, new Set(worth.map(({ at }) => at)).size));
+  const used = new Map();
+  const isWithin = ({ at }) => used.set(at, (used.get(at) ?? 0) + 1).get(at) <= share;
+  return worth.filter(isWithin).slice(0, TRIES_MAX);
 }
 
 /** Returns the labels of a wish's categories. A key that no show has any more stands for itself. */

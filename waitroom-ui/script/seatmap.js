@@ -69,6 +69,7 @@ export class SeatMap {
 
   count(i, state) {
     const before = this.scene.states[i];
+    if (before === state) return; // A seat that changed twice stands in the list twice.
     this.tally[before] -= 1;
     this.tally[state] += 1;
     this.scene.states[i] = state;

@@ -15,6 +15,9 @@ use super::{PageRoutes, address};
 /// The form's fields that are passed to the search, under the same names.
 const ASKED: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
 
+/// The most showings that booking lists on one page. The more there are, the fewer films are on two
+/// pages.
+const PER_PAGE: &str = "30";
 /// The largest party in a search. No showing sells more seats to one visitor.
 const PARTY_MAX: u32 = 10;
 /// The party that is assumed if the visitor names none.
@@ -62,7 +65,7 @@ pub(crate) async fn cinema(
     let asked = ShowingSearch::from_query(&query);
     let page = asked.page.to_string();
     let mut search = asked.search_query();
-    search.push(("page", &page));
+    search.extend([("page", page.as_str()), ("per_page", PER_PAGE)]);
     let (found, cities, films) = tokio::join!(
         pages.fetch_with_query("/v1/cinema/showings", &search),
         pages.fetch_document("/v1/cinema/cities"),
@@ -170,8 +173,8 @@ fn date_of(time: &Value) -> Option<&str> {
     time.as_str()?.get(..10)
 }
 
-/// Builds a showing for the page. Adds the address where its seats are chosen and whether it is
-/// full, and writes its times in the time zone of its cinema.
+/// Builds a showing for the page. Adds the address where its seats are chosen, its lowest price and
+/// how full it is, and writes its times in the time zone of its cinema.
 fn showing_view(mut showing: Value, party: u32) -> Value {
     let zone = showing["cinema"]["time_zone"].as_str().unwrap_or("UTC");
     let (start, end) = (
@@ -181,12 +184,9 @@ fn showing_view(mut showing: Value, party: u32) -> Value {
     let show = showing["show"].as_str().unwrap_or_default();
     let path = address::path(&["s", show]);
     let href = address::with_query(&path, &[("seats", &party.to_string())]);
-    let categories = showing["categories"].as_array();
-    let is_full = categories.is_some_and(|all| all.iter().all(|one| one["status"] == "full"));
     showing["start"] = start;
     showing["end"] = end;
     showing["href"] = href.into();
-    showing["full"] = is_full.into();
     showing["best"] = best_status(&showing).into();
     showing["from"] = lowest_price(&showing);
     showing
@@ -262,7 +262,7 @@ mod tests {
         let told = showing_view(showing, 3);
         assert_eq!(told["start"], "2027-01-12T00:30:00+01:00");
         assert_eq!(told["href"], "/s/mitte-1-20270111t1900?seats=3");
-        assert_eq!(told["full"], false);
+        assert_eq!(told["best"], "available");
     }
 
     #[test]

@@ -32,6 +32,11 @@ pub(super) async fn train(
     let stretch = stretch_stops(&stops, asked_from, asked_to, departs, now_ms);
     let stop = |at: usize| stops.get(at).cloned().unwrap_or_default();
     let (from, to) = (stop(stretch.start), stop(stretch.end));
+    // A ride that is not the train's first one between these stations is named by its departure.
+    let first = stretch_stops(&stops, asked_from, asked_to, None, i64::MIN);
+    let later_ride = (first != stretch)
+        .then(|| from["departs"].as_str().and_then(moment))
+        .flatten();
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
     let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
     // The page warns a visitor whose stretch was replaced, because the shown stretch may be the
@@ -60,6 +65,7 @@ pub(super) async fn train(
         from: &from["station"],
         to: &to["station"],
         departs: departs
+            .or(later_ride)
             .filter(|at| leaves_at(&from, *at))
             .map(|departs| departs.to_string()),
         from_name: &from["name"],

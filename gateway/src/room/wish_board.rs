@@ -19,10 +19,16 @@ use crate::upstream::ShowSeatsLeft;
 
 /// How long odds are told until they are worked out again.
 const GOOD_FOR: Duration = Duration::from_secs(5);
+/// Until they are so old, odds are told while new ones are being worked out.
+const GOOD_MEANWHILE: Duration = Duration::from_secs(15);
+/// Older odds are not told at all.
+const TOLD_MAX: Duration = Duration::from_secs(60);
 /// The longest that a caller waits for odds. The place matters more, and the next look has them.
 const WAITED_MAX: Duration = Duration::from_millis(300);
 /// For so many different wishes the odds before the draw are kept.
 const KNOWN_MAX: usize = 10_000;
+/// So many lists that no place has any more may be kept.
+const LISTS_SPARE: usize = 1_000;
 
 /// A line whose visitors wish for seats.
 pub struct LineAtTick {
@@ -108,8 +114,8 @@ impl WishOdds {
 
 impl WishBoard {
     /// Returns the odds of wishes. They may be [`GOOD_FOR`] old, and older while new ones are being
-    /// worked out. Returns `None` if nobody can say any now: nothing is on sale, or booking has not
-    /// told what is, or the first odds are not ready.
+    /// worked out, up to [`TOLD_MAX`]. Returns `None` if nobody can say any now: nothing is on sale,
+    /// or booking has not told what is, or the first odds are not ready.
     pub async fn odds(
         &self,
         line: LineAtTick,
@@ -130,13 +136,18 @@ impl WishBoard {
         if let Ok(known) = Arc::clone(&self.known).try_lock_owned() {
             self.renew(known, line, supply, Arc::clone(store));
         }
-        if let Some(earlier) = earlier {
-            return Some(earlier.odds);
+        let age = earlier.as_ref().map(|earlier| earlier.at.elapsed());
+        if age.is_none_or(|age| age > GOOD_MEANWHILE) {
+            let is_newer = |made: &Option<MadeOdds>| {
+                odds_of(made, is_ordered).is_some_and(|made| made.at.elapsed() < GOOD_FOR)
+            };
+            let ready = tokio::time::timeout(WAITED_MAX, made.wait_for(is_newer)).await;
+            if let Ok(Ok(made)) = ready {
+                return odds_of(&made, is_ordered).map(|made| made.odds);
+            }
         }
-        let ready = made.wait_for(|made| odds_of(made, is_ordered).is_some());
-        let ready = tokio::time::timeout(WAITED_MAX, ready).await;
-        let made = ready.ok()?.ok()?;
-        odds_of(&made, is_ordered).map(|made| made.odds)
+        let still_told = |earlier: &MadeOdds| earlier.at.elapsed() < TOLD_MAX;
+        earlier.filter(still_told).map(|earlier| earlier.odds)
     }
 
     /// Forgets all wishes and odds of a room that has closed.
@@ -197,8 +208,16 @@ impl KnownWishes {
                 self.set(number, wishes);
             }
             if count < CHANGES_MAX {
+                self.forget_unused_lists();
                 return Ok(());
             }
+        }
+    }
+
+    /// Forgets lists that no place has any more, once there are many.
+    fn forget_unused_lists(&mut self) {
+        if self.lists.len() > 2 * self.by_number.len() + LISTS_SPARE {
+            self.lists.retain(|list| Arc::strong_count(list) > 1);
         }
     }
 

@@ -17,7 +17,6 @@
 //! | `networks:E`, `network_epochs` | the places of each network of an epoch; all epochs |
 //! | `wait:N`, `solution:S` | when the last wait of a network ends; a used challenge or code |
 //! | `wishes`, `wish_changes` | the wishes of each number; the last change of each |
-//! | `wish_version` | the number of the last change of wishes |
 //! | `feed`, `copier` | joins that are not in the ledger yet; the node that copies them |
 //!
 //! The key `fairgate:ledger` belongs to no room. It has the id of the ledger that all the data

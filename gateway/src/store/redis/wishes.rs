@@ -42,8 +42,10 @@ impl WishKeeper {
         let life = self.lives.last_known_life(room)?;
         let script = FindWishesScript { number };
         let reply = self.scripts.run(room, &life, script).await?;
-        let said = (!reply.is_nil()).then(|| read_wishes(&reply));
-        Ok(said.transpose()?)
+        if reply.is_nil() {
+            return Ok(None);
+        }
+        Ok(read_wishes(&reply)?)
     }
 
     /// Reads the wishes that changed after a cursor.
@@ -68,7 +70,7 @@ impl WishKeeper {
             cursor.version = change.item_at(0)?.as_count()?;
             changed.push((
                 change.item_at(1)?.as_count()?,
-                read_wishes(change.item_at(2)?)?,
+                read_wishes(change.item_at(2)?)?.unwrap_or_default(),
             ));
         }
         Ok(WishChanges {
@@ -88,9 +90,14 @@ fn text_of(wishes: &WishList) -> String {
         .expect("wishes are plain structs with string keys, which always serialise")
 }
 
-/// Reads a text that [`text_of`] wrote. A text of a newer version that cannot be read here counts
-/// as no wishes.
-fn read_wishes(reply: &RedisReply) -> Result<WishList, RedisCallError> {
+/// Reads a text that [`text_of`] wrote. Returns `None` for a text of a newer version that cannot be
+/// read here.
+fn read_wishes(reply: &RedisReply) -> Result<Option<WishList>, RedisCallError> {
     let text = reply.as_text()?;
-    Ok(serde_json::from_str::<Vec<_>>(text).map_or_else(|_| WishList::default(), WishList::from))
+    if text.is_empty() {
+        return Ok(Some(WishList::default()));
+    }
+    Ok(serde_json::from_str::<Vec<_>>(text)
+        .ok()
+        .map(WishList::from))
 }

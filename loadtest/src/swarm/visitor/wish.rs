@@ -44,12 +44,11 @@ impl Visitor {
         }
         .bearer(&self.place);
         let answer = self.call("wish", &call, 0.3, |_| fields(json!({}))).await?;
-        match answer.status {
-            200 => {}
-            // The visitor came so late that it has claimed before it said anything, or the node has
-            // not learned yet what the room sells.
-            409 | 422 => return Ok(()),
-            410 => return Err(VisitorOutcome::Closed),
+        match (answer.status, answer.code().as_deref()) {
+            (200, _) => {}
+            // The room's shows are not on sale yet at this node.
+            (422, Some("not_available")) => return Ok(()),
+            (410, _) => return Err(VisitorOutcome::Closed),
             _ => return Err(Self::unforeseen("wish", &answer)),
         }
         self.wish = Some(SwarmWish {

@@ -4,7 +4,7 @@ local function give_up(number, void)
   local living = call('HGET', K('holders'), holder)
   if num(living or -1) == number then call('HDEL', K('holders'), holder) end
   if call('HDEL', K('wishes'), number) == 1 then
-    call('ZADD', K('wish_changes'), call('INCR', K('wish_version')), number)
+    call('ZADD', K('wish_changes'), call('HINCRBY', LIFE, 'wish_version', 1), number)
   end
   if call('GETBIT', K('absent'), number) == 0 then
     note_left(number, holder)

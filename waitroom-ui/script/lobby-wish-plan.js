@@ -127,8 +127,9 @@ export function triesOf(wishes, shows) {
 }
 
 /**
- * Returns the first of these tries of each wish, without those that ask only for categories of which the room's
- * prices say that no seat is free. If that is said of all tries, returns the first of all.
+ * Returns the first of these tries of each wish, without those that ask only for categories of
+ * which the room's prices say that no seat is free. If that is said of all tries, returns the first
+ * of all.
  */
 export function triesWorthMaking(tries, shows, prices) {
   const isHopeless = ({ show, best }) => {

@@ -114,8 +114,8 @@ impl WishOdds {
 
 impl WishBoard {
     /// Returns the odds of wishes. They may be [`GOOD_FOR`] old, and older while new ones are being
-    /// worked out, up to [`TOLD_MAX`]. Returns `None` if nobody can say any now: nothing is on sale,
-    /// or booking has not told what is, or the first odds are not ready.
+    /// worked out, up to [`TOLD_MAX`]. Returns `None` if nobody can say any now: nothing is on
+    /// sale, or booking has not told what is, or the first odds are not ready.
     pub async fn odds(
         &self,
         line: LineAtTick,

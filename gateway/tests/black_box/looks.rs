@@ -1,5 +1,5 @@
-//! Looks at the pages of a fan's way as people see them who need large text, or whose system forces
-//! its colours and stops motion.
+//! Looks at the pages of a fan's way as people see them whose system forces its colours and stops
+//! motion, and at those up to the checkout with large text.
 
 use serde_json::json;
 
@@ -18,6 +18,10 @@ const MOVING: &str = "document.getAnimations().filter((one) => one.playState ===
 
 async fn check(browser: &Browser, page: &str) {
     browser.fits_with_large_text(page).await;
+    check_forced(browser, page).await;
+}
+
+async fn check_forced(browser: &Browser, page: &str) {
     browser.force_colours().await;
     for (what, expression) in [("not seen", UNSEEN), ("moving", MOVING)] {
         let found: String = browser.until(expression).await;
@@ -66,11 +70,11 @@ async fn pages_can_be_read_with_large_text_and_in_forced_colours() {
     fan.click("#pay").await;
     fan.until::<bool>("!document.querySelector('#sandbox').hidden")
         .await;
-    check(&fan, "order").await;
+    check_forced(&fan, "order").await;
     fan.click("#approve").await;
     fan.click(".ticket-link").await;
     fan.until::<bool>("document.querySelector('#qr svg') !== null")
         .await;
-    check(&fan, "ticket").await;
+    check_forced(&fan, "ticket").await;
     fan.close("the fan").await;
 }

@@ -240,11 +240,20 @@ impl Browser {
         self.resize(PHONE, true).await;
         self.run("document.documentElement.style.fontSize = '200%'; undefined")
             .await;
-        until(&format!("{what} fits with large text"), async || {
-            let metrics = self.page.layout_metrics().await.ok()?;
-            (metrics.css_content_size.width <= PHONE.0 as f64).then_some(())
+        // Names what is too wide, because a picture of it is not kept.
+        let wide = format!(
+            "document.documentElement.scrollWidth <= {0} ? 'nothing' : [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right > {0} + 1).map((one) => one.outerHTML.slice(0, 120)).join('\\n')",
+            PHONE.0
+        );
+        let found = within(Duration::from_secs(10), async || {
+            let found = self.worth::<String>(&wide).await?;
+            (found == "nothing").then_some(())
         })
         .await;
+        if found.is_none() {
+            let found: String = self.until(&wide).await;
+            panic!("{what} does not fit with large text:\n{found}");
+        }
         self.run("document.documentElement.style.fontSize = ''; undefined")
             .await;
     }

@@ -20,7 +20,10 @@ export function render({ room, place, line, placeAt }) {
   show($("go-seats"), state === "admitted");
   show($("to-home"), state === "closed");
   for (const box of ["leave-box", "move-box"]) show($(box), Boolean(place) && state !== "closed" && state !== "done");
-  show($("calendar"), room.phase === "scheduled" || room.phase === "prequeue");
+  const isBefore = room.phase === "scheduled" || room.phase === "prequeue";
+  show($("calendar"), isBefore);
+  // Its own clock would hide it only later, and the button of the turn would move under a finger.
+  if (!isBefore) show($("countdown"), false);
   renderPrices(room);
   show($("check-line"), Boolean(place));
   showDrawCheck(room, place);

@@ -16,6 +16,11 @@ const UNSEEN: &str = "[
 /// Returns what still moves although the reader wants no motion.
 const MOVING: &str = "document.getAnimations().filter((one) => one.playState === 'running').map((one) => one.effect.target.outerHTML).join('\\n') || 'nothing'";
 
+/// Notes what is above the button of the turn, and will go away, when the button appears.
+const WATCH_TURN: &str = "new MutationObserver(() => {
+    if (!document.querySelector('#turn-form').hidden) window.aboveTurn ??= document.querySelector('#countdown').hidden ? 'nothing' : 'the countdown';
+}).observe(document.querySelector('#turn-form'), { attributes: true }); undefined";
+
 async fn check(browser: &Browser, page: &str) {
     browser.fits_with_large_text(page).await;
     check_forced(browser, page).await;
@@ -48,14 +53,14 @@ async fn pages_can_be_read_with_large_text_and_in_forced_colours() {
     fan.until::<bool>("document.querySelector('#wish:not([hidden])') !== null")
         .await;
     check(&fan, "lobby-joined").await;
+    fan.run(WATCH_TURN).await;
     promoter.draw("sale").await;
+    let above: String = fan.until("window.aboveTurn").await;
+    assert_eq!(above, "nothing", "the button of the turn moves up later");
     for (form, button) in [("#turn-form", "#turn"), ("#go-seats", "#go-seats a")] {
         fan.until::<bool>(&format!("!document.querySelector('{form}').hidden"))
             .await;
-        fan.run(&format!(
-            "document.querySelector('{button}').click(); undefined"
-        ))
-        .await;
+        fan.click(button).await;
     }
     fan.until::<bool>("document.querySelector('#map').dataset.version !== undefined")
         .await;

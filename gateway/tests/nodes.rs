@@ -331,6 +331,33 @@ async fn a_room_that_cannot_be_read_does_not_hide_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn once_the_ledger_answers_again_no_node_warns_of_the_outage_that_ended() {
+    if must_skip("a node that reads again") {
+        return;
+    }
+    let server = Server::start().await.expect("a server");
+    let node = Node::start(&server.url()).await;
+    // Nothing but the test reads for this follower.
+    let of_node = node.promoter;
+    let personal = PersonalEventHub::default();
+    let follower = RoomFollower::new(of_node.rooms, of_node.hubs, personal);
+    follower.take_up_all().await.expect("it starts");
+    let (given, began) = (Duration::from_millis(1_500), Instant::now());
+    assert_eq!(follower.unread_for(given).await, None);
+    server.kill();
+    while follower.unheard_for().is_none() {
+        let waited = began.elapsed();
+        assert!(waited < Duration::from_secs(30), "it is never stale");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(follower.unread_for(given).await.is_some());
+    server.ensure_running().await.expect("it starts again");
+    assert!(follower.unheard_for().is_some(), "nobody has read since");
+    assert_eq!(follower.unread_for(given).await, None);
+    assert_eq!(follower.unheard_for(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn after_the_ledger_lost_releases_the_counter_does_not_fall_and_new_ranks_are_released() {
     if must_skip("a ledger that lost releases") {
         return;

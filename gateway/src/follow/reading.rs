@@ -74,6 +74,17 @@ impl RoomFollower {
         Ok(())
     }
 
+    /// Returns the time since this node last read the changes of other nodes, if they cannot be
+    /// read within `given` now either. Just after an outage the ledger answers before the next
+    /// reading is due, and that is no trouble.
+    pub async fn unread_for(&self, given: Duration) -> Option<Duration> {
+        let silent = self.unheard_for()?;
+        match tokio::time::timeout(given, self.catch_up()).await {
+            Ok(Ok(())) => None,
+            _ => Some(silent),
+        }
+    }
+
     /// Applies all changes that other nodes wrote, room by room. A room that cannot be read stays
     /// as it was, and the rooms after it are still read, until the ledger has failed to answer for
     /// [`SILENT_MAX`] rooms. Returns these failures to answer. A room with unreadable data is not

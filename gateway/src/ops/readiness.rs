@@ -54,7 +54,7 @@ impl GatewayOpsRoutes {
     /// Returns what is wrong with the ledger, in one sentence.
     async fn ledger_trouble(&self) -> Option<String> {
         match tokio::time::timeout(LEDGER_MAX, self.rooms.ledger().check()).await {
-            Ok(Ok(())) => self.follower.unheard_for().map(|silent| {
+            Ok(Ok(())) => self.follower.unread_for(LEDGER_MAX).await.map(|silent| {
                 format!(
                     "what other gateways did to rooms could not be read for {} s",
                     silent.as_secs()

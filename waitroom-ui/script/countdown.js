@@ -10,10 +10,14 @@ import { announce, clock, t } from "./core.js";
 export const skewOf = (serverTime) => (serverTime ? Date.parse(serverTime) - Date.now() : 0);
 
 export class Countdown {
-  /** `over()` is called once, when the deadline has passed. */
-  constructor(element, over) {
+  /**
+   * `over()` is called once, when the deadline has passed. `words(time)` are the words around the
+   * time that is left. While the element is hidden, nothing is announced.
+   */
+  constructor(element, over, words = (time) => t("common.time_left", { time })) {
     this.element = element;
     this.over = over;
+    this.words = words;
   }
 
   start(expiresAt, skewMs) {
@@ -32,13 +36,13 @@ export class Countdown {
 
   tick() {
     const left = (this.until - Date.now()) / 1000;
-    const words = left > 0 ? t("common.time_left", { time: clock(left) }) : t("common.time_over");
+    const words = left > 0 ? this.words(clock(left)) : t("common.time_over");
     if (this.element.textContent !== words) this.element.textContent = words;
     this.element.dataset.short = String(left < 60);
     const minutes = Math.ceil(left / 60);
     if (minutes < this.said && minutes > 0) {
       this.said = minutes;
-      announce(t("common.time_left_minutes", { n: minutes }));
+      if (this.element.getClientRects().length) announce(t("common.time_left_minutes", { n: minutes }));
     }
     if (left <= 0) {
       clearInterval(this.timer);

@@ -85,11 +85,12 @@ export class Picture {
 }
 
 /**
- * Returns the state to show for a seat: the worst state of its legs. Cells are in leg-major order,
- * `leg × seats + seat`.
+ * Returns the state to show for a seat: the worst state of its legs, or of the legs `[first, end]`
+ * alone. Cells are in leg-major order, `leg × seats + seat`.
  */
-export function seatState(states, seat, seats) {
+export function seatState(states, seat, seats, [first, end] = [0, Infinity]) {
   let worst = FREE;
-  for (let cell = seat; cell < states.length; cell += seats) worst = Math.max(worst, states[cell]);
+  const last = Math.min(states.length, end * seats);
+  for (let cell = first * seats + seat; cell < last; cell += seats) worst = Math.max(worst, states[cell]);
   return worst;
 }

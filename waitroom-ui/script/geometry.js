@@ -3,6 +3,7 @@
 // near a point quickly. This is pure code that needs no page.
 
 import { convexHull, outlinesOf } from "./seatmap-outlines.js";
+import { shapesOf } from "./seatmap-shapes.js";
 
 const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6d1f", "#6a51a3"];
 const CELLS_MAX = 1024; // In each direction of the grid.
@@ -10,9 +11,9 @@ const TRAITS = [["accessible", 1], ["companion", 2], ["restricted_view", 4]];
 
 /**
  * Takes a decoded seat map (`seatmap-binary.js`) and the show's `categories`, which have the
- * prices.
+ * prices. `kind` is "train" or "hall" for plans that are drawn as such.
  */
-export function readGeometry(plan, categories) {
+export function readGeometry(plan, categories, kind) {
   const g = {
     ...plan,
     areas: plan.areas.map((area) => ({ ...area, end: area.first + area.capacity })),
@@ -36,11 +37,13 @@ export function readGeometry(plan, categories) {
   g.extents = extentsOf(g);
   g.bounds = boundsOf(g);
   g.spacing = spacingOf(g);
-  g.grid = gridOf(g);
   g.sections = sectionsOf(g);
-  g.outlines = outlinesOf(g, plan);
+  const shapes = kind && shapesOf(g, kind);
+  Object.assign(g, { under: [], over: [], ...shapes, outlines: shapes?.outlines ?? outlinesOf(g, plan) });
+  if (kind) g.bounds = boundsOf(g);
   // The ground on which several sections stand.
-  g.venue = g.outlines.length > 1 ? convexHull(g.outlines.flatMap(({ points }) => points)) : [];
+  g.venue = !kind && g.outlines.length > 1 ? convexHull(g.outlines.flatMap(({ points }) => points)) : [];
+  g.grid = gridOf(g);
   return g;
 }
 
@@ -82,7 +85,7 @@ function boundsOf(g) {
   for (const extent of g.extents) widen(box, extent);
   if (g.focal) add(g.focal.x, g.focal.y);
   for (const area of g.areas) if (area.center) add(area.center.x, area.center.y);
-  for (const { points } of [...g.outlines, ...(g.stage ? [g.stage] : [])]) for (const [x, y] of points) add(x, y);
+  for (const { points } of [...g.outlines, ...(g.under ?? []), ...(g.stage ? [g.stage] : [])]) for (const [x, y] of points) add(x, y);
   return box.left <= box.right ? box : { left: 0, top: 0, right: 1, bottom: 1 };
 }
 

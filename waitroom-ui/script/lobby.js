@@ -233,7 +233,8 @@ async function claim(button, again) {
   if (answer.problem?.code === "challenge_failed") return $("turn-form").submit();
   if (answer.ok) {
     showProblem(null);
-    remember({ claimed_at: Date.now() }); // Other tabs follow the entry.
+    // Other tabs follow the entry, and the page of the seats shows the clock of the pass.
+    remember({ claimed_at: Date.now(), pass_until: answer.body.expires_at });
     return true;
   }
   const { problem } = answer;

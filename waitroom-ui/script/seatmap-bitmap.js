@@ -72,6 +72,7 @@ export class Bitmap {
   /** Returns the colour of the ground if it is the same everywhere in the bitmap, else null. */
   flatGround() {
     const { g, look, ratio } = this.scene;
+    if (g.under.length || g.over.length) return null;
     const edge = ((VENUE_PX + 2) * ratio) / this.scale;
     const left = this.x / this.scale + g.bounds.left - edge;
     const top = this.y / this.scale + g.bounds.top - edge;
@@ -183,7 +184,17 @@ function paintGround(pen, { g, look, ratio }, scale, x, y, width, height) {
     for (const point of points) pen.lineTo(...at(point));
     pen.closePath();
   };
+  const paint = ({ points, fill, stroke }) => {
+    path(points);
+    pen.fillStyle = look[fill];
+    pen.fill();
+    if (!stroke) return;
+    pen.strokeStyle = look[stroke];
+    pen.lineWidth = 2.5 * ratio;
+    pen.stroke();
+  };
   pen.lineJoin = pen.lineCap = "round";
+  for (const shape of g.under) paint(shape);
   path(g.venue);
   pen.fillStyle = pen.strokeStyle = look.venue;
   pen.lineWidth = 2 * VENUE_PX * ratio;
@@ -202,11 +213,9 @@ function paintGround(pen, { g, look, ratio }, scale, x, y, width, height) {
     pen.fill();
     pen.stroke();
   }
-  if (g.stage) {
-    path(g.stage.points);
-    pen.fillStyle = look.stage;
-    pen.fill();
-  } else if (g.focal) {
+  for (const shape of g.over) paint(shape);
+  if (g.stage) paint({ points: g.stage.points, fill: "stage" });
+  else if (g.focal) {
     const [fx, fy] = at([g.focal.x, g.focal.y]);
     pen.fillStyle = look.soft;
     pen.beginPath();

@@ -5,7 +5,7 @@ import { FREE } from "./frames.js";
 
 const KEPT_MAX = 600;
 const ROWS_PX = 13; // From this distance between seats on, in CSS pixels, rows are named.
-const SECTIONS_PX = 13; // Up to this distance, sections are named.
+const SECTIONS_PX = 13; // Up to this distance, sections are named, unless the plan has another.
 
 export class Labels {
   constructor(scene) {
@@ -25,7 +25,7 @@ export class Labels {
     this.drawStage(context, place);
     this.drawAreas(context, place);
     if (apart >= ROWS_PX) this.drawRows(context, place, size, apart);
-    if (apart <= SECTIONS_PX) this.drawSections(context, place, view, size);
+    if (apart <= (this.scene.g.namesUpTo ?? SECTIONS_PX)) this.drawSections(context, place, view, size);
   }
 
   drawStage(context, place) {

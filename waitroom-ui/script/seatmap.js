@@ -217,6 +217,10 @@ export class SeatMap {
     this.flyTo(viewOf({ left: box.left - around, top: box.top - around, right: box.right + around, bottom: box.bottom + around }, this.size, this.g.spacing));
   }
 
+  showSection(k) {
+    this.flyTo(viewOf(this.g.sections[k].box, this.size, this.g.spacing));
+  }
+
   fit() {
     this.flyTo(wholeView(this.g, this.size));
   }

@@ -14,11 +14,13 @@ export const snapshotOf = (show) => call("GET", `/v1/shows/${encodeURIComponent(
 export class Feed {
   /**
    * `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling"
-   * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`.
+   * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`. `legs`: `[first, end]`, the legs
+   * of a train that the states are for; without them all legs.
    */
-  constructor(show, room, seats, on) {
+  constructor(show, room, seats, on, legs) {
     this.show = show;
     this.seats = seats;
+    this.legs = legs;
     this.on = on;
     this.picture = new Picture();
     this.shown = new Uint8Array(seats);
@@ -70,11 +72,11 @@ export class Feed {
     const { states } = this.picture;
     if (changed === "all") {
       if (states.length === this.seats) this.shown.set(states);
-      else for (let i = 0; i < this.seats; i++) this.shown[i] = seatState(states, i, this.seats);
+      else for (let i = 0; i < this.seats; i++) this.shown[i] = seatState(states, i, this.seats, this.legs);
       this.on.seats(this.shown, "all");
     } else if (changed.length) {
       const touched = states.length === this.seats ? changed : [...new Set(changed.map((cell) => cell % this.seats))];
-      for (const i of touched) this.shown[i] = seatState(states, i, this.seats);
+      for (const i of touched) this.shown[i] = seatState(states, i, this.seats, this.legs);
       this.on.seats(this.shown, touched);
     }
     return true;

@@ -10,9 +10,11 @@ import { Intent, labelsOf } from "./holds.js";
 
 export class Picker {
   /**
-   * `page`: {g, showDocument, room, lobby, states(), name(index)}; `on`: `changed()`,
-   * `held(answer)`, `found(labels)` when seats are suggested (none: no longer), `wait(wish)` when
-   * best available found nothing and the visitor wants to wait.
+   * `page`: {seats, showDocument, room, lobby, button, stretch, actions(problem, ask)}: `seats` is
+   * the `LiveSeatMap`, and `button` holds what is chosen. Trains add the `stretch` to each call,
+   * and what helps after a refusal. `on`: `changed()`, `held(answer)`, `found(labels)` when seats
+   * are suggested (none: no longer), `wait(wish)` when best available found nothing and the visitor
+   * wants to wait.
    */
   constructor(page, on) {
     this.page = page;
@@ -21,17 +23,19 @@ export class Picker {
     this.areas = new Map();
     this.intent = new Intent();
     this.limit = page.showDocument.limits?.seats_per_visitor ?? Infinity;
-    $("hold").addEventListener("click", () => this.hold());
+    this.g = page.seats.g;
+    page.button.addEventListener("click", () => this.hold());
     $("clear").addEventListener("click", () => this.clear());
+    // The page of a train finds the best seats in a form of its own.
+    if ($("best-form")) this.wireForm();
+  }
+
+  wireForm() {
+    const { g } = this;
     $("best-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.best();
     });
-    this.fillForm();
-  }
-
-  fillForm() {
-    const { g } = this.page;
     for (const zone of g.zones) $("best-zone").append(make("option", { value: zone.key, text: zone.label }));
     show($("best-zone-field"), g.zones.length > 0);
     // Without accessible seats the field is disabled, not hidden, so that the button below it does
@@ -54,13 +58,17 @@ export class Picker {
     return make("li", { class: "stepper", "data-area": area.label }, name, make("span", { class: "buttons" }, less, shown, more));
   }
 
+  state(index) {
+    return this.page.seats.states[index];
+  }
+
   price(index) {
-    return this.page.g.categories[this.page.g.category[index]]?.price;
+    return this.g.categories[this.g.category[index]]?.price;
   }
 
   freeIn(area) {
     let free = 0;
-    for (let i = area.first; i < area.end; i++) if (this.page.states()[i] === FREE) free += 1;
+    for (let i = area.first; i < area.end; i++) if (this.state(i) === FREE) free += 1;
     return free;
   }
 
@@ -78,19 +86,19 @@ export class Picker {
 
   toggle(index) {
     if (this.chosen.has(index)) this.chosen.delete(index);
-    else if (this.page.states()[index] !== FREE) return announce(`${this.page.name(index)}: ${t(`seats.${["free", "held", "sold", "blocked"][this.page.states()[index]]}`)}`, true);
+    else if (this.state(index) !== FREE) return announce(`${this.page.seats.name(index)}: ${t(`seats.${["free", "held", "sold", "blocked"][this.state(index)]}`)}`, true);
     else if (this.total() >= this.limit) return showProblem({ code: "limit_exceeded", status: 422 });
     else this.chosen.add(index);
     this.render();
     this.on.changed();
-    const words = { seat: this.page.name(index), price: money(this.price(index)), total: money(this.sum()), n: this.total() };
+    const words = { seat: this.page.seats.name(index), price: money(this.price(index)), total: money(this.sum()), n: this.total() };
     announce(this.chosen.has(index) ? t("seats.picked", words) : t("seats.unpicked", words), true);
   }
 
   /** Returns the price of everything that is chosen, or null if something has no price. */
   sum() {
     const prices = [...this.chosen].map((i) => [this.price(i), 1]);
-    for (const area of this.page.g.areas) if (this.areas.has(area.label)) prices.push([this.price(area.first), this.areas.get(area.label)]);
+    for (const area of this.g.areas) if (this.areas.has(area.label)) prices.push([this.price(area.first), this.areas.get(area.label)]);
     if (!prices.length || prices.some(([price]) => !price)) return null;
     return { amount: prices.reduce((sum, [price, n]) => sum + n * price.amount, 0), currency: prices[0][0].currency };
   }
@@ -104,22 +112,22 @@ export class Picker {
 
   /** Removes chosen seats that are no longer free. */
   dropTaken(changed) {
-    const gone = [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.page.states()[i] !== FREE);
+    const gone = [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.state(i) !== FREE);
     for (const i of gone) this.chosen.delete(i);
     if (gone.length) {
-      announce(t("problems.seats_taken.what", { seats: gone.map((i) => seatOf(this.page.g, i).label).join(", ") }), true);
+      announce(t("problems.seats_taken.what", { seats: gone.map((i) => seatOf(this.g, i).label).join(", ") }), true);
       this.on.changed();
     }
-    if (gone.length || this.page.g.areas.length) this.render();
+    if (gone.length || this.g.areas.length) this.render();
   }
 
   render() {
-    const { g } = this.page;
+    const { g } = this;
     const n = this.total();
     const seats = [...this.chosen].map((i) => {
       const { label } = seatOf(g, i);
       const remove = make("button", { type: "button", "aria-label": t("seats.change_remove", { seat: label }), text: "×", onclick: () => this.toggle(i) });
-      return make("li", { "data-seat": label }, make("span", { text: [this.page.name(i), money(this.price(i))].filter(Boolean).join(" · ") }), remove);
+      return make("li", { "data-seat": label }, make("span", { text: [this.page.seats.name(i), money(this.price(i))].filter(Boolean).join(" · ") }), remove);
     });
     const places = [...this.areas].map(([label, quantity]) => make("li", { text: `${quantity} × ${label}` }));
     $("chosen").replaceChildren(...seats, ...places);
@@ -127,8 +135,9 @@ export class Picker {
     show($("clear"), n > 0);
     show($("chosen-sum"), n > 0);
     put("chosen-total", money(this.sum()));
-    $("hold").disabled = n === 0 || this.busy;
-    put("hold", this.busy ? t("seats.holding") : n ? t("seats.hold", { n }) : t("seats.hold_nothing"));
+    const { button } = this.page;
+    button.disabled = n === 0 || Boolean(this.busy);
+    put(button.id, this.busy ? t("seats.holding") : n ? t("seats.hold", { n }) : t("seats.hold_nothing"));
     for (const area of g.areas) {
       if (!area.controls) continue;
       const { shown, less, more, free } = area.controls;
@@ -144,7 +153,7 @@ export class Picker {
   // --- Calls for a hold ---
 
   hold() {
-    const labels = [...this.chosen].map((i) => seatOf(this.page.g, i).label);
+    const labels = [...this.chosen].map((i) => seatOf(this.g, i).label);
     const areas = [...this.areas].map(([label, quantity]) => ({ label, quantity }));
     return this.ask({ ...(labels.length ? { seats: labels } : {}), ...(areas.length ? { areas } : {}) });
   }
@@ -165,25 +174,28 @@ export class Picker {
     if (this.busy) return;
     this.busy = true;
     this.render();
-    $("best-find").disabled = true;
+    const find = $("best-find");
+    if (find) find.disabled = true;
     const { show: slug, title } = this.page.showDocument;
-    const answer = await atTheDoor(this.page.room, title, () => this.intent.send("POST", `/v1/shows/${encodeURIComponent(slug)}/holds`, body));
+    const send = () => this.intent.send("POST", `/v1/shows/${encodeURIComponent(slug)}/holds`, { ...this.page.stretch, ...body });
+    const answer = await atTheDoor(this.page.room, title, send);
     this.busy = false;
-    $("best-find").disabled = false;
+    if (find) find.disabled = false;
     if (answer.ok) {
       showProblem(null);
       this.clear();
       return this.on.held(answer.body);
     }
     this.render();
-    this.refused(answer.problem, () => this.ask(body));
+    this.refused(answer.problem, (more) => this.ask({ ...body, ...more }));
   }
 
   /**
    * Shows why the call was refused, and offers what may help: the suggested seats, the lobby, the
-   * waitlist, or the same call again.
+   * waitlist, or the same call again. `ask` makes the call again, with more fields if it is given
+   * some.
    */
-  refused(problem, again) {
+  refused(problem, ask = () => showProblem(null)) {
     const seats = labelsOf(problem.seats).join(", ") || "–";
     const orphans = labelsOf(problem.orphans ?? problem.seats).join(", ") || "–";
     const actions = [];
@@ -192,14 +204,15 @@ export class Picker {
     this.on.found(suggestion.seats);
     if (offered) actions.push({ label: t("seats.take_suggestion", { seats: offered }), run: () => this.takeSuggestion(suggestion) });
     if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : this.page.lobby });
-    if (problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight") actions.push({ label: t("common.try_again"), run: again });
+    if (problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight") actions.push({ label: t("common.try_again"), run: () => ask() });
     if (problem.code === "best_available_not_found" && problem.seats_in_baskets !== 0) actions.push({ label: t("seats.wait_join"), run: () => this.on.wait(this.wished) });
+    actions.push(...(this.page.actions?.(problem, ask) ?? []));
     showProblem(problem, { seats, orphans }, actions);
   }
 
   takeSuggestion({ seats, areas }) {
     this.on.found([]);
-    this.chosen = new Set(seats.map((label) => indexOf(this.page.g, label)).filter((i) => i !== undefined));
+    this.chosen = new Set(seats.map((label) => indexOf(this.g, label)).filter((i) => i !== undefined));
     this.areas = new Map(areas.map(({ label, quantity }) => [label, quantity]));
     this.render();
     this.on.changed();

@@ -1,5 +1,5 @@
-// The page of a departure: holds seats of a class between two stops, or waits for seats if too few
-// are free, and shows the hold.
+// The page of a departure: holds seats of a class between two stops, or seats that the traveller
+// picks in the carriages, or waits for seats if too few are free, and shows the hold.
 
 import { $, announce, data, mayPass, put, ready, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
@@ -10,14 +10,16 @@ import { HeldBar } from "./seats-held.js";
 import { Waiting } from "./seats-wait.js";
 
 const { show: doc, room, from, to, departs } = data;
+const stretch = { from, to, ...(departs ? { departs } : {}) };
 const classes = data.classes ?? [];
 const short = classes.filter(({ enough }) => !enough);
 const form = $("train-form");
 const intent = new Intent();
 const bar = new HeldBar(doc.show, room?.room, {
-  changed() {
+  changed(labels) {
     show(form, !bar.hold);
     show($("stretch"), !bar.hold);
+    showOwn(labels);
     show($("held-journey"), Boolean(bar.hold?.journey));
     if (bar.hold?.journey) put("held-journey", journeyWords(bar.hold.journey));
   },
@@ -52,6 +54,33 @@ const waiting = new Waiting(
 // the visitor is present even if the page is in the background.
 const live = new Live(room?.room ?? "everyday", { frame: (frame) => frame.type === "offer" && frame.show === doc.show && waiting.look() });
 
+/** The seats that a traveller picks, once they are opened. */
+let ownSeats = null;
+
+/** While seats are held, the carriages show them, and nothing else can be chosen. */
+function showOwn(labels) {
+  show($("own"), !bar.hold || ownSeats !== null);
+  ownSeats?.setHeld(labels);
+}
+
+async function openOwn() {
+  $("own-open").disabled = true;
+  const { openCarriages } = await import("./train-seats.js").catch(() => ({}));
+  $("own-open").disabled = false;
+  if (!openCarriages) return showProblem({ code: "offline", status: 0 }, {}, [{ label: t("common.try_again"), run: openOwn }]);
+  show($("own-open"), false);
+  show($("own-seats"), true);
+  const page = { doc, room, lobby, stretch, legs: data.legs, classes, first: form.querySelector("input[name=class]:checked")?.value, actions: helpAfter };
+  ownSeats = await openCarriages(page, {
+    held: (held) => taken(held),
+    wait: () => wish(),
+    hold: (frame) => bar.signalled(frame),
+    offer: (frame) => frame.show === doc.show && waiting.look(),
+  });
+  showOwn(bar.labels());
+  $("map").focus({ preventScroll: true });
+}
+
 /** Opens the waitlist's form for a class that has too few seats. */
 function wish(kind) {
   const wanted = short.find((one) => one.class === kind) ?? short[0];
@@ -72,7 +101,7 @@ async function hold(event, again = false) {
   if (!kind) return wish();
   $("hold").disabled = true;
   put("hold", t("seats.holding"));
-  const ask = { from, to, best: { quantity, class: kind }, ...(departs ? { departs } : {}), ...(again ? { again } : {}) };
+  const ask = { ...stretch, best: { quantity, class: kind }, ...(again ? { again } : {}) };
   const answer = await atTheDoor(room, doc.title, () => intent.send("POST", `/v1/shows/${encodeURIComponent(doc.show)}/holds`, ask));
   $("hold").disabled = false;
   put("hold", t("train.hold"));
@@ -89,19 +118,30 @@ function taken(held) {
   $("held").scrollIntoView({ block: "nearest" });
 }
 
+/**
+ * Returns what helps after a refusal on a train. `ask` makes the call again, with more fields if it
+ * is given some.
+ */
+function helpAfter(problem, ask) {
+  const actions = [];
+  if (problem.code === "journey_held" && problem.hold) actions.push({ label: t("seats.to_checkout"), href: `/checkout/${encodeURIComponent(problem.hold)}` });
+  if (problem.code === "journey_ordered" && problem.order) actions.push({ label: t("train.to_order"), href: `/o/${encodeURIComponent(problem.order)}` }, { label: t("train.more_seats"), run: () => ask({ again: true }) });
+  if (problem.code === "departed") actions.push({ label: t("train.search"), href: "/rail" });
+  return actions;
+}
+
 function refused(problem, again = false) {
   const actions = [];
   if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : lobby });
   if (problem.code === "best_available_not_found") actions.push({ label: t("seats.wait_join"), run: () => wish(form.querySelector("input[name=class]:checked")?.value) });
-  if (problem.code === "journey_held" && problem.hold) actions.push({ label: t("seats.to_checkout"), href: `/checkout/${encodeURIComponent(problem.hold)}` });
-  if (problem.code === "journey_ordered" && problem.order) actions.push({ label: t("train.to_order"), href: `/o/${encodeURIComponent(problem.order)}` }, { label: t("train.more_seats"), run: () => hold(null, true) });
-  if (problem.code === "departed") actions.push({ label: t("train.search"), href: "/rail" });
+  actions.push(...helpAfter(problem, () => hold(null, true)));
   if (mayPass(problem)) actions.push({ label: t("common.try_again"), run: () => hold(null, again) });
   showProblem(problem, { seats: labelsOf(problem.seats).join(", ") || "–" }, actions);
 }
 
 ready();
 form?.addEventListener("submit", hold);
+$("own-open")?.addEventListener("click", openOwn);
 if (departs) show($("wait-open"), false);
 $("wait-open")?.addEventListener("click", () => wish(data.class));
 $("wait-category").value = (short.find((one) => one.class === data.class) ?? short[0])?.class ?? "";

@@ -51,4 +51,6 @@ test("an old delta changes nothing, and a delta with an index out of range is a 
 test("a seat shows the worst state of its legs", () => {
   const states = Uint8Array.from([0, 1, 0, /* leg 1 */ 0, 0, 2]);
   assert.deepEqual([0, 1, 2].map((seat) => seatState(states, seat, 3)), [0, 1, 2]);
+  const on = (legs) => [0, 1, 2].map((seat) => seatState(states, seat, 3, legs));
+  assert.deepEqual([on([0, 1]), on([1, 2]), on([0, 2])], [[0, 1, 0], [0, 0, 2], [0, 1, 2]]);
 });

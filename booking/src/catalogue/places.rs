@@ -19,6 +19,12 @@ impl Catalogue {
         *write(&self.shared.halls) = halls;
     }
 
+    /// Returns whether a show is in a hall of the cinema programme, which has a screen.
+    #[must_use]
+    pub fn has_screen(&self, show: &Show) -> bool {
+        show.run.is_none() && read(&self.shared.halls).contains_key(&show.document.venue)
+    }
+
     /// Returns where a show takes place.
     #[must_use]
     pub fn place_of(&self, show: &Show) -> VenueLocation {

@@ -77,6 +77,8 @@ pub struct ShowView {
     venue: VenueId,
     #[serde(flatten)]
     place: VenueLocationView,
+    /// Whether the show is in a hall of the cinema programme.
+    has_screen: bool,
     room: String,
     seats: u32,
     legs: u16,
@@ -172,6 +174,7 @@ impl ShowView {
             sales_ended: show.first_leg_on_sale(now_ms).is_none(),
             venue: document.venue.clone(),
             place: catalogue.place_of(show).into(),
+            has_screen: catalogue.has_screen(show),
             room: catalogue.room_of(&show.id),
             seats: show.plan.map.cell_count(),
             legs: show.grid().legs,

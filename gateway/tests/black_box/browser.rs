@@ -86,6 +86,11 @@ async fn two_browsers_get_their_turn_one_pays_and_the_other_sees_the_seats_taken
     for browser in [&ana, &ben] {
         browser.click("#go-seats a").await;
         browser.until::<bool>("window.fairgate && document.querySelector('#freshness').dataset.phase === 'selling'").await;
+        // The pass of the room in this test lives for some minutes.
+        let time: String = browser
+            .until("!document.querySelector('#choose-time').hidden && document.querySelector('#choose-clock').textContent")
+            .await;
+        assert!(time.ends_with(" left to choose seats"), "{time}");
     }
     let seats = choose_on_the_map(&ana, 2).await;
     ana.picture("3-seats-chosen").await;

@@ -9,6 +9,7 @@ mod bad_place;
 mod bad_socket;
 mod browser;
 mod card_form;
+mod carriages;
 mod challenge;
 mod cinema;
 mod command_line;

@@ -79,7 +79,7 @@ pub async fn put_in(zone: &str, settings: &str, data: &Path) {
     import_timetable(wanted, 1).await.expect("imported");
 }
 
-async fn opened() -> Server {
+pub async fn opened() -> Server {
     Server::prepared(&[], put).await
 }
 

@@ -1,0 +1,20 @@
+// The clock before a hold: how long the visitor's pass still lets them choose seats. Passes of
+// rooms without a line are renewed by the page itself, so they have no clock.
+
+import { $, kept, show, t } from "./core.js";
+import { Countdown, skewOf } from "./countdown.js";
+
+/**
+ * Shows the clock, if this browser claimed the room's pass in the lobby. `answer` is a promise of
+ * an answer of the server, which tells its time.
+ */
+export async function showChoiceTime(room, answer) {
+  const until = kept.get(`room.${room}`)?.pass_until;
+  const { headers } = await answer;
+  const skew = skewOf(headers?.get("date"));
+  if (!until || !(Date.parse(until) - skew > Date.now())) return;
+  show($("choose-time"), true);
+  const over = () => ($("choose-time").textContent = t("seats.choose_over"));
+  const clock = new Countdown($("choose-clock"), over, (time) => t("seats.choose_time", { time }));
+  clock.start(until, skew);
+}

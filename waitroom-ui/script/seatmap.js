@@ -14,6 +14,7 @@ import { between, kept, viewOf, wholeView, zoomed } from "./seatmap-view.js";
 
 const PICK_PX = { mouse: 7, touch: 13, pen: 9 }; // If seats are closer together than this, a tap zooms in first.
 const FRAME_MS = 5; // Of each frame for painting bitmaps; the rest is the browser's.
+const RESIZED_MS = 60; // The same after a change of the map's size, which no motion waits for.
 const STILL_MS = 120; // After this time without movement, the picture is painted sharp.
 const FLIGHT_MS = 420;
 
@@ -126,7 +127,8 @@ export class SeatMap {
     });
   }
 
-  frame(now) {
+  /** Draws a frame, and paints missing bitmaps for up to `budget_ms`. */
+  frame(now, budget_ms = FRAME_MS) {
     if (!this.fitted || !this.known) return;
     const { scene, canvas, context, view } = this;
     const { ratio } = scene;
@@ -135,7 +137,7 @@ export class SeatMap {
     const moving = this.flight !== undefined || now - this.movedAt < STILL_MS;
     const pixels = { scale: this.view.scale * ratio, x: this.view.x * ratio, y: this.view.y * ratio };
     context.setTransform(1, 0, 0, 1, 0, 0);
-    const more = this.levels.frame(context, pixels, canvas, { whole: this.fitted * ratio, moving, end_ms: now + FRAME_MS });
+    const more = this.levels.frame(context, pixels, canvas, { whole: this.fitted * ratio, moving, end_ms: now + budget_ms });
     context.imageSmoothingEnabled = true;
     this.labels.draw(context, this.view, this.size);
     if (this.isZoomed()) this.minimap.draw(context, this.view, this.size, this.levels.whole);
@@ -177,7 +179,9 @@ export class SeatMap {
     this.levels.clear();
     this.minimap.outdate();
     this.look(atWhole ? whole : zoomed(this.view, 1, width / 2, height / 2, this.fitted, this.g.spacing));
-    this.frame(performance.now()); // A canvas whose size changed is empty until it is painted.
+    // A canvas whose size changed is empty until it is painted. The first frame paints the bitmaps
+    // and the second one shows them.
+    for (let k = 0; k < 2; k++) this.frame(performance.now(), RESIZED_MS);
   }
 
   /** Shows a view at once. */

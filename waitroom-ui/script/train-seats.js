@@ -65,7 +65,8 @@ class Carriages {
   setHeld(labels) {
     this.held = this.seats.indicesOf(labels);
     this.isHeld = labels.length > 0;
-    show($("own-chosen"), !this.isHeld);
+    for (const id of ["own-lead", "own-chosen", "own-list"]) show($(id), !this.isHeld);
+    put("own-title", t(this.isHeld ? "train.own_held" : "train.own_title"));
     this.seats.mark("all");
     if (this.isHeld) this.seats.map.showSeats(this.held);
   }

@@ -2,6 +2,7 @@
 //! call, and how likely a seat is left for a visitor in the line. The code uses only counts, means
 //! and variances, and no data of a single visitor.
 
+use crate::entry_history::AGES_S;
 use crate::visit_habits::{EntryCounts, VisitHabits};
 
 /// The first guess of the seats that a party takes, before anything is measured.
@@ -118,8 +119,9 @@ impl SeatDemand {
             (as_f64(inside) - baskets).max(0.0) / as_f64(inside)
         };
         // Those who bought left others behind, who gave up. Their baskets are still held.
-        let left_behind = (done * (1.0 - CHANCE) / CHANCE).min(baskets);
-        let abandoned = left_behind + (baskets - left_behind) * (1.0 - CHANCE);
+        let buying = buying_share(people);
+        let left_behind = (done * (1.0 - buying) / buying).min(baskets);
+        let abandoned = left_behind + (baskets - left_behind) * (1.0 - buying);
         Some(Self {
             supply: free + lapsing,
             coming: held * (1.0 - BASKETS_KEPT),
@@ -170,6 +172,15 @@ impl SeatDemand {
     pub fn told_odds(&self, ahead: u64) -> f64 {
         (self.seat_odds(ahead) * 10.0).round() / 10.0
     }
+}
+
+/// Estimates which share of visitors inside buy, from those who entered longer ago than the last of
+/// [`AGES_S`]: by then hardly anybody still pays. The first guess counts as some of them.
+fn buying_share(people: &PeopleAhead) -> f64 {
+    let oldest = AGES_S.len();
+    let entered = people.entered[oldest];
+    let bought = entered.saturating_sub(people.inside[oldest] + people.ended);
+    (CHANCE * GUESS_WEIGHT + as_f64(bought)) / (GUESS_WEIGHT + as_f64(entered))
 }
 
 /// Approximates the distribution function of the normal distribution by the logistic function, with
@@ -295,6 +306,31 @@ mod tests {
         );
         let demand = SeatDemand::from_counts(&seats, &people).expect("there are seats");
         assert!((demand.party - 3.0).abs() < 0.1 && (demand.chance - 0.5).abs() < 0.1);
+    }
+
+    #[test]
+    fn the_more_of_the_early_visitors_gave_up_the_fewer_baskets_will_be_bought() {
+        let seats = SeatSupply {
+            held: 400,
+            sold: 600,
+            baskets: 200,
+            ..SEATS
+        };
+        // 500 visitors entered more than two minutes ago.
+        let kept = |inside: u64| {
+            let people = PeopleAhead {
+                entered: [100, 100, 200, 500],
+                inside: [100, 60, 60, inside],
+                done: 300,
+                ..PEOPLE
+            };
+            let demand = SeatDemand::from_counts(&seats, &people);
+            demand.expect("there are seats").kept
+        };
+        // As many as the first guess says, half as many, and twice as many.
+        let [as_guessed, few, many] = [100, 50, 200].map(kept);
+        assert!((as_guessed - 0.5).abs() < 0.01, "{as_guessed}");
+        assert!(few > 0.7 && many < 0.1, "{few}, {many}");
     }
 
     #[test]

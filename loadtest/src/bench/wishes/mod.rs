@@ -4,6 +4,7 @@
 mod sales;
 
 use fairgate_simulation::outcome::ToldOddsBin;
+use fairgate_simulation::sale::PlannedSale;
 use serde::Serialize;
 
 use super::{BenchOutcome, report};
@@ -25,6 +26,13 @@ pub struct WishBenchOptions {
     /// The first seed.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Read the odds so many seconds after the beginning of the sale, instead of at its beginning.
+    #[arg(long, value_name = "SECONDS")]
+    read_after: Option<f64>,
+    /// Simulate one sale with every seed: the one that this seed would have. A gateway does not
+    /// know its habits, so the odds may be off.
+    #[arg(long, value_name = "SEED")]
+    sale: Option<u64>,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -56,7 +64,13 @@ struct KindFigures {
 pub fn run(options: &WishBenchOptions) -> anyhow::Result<BenchOutcome> {
     let kinds = SaleKind::ALL.map(|kind| KindFigures {
         kind: kind.name(),
-        told: told_odds(kind, options.seed, options.seeds, 1.0),
+        told: told_odds(options.seed, options.seeds, |seed| {
+            let mut sale = kind.sale(options.sale.unwrap_or(seed), 1.0);
+            if let (Some(after), Some(wishes)) = (options.read_after, &mut sale.wishes) {
+                wishes.read_after_s = after;
+            }
+            sale
+        }),
     });
     let held = kinds.iter().all(KindFigures::held);
     let figures = WishBenchFigures {
@@ -71,9 +85,13 @@ pub fn run(options: &WishBenchOptions) -> anyhow::Result<BenchOutcome> {
 }
 
 /// Simulates sales of a kind, and adds up what was told.
-fn told_odds(kind: SaleKind, first: u64, count: u32, part: f64) -> Vec<ToldOddsBin> {
+fn told_odds(
+    first: u64,
+    count: u32,
+    sale_of: impl Fn(u64) -> PlannedSale + Sync,
+) -> Vec<ToldOddsBin> {
     let outcomes = seeds::each_seed(first, count, |seed| {
-        fairgate_simulation::simulate(&kind.sale(seed, part), seed).wishes_told
+        fairgate_simulation::simulate(&sale_of(seed), seed).wishes_told
     });
     let mut bins = [ToldOddsBin::default(); BINS];
     for told in outcomes.iter().flatten() {
@@ -143,7 +161,7 @@ mod tests {
     fn the_odds_of_wishes_come_true_in_a_few_small_sales() {
         let seeds = 40;
         for kind in [SaleKind::Hall, SaleKind::Evenings] {
-            let told = told_odds(kind, 0, seeds, 0.1);
+            let told = told_odds(0, seeds, |seed| kind.sale(seed, 0.1));
             assert!(told.len() >= 9, "{told:?}");
             let wishes: u64 = told.iter().map(|bin| bin.visitors).sum();
             for bin in told {

@@ -226,6 +226,10 @@ pub(super) struct RailPage {
     /// The classes to choose from.
     pub list_classes: Vec<Value>,
     pub trips: Vec<Value>,
+    /// How many direct trains there are, whether they fit the choice or not.
+    pub direct: usize,
+    /// How many journeys with a change there are, likewise.
+    pub changing: usize,
     /// Journeys with a change; missing if they were not searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journeys: Option<Vec<Value>>,

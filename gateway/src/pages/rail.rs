@@ -15,7 +15,7 @@ use super::clocks::{day_in_zone, local_time};
 use super::contexts::{RailForm, RailPage, StationChoice};
 use super::render::render;
 use super::stations::{TypedStation, choice, search, station_label};
-use super::trip_list::{TripListChoice, classes_of};
+use super::trip_list::{ChangesChoice, TripListChoice, classes_of};
 use super::{PageRoutes, address};
 
 /// The largest number of travellers in a search. A train may sell fewer seats to one visitor; its
@@ -28,9 +28,6 @@ struct TrainSearch<'a> {
     to: &'a str,
     date: String,
     party: String,
-    /// Whether to search for journeys with a change even if there are direct trains. Without direct
-    /// trains they are always searched.
-    changes: bool,
     list: TripListChoice,
     now_ms: i64,
 }
@@ -49,7 +46,6 @@ impl<'a> TrainSearch<'a> {
             to: field("to"),
             date,
             party: party.clamp(1, PARTY_MAX).to_string(),
-            changes: field("changes") == "1",
             list: TripListChoice::from_query(query),
             now_ms,
         }
@@ -61,7 +57,7 @@ impl<'a> TrainSearch<'a> {
     }
 
     /// Builds the address of the search on another day: `days` days later, or earlier if negative.
-    /// Journeys with a change are not asked for. Returns `None` if there is no such day, or the
+    /// Returns `None` if there is no such day, or the
     /// form's date is not a date.
     fn later(&self, days: i64) -> Option<String> {
         let date: Date = self.date.parse().ok()?;
@@ -156,21 +152,33 @@ async fn search_trains(
     let all = trips.len();
     trips.retain(|trip| !has_left(trip, asked.now_ms));
     page.left = all - trips.len();
-    if trips.is_empty() || asked.changes {
+    let with_changes = match asked.list.changes {
+        ChangesChoice::IfNeeded => trips.is_empty(),
+        ChangesChoice::Direct => false,
+        ChangesChoice::One => true,
+    };
+    if with_changes {
         let journeys = pages.fetch_with_query("/v1/rail/journeys", &query).await?;
         let mut journeys = journey_views(journeys, &asked.party);
         journeys.retain(|journey| !has_left(journey, asked.now_ms));
         page.journeys = Some(journeys);
     } else {
-        let more = asked.search_address(&shown.0, &shown.1);
-        page.changes = Some(format!("{more}&changes=1"));
+        let search = search(&shown.0, &shown.1, &asked.date, &asked.party);
+        page.changes = Some(asked.list.with_changes().add_to(&search));
     }
     if trips.is_empty() {
         page.others = other_searches(asked, (&from, &to), (&shown.0, &shown.1));
     }
     page.list = asked.list.clone();
-    page.list_classes = classes_of(&trips);
+    let journeys = page.journeys.iter().flatten();
+    (page.direct, page.changing) = (trips.len(), journeys.clone().count());
+    let changing = journeys.flat_map(|journey| journey["trips"].as_array().into_iter().flatten());
+    page.list_classes = classes_of(trips.iter().chain(changing));
     page.trips = asked.list.arrange(trips);
+    page.journeys = page
+        .journeys
+        .take()
+        .map(|journeys| asked.list.arrange_journeys(journeys));
     if let (TypedStation::One(from, _), TypedStation::One(to, _)) = (from, to) {
         (page.from, page.to) = (Some(from), Some(to));
     }

@@ -1,4 +1,5 @@
-//! Orders and filters the trains that a search found, and marks the fastest and the cheapest. Pure.
+//! Orders and filters the trains, and the journeys with a change, that a search found. Marks the
+//! fastest and the cheapest of each. Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,21 @@ pub(super) enum TripOrder {
     Cheapest,
 }
 
+/// Whether journeys with a change are searched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(super) enum ChangesChoice {
+    /// Only if there is no direct train.
+    #[default]
+    #[serde(rename = "")]
+    IfNeeded,
+    /// Never.
+    #[serde(rename = "0")]
+    Direct,
+    /// Always.
+    #[serde(rename = "1")]
+    One,
+}
+
 /// What the visitor wants to see of the trains that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct TripListChoice {
@@ -25,6 +41,7 @@ pub(super) struct TripListChoice {
     /// The earliest departure, such as `08:30`, or an empty text.
     pub after: String,
     pub sort: TripOrder,
+    pub changes: ChangesChoice,
 }
 
 impl TripListChoice {
@@ -41,6 +58,19 @@ impl TripListChoice {
                 "cheapest" => TripOrder::Cheapest,
                 _ => TripOrder::Departure,
             },
+            changes: match field("changes") {
+                "0" => ChangesChoice::Direct,
+                "1" => ChangesChoice::One,
+                _ => ChangesChoice::IfNeeded,
+            },
+        }
+    }
+
+    /// Returns the same choice with journeys with a change.
+    pub fn with_changes(&self) -> Self {
+        Self {
+            changes: ChangesChoice::One,
+            ..self.clone()
         }
     }
 
@@ -51,10 +81,16 @@ impl TripListChoice {
             TripOrder::Fastest => "fastest",
             TripOrder::Cheapest => "cheapest",
         };
+        let changes = match self.changes {
+            ChangesChoice::IfNeeded => "",
+            ChangesChoice::Direct => "0",
+            ChangesChoice::One => "1",
+        };
         let fields = [
             ("class", &*self.class),
             ("after", &self.after),
             ("sort", sort),
+            ("changes", changes),
         ];
         let fields = address::with_query("", &fields).replacen('?', "&", 1);
         format!("{search}{fields}")
@@ -63,35 +99,87 @@ impl TripListChoice {
     /// Returns the trains that fit, in the chosen order. Each gets `best` (its cheapest class with
     /// enough seats, or null), `most_free`, `fastest` and `cheapest`.
     pub fn arrange(&self, mut trips: Vec<Value>) -> Vec<Value> {
-        trips.retain(|trip| departs_at(trip) >= self.after.as_str());
+        trips.retain_mut(|trip| self.leaves_in_time(trip) && self.keep_class(trip));
         for trip in &mut trips {
-            if let Some(classes) = trip["classes"].as_array_mut() {
-                classes.retain(|one| self.class.is_empty() || one["class"] == *self.class);
-            }
             trip["best"] = best_class(trip);
             trip["most_free"] = most_free(trip).into();
         }
-        trips.retain(|trip| {
-            trip["classes"]
-                .as_array()
-                .is_some_and(|all| !all.is_empty())
+        self.mark_and_sort(&mut trips, best_price);
+        trips
+    }
+
+    /// Returns the journeys that fit, in the chosen order. Each of their trains has the chosen
+    /// class. Each journey gets `total` (the sum of the cheapest classes with enough seats, or null
+    /// if a train has none or is sold in another currency), `fastest` and `cheapest`.
+    pub fn arrange_journeys(&self, mut journeys: Vec<Value>) -> Vec<Value> {
+        journeys.retain_mut(|journey| {
+            self.leaves_in_time(journey) && trips_of(journey).all(|trip| self.keep_class(trip))
         });
-        mark_least(&mut trips, "fastest", duration_s);
-        mark_least(&mut trips, "cheapest", best_price);
+        for journey in &mut journeys {
+            journey["total"] = total_price(trips_of(journey).map(|trip| best_class(trip)));
+        }
+        self.mark_and_sort(&mut journeys, |journey| journey["total"]["amount"].as_i64());
+        journeys
+    }
+
+    fn leaves_in_time(&self, trip: &Value) -> bool {
+        departs_at(trip) >= self.after.as_str()
+    }
+
+    /// Keeps only the chosen class of a train. Returns whether the train has any classes then.
+    fn keep_class(&self, trip: &mut Value) -> bool {
+        let Some(classes) = trip["classes"].as_array_mut() else {
+            return false;
+        };
+        classes.retain(|one| self.class.is_empty() || one["class"] == *self.class);
+        !classes.is_empty()
+    }
+
+    /// Marks the fastest and the cheapest, and sorts as chosen.
+    fn mark_and_sort(&self, found: &mut [Value], price: impl Fn(&Value) -> Option<i64>) {
+        mark_least(found, "fastest", duration_s);
+        mark_least(found, "cheapest", &price);
         match self.sort {
             TripOrder::Departure => {}
-            TripOrder::Fastest => trips.sort_by_key(|trip| duration_s(trip).unwrap_or(i64::MAX)),
-            TripOrder::Cheapest => trips.sort_by_key(|trip| best_price(trip).unwrap_or(i64::MAX)),
+            TripOrder::Fastest => found.sort_by_key(|one| duration_s(one).unwrap_or(i64::MAX)),
+            TripOrder::Cheapest => found.sort_by_key(|one| price(one).unwrap_or(i64::MAX)),
         }
-        trips
     }
 }
 
+/// Returns the trains of a journey.
+fn trips_of(journey: &mut Value) -> impl Iterator<Item = &mut Value> {
+    journey["trips"].as_array_mut().into_iter().flatten()
+}
+
+/// Returns the sum of the prices of these classes, or null if one has no price, or their currencies
+/// differ.
+fn total_price(classes: impl Iterator<Item = Value>) -> Value {
+    let mut total: Option<(i64, Value)> = None;
+    for class in classes {
+        let (Some(amount), currency) = (
+            class["price"]["amount"].as_i64(),
+            &class["price"]["currency"],
+        ) else {
+            return Value::Null;
+        };
+        total = match total {
+            None => Some((amount, currency.clone())),
+            Some((sum, known)) if known == *currency => Some((sum.saturating_add(amount), known)),
+            Some(_) => return Value::Null,
+        };
+    }
+    total.map_or(
+        Value::Null,
+        |(amount, currency)| json!({"amount": amount, "currency": currency}),
+    )
+}
+
 /// Returns the classes of these trains, each once, as `{class, label}`.
-pub(super) fn classes_of(trips: &[Value]) -> Vec<Value> {
+pub(super) fn classes_of<'a>(trips: impl IntoIterator<Item = &'a Value>) -> Vec<Value> {
     let mut classes: Vec<Value> = Vec::new();
     for class in trips
-        .iter()
+        .into_iter()
         .flat_map(|trip| trip["classes"].as_array().into_iter().flatten())
     {
         if !classes.iter().any(|known| known["class"] == class["class"]) {
@@ -208,6 +296,54 @@ mod tests {
         );
     }
 
+    /// A journey whose two trains cost so much in each class.
+    fn journey(departs: &str, duration_s: i64, prices: [i64; 2]) -> Value {
+        let trips = prices.map(|price| trip("x", departs, 1, price, true));
+        json!({"departs": format!("2027-01-10T{departs}:00+08:00"), "duration_s": duration_s, "trips": trips})
+    }
+
+    fn departures(choice: &TripListChoice) -> Vec<String> {
+        let journeys = vec![
+            journey("08:00", 9_000, [300, 100]),
+            journey("09:00", 8_000, [200, 300]),
+            journey("10:00", 9_500, [150, 100]),
+        ];
+        let arranged = choice.arrange_journeys(journeys);
+        let departs = arranged.iter().map(|one| departs_at(one).to_owned());
+        departs.collect()
+    }
+
+    #[test]
+    fn journeys_with_a_change_are_ordered_and_filtered_as_chosen() {
+        assert_eq!(departures(&choice(&[])), ["08:00", "09:00", "10:00"]);
+        let fastest = departures(&choice(&[("sort", "fastest")]));
+        assert_eq!(fastest, ["09:00", "08:00", "10:00"]);
+        let cheapest = departures(&choice(&[("sort", "cheapest")]));
+        assert_eq!(cheapest, ["10:00", "08:00", "09:00"]);
+        assert_eq!(departures(&choice(&[("after", "08:30")])).len(), 2);
+        assert_eq!(departures(&choice(&[("class", "third")])).len(), 0);
+    }
+
+    #[test]
+    fn the_total_of_a_journey_is_that_of_the_chosen_class_if_every_train_can_be_bought() {
+        let total = |class: &str, change: fn(&mut Value)| {
+            let mut one = journey("08:00", 9_000, [300, 100]);
+            change(&mut one["trips"][1]);
+            let chosen = choice(&[("class", class)]).arrange_journeys(vec![one]);
+            chosen[0]["total"].clone()
+        };
+        let whole = |_: &mut Value| {};
+        assert_eq!(total("", whole), json!({"amount": 400, "currency": "CNY"}));
+        assert_eq!(
+            total("first", whole),
+            json!({"amount": 800, "currency": "CNY"})
+        );
+        let full = |trip: &mut Value| trip["classes"][0]["enough"] = false.into();
+        assert_eq!(total("second", full), Value::Null);
+        let abroad = |trip: &mut Value| trip["classes"][0]["price"]["currency"] = "EUR".into();
+        assert_eq!(total("second", abroad), Value::Null);
+    }
+
     #[test]
     fn an_address_keeps_the_choice() {
         let chosen = choice(&[("class", "a&b"), ("after", "08:30"), ("sort", "cheapest")]);
@@ -216,5 +352,9 @@ mod tests {
             "/rail?from=x&class=a%26b&after=08%3A30&sort=cheapest"
         );
         assert_eq!(choice(&[]).add_to("/rail?from=x"), "/rail?from=x");
+        let direct = choice(&[("changes", "0")]);
+        assert_eq!(direct.add_to("/rail?from=x"), "/rail?from=x&changes=0");
+        let with_changes = direct.with_changes().add_to("/rail?from=x");
+        assert_eq!(with_changes, "/rail?from=x&changes=1");
     }
 }

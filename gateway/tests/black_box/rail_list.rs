@@ -40,3 +40,42 @@ async fn trains_are_marked_sorted_and_filtered_and_one_line_each_on_a_phone() {
     .await;
     ana.close("Ana").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn journeys_with_a_change_are_filtered_and_told_with_their_price() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = rail::opened().await;
+    let search = format!("/rail?from=RVN&to=FAR&date={}&seats=2", rail::date());
+    let classes = "document.querySelectorAll('#changing [data-class]').length";
+    ana.go(&server.at(&search)).await;
+    let all: usize = ana.until(classes).await;
+    assert!(all > 2, "{all} classes");
+    let total: String = ana
+        .until("document.querySelector('#changing li.card p').innerText")
+        .await;
+    assert!(total.contains(" per person"), "{total}");
+    ana.picture("12-journeys-with-a-change").await;
+    ana.run(
+        "document.querySelector('#class').value = 'first'; document.querySelector('#find').click()",
+    )
+    .await;
+    ana.until::<bool>(&format!(
+        "location.search.includes('class=first') && {classes} === 2"
+    ))
+    .await;
+    // The filter stays while nothing fits, and the page says why.
+    ana.go(&server.at(&format!("{search}&after=20%3A00"))).await;
+    let empty: String = ana
+        .until("document.querySelector('#changing .empty').textContent")
+        .await;
+    assert!(empty.contains("fits these choices"), "{empty}");
+    ana.go(&server.at(&format!("{search}&changes=0"))).await;
+    ana.until::<bool>("document.querySelector('#changing') === null && document.querySelector('#with-change') !== null && document.querySelector('#changes').value === '0'")
+        .await;
+    ana.click("#with-change").await;
+    ana.until::<bool>("document.querySelector('#changing li.card') !== null && document.querySelector('#changes').value === '1'")
+        .await;
+    ana.close("Ana").await;
+}

@@ -132,3 +132,66 @@ async fn on_a_phone_a_seat_of_a_carriage_is_picked_by_touch_and_from_the_list() 
     ana.picture("11-rail-carriages-phone-held").await;
     ana.close("Ana").await;
 }
+
+/// Fills in the checkout for these travellers, pays, and opens a ticket. Without travellers the
+/// order is for a hall.
+pub async fn pay_sandbox(browser: &Browser, travellers: &[&str]) {
+    let fields = travellers.len();
+    browser
+        .until::<bool>(&format!(
+            "document.querySelectorAll('input.traveller').length === {fields} && document.querySelector('#total').textContent !== ''"
+        ))
+        .await;
+    browser.fill("#buyer-name", "Ana Fan").await;
+    browser.fill("#buyer-email", "ana@example.org").await;
+    for (nth, name) in travellers.iter().enumerate() {
+        let field = format!("label:nth-child({}) input.traveller", nth + 1);
+        browser.fill(&field, name).await;
+    }
+    browser.click("#pay").await;
+    browser
+        .until::<bool>(
+            "document.querySelector('#approve') && !document.querySelector('#sandbox').hidden",
+        )
+        .await;
+    browser.click("#approve").await;
+    browser.click(".ticket-link").await;
+    browser
+        .until::<bool>("document.querySelector('#qr svg') !== null")
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_browsers_travel_on_one_seat_one_after_the_other() {
+    let (Some(ana), Some(ben)) = (Browser::open().await, Browser::open().await) else {
+        return;
+    };
+    let server = opened().await;
+    open_carriages(&ana, &server, "from=RVN&to=LAK").await;
+    open_carriages(&ben, &server, "from=LAK&to=HIL").await;
+    let whole_way = Browser::open().await.expect("chromium was there before");
+    open_carriages(&whole_way, &server, "from=RVN&to=HIL").await;
+    for browser in [&ana, &ben] {
+        browser.click("[data-carriage='4']").await;
+        click_seat(browser, "4-3F").await;
+        browser.click("#hold-own").await;
+        browser
+            .until::<bool>("!document.querySelector('#held').hidden")
+            .await;
+        browser.click("#to-checkout").await;
+    }
+    // Who wants to travel the whole way sees without loading the page again that the seat is taken.
+    until_state(&whole_way, "4-3F", "held").await;
+    pay_sandbox(&ana, &["Ana Fan"]).await;
+    pay_sandbox(&ben, &["Ben Fan"]).await;
+    until_state(&whole_way, "4-3F", "sold").await;
+    for browser in [&ana, &ben] {
+        let seat: String = browser
+            .until("document.querySelector('#seat').textContent")
+            .await;
+        assert!(seat.contains("3F"), "{seat}");
+    }
+    for (browser, whose) in [(ana, "Ana"), (ben, "Ben"), (whole_way, "the third")] {
+        browser.close(whose).await;
+    }
+}

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use crate::carriages::pay_sandbox;
 use crate::harness::{Browser, Promoter, Server, in_seconds};
 
 /// A title with hostile markup, which must be shown as text.
@@ -115,6 +116,69 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
     ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#venue').textContent === 'Kino Mitte, Saal 1' && document.querySelector('#address').textContent === 'Lange Straße 1, Berlin'")
         .await;
     ana.close("Ana").await;
+}
+
+/// Opens a showing for a party in the cinema of Berlin.
+async fn open_showing(browser: &Browser, server: &Server, party: u32) {
+    browser
+        .go(&server.at(&format!("/s/orchard-1?seats={party}")))
+        .await;
+    browser
+        .until::<bool>(
+            "window.fairgate && document.querySelector('#map').dataset.version !== undefined",
+        )
+        .await;
+}
+
+/// Holds the best seats, and returns their labels.
+async fn hold_best(browser: &Browser) -> Vec<String> {
+    browser.click("#best-find").await;
+    browser
+        .until("!document.querySelector('#held').hidden && [...document.querySelectorAll('#held-seats li')].map((one) => one.dataset.seat)")
+        .await
+}
+
+/// Waits until the page shows all these seats in a state.
+async fn are(browser: &Browser, seats: &[String], state: &str) {
+    let seats = json!(seats);
+    browser
+        .until::<bool>(&format!(
+            "{seats}.every((seat) => window.fairgate.stateOf(seat) === '{state}')"
+        ))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_browsers_at_one_showing_get_different_seats_and_see_each_others() {
+    let (Some(ana), Some(ben)) = (Browser::open().await, Browser::open().await) else {
+        return;
+    };
+    let server = opened().await;
+    open_showing(&ana, &server, 3).await;
+    open_showing(&ben, &server, 2).await;
+    let of_ana = hold_best(&ana).await;
+    assert_eq!(of_ana.len(), 3);
+    are(&ben, &of_ana, "held").await;
+    // A seat that somebody holds cannot be chosen.
+    let point = format!("window.fairgate.pointOf({})", json!(of_ana[0]));
+    ben.click_at(ben.until::<[f64; 2]>(&point).await.into())
+        .await;
+    ben.until::<bool>("document.querySelector('#say').textContent.includes('in a basket')")
+        .await;
+    let of_ben = hold_best(&ben).await;
+    assert!(of_ben.iter().all(|seat| !of_ana.contains(seat)));
+    are(&ana, &of_ben, "held").await;
+    for browser in [&ana, &ben] {
+        browser.click("#to-checkout").await;
+        pay_sandbox(browser, &[]).await;
+    }
+    let third = Browser::open().await.expect("chromium was there before");
+    open_showing(&third, &server, 1).await;
+    are(&third, &[of_ana, of_ben].concat(), "sold").await;
+    third.picture("10-cinema-seats-of-others").await;
+    for (browser, whose) in [(ana, "Ana"), (ben, "Ben"), (third, "the third")] {
+        browser.close(whose).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,5 @@
 //! Looks at the pages of a fan's way as people see them whose system forces its colours and stops
-//! motion, and at those up to the checkout with large text.
+//! motion, and with large text.
 
 use serde_json::json;
 
@@ -23,10 +23,6 @@ const WATCH_TURN: &str = "new MutationObserver(() => {
 
 async fn check(browser: &Browser, page: &str) {
     browser.fits_with_large_text(page).await;
-    check_forced(browser, page).await;
-}
-
-async fn check_forced(browser: &Browser, page: &str) {
     browser.force_colours().await;
     for (what, expression) in [("not seen", UNSEEN), ("moving", MOVING)] {
         let found: String = browser.until(expression).await;
@@ -75,11 +71,11 @@ async fn pages_can_be_read_with_large_text_and_in_forced_colours() {
     fan.click("#pay").await;
     fan.until::<bool>("!document.querySelector('#sandbox').hidden")
         .await;
-    check_forced(&fan, "order").await;
+    check(&fan, "order").await;
     fan.click("#approve").await;
     fan.click(".ticket-link").await;
     fan.until::<bool>("document.querySelector('#qr svg') !== null")
         .await;
-    check_forced(&fan, "ticket").await;
+    check(&fan, "ticket").await;
     fan.close("the fan").await;
 }

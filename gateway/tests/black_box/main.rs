@@ -26,6 +26,7 @@ mod exchanges;
 mod first_load;
 mod free;
 mod harness;
+mod keyboard;
 mod line;
 mod log;
 mod looks;

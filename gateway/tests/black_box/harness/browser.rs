@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use chromiumoxide::Page;
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
 use chromiumoxide::cdp::browser_protocol::emulation::{
     MediaFeature, SetCpuThrottlingRateParams, SetDeviceMetricsOverrideParams,
@@ -22,6 +21,7 @@ use chromiumoxide::cdp::js_protocol::runtime::{
     ConsoleApiCalledType, EventConsoleApiCalled, EventExceptionThrown,
 };
 use chromiumoxide::page::ScreenshotParams;
+use chromiumoxide::{Element, Page};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
@@ -240,9 +240,9 @@ impl Browser {
         self.resize(PHONE, true).await;
         self.run("document.documentElement.style.fontSize = '200%'; undefined")
             .await;
-        // Names what is too wide, because a picture of it is not kept.
+        // Names what is too wide, or has a word that is, because a picture of it is not kept.
         let wide = format!(
-            "document.documentElement.scrollWidth <= {0} ? 'nothing' : [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right > {0} + 1).map((one) => one.outerHTML.slice(0, 120)).join('\\n')",
+            "document.documentElement.scrollWidth <= {0} ? 'nothing' : [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right + Math.max(0, one.scrollWidth - one.clientWidth) > {0} + 1).map((one) => one.outerHTML.slice(0, 120)).join('\\n')",
             PHONE.0
         );
         let found = within(Duration::from_secs(10), async || {
@@ -340,6 +340,26 @@ impl Browser {
             self.page.click(middle).await.ok().map(drop)
         })
         .await;
+    }
+
+    /// Presses a key, such as `Tab`, on whatever has the focus.
+    pub async fn press_key(&self, key: &str) {
+        self.typing(async |page| page.press_key(key).await.map(drop))
+            .await;
+    }
+
+    /// Types into whatever has the focus.
+    pub async fn type_text(&self, text: &str) {
+        self.typing(async |page| page.type_str(text).await.map(drop))
+            .await;
+    }
+
+    /// Sends keys through the page's body. It is found as soon as the page is there.
+    async fn typing(&self, send: impl AsyncFnOnce(&Element) -> chromiumoxide::error::Result<()>) {
+        let body = until("the page is there", async || {
+            self.page.find_element("body").await.ok()
+        });
+        send(&body.await).await.expect("a key");
     }
 
     /// Clicks a point of the window.

@@ -1,0 +1,107 @@
+//! Goes from the lobby to the ticket with the keyboard alone. Each element on the way to the next
+//! one must be in the window and show that it has the focus.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Browser, Promoter, Server};
+
+/// The most times that somebody presses Tab to come to the next element of the way.
+const TABS_MAX: usize = 60;
+
+/// Describes the element that has the focus.
+const FOCUSED: &str = "(() => {
+    const one = document.activeElement;
+    const { top, bottom } = one.getBoundingClientRect();
+    const { outlineStyle, outlineWidth } = getComputedStyle(one);
+    return {
+        html: one.outerHTML.slice(0, 160),
+        isSeen: bottom > 0 && top < innerHeight,
+        isMarked: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1,
+    };
+})()";
+
+/// Presses Tab until an element has the focus.
+async fn tab_to(fan: &Browser, selector: &str) {
+    let has_focus = format!("document.activeElement.matches('{selector}') ? 'yes' : 'no'");
+    let mut passed = Vec::new();
+    for _ in 0..TABS_MAX {
+        fan.press_key("Tab").await;
+        let focused: Value = fan.until(FOCUSED).await;
+        assert_eq!(focused["isSeen"], true, "{focused}");
+        assert_eq!(focused["isMarked"], true, "{focused}");
+        if fan.until::<String>(&has_focus).await == "yes" {
+            return;
+        }
+        passed.push(focused["html"].clone());
+    }
+    panic!("Tab does not come to {selector}, but to {passed:#?}");
+}
+
+/// Waits until an element has the focus by itself.
+async fn focus_is_on(fan: &Browser, selector: &str) {
+    fan.until::<bool>(&format!("document.activeElement.matches('{selector}')"))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keyboard_alone_leads_from_the_lobby_to_the_ticket() {
+    let Some(fan) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("9x20", json!({}), json!({})).await;
+    fan.go(&server.at("/r/sale")).await;
+    tab_to(&fan, "#join").await;
+    fan.press_key("Enter").await;
+    fan.until::<String>("document.querySelector('#number').dataset.value")
+        .await;
+    promoter.draw("sale").await;
+    fan.until::<bool>("!document.querySelector('#turn-form').hidden")
+        .await;
+    tab_to(&fan, "#turn").await;
+    fan.press_key("Enter").await;
+    focus_is_on(&fan, "#go-seats a").await;
+    fan.press_key("Enter").await;
+
+    fan.until::<bool>("document.querySelector('#map').dataset.version !== undefined")
+        .await;
+    tab_to(&fan, "#map").await;
+    for key in ["ArrowRight", "Enter", "ArrowRight", "Enter"] {
+        fan.press_key(key).await;
+    }
+    fan.until::<bool>("document.querySelectorAll('#chosen li').length === 2")
+        .await;
+    tab_to(&fan, "#hold").await;
+    fan.press_key("Enter").await;
+    focus_is_on(&fan, "#held-title").await;
+    tab_to(&fan, "#to-checkout").await;
+    fan.press_key("Enter").await;
+
+    fan.until::<bool>(
+        "document.querySelector('#total') && document.querySelector('#total').textContent !== ''",
+    )
+    .await;
+    for (field, text) in [
+        ("#buyer-name", "Ana Fan"),
+        ("#buyer-email", "ana@example.org"),
+    ] {
+        tab_to(&fan, field).await;
+        fan.type_text(text).await;
+    }
+    fan.press_key("Enter").await;
+
+    fan.until::<bool>(
+        "document.querySelector('#sandbox') && !document.querySelector('#sandbox').hidden",
+    )
+    .await;
+    tab_to(&fan, "#approve").await;
+    fan.press_key("Enter").await;
+    fan.until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
+        .await;
+    tab_to(&fan, ".ticket-link").await;
+    fan.press_key("Enter").await;
+    fan.until::<bool>("document.querySelector('#qr svg') !== null")
+        .await;
+    fan.close("the fan").await;
+}

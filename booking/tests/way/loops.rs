@@ -8,6 +8,7 @@ use fairgate_model::timetables::settings::RailFile;
 use serde_json::{Value, json};
 
 use crate::harness::*;
+use crate::trains;
 
 const FEED: [(&str, &str); 6] = [
     ("agency.txt", "agency_timezone\nUTC\n"),
@@ -33,12 +34,19 @@ const FEED: [(&str, &str); 6] = [
 
 const SHOW: &str = "round-2027-01-11";
 
+/// The terms of trains whose orders may be exchanged.
+const EXCHANGED: &str = "[terms]\nexchange = { cheaper = \"refund\" }\n";
+
 async fn opened() -> App {
+    opened_with(&RailFile::default()).await
+}
+
+async fn opened_with(settings: &RailFile) -> App {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in FEED {
         std::fs::write(folder.path().join(name), text).expect("written");
     }
-    let feed = read_gtfs(folder.path(), &RailFile::default()).expect("a feed without faults");
+    let feed = read_gtfs(folder.path(), settings).expect("a feed without faults");
     let app = App::new().await;
     let timetable = new_timetable(&feed.parts).expect("plans");
     let ledger = app.ledger().await;
@@ -104,4 +112,44 @@ async fn what_a_feed_forbids_is_still_known_after_the_departure_was_stored() {
     let app = app.restarted().await;
     let refused = hold(&app, 2, json!({"from": "hub", "to": "depot"})).await;
     refused.problem(422, "invalid_field");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_is_exchanged_for_another_ride_of_the_same_loop_by_its_departure() {
+    let app = opened_with(&RailFile::parse(EXCHANGED).expect("terms")).await;
+    let ana = app.visitor_of(EVERYDAY, 1);
+    let first_ride = json!({"from": "hub", "to": "end"});
+    let held = hold(&app, 1, first_ride.clone()).await.is(201);
+    let order = trains::bought(&app, &ana, &held, &["Ana Perez"]).await;
+    let exchange = async |order: &Value, departs: &str| {
+        let mut ask = json!({"show": SHOW, "best": {"quantity": 1, "class": "second"}});
+        for (name, value) in first_ride.as_object().expect("an object") {
+            ask[name] = value.clone();
+        }
+        ask["departs"] = departs.into();
+        let path = format!("/v1/orders/{}/exchange", text(order, "order"));
+        app.ask(post(&path, &ask).by(&text(order, "order_key")))
+            .await
+    };
+    let between = exchange(&order, "2027-01-11T09:00:00Z").await;
+    between.problem(422, "invalid_field");
+    // Both rides cost the same, so the exchange is done at once.
+    let later = exchange(&order, "2027-01-11T10:00:00Z").await.is(200);
+    assert_eq!(later["state"], "ticketed");
+    assert_eq!(later["tickets"][0]["legs"], json!([2]));
+    assert_eq!(
+        text(&later["journey"]["from"], "at"),
+        "2027-01-11T10:00:00Z"
+    );
+    assert_eq!(later["total"], app.read(&order).await["total"]);
+    assert_eq!(later["seats"][0]["traveller"], "Ana Perez");
+    // Somebody else may have the seat that was left, on the first ride.
+    let seat = &held["seats"][0]["label"];
+    let ask = json!({"seats": [seat], "from": "hub", "to": "end"});
+    until("the seat of the first ride", async || {
+        let call = post(&format!("/v1/shows/{SHOW}/holds"), &ask);
+        let taken = app.ask(call.by(&app.visitor_of(EVERYDAY, 2))).await;
+        (taken.status == 201).then(|| taken.is(201))
+    })
+    .await;
 }

@@ -258,7 +258,12 @@ fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
         for end in ["departs", "arrives"] {
             journey[end] = local_time(&journey[end], &zone);
         }
-        journey["trips"] = trip_views(journey["trips"].take(), party).into();
+        let mut trips = journey["trips"].take();
+        // Of a loop's rides, the journey takes one, and its stations do not say which.
+        for trip in trips.as_array_mut().into_iter().flatten() {
+            trip["ride"] = trip["departs"].clone();
+        }
+        journey["trips"] = trip_views(trips, party).into();
         journey
     };
     journeys
@@ -360,6 +365,30 @@ mod tests {
         let departs = "departs=2027-01-10T10%3A00%3A00Z";
         assert_eq!(href(1), format!("/s/g1?from=A&to=B&{rest}"));
         assert_eq!(href(2), format!("/s/k3?from=A&to=B&{departs}&{rest}"));
+    }
+
+    #[test]
+    fn a_journey_links_to_the_ride_of_a_loop_that_it_takes() {
+        let trip = |show: &str, from: &str, to: &str, departs: &str| {
+            json!({"show": show, "from": from, "to": to, "departs": departs, "arrives": departs,
+                "time_zone": "UTC", "classes": [{"class": "second", "free": 9}]})
+        };
+        // The loop stands once in the journey, so its stations alone do not say which ride it is.
+        let journeys = json!([{"departs": "2027-01-10T08:00:00Z", "arrives": "2027-01-10T11:00:00Z", "trips": [
+            trip("g1", "A", "B", "2027-01-10T08:00:00Z"),
+            trip("k3", "B", "C", "2027-01-10T10:00:00Z"),
+        ]}]);
+        let told = journey_views(journeys, "1");
+        let href = |at: usize| told[0]["trips"][at]["classes"][0]["href"].clone();
+        for (at, show, departs) in [(0, "g1", "08"), (1, "k3", "10")] {
+            let href = href(at);
+            let href = href.as_str().expect("an address");
+            assert!(
+                href.starts_with(&format!("/s/{show}?"))
+                    && href.contains(&format!("departs=2027-01-10T{departs}%3A00%3A00Z")),
+                "{href}"
+            );
+        }
     }
 
     #[test]

@@ -37,6 +37,11 @@ pub(super) async fn train(
     let later_ride = (first != stretch)
         .then(|| from["departs"].as_str().and_then(moment))
         .flatten();
+    // Only a loop has several rides between two stations, and needs to be told which one is meant.
+    let calls = stops
+        .iter()
+        .filter(|stop| stop["station"] == from["station"]);
+    let is_loop = calls.count() > 1;
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
     let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
     // The page warns a visitor whose stretch was replaced, because the shown stretch may be the
@@ -66,7 +71,7 @@ pub(super) async fn train(
         to: &to["station"],
         departs: departs
             .or(later_ride)
-            .filter(|at| leaves_at(&from, *at))
+            .filter(|at| is_loop && leaves_at(&from, *at))
             .map(|departs| departs.to_string()),
         from_name: &from["name"],
         to_name: &to["name"],

@@ -66,17 +66,21 @@ async fn axe_finds_nothing_on_any_page_of_a_fans_way() {
         passed: 0,
         violated: Vec::new(),
     };
-    let trains = format!("/rail?from=RVN&to=HIL&date={}&seats=1", rail::date());
+    let day = rail::date();
+    let trains = format!("/rail?from=RVN&to=HIL&date={day}&seats=1");
+    let changing = format!("/rail?from=RVN&to=FAR&date={day}&seats=1");
     for (name, path) in [
         ("start page", "/"),
         ("search without a result", "/?q=nothing"),
         ("trains", &trains),
+        ("journeys with a change", &changing),
         ("no such page", "/r/nowhere"),
     ] {
         fan.go(&server.at(path)).await;
         checks.check(name).await;
     }
 
+    check_carriages(&mut checks, &server, &day).await;
     check_lobby(&mut checks, &server, &promoter).await;
     check_purchase(&mut checks, &server).await;
     promoter.post("rooms/sale/close").await.is(200);
@@ -122,6 +126,24 @@ async fn check_lobby(checks: &mut AxeChecks<'_>, server: &Server, promoter: &Pro
 }
 
 /// Checks the pages from the seats to the ticket.
+async fn check_carriages(checks: &mut AxeChecks<'_>, server: &Server, day: &str) {
+    let fan = checks.browser;
+    let train = format!("/s/r1-{day}?from=RVN&to=HIL&date={day}");
+    fan.go(&server.at(&train)).await;
+    checks.check("train").await;
+    fan.click("#own-open").await;
+    fan.until::<bool>("document.querySelector('#map').dataset.version !== undefined")
+        .await;
+    fan.click("#seat-list summary").await;
+    fan.click("#seat-list input").await;
+    checks.check("carriages with a choice").await;
+    fan.click("#hold-own").await;
+    fan.until::<bool>("!document.querySelector('#held').hidden")
+        .await;
+    checks.check("held seats of a train").await;
+    fan.click("#release").await;
+}
+
 async fn check_purchase(checks: &mut AxeChecks<'_>, server: &Server) {
     let fan = checks.browser;
     fan.go(&server.at("/s/night")).await;

@@ -88,6 +88,16 @@ async fn a_code_that_is_wrong_or_whose_place_has_ended_brings_nothing() {
         assert_eq!(here["number"], ana.number);
     }
 
+    let bob = Visitor::joined(&server, "sale").await;
+    let his = code_of(&bob).await;
+    let revoked = json!({"visitor": bob.holder(), "reason": "resold"});
+    promoter
+        .post_json("rooms/sale/revoke", &revoked)
+        .await
+        .is(200);
+    let refused = bring(&server, "sale", &his).await;
+    assert_eq!(refused.refusal(), (403, "revoked".to_owned()));
+
     ana.leave().await.is(204);
     let left = bring(&server, "sale", &code).await;
     assert_eq!(left.refusal(), (410, "place_left".to_owned()));

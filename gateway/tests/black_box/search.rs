@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Browser, Promoter, Server, room, show};
+use crate::harness::{Browser, Promoter, Server, room, show, text};
 
 /// How many on-sales there are: two pages, and one on the third.
 const ON_SALES: usize = 81;
@@ -83,4 +83,23 @@ async fn hundreds_of_on_sales_are_found_by_words_city_and_day_in_time_order() {
     fan.until::<bool>("document.querySelectorAll('.card').length === 1")
         .await;
     fan.close("the fan").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shows_of_a_room_are_listed() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("2x2", json!({}), json!({})).await;
+    let other = show("hall", json!({"title": "Another night"}));
+    promoter.put("shows/other", &other).await.is(200);
+    let listed = async |room: &str| {
+        let list = server.get(&format!("/v1/shows?room={room}")).await.is(200);
+        let shows = list["shows"].as_array().expect("a list").iter();
+        let slugs: Vec<String> = shows.map(|show| text(show, "show")).collect();
+        (slugs, list["total"].clone())
+    };
+    assert_eq!(listed("sale").await, (vec!["night".to_owned()], json!(1)));
+    let everyday = (vec!["other".to_owned()], json!(1));
+    assert_eq!(listed("everyday").await, everyday);
+    assert_eq!(listed("nowhere").await, (Vec::new(), json!(0)));
 }

@@ -23,7 +23,8 @@ export const sendPatiently = (send) =>
     clock,
   });
 
-const isOpen = (room) => room?.method === "open" && room.codes !== "required" && (room.trust?.binding ?? "cookie") === "cookie";
+/** Returns whether this page may get a pass of the room by itself, because the room has no line. */
+export const isOpen = (room) => room?.method === "open" && room.codes !== "required" && (room.trust?.binding ?? "cookie") === "cookie";
 
 /**
  * Joins a room without a line and claims the pass. Returns whether both succeeded. Makes no call

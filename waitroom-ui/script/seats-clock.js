@@ -3,13 +3,15 @@
 
 import { $, kept, show, t } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
+import { isOpen } from "./entry.js";
 
 /**
- * Shows the clock, if this browser claimed the room's pass in the lobby. `answer` is a promise of
- * an answer of the server, which tells its time.
+ * Shows the clock, if this browser claimed the pass in the lobby of the room, which is the room's
+ * document. `answer` is a promise of an answer of the server, which tells its time.
  */
 export async function showChoiceTime(room, answer) {
-  const until = kept.get(`room.${room}`)?.pass_until;
+  if (!room || isOpen(room)) return;
+  const until = kept.get(`room.${room.room}`)?.pass_until;
   const { headers } = await answer;
   const skew = skewOf(headers?.get("date"));
   if (!until || !(Date.parse(until) - skew > Date.now())) return;

@@ -39,7 +39,7 @@ class SeatsPage {
 
   start(snapshot) {
     show($("pick"), !over);
-    showChoiceTime(room, snapshot);
+    showChoiceTime(data.room, snapshot);
     this.seats.start(snapshot);
     holdOf(doc.show, room).then((held) => {
       if (held) {

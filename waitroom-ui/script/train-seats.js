@@ -16,7 +16,7 @@ import { Picker } from "./seats-pick.js";
 export async function openCarriages(page, on) {
   const loaded = await loadPlan(page.doc.show);
   if (!loaded) return null;
-  showChoiceTime(page.room?.room, loaded.snapshot);
+  showChoiceTime(page.room, loaded.snapshot);
   const carriages = new Carriages(loaded.plan, page, on);
   carriages.seats.start(loaded.snapshot);
   return carriages;

@@ -90,9 +90,11 @@ pub fn build(handles: &GatewayHandles) -> Router {
         )
         .layer(Extension(BodyBytesMax(BODY_BYTES_MAX)));
     let test = handles.test;
+    let guarded = door::layer(booking.clone(), handles.door.clone());
     let pages = PageRoutes {
         lobby: handles.lobby.clone(),
-        booking: booking.clone(),
+        booking,
+        door: guarded.clone(),
         test,
     };
     let policy = PagePolicy::new(
@@ -108,7 +110,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
     };
     let all = Router::new()
         .merge(line)
-        .merge(door::layer(booking, handles.door.clone()))
+        .merge(guarded)
         .merge(page_routes(pages))
         .layer(from_fn_with_state(
             handles.ops.follower.clone(),
@@ -256,8 +258,13 @@ fn page_routes(pages: PageRoutes) -> Router {
         .route("/cinema", get(pages::cinema::cinema))
         .route("/rail", get(pages::rail::rail))
         .route("/s/{show}", get(pages::seats))
-        .route("/checkout/{hold}", get(pages::checkout))
+        .route("/s/{show}/hold", post(pages::purchase_forms::hold))
+        .route(
+            "/checkout/{hold}",
+            get(pages::checkout).post(pages::purchase_forms::order),
+        )
         .route("/o/{order}", get(pages::order))
+        .route("/o/{order}/pay", post(pages::purchase_forms::pay))
         .route("/t/{ticket}", get(pages::ticket))
         .route("/t/worker.js", get(pages::assets::ticket_worker))
         .route("/assets/{*path}", get(pages::assets::asset))

@@ -29,6 +29,9 @@ pub enum CookieKind {
     Place,
     /// A visitor's pass for the shows of a room.
     Pass,
+    /// The key of an order, in a browser that runs no scripts. Its name has the order's id instead
+    /// of a room's.
+    Order,
 }
 
 impl CookieKind {
@@ -38,6 +41,7 @@ impl CookieKind {
         match self {
             Self::Place => "fg_",
             Self::Pass => "fgp_",
+            Self::Order => "fgo_",
         }
     }
 }
@@ -54,7 +58,7 @@ pub fn value<'h>(headers: &'h HeaderMap, kind: CookieKind, room: &str) -> Option
 #[must_use]
 pub fn is_own(name: &str) -> bool {
     let plain = name.strip_prefix(HOST_PREFIX).unwrap_or(name);
-    ["fg_", "fgp_", "fairgate_"]
+    ["fg_", "fgp_", "fgo_", "fairgate_"]
         .iter()
         .any(|prefix| plain.starts_with(prefix))
 }
@@ -181,7 +185,7 @@ mod tests {
 
     #[test]
     fn own_cookies_are_known_by_their_names() {
-        for name in ["fg_a", "fgp_a", "__Host-fg_a", "fairgate_place_a"] {
+        for name in ["fg_a", "fgp_a", "fgo_a", "__Host-fg_a", "fairgate_place_a"] {
             assert!(is_own(name), "{name}");
         }
         for name in ["session", "__Host-session", "f", "fgx"] {

@@ -139,6 +139,8 @@ impl OlderCookies {
                 keyring.verify_pass_cookie(cookie.value, room, now_s).ok()?;
                 Some(new(cookie.value.to_owned(), PASS_STORED_S))
             }
+            // No earlier release had cookies of orders.
+            (CookieKind::Order, _) => None,
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Reads the documents that pages need from booking's public routes, in process.
+//! Reads the documents that pages need from booking's public routes, in process, and makes calls
+//! for visitors whose browser runs no scripts.
 
-use axum::body::Body;
-use axum::http::{Request, StatusCode};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use fairgate_base::http::Problem;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -29,6 +31,91 @@ impl From<Problem> for DocumentRefusal {
     }
 }
 
+/// A call to booking for a visitor whose browser sent a form.
+#[derive(Debug, Clone)]
+pub(super) struct VisitorCall<'c> {
+    pub method: Method,
+    pub path: &'c str,
+    /// The headers of the browser's request, whose cookies have the visitor's pass.
+    pub headers: &'c HeaderMap,
+    /// The idempotency key.
+    pub key: Option<&'c str>,
+    /// The key of an order, if the call is about one.
+    pub bearer: Option<&'c str>,
+    pub body: Option<Value>,
+}
+
+impl<'c> VisitorCall<'c> {
+    /// A call without a key and without a body.
+    pub fn new(method: Method, path: &'c str, headers: &'c HeaderMap) -> Self {
+        Self {
+            method,
+            path,
+            headers,
+            key: None,
+            bearer: None,
+            body: None,
+        }
+    }
+
+    /// Builds the request, or returns `None` if a part of it is not valid in a header or an
+    /// address.
+    fn request(self) -> Option<Request<Body>> {
+        let body = self
+            .body
+            .map_or(Body::empty(), |body| body.to_string().into());
+        let mut request = Request::builder().method(self.method).uri(self.path);
+        let headers = request.headers_mut()?;
+        // The door checks where the form came from, and finds the pass in the cookies.
+        for name in [
+            header::HOST,
+            header::ORIGIN,
+            header::REFERER,
+            header::COOKIE,
+        ] {
+            for value in self.headers.get_all(&name) {
+                headers.append(&name, value.clone());
+            }
+        }
+        if let Some(site) = self.headers.get("sec-fetch-site") {
+            headers.insert("sec-fetch-site", site.clone());
+        }
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        if let Some(key) = self.key {
+            headers.insert("idempotency-key", HeaderValue::from_str(key).ok()?);
+        }
+        if let Some(bearer) = self.bearer {
+            let bearer = HeaderValue::from_str(&format!("Bearer {bearer}"));
+            headers.insert(header::AUTHORIZATION, bearer.ok()?);
+        }
+        request.body(body).ok()
+    }
+}
+
+/// Calls routes in process.
+async fn answer_of(routes: &Router, request: Request<Body>) -> Option<(StatusCode, Bytes)> {
+    let response = match routes.clone().oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    };
+    let status = response.status();
+    let bytes = axum::body::to_bytes(response.into_body(), DOCUMENT_BYTES_MAX).await;
+    Some((status, bytes.ok()?))
+}
+
+/// Reads a document or a problem from an answer.
+fn document_of((status, bytes): (StatusCode, Bytes)) -> Option<Result<Value, DocumentRefusal>> {
+    let document: Value = serde_json::from_slice(&bytes).ok()?;
+    Some(if status.is_success() {
+        Ok(document)
+    } else {
+        Err(DocumentRefusal { status, document })
+    })
+}
+
 impl PageRoutes {
     /// Reads a public document of booking.
     pub(super) async fn fetch_document(&self, path: &str) -> Result<Value, DocumentRefusal> {
@@ -36,19 +123,36 @@ impl PageRoutes {
         let request = Request::get(path)
             .body(Body::empty())
             .map_err(|_| missing())?;
-        let response = match self.booking.clone().oneshot(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
+        let answer = answer_of(&self.booking, request).await;
+        answer.and_then(document_of).ok_or_else(missing)?
+    }
+
+    /// Makes a call to booking through the door, as the visitor's browser would, and returns the
+    /// document.
+    pub(super) async fn call_as_visitor(
+        &self,
+        call: VisitorCall<'_>,
+    ) -> Result<Value, DocumentRefusal> {
+        let missing = Problem::not_found("page", call.path);
+        let Some(request) = call.request() else {
+            return Err(missing.into());
         };
-        let status = response.status();
-        let bytes = axum::body::to_bytes(response.into_body(), DOCUMENT_BYTES_MAX)
-            .await
-            .map_err(|_| missing())?;
-        let document: Value = serde_json::from_slice(&bytes).map_err(|_| missing())?;
-        if status.is_success() {
-            Ok(document)
-        } else {
-            Err(DocumentRefusal { status, document })
+        let answer = answer_of(&self.door, request).await;
+        answer.and_then(document_of).ok_or(missing)?
+    }
+
+    /// Makes a call as [`Self::call_as_visitor`] does, and returns the text of the answer.
+    pub(super) async fn text_as_visitor(
+        &self,
+        call: VisitorCall<'_>,
+    ) -> Result<String, DocumentRefusal> {
+        let missing = DocumentRefusal::from(Problem::not_found("page", call.path));
+        let Some(request) = call.request() else {
+            return Err(missing);
+        };
+        match answer_of(&self.door, request).await {
+            Some((StatusCode::OK, bytes)) => String::from_utf8(bytes.into()).map_err(|_| missing),
+            _ => Err(missing),
         }
     }
 

@@ -126,6 +126,8 @@ pub(super) struct SeatsPage {
     pub room: Option<RoomView>,
     /// The number of seats that the address asks for.
     pub quantity: Option<u32>,
+    /// The key of the form that works without scripts.
+    pub key: String,
 }
 
 /// `checkout`: a hold on its way to an order.
@@ -135,6 +137,10 @@ pub(super) struct CheckoutPage {
     pub hold: String,
     /// The show of the hold, or null if it is not known.
     pub show: Option<Value>,
+    /// The basket, if a form without scripts led here.
+    pub basket: Option<Value>,
+    /// The key of the form that works without scripts.
+    pub key: String,
 }
 
 /// `order`: an order.
@@ -142,6 +148,8 @@ pub(super) struct CheckoutPage {
 pub(super) struct OrderPage {
     pub test: bool,
     pub order: String,
+    /// The order, if the browser has its key in a cookie because it runs no scripts.
+    pub plain: Option<Value>,
 }
 
 /// `ticket`: a ticket.
@@ -294,6 +302,8 @@ pub(super) struct TrainPage<'a> {
     pub elsewhere: bool,
     /// Whether the train has left.
     pub left: bool,
+    /// The key of the form that works without scripts.
+    pub key: String,
 }
 
 /// `problem`: what went wrong, and where the visitor can continue.
@@ -304,6 +314,6 @@ pub(super) struct ProblemPage<'a> {
     pub code: &'a Value,
     pub title: &'a Value,
     pub detail: &'a Value,
-    pub action_href: &'static str,
+    pub action_href: &'a str,
     pub action_label: &'static str,
 }

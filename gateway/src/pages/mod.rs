@@ -9,6 +9,7 @@ mod contexts;
 pub(crate) mod forms;
 mod home;
 pub mod policy;
+pub(crate) mod purchase_forms;
 pub(crate) mod rail;
 mod render;
 mod stations;
@@ -29,8 +30,9 @@ pub use address::with_query;
 use contexts::{CheckoutPage, ListedShow, LobbyPage, OrderPage, SeatsPage, TicketPage};
 pub(crate) use home::home;
 use policy::ForeignPart;
+use purchase_forms::{PLAIN, form_key};
 pub use render::{ProblemOfPage, problem_page};
-use render::{render, render_problem, render_refused};
+use render::{WayOn, render, render_problem, render_refused, render_refused_with};
 
 use crate::line::http::place_credential;
 use crate::line::place_view::describe;
@@ -59,6 +61,8 @@ pub struct PageRoutes {
     pub lobby: WaitingLine,
     /// Booking's own routes, called in process.
     pub booking: Router,
+    /// The same behind the door, which lets visitors with a pass in.
+    pub door: Router,
     /// Whether payments are the sandbox's; the pages then show TEST.
     pub test: bool,
 }
@@ -187,6 +191,7 @@ pub(crate) async fn seats(
         show: document,
         room: view,
         quantity,
+        key: form_key(),
     };
     let mut page = render(&pages, "seats", &context);
     mark_check(&mut page, provider);
@@ -196,22 +201,48 @@ pub(crate) async fn seats(
 pub(crate) async fn checkout(
     State(pages): State<PageRoutes>,
     Path(hold): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
+    headers: HeaderMap,
 ) -> Response {
+    let id: Option<HoldId> = hold.parse().ok();
     // The page shows what is bought, where and when, before its script has run.
-    let show = match hold.parse::<HoldId>() {
-        Ok(id) => {
+    let show = match &id {
+        Some(id) => {
             let path = address::path(&["v1", "shows", id.show().as_str()]);
             pages.fetch_document(&path).await.ok()
         }
-        Err(_) => None,
+        None => None,
     };
-    let test = pages.test;
-    render(&pages, "checkout", &CheckoutPage { test, hold, show })
+    let basket = match &id {
+        Some(id) if query.contains_key(PLAIN) => {
+            match purchase_forms::basket(&pages, id, &headers).await {
+                Ok(basket) => Some(basket),
+                Err(refused) => {
+                    let way = WayOn::to_seats(id.show().as_str(), None, None);
+                    return render_refused_with(&pages, &refused, &way);
+                }
+            }
+        }
+        _ => None,
+    };
+    let context = CheckoutPage {
+        test: pages.test,
+        hold,
+        show,
+        basket,
+        key: form_key(),
+    };
+    render(&pages, "checkout", &context)
 }
 
-pub(crate) async fn order(State(pages): State<PageRoutes>, Path(order): Path<String>) -> Response {
+pub(crate) async fn order(
+    State(pages): State<PageRoutes>,
+    Path(order): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let plain = purchase_forms::order_with_tickets(&pages, &order, &headers).await;
     let test = pages.test;
-    let mut page = render(&pages, "order", &OrderPage { test, order });
+    let mut page = render(&pages, "order", &OrderPage { test, order, plain });
     page.extensions_mut().insert(ForeignPart::Payment);
     page
 }

@@ -152,33 +152,15 @@ async fn search_trains(
     let all = trips.len();
     trips.retain(|trip| !has_left(trip, asked.now_ms));
     page.left = all - trips.len();
-    let with_changes = match asked.list.changes {
-        ChangesChoice::IfNeeded => trips.is_empty(),
-        ChangesChoice::Direct => false,
-        ChangesChoice::One => true,
-    };
-    if with_changes {
-        let journeys = pages.fetch_with_query("/v1/rail/journeys", &query).await?;
-        let mut journeys = journey_views(journeys, &asked.party);
-        journeys.retain(|journey| !has_left(journey, asked.now_ms));
-        page.journeys = Some(journeys);
-    } else {
+    page.journeys = search_journeys(pages, asked, trips.is_empty(), &query).await?;
+    if page.journeys.is_none() {
         let search = search(&shown.0, &shown.1, &asked.date, &asked.party);
         page.changes = Some(asked.list.with_changes().add_to(&search));
     }
     if trips.is_empty() {
         page.others = other_searches(asked, (&from, &to), (&shown.0, &shown.1));
     }
-    page.list = asked.list.clone();
-    let journeys = page.journeys.iter().flatten();
-    (page.direct, page.changing) = (trips.len(), journeys.clone().count());
-    let changing = journeys.flat_map(|journey| journey["trips"].as_array().into_iter().flatten());
-    page.list_classes = classes_of(trips.iter().chain(changing));
-    page.trips = asked.list.arrange(trips);
-    page.journeys = page
-        .journeys
-        .take()
-        .map(|journeys| asked.list.arrange_journeys(journeys));
+    list_found(page, &asked.list, trips);
     if let (TypedStation::One(from, _), TypedStation::One(to, _)) = (from, to) {
         (page.from, page.to) = (Some(from), Some(to));
     }
@@ -186,6 +168,39 @@ async fn search_trains(
     page.before = asked.later(-1);
     page.after = asked.later(1);
     Ok(())
+}
+
+/// Searches journeys with a change, unless the visitor wants none.
+async fn search_journeys(
+    pages: &PageRoutes,
+    asked: &TrainSearch<'_>,
+    is_needed: bool,
+    query: &[(&str, &str)],
+) -> Result<Option<Vec<Value>>, DocumentRefusal> {
+    let is_wanted = match asked.list.changes {
+        ChangesChoice::IfNeeded => is_needed,
+        ChangesChoice::Direct => false,
+        ChangesChoice::One => true,
+    };
+    if !is_wanted {
+        return Ok(None);
+    }
+    let journeys = pages.fetch_with_query("/v1/rail/journeys", query).await?;
+    let mut journeys = journey_views(journeys, &asked.party);
+    journeys.retain(|journey| !has_left(journey, asked.now_ms));
+    Ok(Some(journeys))
+}
+
+/// Lists the trains, and the journeys that the page has, as the visitor chose.
+fn list_found(page: &mut RailPage, choice: &TripListChoice, trips: Vec<Value>) {
+    let journeys = page.journeys.take();
+    let changing = journeys.iter().flatten();
+    (page.direct, page.changing) = (trips.len(), changing.clone().count());
+    let changing = changing.flat_map(|journey| journey["trips"].as_array().into_iter().flatten());
+    page.list_classes = classes_of(trips.iter().chain(changing));
+    page.list = choice.clone();
+    page.trips = choice.arrange(trips);
+    page.journeys = journeys.map(|journeys| choice.arrange_journeys(journeys));
 }
 
 /// Returns the other stations that the words in the two fields may mean, each with the address of

@@ -7,9 +7,9 @@ use fairgate_base::http::{Problem, ProblemCode};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::PageRoutes;
 use super::asking::DocumentRefusal;
 use super::contexts::ProblemPage;
+use super::{PageRoutes, address};
 
 /// The problem that a page tells. The layer `errors_follow_accept` gives it to programs instead of
 /// the page.
@@ -46,28 +46,85 @@ pub(super) fn render_problem(pages: &PageRoutes, problem: &Problem) -> Response 
     problem_page(pages.test, problem)
 }
 
+/// Where a page about a problem leads.
+#[derive(Debug, Clone)]
+pub(super) struct WayOn {
+    href: String,
+    label: &'static str,
+}
+
+impl WayOn {
+    fn to_all() -> Self {
+        Self {
+            href: "/".to_owned(),
+            label: "See all on-sales",
+        }
+    }
+
+    /// To the page of a show, or of a train on a stretch.
+    pub fn to_seats(show: &str, from: Option<&str>, to: Option<&str>) -> Self {
+        let stretch = [("from", from.unwrap_or("")), ("to", to.unwrap_or(""))];
+        Self::back_to(address::with_query(&address::path(&["s", show]), &stretch))
+    }
+
+    /// To the lobby of a room.
+    pub fn to_lobby(room: &str) -> Self {
+        Self {
+            href: address::path(&["r", room]),
+            label: "To the waiting room",
+        }
+    }
+
+    /// Back to the page that the form was on.
+    pub fn back_to(href: String) -> Self {
+        Self {
+            href,
+            label: "Back",
+        }
+    }
+}
+
 /// Renders booking's refusal as a page.
 pub(super) fn render_refused(pages: &PageRoutes, refused: &DocumentRefusal) -> Response {
-    document_page(pages.test, refused.status, &refused.document)
+    render_refused_with(pages, refused, &WayOn::to_all())
+}
+
+/// Renders booking's refusal as a page that leads on.
+pub(super) fn render_refused_with(
+    pages: &PageRoutes,
+    refused: &DocumentRefusal,
+    way: &WayOn,
+) -> Response {
+    document_page(pages.test, refused.status, &refused.document, way)
         .unwrap_or_else(|| refused.status.into_response())
 }
 
 /// Renders a problem as a page, or as problem+json if even that page cannot be rendered.
 #[must_use]
 pub fn problem_page(test: bool, problem: &Problem) -> Response {
-    document_page(test, problem.status, &problem.json_document())
-        .unwrap_or_else(|| problem.clone().into_response())
+    document_page(
+        test,
+        problem.status,
+        &problem.json_document(),
+        &WayOn::to_all(),
+    )
+    .unwrap_or_else(|| problem.clone().into_response())
 }
 
-fn document_page(test: bool, status: StatusCode, document: &Value) -> Option<Response> {
+fn document_page(
+    test: bool,
+    status: StatusCode,
+    document: &Value,
+    way: &WayOn,
+) -> Option<Response> {
     let context = ProblemPage {
         test,
         status: status.as_u16(),
         code: &document["code"],
         title: &document["title"],
         detail: &document["detail"],
-        action_href: "/",
-        action_label: "See all on-sales",
+        action_href: &way.href,
+        action_label: way.label,
     };
     let mut response = try_render("problem", &context)?;
     *response.status_mut() = status;

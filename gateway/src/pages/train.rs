@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::PageRoutes;
 use super::clocks::{day_in_zone, local_time};
 use super::contexts::TrainPage;
+use super::purchase_forms::form_key;
 use super::rail::{has_left, trip_view};
 use super::render::render;
 use crate::room::RoomView;
@@ -81,6 +82,7 @@ pub(super) async fn train(
         zone: zone.as_deref(),
         elsewhere,
         left,
+        key: form_key(),
     };
     render(pages, "train", &context)
 }

@@ -37,7 +37,7 @@ async fn state(server: &Server) -> Value {
     let mut room = promoter.room("sale").await;
     // These figures are counted only once a second. The field `seats` below has the exact seats,
     // and the test looks at the next number to find out whether anybody joined.
-    for lagging in ["seats", "joined", "waiting"] {
+    for lagging in ["seats", "joined", "waiting", "prices"] {
         room[lagging] = Value::Null;
     }
     let seats = TestAnswer::of(

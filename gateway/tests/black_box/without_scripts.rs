@@ -1,9 +1,10 @@
-//! Tests a browser that runs no scripts: the lobby still takes the visitor from joining to the
-//! seats, by forms alone.
+//! Tests a browser that runs no scripts: the visitor comes from joining to the tickets by forms
+//! alone.
 
+use reqwest::RequestBuilder;
 use serde_json::json;
 
-use crate::harness::{Browser, Promoter, Server, Visitor, until};
+use crate::harness::{Browser, Promoter, Server, TestAnswer, Visitor, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_scripts_a_visitor_can_join_check_the_place_and_take_the_turn() {
@@ -30,5 +31,152 @@ async fn without_scripts_a_visitor_can_join_check_the_place_and_take_the_turn() 
     browser.picture("2-lobby-admitted-without-scripts").await;
     let next = Visitor::joined(&server, "sale").await.number;
     assert_eq!(next, 1, "the visitor joined only once");
+
+    browser.press("#go-seats a").await;
+    browser
+        .shows("#plain-form", |html| html.contains("Best available"))
+        .await;
+    browser.picture("3-seats-without-scripts").await;
+    browser.enter("#plain-seats", "A-1, A-2").await;
+    browser.press("#plain-hold").await;
+    browser
+        .shows("#plain-seats", |html| {
+            html.contains("A-1") && html.contains("A-2")
+        })
+        .await;
+    browser.enter("#plain-name", "Ana Fan").await;
+    browser.enter("#plain-email", "ana@example.org").await;
+    browser.picture("5-checkout-without-scripts").await;
+    browser.press("#plain-order").await;
+    browser
+        .shows("#plain-state", |text| text == "Waiting for payment")
+        .await;
+    browser.picture("6-order-without-scripts").await;
+    browser.press("#plain-approve").await;
+    until("the tickets are on the page", async || {
+        browser.press("#plain-again").await;
+        browser
+            .has("#plain-tickets li + li svg")
+            .await
+            .then_some(())
+    })
+    .await;
+    browser.picture("7-tickets-without-scripts").await;
     browser.close("without scripts").await;
+}
+
+/// Fills the fields of a form into a request.
+fn filled(request: RequestBuilder, fields: &[(&str, &str)]) -> RequestBuilder {
+    let body = gateway::pages::with_query("", fields);
+    let body = body.trim_start_matches('?').to_owned();
+    request
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(body)
+}
+
+/// Sends a form as a browser with these cookies does, and returns the answer.
+async fn send(server: &Server, path: &str, cookie: &str, fields: &[(&str, &str)]) -> TestAnswer {
+    let request = server.http.post(server.at(path));
+    let request = request
+        .header("accept", "text/html")
+        .header("cookie", cookie);
+    let sent = TestAnswer::of(filled(request, fields)).await;
+    sent.expect("an answer")
+}
+
+/// Returns whether a page has a link to this path.
+fn links_to(page: &TestAnswer, path: &str) -> bool {
+    let html = page.text().replace("&#x2f;", "/");
+    html.contains(&format!("href=\"{path}\""))
+}
+
+/// Returns the cookie that holds a visitor's pass.
+async fn pass_cookie(visitor: &Visitor<'_>) -> String {
+    let claimed = visitor.post_once("pass", &json!({})).await;
+    let cookies = claimed.headers.get_all("set-cookie").iter();
+    let mut cookies = cookies.filter_map(|cookie| cookie.to_str().ok());
+    let cookie = cookies.find(|cookie| cookie.starts_with("fgp_"));
+    let cookie = cookie.expect("a pass").split(';').next();
+    cookie.expect("a value").to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_is_sent_once_and_serves_nobody_else() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    promoter.draw("sale").await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    let (of_ana, of_ben) = (pass_cookie(&ana).await, pass_cookie(&ben).await);
+    let best = [("quantity", "2"), ("key", "once")];
+
+    // Without a pass the page leads to the waiting room.
+    let refused = send(&server, "/s/night/hold", "a=b", &best).await;
+    assert_eq!(refused.status, 429);
+    assert!(links_to(&refused, "/r/sale"));
+
+    let pressed = [
+        send(&server, "/s/night/hold", &of_ana, &best),
+        send(&server, "/s/night/hold", &of_ana, &best),
+    ];
+    let pressed = futures_util::future::join_all(pressed).await;
+    let places: Vec<&str> = pressed.iter().map(|one| one.header("location")).collect();
+    assert_eq!(pressed[0].status, 303, "{}", pressed[0].text());
+    assert_eq!(places[0], places[1], "both hold the same seats");
+    let checkout = places[0].split('?').next().expect("a path").to_owned();
+    assert!(checkout.starts_with("/checkout/hold_night_"), "{checkout}");
+
+    // Another visitor, and a foreign page, do nothing with it.
+    let buyer = [("name", "Ana"), ("email", "ana@example.org"), ("key", "o")];
+    let of_another = send(&server, &checkout, &of_ben, &buyer).await;
+    assert_eq!(of_another.status, 403);
+    let foreign = filled(server.http.post(server.at(&checkout)), &buyer);
+    let foreign = foreign
+        .header("cookie", &of_ana)
+        .header("origin", "https://elsewhere.example");
+    let foreign = TestAnswer::of(foreign).await.expect("an answer");
+    assert_eq!(foreign.status, 403);
+    let faulty = send(&server, &checkout, &of_ana, &[("name", ""), ("email", "x")]).await;
+    assert_eq!(faulty.status, 422);
+    assert!(links_to(&faulty, &format!("{checkout}?plain=1")));
+
+    let page = order_once(&server, &checkout, &of_ana, &buyer).await;
+    only_its_cookie_pays(&server, &page, &of_ana).await;
+}
+
+/// Sends the form of a checkout twice. Returns the order's page and the cookie with its key.
+async fn order_once(
+    server: &Server,
+    checkout: &str,
+    pass: &str,
+    buyer: &[(&str, &str)],
+) -> (String, String) {
+    let ordered = send(server, checkout, pass, buyer).await;
+    assert_eq!(ordered.status, 303, "{}", ordered.text());
+    let again = send(server, checkout, pass, buyer).await;
+    let page = ordered.header("location");
+    assert_eq!(again.header("location"), page, "it is one order");
+    let cookie = ordered.header("set-cookie").split(';').next();
+    (page.to_owned(), cookie.expect("a cookie").to_owned())
+}
+
+/// Pays an order by its form, which only the browser with the order's cookie can.
+async fn only_its_cookie_pays(server: &Server, (page, key): &(String, String), pass: &str) {
+    let pay = async |cookie: &str| {
+        let outcome = [("outcome", "approve")];
+        send(server, &format!("{page}/pay"), cookie, &outcome).await
+    };
+    assert_eq!(pay(pass).await.status, 404);
+    assert_eq!(pay(&format!("{key}x")).await.status, 403);
+    let paid = pay(key).await;
+    assert_eq!(paid.status, 303, "{}", paid.text());
+    until("the tickets are on the page", async || {
+        let request = server.http.get(server.at(page)).header("cookie", key);
+        let shown = TestAnswer::of(request).await.ok()?.text();
+        (shown.matches("<svg").count() >= 2 && shown.contains("plain-tickets")).then_some(())
+    })
+    .await;
+    let stranger = server.get(page).await.text();
+    assert!(!stranger.contains("plain-tickets"));
 }

@@ -5,6 +5,7 @@ use chromiumoxide::cdp::browser_protocol::dom::{
     GetBoxModelParams, GetDocumentParams, GetOuterHtmlParams, NodeId, QuerySelectorParams,
     ScrollIntoViewIfNeededParams,
 };
+use chromiumoxide::cdp::browser_protocol::input::InsertTextParams;
 
 use super::{Browser, until};
 
@@ -34,6 +35,13 @@ impl Browser {
         })
         .await;
         self.click_at(middle).await;
+    }
+
+    /// Types into a field, without asking the page's scripts.
+    pub async fn enter(&self, selector: &str, text: &str) {
+        self.press(selector).await;
+        let typed = self.page.execute(InsertTextParams::new(text)).await;
+        typed.expect("typing");
     }
 
     /// Waits until `fits` returns true for an element's inner HTML, without asking the page's

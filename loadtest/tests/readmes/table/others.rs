@@ -129,7 +129,7 @@ pub const ROWS: &[CommandRow] = &[
         How::By("cargo run --release -p loadtest -- bench draw"),
     ),
     short(
-        "loadtest bench wishes [--seeds 1000] [--seed 0] [--json]",
+        "loadtest bench wishes [--seeds 1000] [--seed 0] [--read-after S] [--sale SEED] [--json]",
         "loadtest bench wishes --seeds 100",
         &["one hall, four categories", "told 100 %"],
     ),

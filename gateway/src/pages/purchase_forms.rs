@@ -1,0 +1,294 @@
+//! The forms from the seats to the tickets, for browsers without scripts. They make the same calls
+//! as the scripts do, through the door in front of booking, and redirect to the next page.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::Form;
+use axum::extract::rejection::FormRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use fairgate_base::http::{Problem, ProblemCode};
+use rand::RngExt;
+use serde_json::{Value, json};
+
+use super::asking::{DocumentRefusal, VisitorCall};
+use super::render::{WayOn, render_refused_with};
+use super::{PageRoutes, address};
+use crate::cookies::{self, CookieKind, PLACE_STORED_S};
+use fairgate_model::ids::HoldId;
+
+type FormResult = Result<Form<BTreeMap<String, String>>, FormRejection>;
+
+/// The word in the address of a checkout that a form led to: the page then shows the basket without
+/// scripts.
+pub(super) const PLAIN: &str = "plain";
+
+/// How often, and how long apart, a form that was sent twice asks for the outcome of the first
+/// call.
+const SECOND_TRIES: u32 = 40;
+const SECOND_TRY_AFTER: Duration = Duration::from_millis(100);
+
+/// The text fields of a form. A field that is empty counts as missing.
+struct FormFields(BTreeMap<String, String>);
+
+impl FormFields {
+    fn read(form: FormResult) -> Self {
+        Self(form.map(|Form(fields)| fields).unwrap_or_default())
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        let text = self.0.get(name).map(|text| text.trim());
+        text.filter(|text| !text.is_empty())
+    }
+
+    fn number(&self, name: &str) -> Option<u32> {
+        self.text(name)?.parse().ok()
+    }
+}
+
+/// Returns a key for a form, with which it is sent once however often its button is pressed.
+pub(super) fn form_key() -> String {
+    format!("{:032x}", rand::rng().random::<u128>())
+}
+
+/// Holds seats: those that the visitor names, or the best ones.
+pub(crate) async fn hold(
+    State(pages): State<PageRoutes>,
+    Path(show): Path<String>,
+    headers: HeaderMap,
+    form: FormResult,
+) -> Response {
+    let fields = FormFields::read(form);
+    let back = WayOn::to_seats(&show, fields.text("from"), fields.text("to"));
+    let path = address::path(&["v1", "shows", &show, "holds"]);
+    let call = VisitorCall {
+        key: fields.text("key"),
+        body: Some(hold_body(&fields)),
+        ..VisitorCall::new(Method::POST, &path, &headers)
+    };
+    match post(&pages, call).await {
+        Ok(held) => {
+            let hold = held["hold"].as_str().unwrap_or_default();
+            see_other(&checkout_path(hold), None)
+        }
+        Err(refused) => {
+            // Without a pass, the visitor needs the waiting room first.
+            let way = match refused.document["room"].as_str() {
+                Some(room) => WayOn::to_lobby(room),
+                None => back,
+            };
+            render_refused_with(&pages, &refused, &way)
+        }
+    }
+}
+
+/// Builds the body of the call that holds seats.
+fn hold_body(fields: &FormFields) -> Value {
+    let mut body = json!({});
+    for name in ["from", "to", "departs"] {
+        if let Some(text) = fields.text(name) {
+            body[name] = text.into();
+        }
+    }
+    if let Some(labels) = fields.text("seats") {
+        let labels = labels.split(',').map(str::trim);
+        let labels: Vec<&str> = labels.filter(|label| !label.is_empty()).collect();
+        body["seats"] = json!(labels);
+        return body;
+    }
+    let mut best = json!({"quantity": fields.number("quantity").unwrap_or(0)});
+    if let Some(class) = fields.text("class") {
+        best["class"] = class.into();
+    }
+    if let Some(category) = fields.text("category") {
+        best["categories"] = json!([category]);
+    }
+    if let Some(accessible) = fields.number("accessible").filter(|some| *some > 0) {
+        best["accessible"] = accessible.into();
+    }
+    body["best"] = best;
+    body
+}
+
+/// Returns the path of the checkout of a hold.
+fn checkout_path(hold: &str) -> String {
+    address::with_query(&address::path(&["checkout", hold]), &[(PLAIN, "1")])
+}
+
+/// Orders a hold. The order's key goes into a cookie.
+pub(crate) async fn order(
+    State(pages): State<PageRoutes>,
+    Path(hold): Path<String>,
+    headers: HeaderMap,
+    form: FormResult,
+) -> Response {
+    let fields = FormFields::read(form);
+    let path = address::path(&["v1", "holds", &hold, "order"]);
+    let travellers: Vec<Value> = (0..)
+        .map_while(|nth| fields.0.get(&format!("traveller-{nth}")))
+        .map(|name| json!({"name": name.trim()}))
+        .collect();
+    let text = |name| fields.text(name).unwrap_or_default();
+    let mut body = json!({"buyer": {"name": text("name"), "email": text("email")}});
+    if !travellers.is_empty() {
+        body["travellers"] = travellers.into();
+    }
+    let call = VisitorCall {
+        key: fields.text("key"),
+        body: Some(body),
+        ..VisitorCall::new(Method::POST, &path, &headers)
+    };
+    let ordered = match post(&pages, call).await {
+        Ok(ordered) => ordered,
+        Err(refused) => {
+            return render_refused_with(&pages, &refused, &WayOn::back_to(checkout_path(&hold)));
+        }
+    };
+    let text = |name: &str| ordered[name].as_str().unwrap_or_default();
+    let (order, key) = (text("order"), text("order_key"));
+    let web = &pages.lobby.web;
+    match web.set_cookie(CookieKind::Order, order, key, PLACE_STORED_S) {
+        Ok(cookie) => see_other(&address::path(&["o", order]), Some(cookie)),
+        Err(error) => super::render_problem(&pages, &error.into()),
+    }
+}
+
+/// Pays an order in the sandbox, or declines to.
+pub(crate) async fn pay(
+    State(pages): State<PageRoutes>,
+    Path(order): Path<String>,
+    headers: HeaderMap,
+    form: FormResult,
+) -> Response {
+    let fields = FormFields::read(form);
+    let page = address::path(&["o", &order]);
+    let paid = async {
+        let known = read_order(&pages, &order, &headers).await?;
+        let payment = known["payment"]["payment"].as_str().unwrap_or_default();
+        let path = address::path(&["v1", "sandbox", "payments", payment]);
+        let call = VisitorCall {
+            body: Some(json!({"outcome": fields.text("outcome")})),
+            ..VisitorCall::new(Method::POST, &path, &headers)
+        };
+        post(&pages, call).await
+    };
+    match paid.await {
+        Ok(_) => see_other(&page, None),
+        Err(refused) => render_refused_with(&pages, &refused, &WayOn::back_to(page)),
+    }
+}
+
+/// Makes a call that changes something, unless a foreign page sent the form. If the button was
+/// pressed twice, the browser shows the second answer alone. So the second call waits until the
+/// first one has its outcome.
+async fn post(pages: &PageRoutes, call: VisitorCall<'_>) -> Result<Value, DocumentRefusal> {
+    pages.lobby.web.check_origin(call.headers)?;
+    for _ in 0..SECOND_TRIES {
+        let answer = pages.call_as_visitor(call.clone()).await;
+        let in_flight = ProblemCode::IdempotencyInFlight.as_str();
+        match answer {
+            Err(refused) if refused.document["code"] == in_flight => {
+                tokio::time::sleep(SECOND_TRY_AFTER).await;
+            }
+            answer => return answer,
+        }
+    }
+    pages.call_as_visitor(call).await
+}
+
+/// Reads an order with the key in the browser's cookie.
+async fn read_order(
+    pages: &PageRoutes,
+    order: &str,
+    headers: &HeaderMap,
+) -> Result<Value, DocumentRefusal> {
+    let key = cookies::value(headers, CookieKind::Order, order);
+    let key = key.ok_or_else(|| Problem::not_found("order", order))?;
+    let path = address::path(&["v1", "orders", order]);
+    let call = VisitorCall {
+        bearer: Some(key),
+        ..VisitorCall::new(Method::GET, &path, headers)
+    };
+    pages.call_as_visitor(call).await
+}
+
+/// Reads a basket for the checkout's page.
+pub(super) async fn basket(
+    pages: &PageRoutes,
+    hold: &HoldId,
+    headers: &HeaderMap,
+) -> Result<Value, DocumentRefusal> {
+    let path = address::path(&["v1", "holds", &hold.to_string()]);
+    let call = VisitorCall::new(Method::GET, &path, headers);
+    pages.call_as_visitor(call).await
+}
+
+/// Reads an order whose key the browser has in a cookie, with the codes of its tickets as `svg`.
+/// Returns `None` for all other browsers, whose scripts read it.
+pub(super) async fn order_with_tickets(
+    pages: &PageRoutes,
+    order: &str,
+    headers: &HeaderMap,
+) -> Option<Value> {
+    let key = cookies::value(headers, CookieKind::Order, order)?;
+    let mut known = read_order(pages, order, headers).await.ok()?;
+    for ticket in known["tickets"].as_array_mut().into_iter().flatten() {
+        let id = ticket["ticket"].as_str().unwrap_or_default();
+        let path = address::path(&["v1", "tickets", &format!("{id}.svg")]);
+        let call = VisitorCall {
+            bearer: Some(key),
+            ..VisitorCall::new(Method::GET, &path, headers)
+        };
+        ticket["svg"] = pages.text_as_visitor(call).await.ok().into();
+    }
+    Some(known)
+}
+
+fn see_other(path: &str, cookie: Option<HeaderValue>) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
+    let mut answer = (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response();
+    if let Some(cookie) = cookie {
+        answer.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(fields: &[(&str, &str)]) -> Value {
+        let fields = fields
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        hold_body(&FormFields(fields.collect()))
+    }
+
+    #[test]
+    fn a_form_asks_for_the_best_seats_or_for_those_that_it_names() {
+        let hall = body(&[("quantity", "2"), ("category", "cat1"), ("accessible", "1")]);
+        assert_eq!(
+            hall,
+            json!({"best": {"quantity": 2, "categories": ["cat1"], "accessible": 1}})
+        );
+        let train = body(&[
+            ("quantity", "3"),
+            ("class", "second"),
+            ("from", "A"),
+            ("to", "B"),
+        ]);
+        assert_eq!(
+            train,
+            json!({"best": {"quantity": 3, "class": "second"}, "from": "A", "to": "B"})
+        );
+        let named = body(&[("quantity", "2"), ("seats", " A-1, B-2 ,")]);
+        assert_eq!(named, json!({"seats": ["A-1", "B-2"]}));
+        // A number that cannot be read is refused by booking, in its own words.
+        assert_eq!(
+            body(&[("quantity", "two")]),
+            json!({"best": {"quantity": 0}})
+        );
+    }
+}

@@ -57,8 +57,7 @@ impl<'a> TrainSearch<'a> {
     }
 
     /// Builds the address of the search on another day: `days` days later, or earlier if negative.
-    /// Returns `None` if there is no such day, or the
-    /// form's date is not a date.
+    /// Returns `None` if there is no such day, or the form's date is not a date.
     fn later(&self, days: i64) -> Option<String> {
         let date: Date = self.date.parse().ok()?;
         let date = date.checked_add(days.days()).ok()?.to_string();
@@ -425,6 +424,24 @@ mod tests {
         assert_eq!(
             asked.later(-1).as_deref(),
             Some("/rail?from=a&to=b&date=2027-01-14&seats=3")
+        );
+        let chosen = [
+            ("from", "a"),
+            ("to", "b"),
+            ("changes", "1"),
+            ("sort", "fastest"),
+        ];
+        let chosen: BTreeMap<_, _> = chosen
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
+        let asked = TrainSearch::from_query(&chosen, "2027-01-15", 0);
+        assert_eq!(
+            asked.later(1).as_deref(),
+            Some("/rail?from=a&to=b&date=2027-01-16&seats=1&sort=fastest&changes=1")
+        );
+        assert_eq!(
+            asked.search_address("b", "a"),
+            "/rail?from=b&to=a&date=2027-01-15&seats=1&sort=fastest&changes=1"
         );
         let nonsense = BTreeMap::from([("date".to_owned(), "soon".to_owned())]);
         assert_eq!(

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -139,6 +140,9 @@ impl TripListChoice {
     fn mark_and_sort(&self, found: &mut [Value], price: impl Fn(&Value) -> Option<i64>) {
         mark_least(found, "fastest", duration_s);
         mark_least(found, "cheapest", &price);
+        // Journeys with a change come fastest first. What is alike in the chosen order stays in the
+        // order of departure.
+        found.sort_by_key(departure);
         match self.sort {
             TripOrder::Departure => {}
             TripOrder::Fastest => found.sort_by_key(|one| duration_s(one).unwrap_or(i64::MAX)),
@@ -187,6 +191,12 @@ pub(super) fn classes_of<'a>(trips: impl IntoIterator<Item = &'a Value>) -> Vec<
         }
     }
     classes
+}
+
+/// Returns the moment of a departure. Its local time does not order departures on a day on which
+/// the clocks change.
+fn departure(trip: &Value) -> Option<Timestamp> {
+    trip["departs"].as_str()?.parse().ok()
 }
 
 /// Returns the local time of a departure, such as `08:30`.
@@ -302,13 +312,17 @@ mod tests {
         json!({"departs": format!("2027-01-10T{departs}:00+08:00"), "duration_s": duration_s, "trips": trips})
     }
 
-    fn departures(choice: &TripListChoice) -> Vec<String> {
-        let journeys = vec![
-            journey("08:00", 9_000, [300, 100]),
+    /// Three journeys, fastest first, as booking tells them.
+    fn journeys() -> Vec<Value> {
+        vec![
             journey("09:00", 8_000, [200, 300]),
+            journey("08:00", 9_000, [300, 100]),
             journey("10:00", 9_500, [150, 100]),
-        ];
-        let arranged = choice.arrange_journeys(journeys);
+        ]
+    }
+
+    fn departures(choice: &TripListChoice) -> Vec<String> {
+        let arranged = choice.arrange_journeys(journeys());
         let departs = arranged.iter().map(|one| departs_at(one).to_owned());
         departs.collect()
     }
@@ -322,6 +336,50 @@ mod tests {
         assert_eq!(cheapest, ["10:00", "08:00", "09:00"]);
         assert_eq!(departures(&choice(&[("after", "08:30")])).len(), 2);
         assert_eq!(departures(&choice(&[("class", "third")])).len(), 0);
+    }
+
+    #[test]
+    fn the_clocks_changing_does_not_change_the_order_of_departures() {
+        let at = |departs: &str| json!({"departs": departs, "duration_s": 1, "trips": []});
+        let (summer, winter) = ("2027-10-31T02:45:00+02:00", "2027-10-31T02:15:00+01:00");
+        let arranged = choice(&[]).arrange_journeys(vec![at(winter), at(summer)]);
+        assert_eq!(
+            (&arranged[0]["departs"], &arranged[1]["departs"]),
+            (&json!(summer), &json!(winter))
+        );
+    }
+
+    #[test]
+    fn a_journey_is_left_out_unless_all_its_trains_have_the_chosen_class() {
+        let mut one = journey("08:00", 9_000, [300, 100]);
+        one["trips"][1]["classes"]
+            .as_array_mut()
+            .expect("a list")
+            .retain(|class| class["class"] == "second");
+        let arranged =
+            |class: &str| choice(&[("class", class)]).arrange_journeys(vec![one.clone()]);
+        assert_eq!(arranged("first"), Vec::<Value>::new());
+        let second = arranged("second");
+        let trips = second[0]["trips"].as_array().expect("a list");
+        for trip in trips {
+            let classes = trip["classes"].as_array().expect("a list").iter();
+            let classes: Vec<_> = classes.map(|class| &class["class"]).collect();
+            assert_eq!(classes, ["second"]);
+        }
+        assert_eq!((second.len(), trips.len(), arranged("").len()), (1, 2, 1));
+    }
+
+    #[test]
+    fn the_fastest_and_the_cheapest_journey_are_marked_among_the_journeys() {
+        let marked = choice(&[]).arrange_journeys(journeys());
+        let marks = |name: &str| {
+            marked
+                .iter()
+                .map(|one| one[name] == true)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(marks("fastest"), [false, true, false]);
+        assert_eq!(marks("cheapest"), [false, false, true]);
     }
 
     #[test]

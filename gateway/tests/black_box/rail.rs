@@ -293,6 +293,27 @@ async fn without_scripts_the_search_asks_which_station_is_meant() {
     );
     assert!(browser.has("#changing [data-show^='b7-']").await);
     browser.picture("11-rail-one-change").await;
+    // The choice of changes is kept by the links to other days and to the way back.
+    let direct_only = format!("/rail?from=RVN&to=HIL&date={date}&seats=1&changes=0");
+    browser.go(&server.at(&direct_only)).await;
+    browser
+        .shows("#changes option[selected]", |text| text == "Direct only")
+        .await;
+    for kept in ["a[rel=next][href*='changes=0']", "#swap[href*='changes=0']"] {
+        assert!(browser.has(kept).await, "{kept}");
+    }
+    assert!(!browser.has("#changing").await);
+    browser.press("#with-change").await;
+    browser
+        .shows("#changes option[selected]", |text| text == "Up to 1 change")
+        .await;
+    for kept in [
+        "#changing",
+        "a[rel=next][href*='changes=1']",
+        "#swap[href*='changes=1']",
+    ] {
+        assert!(browser.has(kept).await, "{kept}");
+    }
     browser.close("without scripts").await;
 }
 

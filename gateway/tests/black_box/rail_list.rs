@@ -55,7 +55,10 @@ async fn journeys_with_a_change_are_filtered_and_told_with_their_price() {
     let total: String = ana
         .until("document.querySelector('#changing li.card p').innerText")
         .await;
-    assert!(total.contains(" per person"), "{total}");
+    assert!(
+        total.contains("from CN¥98.64 per person") && total.contains("change at Hilltop"),
+        "{total}"
+    );
     ana.picture("12-journeys-with-a-change").await;
     ana.run(
         "document.querySelector('#class').value = 'first'; document.querySelector('#find').click()",

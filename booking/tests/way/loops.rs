@@ -32,19 +32,44 @@ const FEED: [(&str, &str); 6] = [
     ),
 ];
 
+/// More trains: `early` and `late` bring travellers to the loop, `soon` and `after` take them on
+/// from it, and `ring` is another loop, whose second ride goes a longer way.
+const MORE: [(&str, &str); 3] = [
+    ("stops.txt", "west,West,49,8\ncoast,Coast,53,8\n"),
+    (
+        "trips.txt",
+        "early,r1,daily\nlate,r1,daily\nsoon,r1,daily\nafter,r1,daily\nring,r1,daily\n",
+    ),
+    (
+        "stop_times.txt",
+        "early,06:30:00,06:30:00,west,1,0,0\nearly,07:30:00,07:30:00,hub,2,0,0\n\
+        late,08:30:00,08:30:00,west,1,0,0\nlate,09:30:00,09:30:00,hub,2,0,0\n\
+        soon,09:30:00,09:30:00,end,1,0,0\nsoon,10:30:00,10:30:00,coast,2,0,0\n\
+        after,11:45:00,11:45:00,end,1,0,0\nafter,12:45:00,12:45:00,coast,2,0,0\n\
+        ring,13:00:00,13:00:00,hub,1,0,0\nring,14:00:00,14:00:00,end,2,0,0\n\
+        ring,15:00:00,15:00:00,hub,3,0,0\nring,16:00:00,16:00:00,depot,4,0,0\n\
+        ring,17:00:00,17:00:00,end,5,0,0\n",
+    ),
+];
+
 const SHOW: &str = "round-2027-01-11";
+/// The departure of the other loop on that day.
+const RING: &str = "ring-2027-01-11";
 
 /// The terms of trains whose orders may be exchanged.
 const EXCHANGED: &str = "[terms]\nexchange = { cheaper = \"refund\" }\n";
 
 async fn opened() -> App {
-    opened_with(&RailFile::default()).await
+    opened_with(&RailFile::default(), &[]).await
 }
 
-async fn opened_with(settings: &RailFile) -> App {
+/// Opens an app with the loop and these further rows of the feed.
+async fn opened_with(settings: &RailFile, more: &[(&str, &str)]) -> App {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in FEED {
-        std::fs::write(folder.path().join(name), text).expect("written");
+        let rows = more.iter().filter(|(file, _)| *file == name);
+        let rows: String = rows.map(|(_, rows)| *rows).collect();
+        std::fs::write(folder.path().join(name), format!("{text}{rows}")).expect("written");
     }
     let feed = read_gtfs(folder.path(), settings).expect("a feed without faults");
     let app = App::new().await;
@@ -116,7 +141,7 @@ async fn what_a_feed_forbids_is_still_known_after_the_departure_was_stored() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_is_exchanged_for_another_ride_of_the_same_loop_by_its_departure() {
-    let app = opened_with(&RailFile::parse(EXCHANGED).expect("terms")).await;
+    let app = opened_with(&RailFile::parse(EXCHANGED).expect("terms"), &[]).await;
     let ana = app.visitor_of(EVERYDAY, 1);
     let first_ride = json!({"from": "hub", "to": "end"});
     let held = hold(&app, 1, first_ride.clone()).await.is(201);
@@ -152,4 +177,83 @@ async fn an_order_is_exchanged_for_another_ride_of_the_same_loop_by_its_departur
         (taken.status == 201).then(|| taken.is(201))
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_is_exchanged_for_a_ride_of_another_loop_at_the_price_of_that_ride() {
+    let app = opened_with(&RailFile::parse(EXCHANGED).expect("terms"), &MORE).await;
+    let ana = app.visitor_of(EVERYDAY, 1);
+    let held = hold(&app, 1, json!({"from": "hub", "to": "end"})).await;
+    let order = trains::bought(&app, &ana, &held.is(201), &["Ana Perez"]).await;
+    let exchange = async |order: &Value, departs: &str| {
+        let ask = json!({"show": RING, "best": {"quantity": 1, "class": "second"},
+            "from": "hub", "to": "end", "departs": departs});
+        let path = format!("/v1/orders/{}/exchange", text(order, "order"));
+        app.ask(post(&path, &ask).by(&text(order, "order_key")))
+            .await
+    };
+    // The other train does not leave when the first one does.
+    let refused = exchange(&order, "2027-01-11T10:00:00Z").await;
+    let told = text(&refused.problem(422, "invalid_field"), "detail");
+    assert!(
+        told.contains("2027-01-11T13:00:00Z") && told.contains("2027-01-11T15:00:00Z"),
+        "{told}"
+    );
+    // Its first ride goes the same way as the old one, a degree of latitude, at the same price.
+    let same = exchange(&order, "2027-01-11T13:00:00Z").await.is(200);
+    let euros = |amount: i64| json!({"amount": amount, "currency": "EUR"});
+    assert_eq!(
+        (&same["state"], &same["show"], &same["total"]),
+        (&json!("ticketed"), &json!(RING), &euros(5_115))
+    );
+    assert_eq!(same["tickets"][0]["legs"], json!([0]));
+    // Its second ride goes by the depot, which is three degrees of latitude long.
+    let first = app.read(&order).await["exchange"].clone();
+    let longer = exchange(&first, "2027-01-11T15:00:00Z").await.is(200);
+    assert_eq!(
+        (&longer["state"], &longer["total"]),
+        (&json!("pending"), &euros(15_345))
+    );
+    assert_eq!(longer["payment"]["amount"], euros(10_230));
+    let second = app.read(&first).await["exchange"].clone();
+    app.pay(&app.read(&second).await, "approve").await.is(200);
+    let done = app.order_in(&second, "ticketed").await;
+    assert_eq!(done["tickets"][0]["legs"], json!([2, 3]));
+    assert_eq!(text(&done["journey"]["from"], "at"), "2027-01-11T15:00:00Z");
+    assert_eq!(done["seats"][0]["traveller"], "Ana Perez");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn journeys_with_a_change_name_the_ride_of_a_loop_by_its_departure() {
+    let app = opened_with(&RailFile::default(), &MORE).await;
+    let journeys = async |from: &str, to: &str| {
+        let path = format!("/v1/rail/journeys?from={from}&to={to}&date=2027-01-11");
+        let found = app.ask(get(&path)).await.is(200);
+        let rides = found.as_array().expect("a list").iter().map(|journey| {
+            let ride = |at: usize| {
+                let trip = &journey["trips"][at];
+                let show = text(trip, "show");
+                let train = show.split('-').next().expect("a train").to_owned();
+                format!("{train} {}", &text(trip, "departs")[11..16])
+            };
+            [ride(0), ride(1)]
+        });
+        rides.collect::<Vec<_>>()
+    };
+    // The loop is the second train, and each feeder meets another one of its rides.
+    let expected = [
+        ["early 06:30", "round 08:00"],
+        ["late 08:30", "round 10:00"],
+    ];
+    assert_eq!(journeys("west", "end").await, expected);
+    // The loop is the first train, and each of its rides meets another train.
+    let expected = [
+        ["round 08:00", "soon 09:30"],
+        ["round 10:00", "after 11:45"],
+    ];
+    assert_eq!(journeys("hub", "coast").await, expected);
+    // The departure in the answer is the one that a hold names the ride by.
+    let ride = json!({"from": "hub", "to": "end", "departs": "2027-01-11T10:00:00Z"});
+    let held = hold(&app, 1, ride).await.is(201);
+    assert_eq!(text(&held["journey"]["from"], "at"), "2027-01-11T10:00:00Z");
 }

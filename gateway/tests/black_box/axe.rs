@@ -125,7 +125,7 @@ async fn check_lobby(checks: &mut AxeChecks<'_>, server: &Server, promoter: &Pro
     checks.check("lobby when admitted").await;
 }
 
-/// Checks the pages from the seats to the ticket.
+/// Checks the page of a train, its carriages with a choice, and held seats.
 async fn check_carriages(checks: &mut AxeChecks<'_>, server: &Server, day: &str) {
     let fan = checks.browser;
     let train = format!("/s/r1-{day}?from=RVN&to=HIL&date={day}");
@@ -144,6 +144,7 @@ async fn check_carriages(checks: &mut AxeChecks<'_>, server: &Server, day: &str)
     fan.click("#release").await;
 }
 
+/// Checks the pages from the seats to the ticket.
 async fn check_purchase(checks: &mut AxeChecks<'_>, server: &Server) {
     let fan = checks.browser;
     fan.go(&server.at("/s/night")).await;

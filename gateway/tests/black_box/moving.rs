@@ -98,10 +98,40 @@ async fn a_code_that_is_wrong_or_whose_place_has_ended_brings_nothing() {
         .is(200);
     let refused = bring(&server, "sale", &his).await;
     assert_eq!(refused.refusal(), (403, "revoked".to_owned()));
+    let no_code = bob.post("place/move", &json!({})).await;
+    assert_eq!(no_code.refusal(), (403, "revoked".to_owned()));
 
     ana.leave().await.is(204);
     let left = bring(&server, "sale", &code).await;
     assert_eq!(left.refusal(), (410, "place_left".to_owned()));
+    let no_code = ana.post("place/move", &json!({})).await;
+    assert_eq!(no_code.refusal(), (410, "place_left".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_whose_place_ended_with_all_others_brings_nothing_and_says_why() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    let ana = Visitor::joined(&server, "sale").await;
+    let code = code_of(&ana).await;
+    let reason = "the wrong prices were shown";
+    let all = json!({"all": true, "reason": reason});
+    promoter.post_json("rooms/sale/revoke", &all).await.is(200);
+    for refused in [
+        bring(&server, "sale", &code).await,
+        ana.post("place/move", &json!({})).await,
+    ] {
+        let told = refused.problem(403, "revoked");
+        assert_eq!(
+            (&told["reason"], &told["note"]),
+            (&json!("cleared"), &json!(reason))
+        );
+    }
+    // Places of later visitors move as before.
+    let bob = Visitor::joined(&server, "sale").await;
+    let brought = bring(&server, "sale", &code_of(&bob).await).await.is(200);
+    assert_eq!(brought["number"], bob.number);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,13 +4,14 @@ use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server};
 
-/// Presses a button once, and tells whether the place is then in this state.
+/// Presses a button once in a tab, and tells whether the place is then in this state. If the page's
+/// script has not run yet, the button sends its form, and the tab gets the page anew.
 fn pressed(button: &str, state: &str) -> String {
     format!(
         "(() => {{
             const button = document.querySelector('{button}');
-            if (!window.pressed && button && !button.closest('[hidden]')) {{ window.pressed = true; button.click(); }}
-            return window.pressed === true && document.querySelector('#place').dataset.state === '{state}';
+            if (!sessionStorage.pressed && button && !button.closest('[hidden]')) {{ sessionStorage.pressed = '1'; button.click(); }}
+            return sessionStorage.pressed === '1' && document.querySelector('#place').dataset.state === '{state}';
         }})()"
     )
 }

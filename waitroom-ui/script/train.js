@@ -133,7 +133,7 @@ function helpAfter(problem, ask) {
 function refused(problem, again = false) {
   const actions = [];
   if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : lobby });
-  if (problem.code === "best_available_not_found") actions.push({ label: t("seats.wait_join"), run: () => wish(form.querySelector("input[name=class]:checked")?.value) });
+  if (problem.code === "best_available_not_found" && problem.seats_in_baskets !== 0) actions.push({ label: t("seats.wait_join"), run: () => wish(form.querySelector("input[name=class]:checked")?.value) });
   actions.push(...helpAfter(problem, () => hold(null, true)));
   if (mayPass(problem)) actions.push({ label: t("common.try_again"), run: () => hold(null, again) });
   showProblem(problem, { seats: labelsOf(problem.seats).join(", ") || "–" }, actions);

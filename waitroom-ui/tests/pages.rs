@@ -391,7 +391,7 @@ fn every_page() -> Vec<(&'static str, String)> {
             "problem",
             render_page(
                 "problem",
-                &json!({"status": 404, "code": "not_found", "title": "Not <found>", "detail": "No such show.", "action_href": "/", "action_label": "See the on-sales"}),
+                &json!({"status": 404, "code": "not_found", "title": "Not <found>", "detail": "No such show.", "action_href": "/", "action": "all"}),
             ),
         ),
         ("problem", render_page("problem", &json!({}))),

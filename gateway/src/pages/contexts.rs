@@ -315,5 +315,6 @@ pub(super) struct ProblemPage<'a> {
     pub title: &'a Value,
     pub detail: &'a Value,
     pub action_href: &'a str,
-    pub action_label: &'static str,
+    /// The name of the link's words in the texts.
+    pub action: &'static str,
 }

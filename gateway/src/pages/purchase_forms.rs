@@ -25,8 +25,7 @@ type FormResult = Result<Form<BTreeMap<String, String>>, FormRejection>;
 /// scripts.
 pub(super) const PLAIN: &str = "plain";
 
-/// How often, and how long apart, a form that was sent twice asks for the outcome of the first
-/// call.
+/// How often, and how long apart, a form asks for an outcome that is on its way.
 const SECOND_TRIES: u32 = 40;
 const SECOND_TRY_AFTER: Duration = Duration::from_millis(100);
 
@@ -172,12 +171,36 @@ pub(crate) async fn pay(
             body: Some(json!({"outcome": fields.text("outcome")})),
             ..VisitorCall::new(Method::POST, &path, &headers)
         };
-        post(&pages, call).await
+        post(&pages, call).await?;
+        if fields.text("outcome") == Some("approve") {
+            await_tickets(&pages, &order, &headers).await?;
+        }
+        Ok::<(), DocumentRefusal>(())
     };
     match paid.await {
-        Ok(_) => see_other(&page, None),
+        Ok(()) => see_other(&page, None),
         Err(refused) => render_refused_with(&pages, &refused, &WayOn::back_to(page)),
     }
+}
+
+/// Waits for a moment until an approved order has its tickets, because a page without scripts does
+/// not look again by itself.
+async fn await_tickets(
+    pages: &PageRoutes,
+    order: &str,
+    headers: &HeaderMap,
+) -> Result<(), DocumentRefusal> {
+    for _ in 0..SECOND_TRIES {
+        let known = read_order(pages, order, headers).await?;
+        if !["pending", "confirmed"]
+            .iter()
+            .any(|state| known["state"] == *state)
+        {
+            break;
+        }
+        tokio::time::sleep(SECOND_TRY_AFTER).await;
+    }
+    Ok(())
 }
 
 /// Makes a call that changes something, unless a foreign page sent the form. If the button was

@@ -50,14 +50,15 @@ pub(super) fn render_problem(pages: &PageRoutes, problem: &Problem) -> Response 
 #[derive(Debug, Clone)]
 pub(super) struct WayOn {
     href: String,
-    label: &'static str,
+    /// The name of the link's words in the pages' texts.
+    words: &'static str,
 }
 
 impl WayOn {
     fn to_all() -> Self {
         Self {
             href: "/".to_owned(),
-            label: "See all on-sales",
+            words: "all",
         }
     }
 
@@ -71,7 +72,7 @@ impl WayOn {
     pub fn to_lobby(room: &str) -> Self {
         Self {
             href: address::path(&["r", room]),
-            label: "To the waiting room",
+            words: "lobby",
         }
     }
 
@@ -79,7 +80,7 @@ impl WayOn {
     pub fn back_to(href: String) -> Self {
         Self {
             href,
-            label: "Back",
+            words: "back",
         }
     }
 }
@@ -124,7 +125,7 @@ fn document_page(
         title: &document["title"],
         detail: &document["detail"],
         action_href: &way.href,
-        action_label: way.label,
+        action: way.words,
     };
     let mut response = try_render("problem", &context)?;
     *response.status_mut() = status;

@@ -53,12 +53,15 @@ async fn without_scripts_a_visitor_can_join_check_the_place_and_take_the_turn() 
         .await;
     browser.picture("6-order-without-scripts").await;
     browser.press("#plain-approve").await;
+    browser
+        .shows("#plain-state", |text| text != "Waiting for payment")
+        .await;
     until("the tickets are on the page", async || {
-        browser.press("#plain-again").await;
-        browser
-            .has("#plain-tickets li + li svg")
-            .await
-            .then_some(())
+        if browser.has("#plain-tickets li + li svg").await {
+            return Some(());
+        }
+        browser.reload().await;
+        None
     })
     .await;
     browser.picture("7-tickets-without-scripts").await;

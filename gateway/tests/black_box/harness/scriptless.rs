@@ -37,6 +37,11 @@ impl Browser {
         self.click_at(middle).await;
     }
 
+    /// Loads the page again, and waits until it is there.
+    pub async fn reload(&self) {
+        self.page.reload().await.expect("the page loads again");
+    }
+
     /// Types into a field, without asking the page's scripts.
     pub async fn enter(&self, selector: &str, text: &str) {
         self.press(selector).await;

@@ -27,6 +27,7 @@ mod first_load;
 mod free;
 mod harness;
 mod keyboard;
+mod last_seats;
 mod line;
 mod log;
 mod looks;

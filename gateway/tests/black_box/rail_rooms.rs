@@ -8,7 +8,7 @@ use crate::harness::{Promoter, Server, TestShop, Visitor, text, until};
 use crate::rail::{date, put_in};
 
 /// One carriage with two seats.
-const TWO_SEATS: &str = r#"
+pub const TWO_SEATS: &str = r#"
     [[class]]
     key = "second"
     base = 1000

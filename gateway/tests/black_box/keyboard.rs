@@ -20,15 +20,21 @@ const FOCUSED: &str = "(() => {
     };
 })()";
 
+/// Describes the element that has the focus, which must be seen and marked.
+async fn focused(fan: &Browser) -> Value {
+    let focused: Value = fan.until(FOCUSED).await;
+    assert_eq!(focused["isSeen"], true, "{focused}");
+    assert_eq!(focused["isMarked"], true, "{focused}");
+    focused
+}
+
 /// Presses Tab until an element has the focus.
 async fn tab_to(fan: &Browser, selector: &str) {
     let has_focus = format!("document.activeElement.matches('{selector}') ? 'yes' : 'no'");
     let mut passed = Vec::new();
     for _ in 0..TABS_MAX {
         fan.press_key("Tab").await;
-        let focused: Value = fan.until(FOCUSED).await;
-        assert_eq!(focused["isSeen"], true, "{focused}");
-        assert_eq!(focused["isMarked"], true, "{focused}");
+        let focused = focused(fan).await;
         if fan.until::<String>(&has_focus).await == "yes" {
             return;
         }
@@ -67,13 +73,20 @@ async fn the_keyboard_alone_leads_from_the_lobby_to_the_ticket() {
     fan.until::<bool>("document.querySelector('#map').dataset.version !== undefined")
         .await;
     tab_to(&fan, "#map").await;
-    for key in ["ArrowRight", "Enter", "ArrowRight", "Enter"] {
+    for key in ["ArrowRight", "Enter", "ArrowRight", " "] {
         fan.press_key(key).await;
     }
     fan.until::<bool>("document.querySelectorAll('#chosen li').length === 2")
         .await;
     tab_to(&fan, "#hold").await;
-    fan.press_key("Enter").await;
+    // Shift and Tab go one element back, which is seen and marked as well.
+    let hold = focused(&fan).await;
+    fan.press_shift_tab().await;
+    let before = focused(&fan).await;
+    assert_ne!(before["html"], hold["html"]);
+    fan.press_key("Tab").await;
+    focus_is_on(&fan, "#hold").await;
+    fan.press_key(" ").await;
     focus_is_on(&fan, "#held-title").await;
     tab_to(&fan, "#to-checkout").await;
     fan.press_key("Enter").await;

@@ -12,7 +12,8 @@ use chromiumoxide::cdp::browser_protocol::emulation::{
     SetTouchEmulationEnabledParams,
 };
 use chromiumoxide::cdp::browser_protocol::input::{
-    DispatchTouchEventParams, DispatchTouchEventReturns, DispatchTouchEventType, TouchPoint,
+    DispatchKeyEventParams, DispatchKeyEventType, DispatchTouchEventParams,
+    DispatchTouchEventReturns, DispatchTouchEventType, TouchPoint,
 };
 use chromiumoxide::cdp::browser_protocol::log::{EventEntryAdded, LogEntryLevel};
 use chromiumoxide::cdp::browser_protocol::page::{CaptureScreenshotFormat, PrintToPdfParams};
@@ -54,6 +55,12 @@ const STANDS_STILL: &str = "async function() {
     const hit = document.elementFromPoint(x + width / 2, y + height / 2);
     return before === box().join() && hit !== null && this.contains(hit);
 }";
+
+/// The bit of a key event that says that Shift is down.
+const SHIFT: i64 = 8;
+
+/// The code of the Tab key.
+const TAB: i64 = 9;
 
 /// What the description of each page of a PDF has; that of all pages together goes on with an `s`.
 const PDF_PAGE: &[u8] = b"/Type /Page";
@@ -346,6 +353,21 @@ impl Browser {
     pub async fn press_key(&self, key: &str) {
         self.typing(async |page| page.press_key(key).await.map(drop))
             .await;
+    }
+
+    /// Presses Tab while Shift is down, which moves the focus back.
+    pub async fn press_shift_tab(&self) {
+        for kind in [
+            DispatchKeyEventType::RawKeyDown,
+            DispatchKeyEventType::KeyUp,
+        ] {
+            let mut event = DispatchKeyEventParams::new(kind);
+            event.modifiers = Some(SHIFT);
+            event.key = Some("Tab".to_owned());
+            event.code = Some("Tab".to_owned());
+            event.windows_virtual_key_code = Some(TAB);
+            self.page.execute(event).await.expect("a key");
+        }
     }
 
     /// Types into whatever has the focus.

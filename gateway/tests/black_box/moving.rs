@@ -1,6 +1,5 @@
 //! Tests that a place comes to another device by a code that counts once, and stays one place.
 
-use fairgate_servers::{MovableClock, must_skip_clock};
 use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, TestAnswer, Visitor, text};
@@ -132,35 +131,6 @@ async fn a_code_whose_place_ended_with_all_others_brings_nothing_and_says_why() 
     let bob = Visitor::joined(&server, "sale").await;
     let brought = bring(&server, "sale", &code_of(&bob).await).await.is(200);
     assert_eq!(brought["number"], bob.number);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_code_brings_nothing_after_five_minutes() {
-    if must_skip_clock("a code that has run out") {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let clock = MovableClock::at(folder.path().join("clock"));
-    clock.set_ahead(0).expect("it is set");
-    let environment = clock.environment().expect("there is the library");
-    let settings: Vec<(&str, &str)> = environment
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.to_str().expect("text")))
-        .collect();
-    let server = Server::with(&settings).await;
-    let promoter = Promoter::of(&server);
-    promoter.on_sale("4x10", json!({}), json!({})).await;
-    let ana = Visitor::joined(&server, "sale").await;
-    let code = code_of(&ana).await;
-    clock.set_ahead(300).expect("it is set");
-    let late = bring(&server, "sale", &code).await;
-    let late = late.problem(403, "code_invalid");
-    let told = text(&late, "detail");
-    assert!(told.contains("has run out"), "{told}");
-    // The place itself goes on.
-    let fresh = code_of(&ana).await;
-    let brought = bring(&server, "sale", &fresh).await.is(200);
-    assert_eq!(brought["number"], ana.number);
 }
 
 #[tokio::test(flavor = "multi_thread")]

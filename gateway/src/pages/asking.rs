@@ -67,12 +67,7 @@ impl<'c> VisitorCall<'c> {
         let mut request = Request::builder().method(self.method).uri(self.path);
         let headers = request.headers_mut()?;
         // The door checks where the form came from, and finds the pass in the cookies.
-        for name in [
-            header::HOST,
-            header::ORIGIN,
-            header::REFERER,
-            header::COOKIE,
-        ] {
+        for name in [header::HOST, header::ORIGIN, header::COOKIE] {
             for value in self.headers.get_all(&name) {
                 headers.append(&name, value.clone());
             }

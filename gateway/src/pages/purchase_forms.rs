@@ -18,6 +18,7 @@ use super::render::{WayOn, render_refused_with};
 use super::{PageRoutes, address};
 use crate::cookies::{self, CookieKind, PLACE_STORED_S};
 use fairgate_model::ids::HoldId;
+use fairgate_model::orders::OrderState;
 
 type FormResult = Result<Form<BTreeMap<String, String>>, FormRejection>;
 
@@ -25,9 +26,12 @@ type FormResult = Result<Form<BTreeMap<String, String>>, FormRejection>;
 /// scripts.
 pub(super) const PLAIN: &str = "plain";
 
-/// How often, and how long apart, a form asks for an outcome that is on its way.
-const SECOND_TRIES: u32 = 40;
-const SECOND_TRY_AFTER: Duration = Duration::from_millis(100);
+/// The word with which the sandbox approves a payment.
+const APPROVE: &str = "approve";
+
+/// How often, and how long apart, a form looks for an outcome that is on its way.
+const OUTCOME_LOOKS: u32 = 40;
+const OUTCOME_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The text fields of a form. A field that is empty counts as missing.
 struct FormFields(BTreeMap<String, String>);
@@ -172,7 +176,7 @@ pub(crate) async fn pay(
             ..VisitorCall::new(Method::POST, &path, &headers)
         };
         post(&pages, call).await?;
-        if fields.text("outcome") == Some("approve") {
+        if fields.text("outcome") == Some(APPROVE) {
             await_tickets(&pages, &order, &headers).await?;
         }
         Ok::<(), DocumentRefusal>(())
@@ -190,15 +194,16 @@ async fn await_tickets(
     order: &str,
     headers: &HeaderMap,
 ) -> Result<(), DocumentRefusal> {
-    for _ in 0..SECOND_TRIES {
+    for _ in 0..OUTCOME_LOOKS {
         let known = read_order(pages, order, headers).await?;
-        if !["pending", "confirmed"]
+        let on_its_way = [OrderState::Pending, OrderState::Confirmed];
+        if on_its_way
             .iter()
-            .any(|state| known["state"] == *state)
+            .all(|state| known["state"] != state.as_str())
         {
             break;
         }
-        tokio::time::sleep(SECOND_TRY_AFTER).await;
+        tokio::time::sleep(OUTCOME_LOOK_EVERY).await;
     }
     Ok(())
 }
@@ -208,12 +213,12 @@ async fn await_tickets(
 /// first one has its outcome.
 async fn post(pages: &PageRoutes, call: VisitorCall<'_>) -> Result<Value, DocumentRefusal> {
     pages.lobby.web.check_origin(call.headers)?;
-    for _ in 0..SECOND_TRIES {
+    for _ in 0..OUTCOME_LOOKS {
         let answer = pages.call_as_visitor(call.clone()).await;
         let in_flight = ProblemCode::IdempotencyInFlight.as_str();
         match answer {
             Err(refused) if refused.document["code"] == in_flight => {
-                tokio::time::sleep(SECOND_TRY_AFTER).await;
+                tokio::time::sleep(OUTCOME_LOOK_EVERY).await;
             }
             answer => return answer,
         }

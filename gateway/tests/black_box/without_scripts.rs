@@ -5,6 +5,7 @@ use reqwest::RequestBuilder;
 use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server, TestAnswer, Visitor, until};
+use crate::rail;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_scripts_a_visitor_can_join_check_the_place_and_take_the_turn() {
@@ -182,4 +183,98 @@ async fn only_its_cookie_pays(server: &Server, (page, key): &(String, String), p
     .await;
     let stranger = server.get(page).await.text();
     assert!(!stranger.contains("plain-tickets"));
+}
+
+/// Sends the form of a checkout. Returns the order's page and the cookie with its key.
+async fn order_by_form(
+    server: &Server,
+    held: &TestAnswer,
+    pass: &str,
+    travellers: &[&str],
+) -> (String, String) {
+    assert_eq!(held.status, 303, "{}", held.text());
+    let checkout = held.header("location").split('?').next().expect("a path");
+    let names: Vec<String> = (0..travellers.len())
+        .map(|nth| format!("traveller-{nth}"))
+        .collect();
+    let mut fields = vec![("name", "Ana"), ("email", "ana@example.org"), ("key", "o")];
+    fields.extend(
+        names
+            .iter()
+            .map(String::as_str)
+            .zip(travellers.iter().copied()),
+    );
+    order_once(server, checkout, pass, &fields).await
+}
+
+/// Waits until the page of an order shows these words to a browser without scripts.
+async fn shows_order(server: &Server, (page, key): &(String, String), words: &[&str]) {
+    until("the order shows what it should", async || {
+        let request = server.http.get(server.at(page)).header("cookie", key);
+        let shown = TestAnswer::of(request).await.ok()?.text();
+        words.iter().all(|one| shown.contains(one)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_is_booked_by_forms_for_its_stretch_and_a_declined_payment_says_so() {
+    let server = rail::opened().await;
+    let date = rail::date();
+    let ana = Visitor::admitted(&server, "everyday").await;
+    let pass = pass_cookie(&ana).await;
+    let address = format!("/s/r1-{date}?from=RVN&to=LAK&date={date}");
+    let page = server.get(&address).await.text();
+    for field in ["name=\"from\" value=\"RVN\"", "name=\"to\" value=\"LAK\""] {
+        assert!(page.contains(field), "{field}");
+    }
+    let trips = format!("/v1/rail/trips?from=RVN&to=LAK&date={date}");
+    let trips = server.get(&trips).await.is(200);
+    let classes = trips[0]["classes"].as_array().expect("classes");
+    let second = classes.iter().find(|one| one["class"] == "second");
+    let price = second.expect("a class")["price"]["amount"].as_i64();
+
+    let wish = [
+        ("quantity", "2"),
+        ("class", "second"),
+        ("from", "RVN"),
+        ("to", "LAK"),
+        ("key", "h"),
+    ];
+    let held = send(&server, &format!("/s/r1-{date}/hold"), &pass, &wish).await;
+    let order = order_by_form(&server, &held, &pass, &["Ana Fan", "Ben Fan"]).await;
+    let id = order.0.rsplit('/').next().expect("an id");
+    let key = order.1.split_once('=').expect("a cookie").1;
+    let known = server.http.get(server.at(&format!("/v1/orders/{id}")));
+    let known = TestAnswer::of(known.bearer_auth(key)).await;
+    let known = known.expect("an answer").is(200);
+    assert_eq!(known["total"]["amount"].as_i64(), price.map(|one| 2 * one));
+    assert_eq!(known["seats"][1]["traveller"], "Ben Fan");
+
+    let decline = [("outcome", "decline")];
+    send(&server, &format!("{}/pay", order.0), &order.1, &decline).await;
+    shows_order(&server, &order, &["id=\"plain-reason\"", "plain-approve"]).await;
+    let approve = [("outcome", "approve")];
+    send(&server, &format!("{}/pay", order.0), &order.1, &approve).await;
+    shows_order(&server, &order, &["plain-tickets", "Ben Fan"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_that_cost_nothing_are_ordered_by_forms_without_a_payment() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    let free = json!({"prices": {"cat1": 0, "cat2": 0}});
+    promoter.on_sale("4x10", free, json!({})).await;
+    promoter.draw("sale").await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let pass = pass_cookie(&ana).await;
+    let best = [("quantity", "2"), ("key", "h")];
+    let held = send(&server, "/s/night/hold", &pass, &best).await;
+    let order = order_by_form(&server, &held, &pass, &[]).await;
+    shows_order(&server, &order, &["plain-tickets", "€0.00"]).await;
+    // There is no payment to approve, and the form says so.
+    let approve = [("outcome", "approve")];
+    let refused = send(&server, &format!("{}/pay", order.0), &order.1, &approve).await;
+    assert_eq!(refused.status, 409);
+    assert!(links_to(&refused, &order.0));
 }

@@ -1,6 +1,10 @@
-//! Finds free ports.
+//! Finds free ports. A process that finds a port keeps it from all processes that ask here until it
+//! ends, so that tests and rigs side by side never start two servers on one port.
 
 use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::sync::Mutex;
 
 use anyhow::Context;
 use rand::RngExt;
@@ -15,14 +19,12 @@ pub const BUS_ABOVE: u16 = 10_000;
 /// # Errors
 /// Where a hundred tries find no free port.
 pub fn free_port() -> anyhow::Result<u16> {
-    find(20_000..30_000, is_free)
+    find(20_000..30_000, &[0])
 }
 
 /// Finds a free port between 10,000 and 20,000. The port that is [`BUS_ABOVE`] higher is free too.
 pub fn free_port_with_bus() -> anyhow::Result<u16> {
-    find(10_000..20_000, |port| {
-        is_free(port) && is_free(port + BUS_ABOVE)
-    })
+    find(10_000..20_000, &[0, BUS_ABOVE])
 }
 
 /// How often a server is started, if another process takes its port each time.
@@ -48,16 +50,35 @@ fn is_port_taken(error: &anyhow::Error) -> bool {
     format!("{error:#}").contains("Address already in use")
 }
 
-fn find(range: std::ops::Range<u16>, good: impl Fn(u16) -> bool) -> anyhow::Result<u16> {
+/// Finds a port such that it and the ports this much `above` it are free, and keeps them all.
+fn find(range: std::ops::Range<u16>, above: &[u16]) -> anyhow::Result<u16> {
     let mut rng = rand::rng();
     let mut tries = std::iter::repeat_with(|| rng.random_range(range.clone())).take(100);
     tries
-        .find(|port| good(*port))
+        .find(|port| keep_if_free(*port, above))
         .context("no free port was found in a hundred tries")
 }
 
-fn is_free(port: u16) -> bool {
-    TcpListener::bind(("127.0.0.1", port)).is_ok()
+/// The claims of this process. The system gives them back when the process ends.
+static CLAIMS: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
+
+fn keep_if_free(port: u16, above: &[u16]) -> bool {
+    let ports = above.iter().map(|above| port + above);
+    let claims: Option<Vec<_>> = ports.map(claim).collect();
+    let Some(claims) = claims else { return false };
+    CLAIMS.lock().expect("no holder panics").extend(claims);
+    true
+}
+
+/// Claims a free port for this process. The claim is a Unix socket whose name is the port's: only
+/// one process can have a socket of this name, and the system frees it however the process ends.
+/// The claim comes first, because to try a port means to take it for a moment, and its owner could
+/// be about to use it.
+fn claim(port: u16) -> Option<UnixListener> {
+    let name = SocketAddr::from_abstract_name(format!("fairgate-port-{port}")).ok()?;
+    let claim = UnixListener::bind_addr(&name).ok()?;
+    TcpListener::bind(("127.0.0.1", port)).ok()?;
+    Some(claim)
 }
 
 #[cfg(test)]
@@ -74,6 +95,13 @@ mod tests {
         });
         ended.await.expect_err("it never starts");
         starts.into_inner()
+    }
+
+    #[test]
+    fn a_port_is_found_once_until_its_process_ends() {
+        let port = free_port_with_bus().expect("a port");
+        assert!(!keep_if_free(port, &[0]), "{port} was found before");
+        assert!(!keep_if_free(port + BUS_ABOVE, &[0]), "its bus port, too");
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use crate::http::cinema::{self, CinemaRoutes};
 use crate::http::dump::{self, DumpRoutes};
 use crate::http::exchanges;
 use crate::http::fates::{self, ShowFateRoutes};
+use crate::http::free_seats;
 use crate::http::handles::RouteHandles;
 use crate::http::holds::{self, HoldRoutes};
 use crate::http::internal::{self, InternalRoutes};
@@ -101,6 +102,7 @@ fn catalogue() -> OpenApiRouter<CatalogueRoutes> {
         .routes(routes!(catalogue::read))
         .routes(routes!(catalogue::seatmap))
         .routes(routes!(seat_states::seats))
+        .routes(routes!(free_seats::free))
 }
 
 fn cinema() -> OpenApiRouter<CinemaRoutes> {

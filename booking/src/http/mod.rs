@@ -7,6 +7,7 @@ pub mod cinema;
 pub mod dump;
 pub mod exchanges;
 pub mod fates;
+pub mod free_seats;
 pub mod handles;
 pub mod holds;
 pub mod internal;

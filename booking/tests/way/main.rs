@@ -12,6 +12,7 @@ mod free;
 mod harness;
 mod keys;
 mod late;
+mod listing;
 mod locks;
 mod loops;
 mod nodes;

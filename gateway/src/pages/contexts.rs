@@ -128,6 +128,10 @@ pub(super) struct SeatsPage {
     pub quantity: Option<u32>,
     /// The key of the form that works without scripts.
     pub key: String,
+    /// The free seats, if the address asks for their list.
+    pub free: Option<Value>,
+    /// The number of the section whose seats are listed.
+    pub section: Option<u64>,
 }
 
 /// `checkout`: a hold on its way to an order.

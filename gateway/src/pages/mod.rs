@@ -7,6 +7,7 @@ pub(crate) mod cinema;
 mod clocks;
 mod contexts;
 pub(crate) mod forms;
+mod free_seats;
 mod home;
 pub mod policy;
 pub(crate) mod purchase_forms;
@@ -186,12 +187,18 @@ pub(crate) async fn seats(
     let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));
     let quantity = query.get("seats").and_then(|seats| seats.parse().ok());
     let quantity = quantity.filter(|seats| (1..=most).contains(seats));
+    let (free, section) = match query.get("free") {
+        Some(section) => free_seats::read(&pages, &show, section, query.get("page")).await,
+        None => (None, None),
+    };
     let context = SeatsPage {
         test: pages.test,
         show: document,
         room: view,
         quantity,
         key: form_key(),
+        free,
+        section,
     };
     let mut page = render(&pages, "seats", &context);
     mark_check(&mut page, provider);

@@ -1,7 +1,6 @@
 //! The forms from the seats to the tickets, for browsers without scripts. They make the same calls
 //! as the scripts do, through the door in front of booking, and redirect to the next page.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Form;
@@ -20,7 +19,7 @@ use crate::cookies::{self, CookieKind, PLACE_STORED_S};
 use fairgate_model::ids::HoldId;
 use fairgate_model::orders::OrderState;
 
-type FormResult = Result<Form<BTreeMap<String, String>>, FormRejection>;
+type FormResult = Result<Form<Vec<(String, String)>>, FormRejection>;
 
 /// The word in the address of a checkout that a form led to: the page then shows the basket without
 /// scripts.
@@ -33,17 +32,28 @@ const APPROVE: &str = "approve";
 const OUTCOME_LOOKS: u32 = 40;
 const OUTCOME_LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The text fields of a form. A field that is empty counts as missing.
-struct FormFields(BTreeMap<String, String>);
+/// The text fields of a form, several of which may have the same name. A field that is empty counts
+/// as missing.
+struct FormFields(Vec<(String, String)>);
 
 impl FormFields {
     fn read(form: FormResult) -> Self {
         Self(form.map(|Form(fields)| fields).unwrap_or_default())
     }
 
+    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named = self.0.iter().filter(move |(own, _)| own == name);
+        named.map(|(_, text)| text.trim())
+    }
+
     fn text(&self, name: &str) -> Option<&str> {
-        let text = self.0.get(name).map(|text| text.trim());
-        text.filter(|text| !text.is_empty())
+        self.all(name).find(|text| !text.is_empty())
+    }
+
+    /// Returns the texts of the fields `NAME-0`, `NAME-1` and so on, up to the first that is
+    /// missing.
+    fn numbered(&self, name: &str) -> impl Iterator<Item = &str> {
+        (0..).map_while(move |nth| self.all(&format!("{name}-{nth}")).next())
     }
 
     fn number(&self, name: &str) -> Option<u32> {
@@ -95,10 +105,28 @@ fn hold_body(fields: &FormFields) -> Value {
             body[name] = text.into();
         }
     }
-    if let Some(labels) = fields.text("seats") {
-        let labels = labels.split(',').map(str::trim);
-        let labels: Vec<&str> = labels.filter(|label| !label.is_empty()).collect();
-        body["seats"] = json!(labels);
+    let named = fields.text("seats").into_iter();
+    let named = named.flat_map(|labels| labels.split(',').map(str::trim));
+    let seats: Vec<&str> = named
+        .chain(fields.all("seat"))
+        .filter(|label| !label.is_empty())
+        .collect();
+    let places = fields.numbered("places").map(|text| text.parse().ok());
+    let areas = fields.numbered("area").zip(places);
+    let areas: Vec<Value> = areas
+        .filter(|(_, places)| *places != Some(0))
+        .map(|(area, places)| json!({"label": area, "quantity": places.unwrap_or(0_u32)}))
+        .collect();
+    if !areas.is_empty() {
+        body["areas"] = areas.into();
+    }
+    if !seats.is_empty() {
+        body["seats"] = json!(seats);
+    }
+    // A list in which nothing was ticked has no quantity either: booking says that the seats are
+    // missing.
+    let is_named = body.get("seats").or(body.get("areas")).is_some();
+    if is_named || fields.all("quantity").next().is_none() {
         return body;
     }
     let mut best = json!({"quantity": fields.number("quantity").unwrap_or(0)});
@@ -129,9 +157,9 @@ pub(crate) async fn order(
 ) -> Response {
     let fields = FormFields::read(form);
     let path = address::path(&["v1", "holds", &hold, "order"]);
-    let travellers: Vec<Value> = (0..)
-        .map_while(|nth| fields.0.get(&format!("traveller-{nth}")))
-        .map(|name| json!({"name": name.trim()}))
+    let travellers: Vec<Value> = fields
+        .numbered("traveller")
+        .map(|name| json!({"name": name}))
         .collect();
     let text = |name| fields.text(name).unwrap_or_default();
     let mut body = json!({"buyer": {"name": text("name"), "email": text("email")}});
@@ -313,6 +341,19 @@ mod tests {
         );
         let named = body(&[("quantity", "2"), ("seats", " A-1, B-2 ,")]);
         assert_eq!(named, json!({"seats": ["A-1", "B-2"]}));
+        let ticked = body(&[("seat", "A-1"), ("seat", "A-3")]);
+        assert_eq!(ticked, json!({"seats": ["A-1", "A-3"]}));
+        let standing = body(&[
+            ("area-0", "Floor"),
+            ("places-0", "2"),
+            ("area-1", "Balcony"),
+            ("places-1", "0"),
+        ]);
+        assert_eq!(
+            standing,
+            json!({"areas": [{"label": "Floor", "quantity": 2}]})
+        );
+        assert_eq!(body(&[("area-0", "Floor"), ("places-0", "0")]), json!({}));
         // A number that cannot be read is refused by booking, in its own words.
         assert_eq!(
             body(&[("quantity", "two")]),

@@ -2,9 +2,9 @@
 //! alone.
 
 use reqwest::RequestBuilder;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::harness::{Browser, Promoter, Server, TestAnswer, Visitor, until};
+use crate::harness::{Browser, Promoter, Server, TestAnswer, TestShop, Visitor, show, until};
 use crate::rail;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,6 +102,110 @@ async fn pass_cookie(visitor: &Visitor<'_>) -> String {
     let cookie = cookies.find(|cookie| cookie.starts_with("fgp_"));
     let cookie = cookie.expect("a pass").split(';').next();
     cookie.expect("a value").to_owned()
+}
+
+/// A hall with stalls and a gallery whose front row costs less, and a floor to stand on.
+fn hall_with_floor() -> Value {
+    let section = |label: &str, category: &str, y: u32| {
+        let row =
+            |row: &str, y: u32| json!({"label": row, "count": 8, "from": [0, y], "to": [160, y]});
+        json!({"label": label, "category": category, "rows": [row("A", y), row("B", y + 24)]})
+    };
+    json!({
+        "categories": [{"key": "cat1", "label": "Stalls"}, {"key": "cat2", "label": "Gallery"}],
+        "sections": [section("Stalls", "cat1", 0), section("Gallery", "cat2", 100)],
+        "areas": [{"label": "Floor", "category": "cat2", "capacity": 30, "center": [80, -40]}],
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_scripts_free_seats_and_standing_places_are_picked_from_a_list() {
+    let Some(browser) = Browser::without_scripts().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    for (what, document) in [
+        ("venues/hall?format=fairgate", hall_with_floor()),
+        ("shows/night", show("hall", json!({}))),
+    ] {
+        promoter.put(what, &document).await.is(200);
+    }
+    // The browser joins the everyday line of a show that no room sells.
+    browser.go(&server.at("/r/everyday")).await;
+    browser.press("#join").await;
+    until("the turn is on the page", async || {
+        browser.press("#check-place").await;
+        browser.has("#turn-form:not([hidden])").await.then_some(())
+    })
+    .await;
+    browser.press("#turn").await;
+    browser.shows("#turn-form[hidden]", |_| true).await;
+
+    let taker = Visitor::admitted(&server, "everyday").await;
+    let seat = json!({"seats": ["Gallery-A-2"]});
+    server.try_hold(&taker, "night", &seat).await.is(201);
+    browser.go(&server.at("/s/night")).await;
+    browser.press("#plain-free").await;
+    browser
+        .shows("#free-sections", |html| {
+            html.contains("Stalls: 16 free") && html.contains("Gallery: 15 free")
+        })
+        .await;
+    browser.picture("3-free-sections-without-scripts").await;
+    browser.press("#free-sections li:nth-child(2) a").await;
+    browser
+        .shows("#free-seats", |html| {
+            html.contains("Gallery-A-1") && !html.contains("Gallery-A-2")
+        })
+        .await;
+    browser.picture("3-free-seats-without-scripts").await;
+    browser.press("[value=Gallery-A-3]").await;
+    browser.press("[value=Gallery-A-4]").await;
+    browser.press("#free-hold").await;
+    browser
+        .shows("#plain-seats", |html| {
+            html.contains("Gallery-A-3") && html.contains("Gallery-A-4")
+        })
+        .await;
+
+    browser.go(&server.at("/s/night?free=")).await;
+    browser.press("[name=places-0]").await;
+    browser.press_key("ArrowUp").await;
+    browser.press("#free-areas-hold").await;
+    browser
+        .shows("#plain-seats", |html| html.contains("Floor"))
+        .await;
+    browser.close("a list without scripts").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_free_seats_holds_what_is_ticked_and_tells_what_is_taken() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    promoter.draw("sale").await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    let (of_ana, of_ben) = (pass_cookie(&ana).await, pass_cookie(&ben).await);
+    let ticked = [("seat", "A-1"), ("seat", "A-2"), ("key", "one")];
+    let held = send(&server, "/s/night/hold", &of_ana, &ticked).await;
+    assert_eq!(held.status, 303, "{}", held.text());
+    let late = [("seat", "A-2"), ("seat", "A-3"), ("key", "two")];
+    let refused = send(&server, "/s/night/hold", &of_ben, &late).await;
+    assert_eq!(refused.status, 409);
+    assert!(refused.text().contains("A-2"), "{}", refused.text());
+    let nothing = send(&server, "/s/night/hold", &of_ben, &[("key", "three")]).await;
+    assert_eq!(nothing.status, 422, "{}", nothing.text());
+    // A hall of one section lists its seats at once; a page that is not there is none of them.
+    for query in ["?free=", "?free=7", "?free=0&page=9", "?free=x&page=-1"] {
+        let page = server.get(&format!("/s/night{query}")).await;
+        assert_eq!(page.status, 200, "{query}");
+        let html = page.text();
+        assert!(!html.contains("value=\"A-1\""), "{query}");
+        let lists = html.contains("value=\"A-3\"");
+        assert_eq!(lists, !query.contains("page"), "{query}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -106,6 +106,8 @@ async fn addresses_and_headers_that_make_no_sense_are_refused() {
             "an unknown show": get("/v1/shows/other") => 404 not_found;
             "an unknown show's map": get("/v1/shows/other/seatmap") => 404 not_found;
             "an unknown show's seats": get("/v1/shows/other/seats") => 404 not_found;
+            "an unknown show's free seats": get("/v1/shows/other/free") => 404 not_found;
+            "a section that is no number": get("/v1/shows/night-1/free?section=A") => 400 invalid_query;
             "a hold on an unknown show": by_ben(post("/v1/shows/other/holds", &json!({}))) => 404 not_found;
             "a very long show": get(&format!("/v1/shows/{long}")) => 404 not_found;
             "a show in another case": get("/v1/shows/NIGHT-1") => 404 not_found;

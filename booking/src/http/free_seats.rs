@@ -1,0 +1,179 @@
+//! The free seats of a show as a list over HTTP, for people and programs that draw no map. Reads
+//! need no pass.
+
+use axum::extract::State;
+use fairgate_base::http::{PathParams, Problem, QueryParams};
+use fairgate_model::money::{Currency, Money};
+use fairgate_model::plans::seatmap::Seat;
+use fairgate_model::shows::free_list::{FreeRow, FreeSeatList};
+use serde::{Deserialize, Serialize};
+
+use crate::http::answers::JsonAnswer;
+use crate::http::catalogue::CatalogueRoutes;
+use crate::store::VersionedCells;
+
+/// A page of a section ends with the row that reaches this many free seats.
+const SEATS_A_PAGE: usize = 200;
+
+/// `GET /v1/shows/{show}/free?…`
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields, default)]
+pub struct FreeSeatQuery {
+    /// The number of the section whose rows are listed. Without it no rows are listed.
+    section: Option<usize>,
+    /// From 1.
+    page: Option<usize>,
+}
+
+/// The free seats of a show. Those of a train are free all the way.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct FreeSeatsView {
+    /// The version of the seats' states.
+    version: String,
+    sections: Vec<FreeSectionView>,
+    areas: Vec<FreeAreaView>,
+    /// The rows of a page of the section that was asked for; null if none was.
+    rows: Option<Vec<FreeRowView>>,
+    /// The number of that page, and how many there are; null if no section was asked for.
+    page: Option<usize>,
+    pages: Option<usize>,
+}
+
+/// A section with free seats.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct FreeSectionView {
+    /// The section's number. Seats in no section have a number of their own.
+    section: usize,
+    /// Empty for seats in no section.
+    label: String,
+    free: u32,
+    /// The lowest price of a free seat: `{amount, currency}`.
+    #[schema(value_type = Object)]
+    from: Money,
+}
+
+/// An area with free places.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct FreeAreaView {
+    label: String,
+    free: u32,
+    /// `{amount, currency}`.
+    #[schema(value_type = Object)]
+    price: Money,
+}
+
+/// A row with free seats.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct FreeRowView {
+    /// Empty for seats in no row.
+    row: String,
+    seats: Vec<FreeSeatView>,
+}
+
+/// A free seat.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct FreeSeatView {
+    label: String,
+    number: String,
+    /// `{amount, currency}`; of a train from end to end.
+    #[schema(value_type = Object)]
+    price: Money,
+    accessible: bool,
+    companion: bool,
+    restricted_view: bool,
+}
+
+/// Lists the free seats of a show: how many each section and area has, and the rows of a section.
+#[utoipa::path(get, path = "/v1/shows/{show}/free", tag = "booking",
+    params(("show" = String, Path), FreeSeatQuery),
+    responses((status = 200, body = FreeSeatsView), (status = 400), (status = 404), (status = 422)))]
+pub async fn free(
+    State(routes): State<CatalogueRoutes>,
+    PathParams(show): PathParams<String>,
+    QueryParams(query): QueryParams<FreeSeatQuery>,
+) -> Result<JsonAnswer, Problem> {
+    let show = routes.find_show(&show)?;
+    let packed = routes.seats.packed(&show).await?;
+    let (version, cells, packed) =
+        packed.ok_or_else(|| Problem::not_found("picture of show", show.id.as_str()))?;
+    let view = VersionedCells::from_packed(version, cells, &packed);
+    let list = FreeSeatList::new(&show, &view.states);
+    let currency = &show.document.currency;
+    let mut answer = FreeSeatsView {
+        version: view.version.to_string(),
+        sections: section_views(&list, currency),
+        areas: area_views(&list, currency),
+        rows: None,
+        page: None,
+        pages: None,
+    };
+    if let Some(section) = query.section {
+        let mut pages = pages_of(list.rows(section));
+        let page = query.page.unwrap_or(1);
+        if page == 0 || page > pages.len() {
+            return Err(Problem::invalid_field(
+                "page",
+                format!("page: the section has the pages 1 to {}.", pages.len()),
+            ));
+        }
+        (answer.page, answer.pages) = (Some(page), Some(pages.len()));
+        let rows = pages.swap_remove(page - 1);
+        answer.rows = Some(rows.iter().map(|row| row_view(row, currency)).collect());
+    }
+    JsonAnswer::json(200, &answer)
+}
+
+fn section_views(list: &FreeSeatList, currency: &Currency) -> Vec<FreeSectionView> {
+    let sections = list.sections().into_iter();
+    sections
+        .map(|section| FreeSectionView {
+            section: section.number,
+            label: section.label.to_owned(),
+            free: section.free,
+            from: currency.with_amount(section.from),
+        })
+        .collect()
+}
+
+fn area_views(list: &FreeSeatList, currency: &Currency) -> Vec<FreeAreaView> {
+    let areas = list.areas().into_iter();
+    areas
+        .map(|free| FreeAreaView {
+            label: free.area.label.clone(),
+            free: free.free,
+            price: currency.with_amount(free.price),
+        })
+        .collect()
+}
+
+fn row_view(row: &FreeRow, currency: &Currency) -> FreeRowView {
+    let seat = |(seat, price): &(&Seat, i64)| FreeSeatView {
+        label: seat.label.clone(),
+        number: seat.number.clone(),
+        price: currency.with_amount(*price),
+        accessible: seat.accessible,
+        companion: seat.companion,
+        restricted_view: seat.restricted_view,
+    };
+    FreeRowView {
+        row: row.label.to_owned(),
+        seats: row.seats.iter().map(seat).collect(),
+    }
+}
+
+/// Divides rows into pages. A section without free seats has one empty page.
+fn pages_of(rows: Vec<FreeRow<'_>>) -> Vec<Vec<FreeRow<'_>>> {
+    let mut pages = vec![Vec::new()];
+    let mut seats = 0;
+    for row in rows {
+        if seats >= SEATS_A_PAGE {
+            pages.push(Vec::new());
+            seats = 0;
+        }
+        seats += row.seats.len();
+        if let Some(page) = pages.last_mut() {
+            page.push(row);
+        }
+    }
+    pages
+}

@@ -38,11 +38,7 @@ pub(super) async fn train(
     let later_ride = (first != stretch)
         .then(|| from["departs"].as_str().and_then(moment))
         .flatten();
-    // Only a loop has several rides between two stations, and needs to be told which one is meant.
-    let calls = stops
-        .iter()
-        .filter(|stop| stop["station"] == from["station"]);
-    let is_loop = calls.count() > 1;
+    let is_loop = calls_again(&stops, &from);
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
     let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
     // The page warns a visitor whose stretch was replaced, because the shown stretch may be the
@@ -91,6 +87,15 @@ pub(super) async fn train(
 fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
     let own = show["time_zone"].as_str();
     own.or_else(|| trip["time_zone"].as_str())
+}
+
+/// Returns whether a train calls more than once at the station of a stop. Only such a train has
+/// several rides between two stations, and needs to be told which one is meant.
+fn calls_again(stops: &[Value], stop: &Value) -> bool {
+    let calls = stops
+        .iter()
+        .filter(|call| call["station"] == stop["station"]);
+    calls.count() > 1
 }
 
 fn moment(text: &str) -> Option<Timestamp> {
@@ -198,6 +203,13 @@ mod tests {
                 "{from} to {to}"
             );
         }
+    }
+
+    #[test]
+    fn a_train_that_calls_twice_at_a_station_has_several_rides_from_there() {
+        let stops = ["A", "B", "A"].map(|code| json!({"station": code}));
+        assert!(calls_again(&stops, &stops[0]));
+        assert!(!calls_again(&stops, &stops[1]));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) struct PassBody {
 /// Claim the pass
 #[utoipa::path(post, path = "/v1/rooms/{room}/pass", tag = "lobby", params(("room" = String, Path,)), request_body = PassBody,
     responses((status = 201, body = PassAnswer), (status = 401, description = "place_required, place_invalid"),
-        (status = 403, description = "challenge_failed, network_denied"),
+        (status = 403, description = "challenge_failed, network_denied, revoked"),
         (status = 409, description = "not_called, with the wait"), (status = 410, description = "room_closed, place_left")))]
 pub(crate) async fn pass(
     State(lobby): State<WaitingLine>,

@@ -38,7 +38,7 @@ struct JoinAnswer {
 /// Join, or find the place of before
 #[utoipa::path(post, path = "/v1/rooms/{room}/places", tag = "lobby", params(("room" = String, Path,)), request_body = JoinBody,
     responses((status = 201, body = JoinAnswer), (status = 200, body = JoinAnswer, description = "The place of before"),
-        (status = 403, description = "code_invalid, code_used, challenge_failed, network_full, network_denied"), (status = 409, description = "not_open"),
+        (status = 403, description = "code_invalid, code_used, challenge_failed, network_full, network_denied, revoked"), (status = 409, description = "not_open"),
         (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins")))]
 pub(crate) async fn join(
     State(lobby): State<WaitingLine>,
@@ -85,7 +85,7 @@ pub(crate) async fn join(
 
 /// Where the visitor stands
 #[utoipa::path(get, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
-    responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 410, description = "place_left")))]
+    responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "revoked"), (status = 410, description = "place_left")))]
 pub(crate) async fn place(
     State(lobby): State<WaitingLine>,
     Path(id): Path<String>,
@@ -100,7 +100,7 @@ pub(crate) async fn place(
 
 /// Say which seats one would like
 #[utoipa::path(put, path = "/v1/rooms/{room}/place/wishes", operation_id = "put_wishes", tag = "lobby", params(("room" = String, Path,)), request_body = Vec<SeatWish>,
-    responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 409, description = "already_claimed"),
+    responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "revoked"), (status = 409, description = "already_claimed"),
         (status = 410, description = "place_left, room_closed"), (status = 422, description = "invalid_field, not_available")))]
 pub(crate) async fn put_wishes(
     State(lobby): State<WaitingLine>,
@@ -128,7 +128,7 @@ pub(crate) struct MoveAnswer {
 
 /// Make a code that brings the place to another device
 #[utoipa::path(post, path = "/v1/rooms/{room}/place/move", operation_id = "move_place", tag = "lobby", params(("room" = String, Path,)),
-    responses((status = 200, body = MoveAnswer), (status = 401, description = "place_required, place_invalid"), (status = 410, description = "place_left")))]
+    responses((status = 200, body = MoveAnswer), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "revoked"), (status = 410, description = "place_left")))]
 pub(crate) async fn move_place(
     State(lobby): State<WaitingLine>,
     Path(id): Path<String>,

@@ -134,9 +134,18 @@ function refused(problem, again = false) {
   const actions = [];
   if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : lobby });
   if (problem.code === "best_available_not_found" && problem.seats_in_baskets !== 0) actions.push({ label: t("seats.wait_join"), run: () => wish(form.querySelector("input[name=class]:checked")?.value) });
+  if (problem.code === "best_available_not_found") actions.push({ label: t("train.look_again"), run: lookAgain });
   actions.push(...helpAfter(problem, () => hold(null, true)));
   if (mayPass(problem)) actions.push({ label: t("common.try_again"), run: () => hold(null, again) });
   showProblem(problem, { seats: labelsOf(problem.seats).join(", ") || "–" }, actions);
+}
+
+/** Loads the page with the free seats of now, and keeps what the form asks for. */
+function lookAgain() {
+  const again = new URL(location.href);
+  again.searchParams.set("seats", $("travellers").value);
+  again.searchParams.set("class", form.querySelector("input[name=class]:checked")?.value ?? "");
+  location.assign(again);
 }
 
 ready();

@@ -43,7 +43,6 @@ export function readGeometry(plan, categories, kind) {
   if (kind) g.bounds = boundsOf(g);
   // The ground on which several sections stand.
   g.venue = !kind && g.outlines.length > 1 ? convexHull(g.outlines.flatMap(({ points }) => points)) : [];
-  g.grid = gridOf(g);
   return g;
 }
 
@@ -90,11 +89,11 @@ function boundsOf(g) {
 }
 
 /**
- * Returns the usual distance to the nearest neighbour: the median over a sample of fewer than 500
+ * Returns the usual distance to the nearest neighbour: the median over a sample of fewer than 200
  * seats, spread through the list.
  */
 function spacingOf(g) {
-  const step = Math.max(1, Math.floor(g.count / 250));
+  const step = Math.max(1, Math.floor(g.count / 100));
   const found = [];
   for (let k = 0; k < g.count; k += step) {
     if (g.inArea[k]) continue;
@@ -113,9 +112,13 @@ function spacingOf(g) {
 /**
  * Sorts the seats into cells: the seats of cell c are `order[starts[c]]` to `order[starts[c + 1] −
  * 1]`. Cells are numbered row by row, so the cells of one row that touch a box are one stretch of
- * `order`.
+ * `order`. The first call does the work; the first picture of a map needs no grid.
  */
-function gridOf(g) {
+export function gridOf(g) {
+  return (g.grid ??= makeGrid(g));
+}
+
+function makeGrid(g) {
   const { x, y, inArea } = g;
   const { left, top, right, bottom } = g.bounds;
   const size = Math.max(g.spacing * 4, (right - left) / CELLS_MAX, (bottom - top) / CELLS_MAX);
@@ -134,11 +137,11 @@ function gridOf(g) {
 }
 
 /**
- * Returns the stretches `[start, end]` of `g.grid.order` with all seats in a box of the plan. They
+ * Returns the stretches `[start, end]` of the grid's `order` with all seats in a box of the plan. They
  * also have some seats around the box.
  */
 export function stretchesIn(g, left, top, right, bottom) {
-  const { size, columns, rows, starts } = g.grid;
+  const { size, columns, rows, starts } = gridOf(g);
   const column = (x) => Math.min(columns - 1, Math.max(0, Math.floor((x - g.bounds.left) / size)));
   const row = (y) => Math.min(rows - 1, Math.max(0, Math.floor((y - g.bounds.top) / size)));
   const found = [];
@@ -155,7 +158,7 @@ export function seatAt(g, x, y, reach) {
   let [best, bestAt] = [reach, -1];
   for (const [start, end] of stretchesIn(g, x - reach, y - reach, x + reach, y + reach)) {
     for (let k = start; k < end; k++) {
-      const i = g.grid.order[k];
+      const i = gridOf(g).order[k];
       const d = Math.hypot(g.x[i] - x, g.y[i] - y);
       if (d < best) [best, bestAt] = [d, i];
     }

@@ -3,7 +3,7 @@
 // again when their state changes.
 
 import { FREE } from "./frames.js";
-import { seatOf, stretchesIn } from "./geometry.js";
+import { gridOf, seatOf, stretchesIn } from "./geometry.js";
 import { inkOn } from "./seatmap-colours.js";
 import { contains, crosses } from "./seatmap-outlines.js";
 import { pixelOf } from "./seatmap-sprites.js";
@@ -35,11 +35,11 @@ export class Bitmap {
   work(end_ms) {
     if (!this.stale) return true;
     if (!this.image) this.prepare();
-    const { order } = this.scene.g.grid;
+    const order = this.isAll ? null : gridOf(this.scene.g).order;
     while (this.next < this.stretches.length) {
       const [start, end] = this.stretches[this.next];
       const to = Math.min(end, Math.max(start, this.at) + SEATS_AT_ONCE);
-      for (let k = Math.max(start, this.at); k < to; k++) this.blit(order[k]);
+      for (let k = Math.max(start, this.at); k < to; k++) this.blit(order ? order[k] : k);
       this.at = to < end ? to : 0;
       if (to === end) this.next += 1;
       if (performance.now() >= end_ms && this.next < this.stretches.length) return false;
@@ -63,8 +63,11 @@ export class Bitmap {
     this.pixels = new Uint32Array(this.image.data.buffer);
     if (flat) this.pixels.fill(pixelOf(flat));
     const edge = this.sprites.side / 2 + 1;
-    const plan = (at, from) => at / scale + from;
-    this.stretches = stretchesIn(scene.g, plan(this.x - edge, bounds.left), plan(this.y - edge, bounds.top), plan(this.x + this.width + edge, bounds.left), plan(this.y + this.height + edge, bounds.top));
+    const [left, right] = [this.x - edge, this.x + this.width + edge].map((at) => at / scale + bounds.left);
+    const [top, bottom] = [this.y - edge, this.y + this.height + edge].map((at) => at / scale + bounds.top);
+    // A bitmap of the whole plan takes all seats as they come, and needs no grid to find them.
+    this.isAll = left <= bounds.left && top <= bounds.top && right >= bounds.right && bottom >= bounds.bottom;
+    this.stretches = this.isAll ? [[0, scene.g.count]] : stretchesIn(scene.g, left, top, right, bottom);
     this.next = this.at = 0;
     this.numbered = this.sprites.radius / scene.ratio >= NUMBER_PX;
   }

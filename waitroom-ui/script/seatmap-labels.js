@@ -1,5 +1,7 @@
 // Words on the map: sections with their prices and free seats when zoomed out, rows when zoomed in,
 // areas, and the stage. Each text is drawn once into a small picture, because drawing text is slow.
+// If a frame has no time for all of them, the others follow in the next frames. Until then a place
+// keeps the words that it had.
 
 import { FREE } from "./frames.js";
 
@@ -11,28 +13,36 @@ export class Labels {
   constructor(scene) {
     this.scene = scene;
     this.made = new Map();
-    this.rows = rowEnds(scene.g);
+    this.last = new Map(); // By place, such as "stage", the picture that was drawn there last.
+    this.rows = null;
   }
 
   /** Drops the pictures, because colours or the pixel ratio have changed. */
   clear() {
     this.made.clear();
+    this.last.clear();
   }
 
-  draw(context, view, size) {
+  /**
+   * Draws the words. Makes missing ones until the time `end_ms` of the page's clock, and at least
+   * one. Returns whether any are still missing.
+   */
+  draw(context, view, size, end_ms) {
+    Object.assign(this, { end_ms, anyMade: false, late: false });
     const apart = this.scene.g.spacing * view.scale;
     const place = ([x, y]) => [x * view.scale + view.x, y * view.scale + view.y];
     this.drawStage(context, place);
     this.drawAreas(context, place);
     if (apart >= ROWS_PX) this.drawRows(context, place, size, apart);
     if (apart <= (this.scene.g.namesUpTo ?? SECTIONS_PX)) this.drawSections(context, place, view, size);
+    return this.late;
   }
 
   drawStage(context, place) {
     const { stage } = this.scene.g;
     if (!stage) return;
     const mean = (axis) => stage.points.reduce((sum, point) => sum + point[axis], 0) / stage.points.length;
-    this.put(context, this.text([stage.label || this.scene.words.stage()], 600), ...place([mean(0), mean(1)]));
+    this.put(context, this.text("stage", [stage.label || this.scene.words.stage()]), ...place([mean(0), mean(1)]));
   }
 
   drawSections(context, place, view, size) {
@@ -48,7 +58,8 @@ export class Labels {
     const taken = shown.filter(isSmall);
     for (const one of shown) {
       // Where there is no room for both lines, the name alone may still fit.
-      const pictures = [this.text([one.section.name, this.scene.words.section(one.k)], 600), this.text([one.section.name], 600)];
+      const { name } = one.section;
+      const pictures = [this.text(`section ${one.k}`, [name, this.scene.words.section(one.k)]), this.text(`name ${one.k}`, [name])].filter(Boolean);
       const tries = pictures.flatMap((picture) => this.spots(one, picture).map(([x, y]) => ({ picture, ...this.boxOf(picture, x, y, size) })));
       const box = tries.find((spot) => !taken.some((other) => meets(other, spot)));
       if (!box) continue;
@@ -75,11 +86,12 @@ export class Labels {
 
   drawRows(context, place, size, apart) {
     const off = Math.max(12, apart * 0.8);
+    this.rows ??= rowEnds(this.scene.g);
     for (const { label, x, y, dx, dy } of this.rows) {
       const [ax, ay] = place([x, y]);
       const [px, py] = [ax + dx * off, ay + dy * off];
       if (px < -20 || py < -20 || px > size.width + 20 || py > size.height + 20) continue;
-      this.put(context, this.text([label], 600, true), px, py);
+      this.put(context, this.text(`row ${label}`, [label], true), px, py);
     }
   }
 
@@ -87,7 +99,7 @@ export class Labels {
     for (const area of this.scene.g.areas) {
       if (!area.center) continue;
       const free = this.freeIn(area);
-      const picture = this.picture(`area ${area.label} ${free}`, (pen) => this.plate(pen, area, free));
+      const picture = this.picture(`area ${area.label}`, `area ${area.label} ${free}`, (pen) => this.plate(pen, area, free));
       this.put(context, picture, ...place([area.center.x, area.center.y]));
     }
   }
@@ -99,14 +111,15 @@ export class Labels {
   }
 
   put(context, picture, x, y) {
+    if (!picture) return;
     const { ratio } = this.scene;
     context.drawImage(picture, Math.round(x * ratio - picture.width / 2), Math.round(y * ratio - picture.height / 2));
   }
 
-  text(lines, weight, soft = false) {
+  text(place, lines, soft = false) {
     const kept = lines.filter(Boolean);
-    return this.picture(`${weight} ${soft} ${kept.join("\n")}`, (pen) => {
-      const font = (k) => `${k === 0 ? weight : 500} ${soft ? 11 : 13 - k}px system-ui, sans-serif`;
+    return this.picture(place, `${soft} ${kept.join("\n")}`, (pen) => {
+      const font = (k) => `${k === 0 ? 600 : 500} ${soft ? 11 : 13 - k}px system-ui, sans-serif`;
       const width = Math.max(...kept.map((line, k) => ((pen.font = font(k)), pen.measureText(line).width)));
       return {
         width: width + 10,
@@ -152,20 +165,32 @@ export class Labels {
     return { width: width + 6, height: 42, draw };
   }
 
-  picture(key, prepare) {
+  /** Returns the picture of the words `key`, or the last one at `place` if there is no time. */
+  picture(place, key, prepare) {
     if (!this.made.has(key)) {
+      if (this.anyMade && performance.now() >= this.end_ms) {
+        this.late = true;
+        return this.last.get(place);
+      }
       if (this.made.size > KEPT_MAX) this.made.clear();
-      const canvas = document.createElement("canvas");
-      const pen = canvas.getContext("2d");
-      const { width, height, draw } = prepare(pen);
-      const { ratio } = this.scene;
-      canvas.width = Math.ceil(width * ratio);
-      canvas.height = Math.ceil(height * ratio);
-      pen.setTransform(ratio, 0, 0, ratio, canvas.width / 2, canvas.height / 2);
-      draw();
-      this.made.set(key, canvas);
+      this.made.set(key, this.make(prepare));
+      this.anyMade = true;
     }
-    return this.made.get(key);
+    const picture = this.made.get(key);
+    this.last.set(place, picture);
+    return picture;
+  }
+
+  make(prepare) {
+    const canvas = document.createElement("canvas");
+    const pen = canvas.getContext("2d");
+    const { width, height, draw } = prepare(pen);
+    const { ratio } = this.scene;
+    canvas.width = Math.ceil(width * ratio);
+    canvas.height = Math.ceil(height * ratio);
+    pen.setTransform(ratio, 0, 0, ratio, canvas.width / 2, canvas.height / 2);
+    draw();
+    return canvas;
   }
 }
 

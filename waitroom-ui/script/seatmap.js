@@ -3,7 +3,7 @@
 // that were found, and reports which seat was picked.
 
 import { BLOCKED, FREE } from "./frames.js";
-import { seatAt } from "./geometry.js";
+import { gridOf, seatAt } from "./geometry.js";
 import { listen } from "./seatmap-gestures.js";
 import { Labels, onAreaPlate } from "./seatmap-labels.js";
 import { Levels } from "./seatmap-levels.js";
@@ -139,15 +139,18 @@ export class SeatMap {
     context.setTransform(1, 0, 0, 1, 0, 0);
     const more = this.levels.frame(context, pixels, canvas, { whole: this.fitted * ratio, moving, end_ms: now + budget_ms });
     context.imageSmoothingEnabled = true;
-    this.labels.draw(context, this.view, this.size);
+    // Seats come first: the first picture has no words, which follow in the next frame.
+    const unsaid = !this.told || this.labels.draw(context, this.view, this.size, now + budget_ms);
     if (this.isZoomed()) this.minimap.draw(context, this.view, this.size, this.levels.whole);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     paintMarks(context, scene, this.view, this.marks);
     if (this.known && !this.told) {
       this.told = true;
       this.on.drawn();
+      // Whoever zooms in should not wait for the grid.
+      setTimeout(() => gridOf(this.g));
     }
-    if (more || moving || view !== this.view) this.redraw();
+    if (more || unsaid || moving || view !== this.view) this.redraw();
   }
 
   /** Paints the seats that changed since the last frame, each once. */

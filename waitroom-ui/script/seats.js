@@ -18,11 +18,12 @@ const over = doc.fate === "cancelled" || doc.sales_ended === true;
 const lobby = `/r/${encodeURIComponent(room)}`;
 
 async function start() {
+  const loading = loadPlan(doc.show);
   ready();
   put("sells-until", t("seats.sells_until", { time: when(doc.sells_until) }));
   if (doc.sales_ended && doc.fate !== "cancelled") put("fate", t("seats.sales_ended", { time: when(doc.sells_until) }));
   for (const price of document.querySelectorAll(".price")) price.textContent = money({ amount: Number(price.dataset.amount), currency: price.dataset.currency });
-  const loaded = await loadPlan(doc.show);
+  const loaded = await loading;
   if (loaded) new SeatsPage(loaded.plan).start(loaded.snapshot);
 }
 

@@ -264,6 +264,11 @@ fn page_routes(pages: PageRoutes) -> Router {
             get(pages::checkout).post(pages::purchase_forms::order),
         )
         .route("/o/{order}", get(pages::order))
+        .route(
+            "/checkout/{hold}/release",
+            post(pages::purchase_forms::release),
+        )
+        .route("/o/{order}/consent", post(pages::purchase_forms::consent))
         .route("/o/{order}/pay", post(pages::purchase_forms::pay))
         .route("/t/{ticket}", get(pages::ticket))
         .route("/t/worker.js", get(pages::assets::ticket_worker))

@@ -137,8 +137,8 @@ function makeGrid(g) {
 }
 
 /**
- * Returns the stretches `[start, end]` of the grid's `order` with all seats in a box of the plan. They
- * also have some seats around the box.
+ * Returns the stretches `[start, end]` of the grid's `order` with all seats in a box of the plan,
+ * and with some seats around the box.
  */
 export function stretchesIn(g, left, top, right, bottom) {
   const { size, columns, rows, starts } = gridOf(g);

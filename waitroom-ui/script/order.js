@@ -14,6 +14,8 @@ import { forgetOtherTickets } from "./ticket-store.js";
 
 const id = (typeof data.order === "string" ? data.order : data.order?.order) ?? decodeURIComponent(location.pathname.split("/").pop());
 const path = `/v1/orders/${encodeURIComponent(id)}`;
+// The order was placed without scripts, and the page has its key.
+if (data.key && !orderKey(id)) keepOrder(id, { key: data.key });
 const bearer = orderKey(id);
 const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check", exchanged: "ring" };
 // These reasons get no line of their own, because the words for the state already say them.

@@ -1,18 +1,22 @@
 //! The free seats of a show as a list over HTTP, for people and programs that draw no map. Reads
 //! need no pass.
 
+use axum::Extension;
 use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use fairgate_base::http::tagged::{SoonReplaced, TaggedAnswer};
 use fairgate_base::http::{PathParams, Problem, QueryParams};
 use fairgate_model::money::{Currency, Money};
 use fairgate_model::plans::seatmap::Seat;
 use fairgate_model::shows::free_list::{FreeRow, FreeSeatList};
 use serde::{Deserialize, Serialize};
 
-use crate::http::answers::JsonAnswer;
 use crate::http::catalogue::CatalogueRoutes;
+use crate::http::seat_states::{not_encoded, tag};
 use crate::store::VersionedCells;
 
-/// A page of a section ends with the row that reaches this many free seats.
+/// A page of a section ends with the row that reaches this many free seats. Longer rows are cut.
 const SEATS_A_PAGE: usize = 200;
 
 /// `GET /v1/shows/{show}/free?…`
@@ -21,7 +25,7 @@ const SEATS_A_PAGE: usize = 200;
 pub struct FreeSeatQuery {
     /// The number of the section whose rows are listed. Without it no rows are listed.
     section: Option<usize>,
-    /// From 1.
+    /// From 1. A number after the last page means the last page.
     page: Option<usize>,
 }
 
@@ -75,7 +79,8 @@ pub struct FreeRowView {
 pub struct FreeSeatView {
     label: String,
     number: String,
-    /// `{amount, currency}`; of a train from end to end.
+    /// `{amount, currency}`; of a train from end to end, or its dearest stretch if it has no such
+    /// fare.
     #[schema(value_type = Object)]
     price: Money,
     accessible: bool,
@@ -86,41 +91,70 @@ pub struct FreeSeatView {
 /// Lists the free seats of a show: how many each section and area has, and the rows of a section.
 #[utoipa::path(get, path = "/v1/shows/{show}/free", tag = "booking",
     params(("show" = String, Path), FreeSeatQuery),
-    responses((status = 200, body = FreeSeatsView), (status = 400), (status = 404), (status = 422)))]
+    responses((status = 200, body = FreeSeatsView), (status = 304), (status = 400), (status = 404), (status = 422)))]
 pub async fn free(
     State(routes): State<CatalogueRoutes>,
     PathParams(show): PathParams<String>,
     QueryParams(query): QueryParams<FreeSeatQuery>,
-) -> Result<JsonAnswer, Problem> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let page = query.page.unwrap_or(1);
+    if page == 0 {
+        let detail = "page: pages are counted from 1.";
+        return Err(Problem::invalid_field("page", detail));
+    }
     let show = routes.find_show(&show)?;
     let packed = routes.seats.packed(&show).await?;
     let (version, cells, packed) =
         packed.ok_or_else(|| Problem::not_found("picture of show", show.id.as_str()))?;
-    let view = VersionedCells::from_packed(version, cells, &packed);
-    let list = FreeSeatList::new(&show, &view.states);
-    let currency = &show.document.currency;
-    let mut answer = FreeSeatsView {
-        version: view.version.to_string(),
-        sections: section_views(&list, currency),
-        areas: area_views(&list, currency),
-        rows: None,
-        page: None,
-        pages: None,
+    let now_ms = routes.clock.now_ms();
+    // The tag says all that the answer is made of, so equal calls share one answer.
+    let etag = format!(
+        "\"{}-{:x}-{}-{}-{page}\"",
+        tag(&show, version, &packed).trim_matches('"'),
+        show.edition(),
+        show.is_over(now_ms),
+        query.section.map_or(String::new(), |one| one.to_string()),
+    );
+    let body = routes.encoded_states.find_or_make(etag.clone(), move || {
+        let view = VersionedCells::from_packed(version, cells, &packed);
+        let list = FreeSeatList::new(&show, &view.states, now_ms);
+        let currency = &show.document.currency;
+        let answer = FreeSeatsView::new(view.version, &list, currency, query.section, page);
+        serde_json::to_vec(&answer).ok()
+    });
+    let answer = TaggedAnswer {
+        media_type: "application/json",
+        etag,
+        cache_control: "no-cache",
+        body: body.await.ok_or_else(not_encoded)?,
     };
-    if let Some(section) = query.section {
-        let mut pages = pages_of(list.rows(section));
-        let page = query.page.unwrap_or(1);
-        if page == 0 || page > pages.len() {
-            return Err(Problem::invalid_field(
-                "page",
-                format!("page: the section has the pages 1 to {}.", pages.len()),
-            ));
+    Ok((Extension(SoonReplaced), answer.respond(&headers)).into_response())
+}
+
+impl FreeSeatsView {
+    fn new(
+        version: u64,
+        list: &FreeSeatList,
+        currency: &Currency,
+        section: Option<usize>,
+        page: usize,
+    ) -> Self {
+        let mut pages = section.map(|section| pages_of(list.rows(section)));
+        let count = pages.as_ref().map(Vec::len);
+        let page = count.map(|count| page.min(count));
+        let rows = pages.as_mut().zip(page);
+        let rows = rows.map(|(pages, page)| pages.swap_remove(page - 1));
+        let views = |rows: Vec<FreeRow>| rows.iter().map(|row| row_view(row, currency)).collect();
+        Self {
+            version: version.to_string(),
+            sections: section_views(list, currency),
+            areas: area_views(list, currency),
+            rows: rows.map(views),
+            page,
+            pages: count,
         }
-        (answer.page, answer.pages) = (Some(page), Some(pages.len()));
-        let rows = pages.swap_remove(page - 1);
-        answer.rows = Some(rows.iter().map(|row| row_view(row, currency)).collect());
     }
-    JsonAnswer::json(200, &answer)
 }
 
 fn section_views(list: &FreeSeatList, currency: &Currency) -> Vec<FreeSectionView> {
@@ -166,13 +200,18 @@ fn pages_of(rows: Vec<FreeRow<'_>>) -> Vec<Vec<FreeRow<'_>>> {
     let mut pages = vec![Vec::new()];
     let mut seats = 0;
     for row in rows {
-        if seats >= SEATS_A_PAGE {
-            pages.push(Vec::new());
-            seats = 0;
-        }
-        seats += row.seats.len();
-        if let Some(page) = pages.last_mut() {
-            page.push(row);
+        for part in row.seats.chunks(SEATS_A_PAGE) {
+            if seats >= SEATS_A_PAGE {
+                pages.push(Vec::new());
+                seats = 0;
+            }
+            seats += part.len();
+            if let Some(page) = pages.last_mut() {
+                page.push(FreeRow {
+                    label: row.label,
+                    seats: part.to_vec(),
+                });
+            }
         }
     }
     pages

@@ -50,7 +50,7 @@ pub async fn seats(
     Ok((vary, Extension(SoonReplaced), answer.respond(&headers)).into_response())
 }
 
-fn not_encoded() -> Problem {
+pub(super) fn not_encoded() -> Problem {
     Problem::new(
         ProblemCode::Internal,
         "The states of the seats could not be written. Nothing was changed; try again.",
@@ -68,7 +68,7 @@ fn snapshot_frame(version: u64, cells: u32, packed: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the tag of the states as JSON: a digest of all that they are made of.
-fn tag(show: &Show, version: u64, packed: &Bytes) -> String {
+pub(super) fn tag(show: &Show, version: u64, packed: &Bytes) -> String {
     let digest = Sha256::new()
         .chain_update(&show.plan.geometry.digest)
         .chain_update(version.to_le_bytes())

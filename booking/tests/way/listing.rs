@@ -95,9 +95,51 @@ async fn a_long_section_is_listed_in_pages_of_whole_rows() {
         (&of_none["rows"], &of_none["pages"]),
         (&json!([]), &json!(1))
     );
-    for page in [0, 3] {
-        let path = format!("/v1/shows/night-1/free?section=1&page={page}");
-        let refused = app.ask(get(&path)).await.problem(422, "invalid_field");
-        assert!(text(&refused, "detail").contains("the pages 1 to 2"));
+    // A page that is no longer there, because its seats were bought, means the last one.
+    let last = free(&app, "?section=1&page=9").await;
+    assert_eq!(last["page"], 2);
+    let none = app.ask(get("/v1/shows/night-1/free?section=1&page=0"));
+    none.await.problem(422, "invalid_field");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_row_is_listed_in_pages_and_a_list_that_is_known_is_not_sent_again() {
+    let app = opened_hall(&json!([row("A", 450, 0)])).await;
+    let mut listed = Vec::new();
+    for page in 1..=3 {
+        let list = free(&app, &format!("?section=1&page={page}")).await;
+        assert_eq!(list["pages"], 3);
+        let rows = list["rows"].as_array().expect("rows");
+        let seats = rows.iter().map(|row| row["seats"].as_array());
+        let seats: Vec<Value> = seats.flatten().flatten().cloned().collect();
+        assert!(seats.len() <= 200, "page {page} has {}", seats.len());
+        listed.extend(seats.iter().map(|seat| text(seat, "label")));
     }
+    listed.sort_unstable();
+    listed.dedup();
+    assert_eq!(listed.len(), 450);
+
+    let ask = async |tag: &str| {
+        let call = get("/v1/shows/night-1/free").header("if-none-match", tag);
+        app.ask(call).await
+    };
+    let tag = ask("\"other\"").await.header("etag").to_owned();
+    assert_eq!(ask(&tag).await.status, 304);
+    let wish = json!({"seats": ["Stalls-A-1"]});
+    app.try_hold(&app.visitor(1), "night-1", &wish)
+        .await
+        .is(201);
+    assert_eq!(ask(&tag).await.status, 200, "a seat was taken");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_listed_once_the_sale_has_ended() {
+    let app = App::new().await;
+    app.put_venue("hall", "grid:2x5").await;
+    // The app's clock begins at 09:00.
+    let ends = json!({"sells_until": "2027-01-10T09:05:00Z"});
+    app.put_show("night-1", ends).await;
+    assert_eq!(free(&app, "").await["sections"][0]["free"], 10);
+    app.clock.advance_ms(5 * 60 * 1_000);
+    assert_eq!(free(&app, "").await["sections"], json!([]));
 }

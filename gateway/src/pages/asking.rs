@@ -72,8 +72,11 @@ impl<'c> VisitorCall<'c> {
                 headers.append(&name, value.clone());
             }
         }
-        if let Some(site) = self.headers.get("sec-fetch-site") {
-            headers.insert("sec-fetch-site", site.clone());
+        // Booking logs the request under the id that the browser gets, too.
+        for name in ["sec-fetch-site", "x-request-id"] {
+            if let Some(value) = self.headers.get(name) {
+                headers.insert(name, value.clone());
+            }
         }
         headers.insert(
             header::CONTENT_TYPE,
@@ -101,9 +104,14 @@ async fn answer_of(routes: &Router, request: Request<Body>) -> Option<(StatusCod
     Some((status, bytes.ok()?))
 }
 
-/// Reads a document or a problem from an answer.
+/// Reads a document or a problem from an answer. A call that succeeded without a body has the
+/// document null.
 fn document_of((status, bytes): (StatusCode, Bytes)) -> Option<Result<Value, DocumentRefusal>> {
-    let document: Value = serde_json::from_slice(&bytes).ok()?;
+    let document = if bytes.is_empty() && status.is_success() {
+        Value::Null
+    } else {
+        serde_json::from_slice(&bytes).ok()?
+    };
     Some(if status.is_success() {
         Ok(document)
     } else {

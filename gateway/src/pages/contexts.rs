@@ -152,8 +152,10 @@ pub(super) struct CheckoutPage {
 pub(super) struct OrderPage {
     pub test: bool,
     pub order: String,
-    /// The order, if the browser has its key in a cookie because it runs no scripts.
+    /// The order, if the browser has its key in a cookie because it ran no scripts.
     pub plain: Option<Value>,
+    /// That key. Scripts need it, because they cannot read the cookie.
+    pub key: Option<String>,
 }
 
 /// `ticket`: a ticket.
@@ -318,6 +320,8 @@ pub(super) struct ProblemPage<'a> {
     pub code: &'a Value,
     pub title: &'a Value,
     pub detail: &'a Value,
+    /// The labels of the seats that the problem is about.
+    pub seats: Vec<&'a str>,
     pub action_href: &'a str,
     /// The name of the link's words in the texts.
     pub action: &'static str,

@@ -2,34 +2,53 @@
 
 use serde_json::Value;
 
+use super::asking::DocumentRefusal;
 use super::{PageRoutes, address};
 
-/// Reads the list of free seats, with the rows of a section. If the address names no section, the
-/// only one is meant; if there are several, or none has this number, no rows are read.
+/// The free seats as the page lists them.
+pub(super) struct FreeSeats {
+    /// The document of `GET /v1/shows/{show}/free`.
+    pub list: Value,
+    /// The number of the section whose rows it has.
+    pub section: Option<u64>,
+}
+
+/// Reads the list of free seats, with the rows of the section that the address names. If it names
+/// none, the rows of the only section are read; if there are several, no rows are.
+///
+/// # Errors
+/// Booking's refusal.
 pub(super) async fn read(
     pages: &PageRoutes,
     show: &str,
     section: &str,
     page: Option<&String>,
-) -> (Option<Value>, Option<u64>) {
+) -> Result<FreeSeats, DocumentRefusal> {
     let path = address::path(&["v1", "shows", show, "free"]);
-    let list = pages.fetch_document(&path).await.ok();
-    let sections = list.as_ref().and_then(|list| list["sections"].as_array());
-    let numbers = sections.into_iter().flatten();
-    let numbers: Vec<u64> = numbers.filter_map(|one| one["section"].as_u64()).collect();
-    let named = section.parse().ok().filter(|own| numbers.contains(own));
-    let section = named.or(match numbers[..] {
-        [only] => Some(only),
-        _ => None,
-    });
-    let Some(number) = section else {
-        return (list, None);
+    let page = page.and_then(|page| page.parse::<u32>().ok()).unwrap_or(1);
+    let (named, page) = (section.parse::<u32>().ok(), page.max(1).to_string());
+    let section = match named {
+        Some(named) => u64::from(named),
+        None => {
+            let list = pages.fetch_document(&path).await?;
+            let Some(only) = only_section(&list) else {
+                let section = None;
+                return Ok(FreeSeats { list, section });
+            };
+            only
+        }
     };
-    let number = number.to_string();
-    let page = page.map_or("1", String::as_str);
-    let query = [("section", number.as_str()), ("page", page)];
-    match pages.fetch_with_query(&path, &query).await {
-        Ok(with_rows) => (Some(with_rows), section),
-        Err(_) => (list, None),
+    let number = section.to_string();
+    let query = [("section", number.as_str()), ("page", page.as_str())];
+    let list = pages.fetch_with_query(&path, &query).await?;
+    let section = Some(section);
+    Ok(FreeSeats { list, section })
+}
+
+/// Returns the number of a show's section with free seats, if there is exactly one.
+fn only_section(list: &Value) -> Option<u64> {
+    match &list["sections"].as_array()?[..] {
+        [only] => only["section"].as_u64(),
+        _ => None,
     }
 }

@@ -35,6 +35,7 @@ use purchase_forms::{PLAIN, form_key};
 pub use render::{ProblemOfPage, problem_page};
 use render::{WayOn, render, render_problem, render_refused, render_refused_with};
 
+use crate::cookies::{self, CookieKind};
 use crate::line::http::place_credential;
 use crate::line::place_view::describe;
 use crate::line::{WaitingLine, recognise};
@@ -187,10 +188,17 @@ pub(crate) async fn seats(
     let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));
     let quantity = query.get("seats").and_then(|seats| seats.parse().ok());
     let quantity = quantity.filter(|seats| (1..=most).contains(seats));
-    let (free, section) = match query.get("free") {
-        Some(section) => free_seats::read(&pages, &show, section, query.get("page")).await,
-        None => (None, None),
+    let free = match query.get("free") {
+        Some(section) => match free_seats::read(&pages, &show, section, query.get("page")).await {
+            Ok(free) => Some(free),
+            Err(refused) => {
+                let way = WayOn::to_seats(&show, &[]);
+                return render_refused_with(&pages, &refused, &way);
+            }
+        },
+        None => None,
     };
+    let (free, section) = free.map_or((None, None), |free| (Some(free.list), free.section));
     let context = SeatsPage {
         test: pages.test,
         show: document,
@@ -225,7 +233,7 @@ pub(crate) async fn checkout(
             match purchase_forms::basket(&pages, id, &headers).await {
                 Ok(basket) => Some(basket),
                 Err(refused) => {
-                    let way = WayOn::to_seats(id.show().as_str(), None, None);
+                    let way = WayOn::to_seats(id.show().as_str(), &[]);
                     return render_refused_with(&pages, &refused, &way);
                 }
             }
@@ -247,9 +255,21 @@ pub(crate) async fn order(
     Path(order): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let plain = purchase_forms::order_with_tickets(&pages, &order, &headers).await;
-    let test = pages.test;
-    let mut page = render(&pages, "order", &OrderPage { test, order, plain });
+    let plain = match purchase_forms::order_with_tickets(&pages, &order, &headers).await {
+        Ok(plain) => plain,
+        Err(refused) => return render_refused(&pages, &refused),
+    };
+    let key = plain
+        .is_some()
+        .then(|| cookies::value(&headers, CookieKind::Order, &order))
+        .flatten();
+    let context = OrderPage {
+        test: pages.test,
+        key: key.map(str::to_owned),
+        order,
+        plain,
+    };
+    let mut page = render(&pages, "order", &context);
     page.extensions_mut().insert(ForeignPart::Payment);
     page
 }

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use fairgate_base::http::{Problem, ProblemCode};
 use rand::RngExt;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::asking::{DocumentRefusal, VisitorCall};
 use super::render::{WayOn, render_refused_with};
@@ -32,8 +33,22 @@ const APPROVE: &str = "approve";
 const OUTCOME_LOOKS: u32 = 40;
 const OUTCOME_LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The text fields of a form, several of which may have the same name. A field that is empty counts
-/// as missing.
+/// The most seats, areas or travellers that a form may name one by one.
+const NAMED_MAX: usize = 100;
+
+/// The fields of the forms from which a page of seats can be asked for again, and what they are
+/// called in its address.
+const ASKED_AGAIN: [(&str, &str); 7] = [
+    ("from", "from"),
+    ("to", "to"),
+    ("departs", "departs"),
+    ("class", "class"),
+    ("quantity", "seats"),
+    ("free", "free"),
+    ("page", "page"),
+];
+
+/// The text fields of a form, several of which may have the same name.
 struct FormFields(Vec<(String, String)>);
 
 impl FormFields {
@@ -41,23 +56,35 @@ impl FormFields {
         Self(form.map(|Form(fields)| fields).unwrap_or_default())
     }
 
+    /// Returns the texts of all fields of a name, as they were sent.
     fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         let named = self.0.iter().filter(move |(own, _)| own == name);
-        named.map(|(_, text)| text.trim())
+        named.map(|(_, text)| text.as_str())
     }
 
+    /// Returns what was typed into a field. A field that is empty counts as missing.
     fn text(&self, name: &str) -> Option<&str> {
-        self.all(name).find(|text| !text.is_empty())
+        self.all(name).map(str::trim).find(|text| !text.is_empty())
     }
 
     /// Returns the texts of the fields `NAME-0`, `NAME-1` and so on, up to the first that is
     /// missing.
     fn numbered(&self, name: &str) -> impl Iterator<Item = &str> {
-        (0..).map_while(move |nth| self.all(&format!("{name}-{nth}")).next())
+        (0..NAMED_MAX).map_while(move |nth| self.all(&format!("{name}-{nth}")).next())
     }
 
     fn number(&self, name: &str) -> Option<u32> {
         self.text(name)?.parse().ok()
+    }
+
+    /// Returns the idempotency key of a call with this body. A button that is pressed twice sends
+    /// one call. A form that the browser kept, and that asks for something else now, is another
+    /// call.
+    fn key_of(&self, body: &Value) -> Option<String> {
+        let digest = Sha256::new()
+            .chain_update(self.text("key")?)
+            .chain_update(body.to_string());
+        Some(hex::encode(&digest.finalize()[..16]))
     }
 }
 
@@ -74,27 +101,57 @@ pub(crate) async fn hold(
     form: FormResult,
 ) -> Response {
     let fields = FormFields::read(form);
-    let back = WayOn::to_seats(&show, fields.text("from"), fields.text("to"));
     let path = address::path(&["v1", "shows", &show, "holds"]);
-    let call = VisitorCall {
-        key: fields.text("key"),
-        body: Some(hold_body(&fields)),
-        ..VisitorCall::new(Method::POST, &path, &headers)
+    let body = hold_body(&fields);
+    let key = fields.key_of(&body);
+    let held = if body == json!({}) {
+        Err(nothing_chosen().into())
+    } else {
+        let call = VisitorCall {
+            key: key.as_deref(),
+            body: Some(body),
+            ..VisitorCall::new(Method::POST, &path, &headers)
+        };
+        post(&pages, call).await
     };
-    match post(&pages, call).await {
+    match held {
         Ok(held) => {
             let hold = held["hold"].as_str().unwrap_or_default();
             see_other(&checkout_path(hold), None)
         }
         Err(refused) => {
-            // Without a pass, the visitor needs the waiting room first.
-            let way = match refused.document["room"].as_str() {
-                Some(room) => WayOn::to_lobby(room),
-                None => back,
-            };
+            let way = way_after_refusal(&refused.document, &show, &fields);
             render_refused_with(&pages, &refused, &way)
         }
     }
+}
+
+fn nothing_chosen() -> Problem {
+    Problem::invalid_field(
+        "seats",
+        "You chose nothing, so nothing was held. Go back, and tick at least one seat or say how many places you would like.",
+    )
+}
+
+/// Returns where a visitor goes on who got no seats: to the waiting room without a pass, to the
+/// seats or the order that it has already, or back to where it chose.
+fn way_after_refusal(refusal: &Value, show: &str, fields: &FormFields) -> WayOn {
+    let named = |name: &str| refusal[name].as_str();
+    if let Some(room) = named("room") {
+        return WayOn::to_lobby(room);
+    }
+    if let Some(hold) = named("hold") {
+        return WayOn::to_checkout(checkout_path(hold));
+    }
+    if let Some(order) = named("order") {
+        return WayOn::to_order(order);
+    }
+    let asked = ASKED_AGAIN.map(|(field, name)| (name, fields.all(field).next()));
+    let asked: Vec<(&str, &str)> = asked
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text?)))
+        .collect();
+    WayOn::to_seats(show, &asked)
 }
 
 /// Builds the body of the call that holds seats.
@@ -111,7 +168,10 @@ fn hold_body(fields: &FormFields) -> Value {
         .chain(fields.all("seat"))
         .filter(|label| !label.is_empty())
         .collect();
-    let places = fields.numbered("places").map(|text| text.parse().ok());
+    let places = fields.numbered("places").map(|text| match text.trim() {
+        "" => Some(0),
+        typed => typed.parse().ok(),
+    });
     let areas = fields.numbered("area").zip(places);
     let areas: Vec<Value> = areas
         .filter(|(_, places)| *places != Some(0))
@@ -123,8 +183,7 @@ fn hold_body(fields: &FormFields) -> Value {
     if !seats.is_empty() {
         body["seats"] = json!(seats);
     }
-    // A list in which nothing was ticked has no quantity either: booking says that the seats are
-    // missing.
+    // A list in which nothing was ticked has no quantity either.
     let is_named = body.get("seats").or(body.get("areas")).is_some();
     if is_named || fields.all("quantity").next().is_none() {
         return body;
@@ -159,15 +218,16 @@ pub(crate) async fn order(
     let path = address::path(&["v1", "holds", &hold, "order"]);
     let travellers: Vec<Value> = fields
         .numbered("traveller")
-        .map(|name| json!({"name": name}))
+        .map(|name| json!({"name": name.trim()}))
         .collect();
     let text = |name| fields.text(name).unwrap_or_default();
     let mut body = json!({"buyer": {"name": text("name"), "email": text("email")}});
     if !travellers.is_empty() {
         body["travellers"] = travellers.into();
     }
+    let key = fields.key_of(&body);
     let call = VisitorCall {
-        key: fields.text("key"),
+        key: key.as_deref(),
         body: Some(body),
         ..VisitorCall::new(Method::POST, &path, &headers)
     };
@@ -183,6 +243,21 @@ pub(crate) async fn order(
     match web.set_cookie(CookieKind::Order, order, key, PLACE_STORED_S) {
         Ok(cookie) => see_other(&address::path(&["o", order]), Some(cookie)),
         Err(error) => super::render_problem(&pages, &error.into()),
+    }
+}
+
+/// Gives held seats back, and returns to the page where others are chosen.
+pub(crate) async fn release(
+    State(pages): State<PageRoutes>,
+    Path(hold): Path<HoldId>,
+    headers: HeaderMap,
+) -> Response {
+    let seats = address::path(&["s", hold.show().as_str()]);
+    let path = address::path(&["v1", "holds", &hold.to_string()]);
+    let call = VisitorCall::new(Method::DELETE, &path, &headers);
+    match post(&pages, call).await {
+        Ok(_) => see_other(&seats, None),
+        Err(refused) => render_refused_with(&pages, &refused, &WayOn::back_to(seats)),
     }
 }
 
@@ -211,6 +286,30 @@ pub(crate) async fn pay(
     };
     match paid.await {
         Ok(()) => see_other(&page, None),
+        Err(refused) => render_refused_with(&pages, &refused, &WayOn::back_to(page)),
+    }
+}
+
+/// Takes the seats that were kept for an order that was paid too late, or asks for the money back.
+pub(crate) async fn consent(
+    State(pages): State<PageRoutes>,
+    Path(order): Path<String>,
+    headers: HeaderMap,
+    form: FormResult,
+) -> Response {
+    let accept = FormFields::read(form).text("accept") == Some("yes");
+    let page = address::path(&["o", &order]);
+    let path = address::path(&["v1", "orders", &order, "consent"]);
+    let answered = async {
+        let call = VisitorCall {
+            bearer: Some(order_key(&order, &headers)?),
+            body: Some(json!({"accept": accept})),
+            ..VisitorCall::new(Method::POST, &path, &headers)
+        };
+        post(&pages, call).await
+    };
+    match answered.await {
+        Ok(_) => see_other(&page, None),
         Err(refused) => render_refused_with(&pages, &refused, &WayOn::back_to(page)),
     }
 }
@@ -254,17 +353,21 @@ async fn post(pages: &PageRoutes, call: VisitorCall<'_>) -> Result<Value, Docume
     pages.call_as_visitor(call).await
 }
 
+/// Returns the key of an order from the browser's cookie.
+fn order_key<'h>(order: &str, headers: &'h HeaderMap) -> Result<&'h str, Problem> {
+    let key = cookies::value(headers, CookieKind::Order, order);
+    key.ok_or_else(|| Problem::not_found("order", order))
+}
+
 /// Reads an order with the key in the browser's cookie.
 async fn read_order(
     pages: &PageRoutes,
     order: &str,
     headers: &HeaderMap,
 ) -> Result<Value, DocumentRefusal> {
-    let key = cookies::value(headers, CookieKind::Order, order);
-    let key = key.ok_or_else(|| Problem::not_found("order", order))?;
     let path = address::path(&["v1", "orders", order]);
     let call = VisitorCall {
-        bearer: Some(key),
+        bearer: Some(order_key(order, headers)?),
         ..VisitorCall::new(Method::GET, &path, headers)
     };
     pages.call_as_visitor(call).await
@@ -283,23 +386,39 @@ pub(super) async fn basket(
 
 /// Reads an order whose key the browser has in a cookie, with the codes of its tickets as `svg`.
 /// Returns `None` for all other browsers, whose scripts read it.
+///
+/// # Errors
+/// Booking's refusal.
 pub(super) async fn order_with_tickets(
     pages: &PageRoutes,
     order: &str,
     headers: &HeaderMap,
-) -> Option<Value> {
-    let key = cookies::value(headers, CookieKind::Order, order)?;
-    let mut known = read_order(pages, order, headers).await.ok()?;
-    for ticket in known["tickets"].as_array_mut().into_iter().flatten() {
-        let id = ticket["ticket"].as_str().unwrap_or_default();
-        let path = address::path(&["v1", "tickets", &format!("{id}.svg")]);
-        let call = VisitorCall {
-            bearer: Some(key),
-            ..VisitorCall::new(Method::GET, &path, headers)
-        };
-        ticket["svg"] = pages.text_as_visitor(call).await.ok().into();
+) -> Result<Option<Value>, DocumentRefusal> {
+    let Some(key) = cookies::value(headers, CookieKind::Order, order) else {
+        return Ok(None);
+    };
+    let mut known = read_order(pages, order, headers).await?;
+    let codes = known["tickets"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|ticket| {
+            let id = ticket["ticket"].as_str().unwrap_or_default();
+            let path = address::path(&["v1", "tickets", &format!("{id}.svg")]);
+            async move {
+                let call = VisitorCall {
+                    bearer: Some(key),
+                    ..VisitorCall::new(Method::GET, &path, headers)
+                };
+                pages.text_as_visitor(call).await.ok()
+            }
+        });
+    let codes = futures_util::future::join_all(codes).await;
+    let tickets = known["tickets"].as_array_mut().into_iter().flatten();
+    for (ticket, code) in tickets.zip(codes) {
+        ticket["svg"] = code.into();
     }
-    Some(known)
+    Ok(Some(known))
 }
 
 fn see_other(path: &str, cookie: Option<HeaderValue>) -> Response {
@@ -315,11 +434,47 @@ fn see_other(path: &str, cookie: Option<HeaderValue>) -> Response {
 mod tests {
     use super::*;
 
-    fn body(fields: &[(&str, &str)]) -> Value {
+    fn form(fields: &[(&str, &str)]) -> FormFields {
         let fields = fields
             .iter()
             .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        hold_body(&FormFields(fields.collect()))
+        FormFields(fields.collect())
+    }
+
+    fn body(fields: &[(&str, &str)]) -> Value {
+        hold_body(&form(fields))
+    }
+
+    #[test]
+    fn a_form_has_one_key_for_one_body_and_another_for_another() {
+        let key = |fields: &[(&str, &str)]| form(fields).key_of(&body(fields));
+        let pressed = key(&[("key", "one"), ("seat", "A-1")]);
+        assert!(pressed.is_some());
+        assert_eq!(pressed, key(&[("key", "one"), ("seat", "A-1")]));
+        assert_ne!(pressed, key(&[("key", "one"), ("seat", "A-2")]));
+        assert_ne!(pressed, key(&[("key", "two"), ("seat", "A-1")]));
+        assert_eq!(key(&[("seat", "A-1")]), None, "booking refuses it");
+    }
+
+    #[test]
+    fn a_refusal_leads_to_where_the_visitor_was_or_to_what_it_has_already() {
+        let way = |refusal: Value, fields: &[(&str, &str)]| {
+            way_after_refusal(&refusal, "night", &form(fields))
+        };
+        let list = [("free", "3"), ("page", "2"), ("seat", "A-1")];
+        let train = [("from", "A"), ("departs", "2027-01-10T08:00:00Z")];
+        for (way, href) in [
+            (way(json!({}), &list), "/s/night?free=3&page=2"),
+            (
+                way(json!({}), &train),
+                "/s/night?from=A&departs=2027-01-10T08%3A00%3A00Z",
+            ),
+            (way(json!({"room": "sale"}), &list), "/r/sale"),
+            (way(json!({"hold": "h1"}), &list), "/checkout/h1?plain=1"),
+            (way(json!({"order": "o1"}), &list), "/o/o1"),
+        ] {
+            assert_eq!(way.href, href);
+        }
     }
 
     #[test]
@@ -353,7 +508,9 @@ mod tests {
             standing,
             json!({"areas": [{"label": "Floor", "quantity": 2}]})
         );
-        assert_eq!(body(&[("area-0", "Floor"), ("places-0", "0")]), json!({}));
+        for none in ["0", ""] {
+            assert_eq!(body(&[("area-0", "Floor"), ("places-0", none)]), json!({}));
+        }
         // A number that cannot be read is refused by booking, in its own words.
         assert_eq!(
             body(&[("quantity", "two")]),

@@ -49,7 +49,7 @@ pub(super) fn render_problem(pages: &PageRoutes, problem: &Problem) -> Response 
 /// Where a page about a problem leads.
 #[derive(Debug, Clone)]
 pub(super) struct WayOn {
-    href: String,
+    pub href: String,
     /// The name of the link's words in the pages' texts.
     words: &'static str,
 }
@@ -62,10 +62,25 @@ impl WayOn {
         }
     }
 
-    /// To the page of a show, or of a train on a stretch.
-    pub fn to_seats(show: &str, from: Option<&str>, to: Option<&str>) -> Self {
-        let stretch = [("from", from.unwrap_or("")), ("to", to.unwrap_or(""))];
-        Self::back_to(address::with_query(&address::path(&["s", show]), &stretch))
+    /// To the page of a show or of a train, with what its address asks for.
+    pub fn to_seats(show: &str, asked: &[(&str, &str)]) -> Self {
+        Self::back_to(address::with_query(&address::path(&["s", show]), asked))
+    }
+
+    /// To the checkout of the seats that the visitor holds.
+    pub fn to_checkout(href: String) -> Self {
+        Self {
+            href,
+            words: "checkout",
+        }
+    }
+
+    /// To the page of an order.
+    pub fn to_order(order: &str) -> Self {
+        Self {
+            href: address::path(&["o", order]),
+            words: "order",
+        }
     }
 
     /// To the lobby of a room.
@@ -112,6 +127,14 @@ pub fn problem_page(test: bool, problem: &Problem) -> Response {
     .unwrap_or_else(|| problem.clone().into_response())
 }
 
+/// Returns the labels of a list of seats, which are texts or have a `label`.
+fn seat_labels(seats: &Value) -> Vec<&str> {
+    let seats = seats.as_array().into_iter().flatten();
+    seats
+        .filter_map(|seat| seat.as_str().or_else(|| seat["label"].as_str()))
+        .collect()
+}
+
 fn document_page(
     test: bool,
     status: StatusCode,
@@ -124,6 +147,7 @@ fn document_page(
         code: &document["code"],
         title: &document["title"],
         detail: &document["detail"],
+        seats: seat_labels(&document["seats"]),
         action_href: &way.href,
         action: way.words,
     };

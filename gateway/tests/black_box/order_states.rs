@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::card_form::{confirm, open, selling_by_card};
-use crate::harness::{Browser, Promoter, Server, TestShop, Visitor, in_seconds, show, text, until};
+use crate::harness::{
+    Browser, Promoter, Server, TestAnswer, TestShop, Visitor, in_seconds, show, text, until,
+};
 
 /// How long after the server knows something the page may still show what was before.
 const SHOWN_WITHIN: Duration = Duration::from_secs(2);
@@ -119,6 +121,14 @@ async fn an_order_that_lapsed_says_that_no_payment_arrived_until_one_arrives_lat
     let offered = |order: &Value| order["state"] == "awaiting_consent";
     let words = follows(&browser, (&server, &ordered), offered, "awaiting_consent").await;
     assert!(!words.contains("no payment has arrived"), "{words}");
+    // Without scripts, a form shows the seats and asks the same.
+    let (id, key) = (text(&ordered, "order"), text(&ordered, "order_key"));
+    let plain = server.http.get(server.at(&format!("/o/{id}")));
+    let plain = plain.header("cookie", format!("fgo_{id}={key}"));
+    let plain = TestAnswer::of(plain).await.expect("an answer").text();
+    for part in ["plain-offered", "plain-take"] {
+        assert!(plain.contains(part), "{part}");
+    }
     // The buyer declines in another tab, and gets the money back.
     let decline = "(() => {
         if (!window.pressed && !document.querySelector('#consent').hidden) {

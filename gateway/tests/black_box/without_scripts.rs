@@ -169,7 +169,7 @@ async fn without_scripts_free_seats_and_standing_places_are_picked_from_a_list()
         })
         .await;
 
-    browser.go(&server.at("/s/night?free=")).await;
+    browser.go(&server.at("/s/night?free=all")).await;
     browser.press("[name=places-0]").await;
     browser.press_key("ArrowUp").await;
     browser.press("#free-areas-hold").await;
@@ -195,17 +195,59 @@ async fn a_list_of_free_seats_holds_what_is_ticked_and_tells_what_is_taken() {
     let refused = send(&server, "/s/night/hold", &of_ben, &late).await;
     assert_eq!(refused.status, 409);
     assert!(refused.text().contains("A-2"), "{}", refused.text());
-    let nothing = send(&server, "/s/night/hold", &of_ben, &[("key", "three")]).await;
-    assert_eq!(nothing.status, 422, "{}", nothing.text());
-    // A hall of one section lists its seats at once; a page that is not there is none of them.
-    for query in ["?free=", "?free=7", "?free=0&page=9", "?free=x&page=-1"] {
+    // The same form with other seats is another call.
+    let other = [("seat", "A-3"), ("seat", "A-4"), ("key", "two")];
+    let other = send(&server, "/s/night/hold", &of_ben, &other).await;
+    assert_eq!(other.status, 303, "{}", other.text());
+    let nothing = [("key", "three"), ("free", "0"), ("page", "2")];
+    let nothing = send(&server, "/s/night/hold", &of_ben, &nothing).await;
+    assert_eq!(nothing.status, 422);
+    assert!(nothing.text().contains("You chose nothing"));
+    assert!(links_to(&nothing, "/s/night?free=0&amp;page=2"));
+    // A hall of one section lists its seats at once.
+    for (query, lists) in [
+        ("?free=all", true),
+        ("?free=0&page=9", true),
+        ("?free=7", false),
+    ] {
         let page = server.get(&format!("/s/night{query}")).await;
         assert_eq!(page.status, 200, "{query}");
         let html = page.text();
         assert!(!html.contains("value=\"A-1\""), "{query}");
-        let lists = html.contains("value=\"A-3\"");
-        assert_eq!(lists, !query.contains("page"), "{query}");
+        assert_eq!(html.contains("value=\"A-5\""), lists, "{query}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn held_seats_are_given_back_by_a_form_of_whoever_holds_them() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    promoter.draw("sale").await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    let (of_ana, of_ben) = (pass_cookie(&ana).await, pass_cookie(&ben).await);
+    let ticked = [("seat", "A-1"), ("seat", "A-2"), ("key", "one")];
+    let held = send(&server, "/s/night/hold", &of_ana, &ticked).await;
+    let checkout = held.header("location").split('?').next().expect("a path");
+    let release = format!("{checkout}/release");
+    let shown = server.http.get(server.at(held.header("location")));
+    let shown = TestAnswer::of(shown.header("cookie", &of_ana)).await;
+    assert!(shown.expect("an answer").text().contains("plain-release"));
+
+    let refused = send(&server, &release, &of_ben, &[]).await;
+    assert_eq!(refused.status, 403);
+    let foreign = server.http.post(server.at(&release));
+    let foreign = foreign
+        .header("cookie", &of_ana)
+        .header("origin", "https://elsewhere.example");
+    let foreign = TestAnswer::of(foreign).await.expect("an answer");
+    assert_eq!(foreign.status, 403);
+    let released = send(&server, &release, &of_ana, &[]).await;
+    assert_eq!(released.status, 303, "{}", released.text());
+    assert_eq!(released.header("location"), "/s/night");
+    let again = send(&server, "/s/night/hold", &of_ben, &ticked).await;
+    assert_eq!(again.status, 303, "the seats are free");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -285,8 +327,18 @@ async fn only_its_cookie_pays(server: &Server, (page, key): &(String, String), p
         (shown.matches("<svg").count() >= 2 && shown.contains("plain-tickets")).then_some(())
     })
     .await;
+    // The page hands the key to scripts, which cannot read the cookie, and to nobody else.
+    let secret = key.split_once('=').expect("a cookie").1;
+    let own = server.http.get(server.at(page)).header("cookie", key);
+    let own = TestAnswer::of(own).await.expect("an answer").text();
+    assert!(own.contains(secret), "the page has the key");
     let stranger = server.get(page).await.text();
-    assert!(!stranger.contains("plain-tickets"));
+    assert!(!stranger.contains("plain-tickets") && !stranger.contains(secret));
+    let consent = [("accept", "yes")];
+    for (cookie, status) in [(key.as_str(), 409), (pass, 404)] {
+        let refused = send(server, &format!("{page}/consent"), cookie, &consent).await;
+        assert_eq!(refused.status, status, "{}", refused.text());
+    }
 }
 
 /// Sends the form of a checkout. Returns the order's page and the cookie with its key.

@@ -46,13 +46,16 @@ pub struct FreeSeatList<'s> {
 }
 
 impl<'s> FreeSeatList<'s> {
-    /// Makes the list from the states of all cells.
+    /// Makes the list from the states of all cells. It is empty once the show is over, and while
+    /// the states are those of a plan of another size.
     #[must_use]
-    pub fn new(show: &'s Show, states: &[CellState]) -> Self {
+    pub fn new(show: &'s Show, states: &[CellState], now_ms: i64) -> Self {
         let grid = show.grid();
-        let mut prices: Vec<Option<i64>> = (0..grid.seats).map(|seat| show.price(seat)).collect();
+        let is_sold = !show.is_over(now_ms) && states.len() == grid.cell_count() as usize;
+        let price = |seat| is_sold.then(|| show.price(seat)).flatten();
+        let mut prices: Vec<Option<i64>> = (0..grid.seats).map(price).collect();
         for (cell, state) in (0..grid.cell_count()).zip(states) {
-            if *state != CellState::Free || show.is_cancelled() {
+            if *state != CellState::Free {
                 prices[grid.seat_of(cell) as usize] = None;
             }
         }

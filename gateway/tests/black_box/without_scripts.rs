@@ -104,6 +104,16 @@ async fn pass_cookie(visitor: &Visitor<'_>) -> String {
     cookie.expect("a value").to_owned()
 }
 
+/// Opens a sale whose line is drawn, and admits two visitors. Returns the cookies of their passes.
+async fn passes_of_two(server: &Server) -> [String; 2] {
+    let promoter = Promoter::of(server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    promoter.draw("sale").await;
+    let ana = Visitor::admitted(server, "sale").await;
+    let ben = Visitor::admitted(server, "sale").await;
+    [pass_cookie(&ana).await, pass_cookie(&ben).await]
+}
+
 /// A hall with stalls and a gallery whose front row costs less, and a floor to stand on.
 fn hall_with_floor() -> Value {
     let section = |label: &str, category: &str, y: u32| {
@@ -182,12 +192,7 @@ async fn without_scripts_free_seats_and_standing_places_are_picked_from_a_list()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_free_seats_holds_what_is_ticked_and_tells_what_is_taken() {
     let server = Server::start().await;
-    let promoter = Promoter::of(&server);
-    promoter.on_sale("4x10", json!({}), json!({})).await;
-    promoter.draw("sale").await;
-    let ana = Visitor::admitted(&server, "sale").await;
-    let ben = Visitor::admitted(&server, "sale").await;
-    let (of_ana, of_ben) = (pass_cookie(&ana).await, pass_cookie(&ben).await);
+    let [of_ana, of_ben] = passes_of_two(&server).await;
     let ticked = [("seat", "A-1"), ("seat", "A-2"), ("key", "one")];
     let held = send(&server, "/s/night/hold", &of_ana, &ticked).await;
     assert_eq!(held.status, 303, "{}", held.text());
@@ -221,12 +226,7 @@ async fn a_list_of_free_seats_holds_what_is_ticked_and_tells_what_is_taken() {
 #[tokio::test(flavor = "multi_thread")]
 async fn held_seats_are_given_back_by_a_form_of_whoever_holds_them() {
     let server = Server::start().await;
-    let promoter = Promoter::of(&server);
-    promoter.on_sale("4x10", json!({}), json!({})).await;
-    promoter.draw("sale").await;
-    let ana = Visitor::admitted(&server, "sale").await;
-    let ben = Visitor::admitted(&server, "sale").await;
-    let (of_ana, of_ben) = (pass_cookie(&ana).await, pass_cookie(&ben).await);
+    let [of_ana, of_ben] = passes_of_two(&server).await;
     let ticked = [("seat", "A-1"), ("seat", "A-2"), ("key", "one")];
     let held = send(&server, "/s/night/hold", &of_ana, &ticked).await;
     let checkout = held.header("location").split('?').next().expect("a path");
@@ -253,12 +253,7 @@ async fn held_seats_are_given_back_by_a_form_of_whoever_holds_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_is_sent_once_and_serves_nobody_else() {
     let server = Server::start().await;
-    let promoter = Promoter::of(&server);
-    promoter.on_sale("4x10", json!({}), json!({})).await;
-    promoter.draw("sale").await;
-    let ana = Visitor::admitted(&server, "sale").await;
-    let ben = Visitor::admitted(&server, "sale").await;
-    let (of_ana, of_ben) = (pass_cookie(&ana).await, pass_cookie(&ben).await);
+    let [of_ana, of_ben] = passes_of_two(&server).await;
     let best = [("quantity", "2"), ("key", "once")];
 
     // Without a pass the page leads to the waiting room.

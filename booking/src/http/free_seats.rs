@@ -108,19 +108,24 @@ pub async fn free(
     let (version, cells, packed) =
         packed.ok_or_else(|| Problem::not_found("picture of show", show.id.as_str()))?;
     let now_ms = routes.clock.now_ms();
+    // Numbers beyond the last section or page have one answer, so that nobody fills the memory of
+    // answers with them: each page but the last has at least its number of seats.
+    let map = &show.plan.map;
+    let page = page.min(map.seats.len() / SEATS_A_PAGE + 1);
+    let section = query.section.map(|one| one.min(map.sections.len() + 1));
     // The tag says all that the answer is made of, so equal calls share one answer.
     let etag = format!(
         "\"{}-{:x}-{}-{}-{page}\"",
         tag(&show, version, &packed).trim_matches('"'),
         show.edition(),
         show.is_over(now_ms),
-        query.section.map_or(String::new(), |one| one.to_string()),
+        section.map_or(String::new(), |one| one.to_string()),
     );
     let body = routes.encoded_states.find_or_make(etag.clone(), move || {
         let view = VersionedCells::from_packed(version, cells, &packed);
         let list = FreeSeatList::new(&show, &view.states, now_ms);
         let currency = &show.document.currency;
-        let answer = FreeSeatsView::new(view.version, &list, currency, query.section, page);
+        let answer = FreeSeatsView::new(view.version, &list, currency, section, page);
         serde_json::to_vec(&answer).ok()
     });
     let answer = TaggedAnswer {

@@ -257,7 +257,10 @@ pub(crate) async fn order(
 ) -> Response {
     let plain = match purchase_forms::order_with_tickets(&pages, &order, &headers).await {
         Ok(plain) => plain,
-        Err(refused) => return render_refused(&pages, &refused),
+        Err(refused) => {
+            let way = WayOn::to_order(&order);
+            return render_refused_with(&pages, &refused, &way);
+        }
     };
     let key = plain
         .is_some()

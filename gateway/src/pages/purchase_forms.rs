@@ -255,10 +255,7 @@ pub(crate) async fn release(
     let seats = address::path(&["s", hold.show().as_str()]);
     let path = address::path(&["v1", "holds", &hold.to_string()]);
     let call = VisitorCall::new(Method::DELETE, &path, &headers);
-    match post(&pages, call).await {
-        Ok(_) => see_other(&seats, None),
-        Err(refused) => render_refused_with(&pages, &refused, &WayOn::back_to(seats)),
-    }
+    show_outcome(&pages, post(&pages, call).await, seats)
 }
 
 /// Pays an order in the sandbox, or declines to.
@@ -282,12 +279,9 @@ pub(crate) async fn pay(
         if fields.text("outcome") == Some(APPROVE) {
             await_tickets(&pages, &order, &headers).await?;
         }
-        Ok::<(), DocumentRefusal>(())
+        Ok(())
     };
-    match paid.await {
-        Ok(()) => see_other(&page, None),
-        Err(refused) => render_refused_with(&pages, &refused, &WayOn::back_to(page)),
-    }
+    show_outcome(&pages, paid.await, page)
 }
 
 /// Takes the seats that were kept for an order that was paid too late, or asks for the money back.
@@ -297,10 +291,16 @@ pub(crate) async fn consent(
     headers: HeaderMap,
     form: FormResult,
 ) -> Response {
-    let accept = FormFields::read(form).text("accept") == Some("yes");
+    let fields = FormFields::read(form);
     let page = address::path(&["o", &order]);
     let path = address::path(&["v1", "orders", &order, "consent"]);
     let answered = async {
+        // A form that cannot be read must not send the money back.
+        let accept = match fields.text("accept") {
+            Some("yes") => true,
+            Some("no") => false,
+            _ => return Err(nothing_answered().into()),
+        };
         let call = VisitorCall {
             bearer: Some(order_key(&order, &headers)?),
             body: Some(json!({"accept": accept})),
@@ -308,9 +308,26 @@ pub(crate) async fn consent(
         };
         post(&pages, call).await
     };
-    match answered.await {
+    show_outcome(&pages, answered.await, page)
+}
+
+fn nothing_answered() -> Problem {
+    Problem::invalid_field(
+        "accept",
+        "Your answer did not arrive, so nothing was decided. Go back, and choose the seats or your money again.",
+    )
+}
+
+/// Leads to a page after a form has done its work, or tells why it could not, with the way back to
+/// this page.
+fn show_outcome<T>(
+    pages: &PageRoutes,
+    outcome: Result<T, DocumentRefusal>,
+    page: String,
+) -> Response {
+    match outcome {
         Ok(_) => see_other(&page, None),
-        Err(refused) => render_refused_with(&pages, &refused, &WayOn::back_to(page)),
+        Err(refused) => render_refused_with(pages, &refused, &WayOn::back_to(page)),
     }
 }
 
@@ -385,7 +402,8 @@ pub(super) async fn basket(
 }
 
 /// Reads an order whose key the browser has in a cookie, with the codes of its tickets as `svg`.
-/// Returns `None` for all other browsers, whose scripts read it.
+/// Returns `None` for all other browsers, whose scripts read it, and if the key opens it no longer:
+/// scripts may have another one.
 ///
 /// # Errors
 /// Booking's refusal.
@@ -397,7 +415,11 @@ pub(super) async fn order_with_tickets(
     let Some(key) = cookies::value(headers, CookieKind::Order, order) else {
         return Ok(None);
     };
-    let mut known = read_order(pages, order, headers).await?;
+    let mut known = match read_order(pages, order, headers).await {
+        Ok(known) => known,
+        Err(refused) if refused.status == StatusCode::FORBIDDEN => return Ok(None),
+        Err(refused) => return Err(refused),
+    };
     let codes = known["tickets"]
         .as_array()
         .into_iter()

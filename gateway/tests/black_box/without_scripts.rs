@@ -4,7 +4,8 @@
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
-use crate::harness::{Browser, Promoter, Server, TestAnswer, TestShop, Visitor, show, until};
+use crate::card_form::{confirm, selling_by_card};
+use crate::harness::{Browser, Promoter, Server, TestAnswer, TestShop, Visitor, show, text, until};
 use crate::rail;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,6 +249,47 @@ async fn held_seats_are_given_back_by_a_form_of_whoever_holds_them() {
     assert_eq!(released.header("location"), "/s/night");
     let again = send(&server, "/s/night/hold", &of_ben, &ticked).await;
     assert_eq!(again.status, 303, "the seats are free");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_that_are_kept_for_late_money_are_taken_by_a_form() {
+    let short =
+        json!({"title": "Night one", "hold_s": 1, "grace_s": 0, "claim_grace_s": 0, "pay_s": 3});
+    let (stripe, server) = selling_by_card(short).await;
+    let seats = json!({"seats": ["A-1", "A-2"]});
+    let ana = Visitor::admitted(&server, "sale").await;
+    let held = server.try_hold(&ana, "night", &seats).await.is(201);
+    let late = server.checkout(&ana, &held).await;
+    server.order_in(&late, "expired").await;
+    // Somebody else has the seats, so the late money gets an offer of others.
+    let ben = Visitor::admitted(&server, "sale").await;
+    let held = server.try_hold(&ben, "night", &seats).await.is(201);
+    let others = server.checkout(&ben, &held).await;
+    confirm(&stripe, &ben, &others).await;
+    server.order_in(&others, "ticketed").await;
+    confirm(&stripe, &ana, &late).await;
+    server.order_in(&late, "awaiting_consent").await;
+
+    let (id, key) = (text(&late, "order"), text(&late, "order_key"));
+    let (consent, own) = (format!("/o/{id}/consent"), format!("fgo_{id}={key}"));
+    let yes = [("accept", "yes")];
+    for (cookie, fields, status) in [
+        (own.as_str(), &[][..], 422),
+        (&own, &[("accept", "perhaps")], 422),
+        ("a=b", &yes, 404),
+        (&format!("{own}x"), &yes, 403),
+    ] {
+        let refused = send(&server, &consent, cookie, fields).await;
+        assert_eq!(refused.status, status, "{}", refused.text());
+    }
+    let offered = server.read(&late).await;
+    assert_eq!(offered["state"], "awaiting_consent", "nothing was decided");
+    let pressed = [(), ()].map(|()| send(&server, &consent, &own, &yes));
+    let pressed = futures_util::future::join_all(pressed).await;
+    assert!(pressed.iter().any(|one| one.status == 303));
+    let taken = server.order_in(&late, "ticketed").await;
+    assert_eq!(taken["tickets"].as_array().map(Vec::len), Some(2));
+    assert_eq!(taken["total"], late["total"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,7 +22,6 @@ use axum::body::Body;
 use axum::http::Request;
 use booking::app::{Booking, BookingSetup};
 use booking::config::PaymentSettings;
-use booking::ledger::sql::SqlLedger;
 use booking::ledger::{KeptAnswer, Ledger};
 use booking::pruner::LEASE;
 use booking::retention::RetentionKind;
@@ -65,15 +64,14 @@ async fn main() -> Result<ExitCode, Failure> {
         Duration::try_from_secs_f64(seconds.parse()?)?,
     );
     let folder = tempfile::tempdir()?;
-    let open = async || -> Result<Arc<dyn Ledger>, Failure> {
-        let ledger: Arc<dyn Ledger> = match url {
-            Some(url) => Arc::new(
-                SqlLedger::open(Installation::Server(PostgresDatabase::connect(url).await?))
-                    .await?,
-            ),
+    let open = async || -> Result<Ledger, Failure> {
+        let ledger: Ledger = match url {
+            Some(url) => {
+                Ledger::open(Installation::Server(PostgresDatabase::connect(url).await?)).await?
+            }
             None => {
                 let writer = SqliteDatabase::open(&folder.path().join("ledger.db"))?;
-                Arc::new(SqlLedger::open(Installation::File(writer)).await?)
+                Ledger::open(Installation::File(writer)).await?
             }
         };
         Ok(ledger)
@@ -104,11 +102,11 @@ async fn main() -> Result<ExitCode, Failure> {
 }
 
 /// Writes old answers and old, settled events.
-async fn fill(ledger: &Arc<dyn Ledger>, rows: u64) -> Result<(), Failure> {
+async fn fill(ledger: &Ledger, rows: u64) -> Result<(), Failure> {
     let now_ms = Clock::system().now_ms();
     let mut filling = JoinSet::new();
     for first in 0..FILLING {
-        let ledger = Arc::clone(ledger);
+        let ledger = ledger.clone();
         filling.spawn(async move {
             for n in (first..rows).step_by(usize::try_from(FILLING)?) {
                 // Scopes and event ids come in no order, as in real use.
@@ -148,13 +146,13 @@ async fn fill(ledger: &Arc<dyn Ledger>, rows: u64) -> Result<(), Failure> {
 
 /// Runs pairs of turns, one turn with deletion and one without it. Returns the median of the pairs'
 /// ratios: purchases per second with deletion to those without it.
-async fn turns(shop: &Arc<Shop>, ledger: &Arc<dyn Ledger>, turn: Duration) -> Result<f64, Failure> {
+async fn turns(shop: &Arc<Shop>, ledger: &Ledger, turn: Duration) -> Result<f64, Failure> {
     // While this program has the lease, booking's own worker deletes nothing. The worker tries
     // again a minute later.
     while !ledger.lease(LEASE, "bench", 3_600_000).await? {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    let running = shop.started(Arc::clone(ledger)).await?;
+    let running = shop.started(ledger.clone()).await?;
     shop.sell(&running.router, turn / 2).await?;
     ledger.end_lease(LEASE, "bench").await?;
     let pruner = running.app.pruner();
@@ -205,7 +203,7 @@ impl Shop {
         })
     }
 
-    async fn started(&self, ledger: Arc<dyn Ledger>) -> Result<Running, Failure> {
+    async fn started(&self, ledger: Ledger) -> Result<Running, Failure> {
         let mut keys = RoleKeys::default();
         keys.add(Role::Promoter, PROMOTER);
         let setup = BookingSetup {
@@ -222,12 +220,12 @@ impl Shop {
         })
     }
 
-    async fn stock(&self, ledger: &Arc<dyn Ledger>) -> Result<(), Failure> {
+    async fn stock(&self, ledger: &Ledger) -> Result<(), Failure> {
         let Running {
             app,
             router,
             _workers,
-        } = self.started(Arc::clone(ledger)).await?;
+        } = self.started(ledger.clone()).await?;
         app.gateways()
             .replace_coverage(vec![("sale".to_owned(), vec!["*".to_owned()])])
             .await?;

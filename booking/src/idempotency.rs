@@ -26,7 +26,7 @@ const RENEW_LEASE_EVERY: Duration = Duration::from_millis(CALL_LEASE_MS.unsigned
 /// A cheap handle to the answers that are stored for repeated calls.
 #[derive(Clone)]
 pub struct IdempotencyAnswers {
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     clock: Clock,
     /// A random number that identifies this process in the ledger.
     node: i64,
@@ -77,7 +77,7 @@ impl Drop for IdempotencyKeyGuard {
 impl IdempotencyAnswers {
     /// Makes a handle that stores its answers in `ledger`.
     #[must_use]
-    pub fn new(ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
+    pub fn new(ledger: Ledger, clock: Clock) -> Self {
         Self {
             ledger,
             clock,

@@ -14,7 +14,6 @@ use fairgate_redis::{Redis, RedisStartError};
 
 use crate::app::{Booking, BookingSetup};
 use crate::door::signing::SigningKeyError;
-use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
@@ -90,8 +89,8 @@ pub async fn installation(
 ///
 /// # Errors
 /// Returns an error where the tables cannot be brought up to date.
-pub async fn open_ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, BookingOpenError> {
-    Ok(Arc::new(SqlLedger::open(installation.clone()).await?))
+pub async fn open_ledger(installation: &Installation) -> Result<Ledger, BookingOpenError> {
+    Ok(Ledger::open(installation.clone()).await?)
 }
 
 /// Opens booking over an installation's database. The inventory store is in Redis if `redis_url` is

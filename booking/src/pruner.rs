@@ -24,7 +24,7 @@ const RENEW_AFTER: Duration = Duration::from_secs(5);
 /// The worker that deletes old rows.
 #[derive(Clone)]
 pub struct Pruner {
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     clock: Clock,
     /// The name of this process in the lease.
     owner: Arc<str>,
@@ -33,7 +33,7 @@ pub struct Pruner {
 impl Pruner {
     /// Makes the worker for a ledger.
     #[must_use]
-    pub fn new(ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
+    pub fn new(ledger: Ledger, clock: Clock) -> Self {
         let owner = hex::encode(rand::rng().random::<[u8; 8]>());
         Self {
             ledger,

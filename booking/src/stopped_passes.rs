@@ -19,7 +19,7 @@ const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 /// The stopped passes as this process last read them; a cheap handle.
 #[derive(Clone)]
 pub struct StoppedPasses {
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     clock: Clock,
     known: Arc<RwLock<KnownStops>>,
 }
@@ -37,7 +37,7 @@ impl StoppedPasses {
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
-    pub async fn open(ledger: Arc<dyn Ledger>, clock: Clock) -> Result<Self, LedgerError> {
+    pub async fn open(ledger: Ledger, clock: Clock) -> Result<Self, LedgerError> {
         let stopped = Self {
             ledger,
             clock,

@@ -12,7 +12,6 @@ use booking::holds::ask::HoldRequest;
 use booking::holds::take::{CallHoldIds, HoldDesk};
 use booking::inventory::seats::SeatInventory;
 use booking::ledger::Ledger;
-use booking::ledger::sql::SqlLedger;
 use booking::store::InventoryStore;
 use booking::store::redis::{RedisStore, RedisStoreOptions};
 use fairgate_base::clock::Clock;
@@ -79,11 +78,7 @@ struct Had {
 
 /// Runs a rush on a new train. There is one node for each store, and the buyers spread over the
 /// nodes. The stores are one in-process store, or stores that share one Redis.
-pub async fn run(
-    stores: Vec<Arc<dyn InventoryStore>>,
-    ledger: Arc<dyn Ledger>,
-    rush: Rush,
-) -> Outcome {
+pub async fn run(stores: Vec<Arc<dyn InventoryStore>>, ledger: Ledger, rush: Rush) -> Outcome {
     let clock = Clock::system();
     let desks = opened(stores, ledger, rush, &clock).await;
     let show = "t1-rush".parse().expect("a slug");
@@ -123,7 +118,7 @@ pub async fn run(
 /// Makes a node for each store, and returns the desk of each node.
 async fn opened(
     stores: Vec<Arc<dyn InventoryStore>>,
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     rush: Rush,
     clock: &Clock,
 ) -> Vec<HoldDesk> {
@@ -132,7 +127,7 @@ async fn opened(
     let leaves = jiff::Timestamp::from_millisecond(leaves_ms).expect("a moment");
     let mut desks = Vec::new();
     for store in stores {
-        let catalogue = Catalogue::open(Arc::clone(&ledger), ProviderKind::None).await;
+        let catalogue = Catalogue::open(ledger.clone(), ProviderKind::None).await;
         let catalogue = catalogue.expect("it can be read");
         let map = carriages(rush.seats);
         // If another node has already put the plan, this changes nothing.
@@ -148,11 +143,11 @@ async fn opened(
         };
         let sold = catalogue.sell_departures(Arc::new(daily)).await;
         sold.expect("its plan can be read");
-        let seats = SeatInventory::new(store, Arc::clone(&ledger), clock.clone());
+        let seats = SeatInventory::new(store, ledger.clone(), clock.clone());
         desks.push(HoldDesk {
             catalogue,
             seats,
-            ledger: Arc::clone(&ledger),
+            ledger: ledger.clone(),
             ids: HoldIdDeriver::new([1; 32]),
         });
     }
@@ -308,13 +303,11 @@ async fn compare_view(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<S
 }
 
 /// Opens a ledger in a new file of the folder.
-pub async fn ledger(folder: &std::path::Path) -> Arc<dyn Ledger> {
+pub async fn ledger(folder: &std::path::Path) -> Ledger {
     let writer = SqliteDatabase::open(&folder.join("ledger.db")).expect("a file");
-    Arc::new(
-        SqlLedger::open(Installation::File(writer))
-            .await
-            .expect("a ledger"),
-    )
+    Ledger::open(Installation::File(writer))
+        .await
+        .expect("a ledger")
 }
 
 /// Returns a store for each of `nodes` nodes, all on one Redis.

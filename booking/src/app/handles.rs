@@ -71,7 +71,7 @@ impl Booking {
     fn fate_routes(&self) -> ShowFateRoutes {
         ShowFateRoutes {
             catalogue: self.shows.catalogue.clone(),
-            ledger: Arc::clone(&self.ledger),
+            ledger: self.ledger.clone(),
             keys: self.setup.keys.clone(),
             clock: self.setup.clock.clone(),
             mass: self.money.mass.bell.clone(),
@@ -92,7 +92,7 @@ impl Booking {
         OrderRoutes {
             desk: OrderDesk {
                 holds: self.holds.clone(),
-                ledger: Arc::clone(&self.ledger),
+                ledger: self.ledger.clone(),
                 provider: self.payment_provider(),
             },
             door: self.caller_verifier(),
@@ -106,7 +106,7 @@ impl Booking {
         let provider = self.payment_provider();
         TicketRoutes {
             desk: TicketDesk {
-                ledger: Arc::clone(&self.ledger),
+                ledger: self.ledger.clone(),
                 catalogue: self.shows.catalogue.clone(),
                 keyring: self.setup.keyring.clone(),
                 test: provider.is_some_and(|provider| provider.is_test()),
@@ -124,7 +124,7 @@ impl Booking {
             catalogue: self.catalogue_routes(),
             promoter: self.promoter_routes(),
             dump: DumpRoutes {
-                ledger: Arc::clone(&self.ledger),
+                ledger: self.ledger.clone(),
                 keys: self.setup.keys.clone(),
                 clock: self.setup.clock.clone(),
                 reading: Arc::default(),

@@ -22,7 +22,6 @@ use crate::holds::take::HoldDesk;
 use crate::idempotency::IdempotencyAnswers;
 use crate::internal::gateway_desk::GatewayDesk;
 use crate::inventory::seats::SeatInventory;
-use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::orders::key::OrderKeys;
 use crate::pruner::Pruner;
@@ -55,7 +54,7 @@ pub struct BookingSetup {
 #[derive(Clone)]
 pub struct Booking {
     setup: BookingSetup,
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     gateways: GatewayDesk,
     shows: ShowSources,
     holds: HoldDesk,
@@ -82,7 +81,7 @@ impl Booking {
     /// # Errors
     /// Returns an error where the ledger cannot be opened or read.
     pub async fn open(writer: SqliteDatabase, setup: BookingSetup) -> Result<Self, LedgerError> {
-        let ledger: Arc<dyn Ledger> = Arc::new(SqlLedger::open(Installation::File(writer)).await?);
+        let ledger = Ledger::open(Installation::File(writer)).await?;
         Self::with_store(Arc::new(MemoryStore::default()), ledger, setup).await
     }
 
@@ -92,30 +91,30 @@ impl Booking {
     /// Returns an error where the ledger cannot be read.
     pub async fn with_store(
         store: Arc<dyn InventoryStore>,
-        ledger: Arc<dyn Ledger>,
+        ledger: Ledger,
         setup: BookingSetup,
     ) -> Result<Self, LedgerError> {
-        let seats = SeatInventory::new(store, Arc::clone(&ledger), setup.clock.clone());
-        let ids = HoldIdDeriver::new(kept_secret(&*ledger, "call_ids").await?);
-        let order_keys = OrderKeys::new(kept_secret(&*ledger, "order_keys").await?);
-        let sandbox_secret = kept_secret(&*ledger, "sandbox_webhook").await?;
+        let seats = SeatInventory::new(store, ledger.clone(), setup.clock.clone());
+        let ids = HoldIdDeriver::new(kept_secret(&ledger, "call_ids").await?);
+        let order_keys = OrderKeys::new(kept_secret(&ledger, "order_keys").await?);
+        let sandbox_secret = kept_secret(&ledger, "sandbox_webhook").await?;
         let providers = provider(&setup, &ledger, sandbox_secret)?;
         let shows = ShowSources::open(&ledger, &seats, &setup).await?;
         let catalogue = &shows.catalogue;
         let waitlist = Waitlist {
-            ledger: Arc::clone(&ledger),
+            ledger: ledger.clone(),
             catalogue: catalogue.clone(),
             seats: seats.clone(),
             clock: setup.clock.clone(),
             here: SeenVisitors::default(),
             bell: WorkerNotifier::default(),
         };
-        let stopped = StoppedPasses::open(Arc::clone(&ledger), setup.clock.clone()).await?;
+        let stopped = StoppedPasses::open(ledger.clone(), setup.clock.clone()).await?;
         let gateways = GatewayDesk {
             catalogue: catalogue.clone(),
             cinemas: shows.cinemas.clone(),
             seats: seats.clone(),
-            ledger: Arc::clone(&ledger),
+            ledger: ledger.clone(),
             here: waitlist.here.clone(),
             clock: setup.clock.clone(),
             ledger_id: hex::encode(ledger.id().await?),
@@ -123,11 +122,11 @@ impl Booking {
         };
         Ok(Self {
             money: PaymentWorkers::new(providers, catalogue, &seats, &ledger, &setup.clock),
-            answers: IdempotencyAnswers::new(Arc::clone(&ledger), setup.clock.clone()),
+            answers: IdempotencyAnswers::new(ledger.clone(), setup.clock.clone()),
             holds: HoldDesk {
                 catalogue: catalogue.clone(),
                 seats,
-                ledger: Arc::clone(&ledger),
+                ledger: ledger.clone(),
                 ids,
             },
             setup,
@@ -162,7 +161,7 @@ impl Booking {
     #[must_use]
     pub fn reconciler(&self) -> Reconciler {
         Reconciler {
-            ledger: Arc::clone(&self.ledger),
+            ledger: self.ledger.clone(),
             catalogue: self.shows.catalogue.clone(),
             seats: Some(self.holds.seats.clone()),
             inbox: self.money.inbox.clone(),
@@ -175,28 +174,28 @@ impl Booking {
     /// Returns the worker that deletes old rows of the same ledger.
     #[must_use]
     pub fn pruner(&self) -> Pruner {
-        Pruner::new(Arc::clone(&self.ledger), self.setup.clock.clone())
+        Pruner::new(self.ledger.clone(), self.setup.clock.clone())
     }
 }
 
 impl ShowSources {
     async fn open(
-        ledger: &Arc<dyn Ledger>,
+        ledger: &Ledger,
         seats: &SeatInventory,
         setup: &BookingSetup,
     ) -> Result<Self, LedgerError> {
-        let catalogue = Catalogue::open(Arc::clone(ledger), setup.payments.provider_kind()).await?;
-        let timetables = Timetables::open(Arc::clone(ledger), setup.clock.clone()).await?;
+        let catalogue = Catalogue::open(ledger.clone(), setup.payments.provider_kind()).await?;
+        let timetables = Timetables::open(ledger.clone(), setup.clock.clone()).await?;
         catalogue
             .sell_departures(Arc::new(timetables.clone()))
             .await?;
         let pictures = Arc::new(SeatPictureSource {
             store: Arc::clone(&seats.store),
-            ledger: Arc::clone(ledger),
+            ledger: ledger.clone(),
         });
         Ok(Self {
             availability: Availability::new(catalogue.clone(), pictures, setup.clock.clone()),
-            cinemas: CinemaCatalogue::open(Arc::clone(ledger), catalogue.clone()).await?,
+            cinemas: CinemaCatalogue::open(ledger.clone(), catalogue.clone()).await?,
             catalogue,
             timetables,
         })
@@ -204,7 +203,7 @@ impl ShowSources {
 }
 
 /// Returns the ledger's secret with this name. Stores a new secret if the ledger has none yet.
-async fn kept_secret(ledger: &dyn Ledger, name: &'static str) -> Result<[u8; 32], LedgerError> {
+async fn kept_secret(ledger: &Ledger, name: &'static str) -> Result<[u8; 32], LedgerError> {
     let fresh = rand::rng().random();
     ledger.secret(name, fresh).await
 }

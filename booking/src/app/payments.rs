@@ -28,13 +28,13 @@ pub(super) type PaymentProviders = (Option<SandboxProvider>, Option<Arc<dyn Paym
 /// Returns an error where its settings cannot be used.
 pub(super) fn provider(
     setup: &BookingSetup,
-    ledger: &Arc<dyn Ledger>,
+    ledger: &Ledger,
     sandbox_secret: [u8; 32],
 ) -> Result<PaymentProviders, LedgerError> {
     Ok(match &setup.payments {
         PaymentSettings::None => (None, None),
         PaymentSettings::Sandbox => {
-            let sandbox = SandboxProvider::new(Arc::clone(ledger), sandbox_secret);
+            let sandbox = SandboxProvider::new(ledger.clone(), sandbox_secret);
             (Some(sandbox.clone()), Some(Arc::new(sandbox)))
         }
         PaymentSettings::Stripe(settings) => {
@@ -64,7 +64,7 @@ impl PaymentWorkers {
         (sandbox, provider): PaymentProviders,
         catalogue: &Catalogue,
         seats: &SeatInventory,
-        ledger: &Arc<dyn Ledger>,
+        ledger: &Ledger,
         clock: &Clock,
     ) -> Self {
         let [seat_bell, event_bell, effect_bell, late_bell, refund_bell] =
@@ -77,7 +77,7 @@ impl PaymentWorkers {
         Self {
             sandbox,
             inbox: provider.clone().map(|provider| PaymentEventInbox {
-                ledger: Arc::clone(ledger),
+                ledger: ledger.clone(),
                 provider,
                 clock: clock.clone(),
                 bell: event_bell,
@@ -87,26 +87,26 @@ impl PaymentWorkers {
                 catalogue: catalogue.clone(),
             }),
             effects: provider.clone().map(|provider| PaymentEffectWorker {
-                ledger: Arc::clone(ledger),
+                ledger: ledger.clone(),
                 provider,
                 clock: clock.clone(),
                 bell: effect_bell.clone(),
                 seats: seat_bell.clone(),
             }),
             refunding: provider.map(|provider| RefundWorker {
-                ledger: Arc::clone(ledger),
+                ledger: ledger.clone(),
                 provider,
                 clock: clock.clone(),
                 bell: refund_bell,
             }),
             mass: MassRefundWorker {
-                ledger: Arc::clone(ledger),
+                ledger: ledger.clone(),
                 clock: clock.clone(),
                 bell: WorkerNotifier::default(),
                 bells: bells.clone(),
             },
             late: LateMoneyWorker {
-                ledger: Arc::clone(ledger),
+                ledger: ledger.clone(),
                 catalogue: catalogue.clone(),
                 seats: seats.clone(),
                 clock: clock.clone(),

@@ -1,6 +1,5 @@
 //! Starts the background workers, and says how often some of them run when nothing wakes them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt;
@@ -38,7 +37,7 @@ impl Booking {
         let clock = &self.setup.clock;
         workers.spawn(sweep_forever(self.holds.seats.clone(), clock.clone()));
         workers.spawn(expire_forever(
-            Arc::clone(&self.ledger),
+            self.ledger.clone(),
             self.money.bells.seats.clone(),
             clock.clone(),
         ));
@@ -66,7 +65,7 @@ impl Booking {
             workers.spawn(inbox.settle_forever());
             workers.spawn(effects.carry_out_forever());
             workers.spawn(self.money.late.clone().settle_forever());
-            workers.spawn(count_forever(Arc::clone(&self.ledger)));
+            workers.spawn(count_forever(self.ledger.clone()));
         }
         let owner = hex::encode(rand::rng().random::<[u8; 16]>());
         if let Some(refunding) = self.money.refunding.clone() {
@@ -140,7 +139,7 @@ async fn follow_timetables_forever(timetables: Timetables) {
 
 /// Counts unsettled events, and effects and refunds that are not done, so that an operator sees
 /// whether they pile up.
-async fn count_forever(ledger: Arc<dyn Ledger>) {
+async fn count_forever(ledger: Ledger) {
     let mut every = tokio::time::interval(COUNT_EVERY);
     loop {
         every.tick().await;

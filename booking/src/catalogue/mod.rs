@@ -33,7 +33,7 @@ const TERMS_MAX: usize = 10_000;
 /// A handle on the catalogue.
 #[derive(Clone)]
 pub struct Catalogue {
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     shared: Arc<CatalogueState>,
     /// The provider that takes the money, or none where payments are not configured.
     provider: ProviderKind,
@@ -62,10 +62,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
-    pub async fn open(
-        ledger: Arc<dyn Ledger>,
-        provider: ProviderKind,
-    ) -> Result<Self, LedgerError> {
+    pub async fn open(ledger: Ledger, provider: ProviderKind) -> Result<Self, LedgerError> {
         let catalogue = Self {
             shared: Arc::default(),
             ledger,

@@ -22,7 +22,7 @@ use search::ProgrammeIndex;
 /// A cheap handle on the programme.
 #[derive(Clone)]
 pub struct CinemaCatalogue {
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     catalogue: Catalogue,
     /// The programme's number in the ledger, and the index for searches.
     shared: Arc<RwLock<(u64, Arc<ProgrammeIndex>)>>,
@@ -33,7 +33,7 @@ impl CinemaCatalogue {
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
-    pub async fn open(ledger: Arc<dyn Ledger>, catalogue: Catalogue) -> Result<Self, LedgerError> {
+    pub async fn open(ledger: Ledger, catalogue: Catalogue) -> Result<Self, LedgerError> {
         let cinemas = Self {
             ledger,
             catalogue,

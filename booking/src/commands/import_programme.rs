@@ -1,7 +1,6 @@
 //! `booking import cinema FILE`: imports a programme into a ledger from the command line.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
 use fairgate_model::payments::kind::ProviderKind;
@@ -56,9 +55,9 @@ pub async fn import_programme(
     }
     let text = text_of(std::fs::read(file).map_err(unreadable)?)?;
     let (installation, _lock) = open::installation(stores, data).await?;
-    let ledger: Arc<dyn Ledger> = open::open_ledger(&installation).await?;
+    let ledger: Ledger = open::open_ledger(&installation).await?;
     let now_ms = open::installation_clock(&installation).await?.now_ms();
-    let catalogue = Catalogue::open(Arc::clone(&ledger), payments).await?;
+    let catalogue = Catalogue::open(ledger.clone(), payments).await?;
     let cinemas = CinemaCatalogue::open(ledger, catalogue).await?;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let charts = ChartSource::In(folder);

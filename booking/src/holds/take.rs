@@ -36,7 +36,7 @@ pub struct HoldDesk {
     /// The seats of the shows.
     pub seats: SeatInventory,
     /// The ledger, which finally decides who gets a seat.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// Derives the ids of holds from the calls that make them.
     pub ids: HoldIdDeriver,
 }

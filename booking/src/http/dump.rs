@@ -27,7 +27,7 @@ const PIECE_BYTES: usize = 256 << 10;
 #[derive(Clone)]
 pub struct DumpRoutes {
     /// The ledger.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The keys that callers of this route need.
     pub keys: RoleKeys,
     /// The clock.

@@ -27,7 +27,7 @@ pub struct ShowFateRoutes {
     /// The shows.
     pub catalogue: Catalogue,
     /// The ledger, which stores fates and refunds.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The keys that callers of these routes need.
     pub keys: RoleKeys,
     /// The clock.

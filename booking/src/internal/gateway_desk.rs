@@ -133,7 +133,7 @@ pub struct GatewayDesk {
     /// The seats of the shows.
     pub seats: SeatInventory,
     /// The ledger, which knows the finished orders and the waiting visitors.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// Which visitors have a socket at a gateway.
     pub here: SeenVisitors,
     /// The installation's clock.

@@ -1,9 +1,8 @@
-//! The ledger's trait for a cinema programme. Hundreds of halls and thousands of showings are
-//! written in one transaction.
+//! The records of a cinema programme. Hundreds of halls and thousands of showings are written in
+//! one transaction.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
@@ -61,20 +60,4 @@ pub enum ProgrammeRefused {
     /// The ledger could not write the programme.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-}
-
-/// The cinema programme, stored and read.
-#[async_trait]
-pub trait ProgrammeLedger: Send + Sync {
-    /// Writes a programme with its plans and shows as a whole, or not at all. Unchanged plans and
-    /// shows stay as they are. A programme that changes nothing does not change the catalogue's
-    /// version, so other nodes do not read the catalogue again.
-    async fn put_programme(
-        &self,
-        programme: NewProgramme,
-        now_ms: i64,
-    ) -> Result<ProgrammeOutcome, ProgrammeRefused>;
-    /// Returns the programme with its number, if the number is larger than `known`. A caller that
-    /// has no programme passes 0.
-    async fn programme(&self, known: u64) -> Result<Option<(u64, String)>, LedgerError>;
 }

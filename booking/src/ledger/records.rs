@@ -1,4 +1,4 @@
-//! The plain values that the ledger's traits take and return, and the reasons of refusals.
+//! The plain values that the ledger takes and returns, and the reasons of refusals.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct StoredShow {
     pub plan_version: u32,
     /// A departure's run; `None` for other shows.
     pub run: Option<Arc<TrainRun>>,
-    /// Whether the show was cancelled or postponed. Only [`super::RefundLedger::put_fate`] writes
+    /// Whether the show was cancelled or postponed. Only [`super::Ledger::put_fate`] writes
     /// this.
     pub fate: Option<ShowFate>,
     /// The number of the terms in the document. The ledger gives the number; `put_show` ignores

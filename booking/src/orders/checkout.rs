@@ -35,7 +35,7 @@ pub struct OrderDesk {
     /// The desk for shows, seats and holds.
     pub holds: HoldDesk,
     /// The ledger, which finally decides who gets a seat.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The payment provider; `None` if payments are not configured.
     pub provider: Option<Arc<dyn PaymentProvider>>,
 }

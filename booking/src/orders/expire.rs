@@ -1,7 +1,6 @@
 //! Expires orders at their deadline. Expiry and payment change the order's row by compare-and-set,
 //! so exactly one of them wins.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
@@ -21,7 +20,7 @@ const BATCH_MAX: u32 = 200;
 /// # Errors
 /// Returns an error where the ledger does not answer. The next run then continues.
 pub async fn expire_due(
-    ledger: &Arc<dyn Ledger>,
+    ledger: &Ledger,
     seats: &WorkerNotifier,
     now_ms: i64,
 ) -> Result<usize, LedgerError> {
@@ -41,7 +40,7 @@ pub async fn expire_due(
 /// Expires overdue orders for as long as the process runs. If an event about an order's payment was
 /// stored in time, the order does not expire before the inbox has settled that event. So money
 /// whose event still waits in the inbox, for example after a restart, does not count as late.
-pub async fn expire_forever(ledger: Arc<dyn Ledger>, seats: WorkerNotifier, clock: Clock) {
+pub async fn expire_forever(ledger: Ledger, seats: WorkerNotifier, clock: Clock) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

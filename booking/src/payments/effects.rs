@@ -35,7 +35,7 @@ pub(super) const REFUND_PAUSE_MAX_MS: i64 = 3_600_000;
 #[derive(Clone)]
 pub struct PaymentEffectWorker {
     /// The ledger that has the effects.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The provider that carries them out.
     pub provider: Arc<dyn PaymentProvider>,
     /// The installation's clock.
@@ -92,7 +92,7 @@ impl PaymentEffectWorker {
     /// Returns an error where the ledger does not answer; the next run tries again.
     pub async fn carry_out_due(&self) -> Result<usize, LedgerError> {
         let lend = |room| {
-            let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
+            let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
             async move { ledger.due_effects(now_ms, room).await }
         };
         let carry_out = |effect: DuePaymentEffect| {
@@ -110,8 +110,7 @@ impl PaymentEffectWorker {
 
     async fn carry_out(&self, effect: &DuePaymentEffect) -> Result<(), LedgerError> {
         let renew_lease = || {
-            let (ledger, effect, now_ms) =
-                (Arc::clone(&self.ledger), effect.id, self.clock.now_ms());
+            let (ledger, effect, now_ms) = (self.ledger.clone(), effect.id, self.clock.now_ms());
             // The renewal runs in its own task, so that the call does not wait for it. If it fails,
             // another node may make the same call under the same key.
             tokio::spawn(async move {

@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct RefundWorker {
     /// The ledger that has the refunds.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The provider that carries them out.
     pub provider: Arc<dyn PaymentProvider>,
     /// The installation's clock.
@@ -43,7 +43,7 @@ impl RefundWorker {
     /// Returns an error where the ledger does not answer; the next run tries again.
     pub async fn ask_due(&self) -> Result<usize, LedgerError> {
         let lend = |room| {
-            let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
+            let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
             async move { ledger.due_refunds(now_ms, room).await }
         };
         let ask = |refund: OwedRefund| {
@@ -59,11 +59,8 @@ impl RefundWorker {
 
     async fn request_refund(&self, refund: &OwedRefund) -> Result<(), LedgerError> {
         let renew_lease = || {
-            let (ledger, id, now_ms) = (
-                Arc::clone(&self.ledger),
-                refund.id.clone(),
-                self.clock.now_ms(),
-            );
+            let (ledger, id, now_ms) =
+                (self.ledger.clone(), refund.id.clone(), self.clock.now_ms());
             // The renewal runs in its own task, so that the call does not wait for it. If it fails,
             // another node may ask for the same refund too.
             tokio::spawn(async move {

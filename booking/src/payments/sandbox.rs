@@ -1,7 +1,6 @@
 //! The sandbox provider, which moves no real money. Its events are signed, sent to the same inbox
 //! and settled by the same worker as those of a real provider.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -30,7 +29,7 @@ const TOLERANCE_S: i64 = 300;
 /// own record of them, too.
 #[derive(Clone)]
 pub struct SandboxProvider {
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     secret: [u8; 32],
 }
 
@@ -55,7 +54,7 @@ pub struct SignedSandboxEvent {
 impl SandboxProvider {
     /// Makes the sandbox. `secret` signs its events.
     #[must_use]
-    pub fn new(ledger: Arc<dyn Ledger>, secret: [u8; 32]) -> Self {
+    pub fn new(ledger: Ledger, secret: [u8; 32]) -> Self {
         Self { ledger, secret }
     }
 

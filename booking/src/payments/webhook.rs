@@ -40,7 +40,7 @@ struct StoredReadBack<T> {
 #[derive(Clone)]
 pub struct PaymentEventInbox {
     /// The ledger that stores the events.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The provider that sends them.
     pub provider: Arc<dyn PaymentProvider>,
     /// The installation's clock.
@@ -127,7 +127,7 @@ impl PaymentEventInbox {
     /// Returns an error where the ledger does not answer; the next run tries again.
     pub async fn settle_all(&self) -> Result<usize, LedgerError> {
         let lend = |room| {
-            let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
+            let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
             async move { ledger.due_events(now_ms, room).await }
         };
         let settle = |event| {

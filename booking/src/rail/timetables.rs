@@ -15,7 +15,7 @@ use crate::ledger::{Ledger, LedgerError};
 /// A cheap handle. All clones share the same timetable.
 #[derive(Clone)]
 pub struct Timetables {
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     clock: Clock,
     current: Arc<RwLock<Option<Arc<CurrentTimetable>>>>,
     /// Locked while a newer timetable is read, so that it is read only once.
@@ -38,7 +38,7 @@ impl Timetables {
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
-    pub async fn open(ledger: Arc<dyn Ledger>, clock: Clock) -> Result<Self, LedgerError> {
+    pub async fn open(ledger: Ledger, clock: Clock) -> Result<Self, LedgerError> {
         let timetables = Self {
             ledger,
             clock,

@@ -7,7 +7,6 @@ pub mod repair;
 mod shows;
 pub mod watch;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::{Clock, rfc3339};
@@ -43,7 +42,7 @@ const LOOK_BACK_MS: i64 = 60 * 60 * 1_000;
 #[derive(Clone)]
 pub struct Reconciler {
     /// The ledger, which has the last word.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The catalogue of shows.
     pub catalogue: Catalogue,
     /// The seats of the shows, or `None` where only ledger and provider are compared.

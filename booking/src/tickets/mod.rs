@@ -3,8 +3,6 @@
 
 pub mod render;
 
-use std::sync::Arc;
-
 use fairgate_model::ids::{ShowId, TicketId};
 use fairgate_model::orders::Ticket;
 use fairgate_model::venues::VenueLocation;
@@ -19,7 +17,7 @@ use crate::rail::journey::JourneySummary;
 #[derive(Clone)]
 pub struct TicketDesk {
     /// The ledger that stores the tickets.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The catalogue of the shows.
     pub catalogue: Catalogue,
     /// The keys that sign tickets.

@@ -40,7 +40,7 @@ const KEEP_MS: i64 = 15_000;
 #[derive(Clone)]
 pub struct Waitlist {
     /// The ledger that stores the waitlists.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The catalogue of shows.
     pub catalogue: Catalogue,
     /// The seats of the shows.

@@ -1,12 +1,9 @@
 //! Tests the import of a timetable into a ledger: the whole feed is stored, or nothing.
 
-use std::sync::Arc;
-
 use booking::commands::import_timetable::{
     RailFeedKind, TimetableImport, TimetableImportError, import_timetable,
 };
 use booking::ledger::Ledger;
-use booking::ledger::sql::SqlLedger;
 use fairgate_base::process::data;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::payments::kind::ProviderKind;
@@ -26,13 +23,11 @@ fn wanted(feed: &Path, data: &Path) -> TimetableImport {
     }
 }
 
-async fn ledger(data: &Path) -> Arc<dyn Ledger> {
+async fn ledger(data: &Path) -> Ledger {
     let writer = SqliteDatabase::open(&data.join("ledger.db")).expect("a file");
-    Arc::new(
-        SqlLedger::open(Installation::File(writer))
-            .await
-            .expect("migrated"),
-    )
+    Ledger::open(Installation::File(writer))
+        .await
+        .expect("migrated")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,9 @@
 //! A booking server that takes payments through a fake Stripe server. Booking listens on a free
 //! port, and the fake server sends its events there.
 
-use std::sync::Arc;
-
 use booking::app::{Booking, BookingSetup};
 use booking::config::PaymentSettings;
 use booking::ledger::Ledger;
-use booking::ledger::sql::SqlLedger;
 use booking::payments::READ_BACK_AFTER;
 use booking::payments::stripe::StripeSettings;
 use fairgate_base::clock::Clock;
@@ -30,7 +27,7 @@ pub const PROMOTER: &str = "promoter-key";
 pub struct Shop {
     pub stripe: FakeStripeServer,
     pub booking: Booking,
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     client: TestClient,
     keyring: Keyring,
     _workers: JoinSet<()>,
@@ -62,11 +59,9 @@ impl Shop {
             }),
         };
         let booking = Booking::open(writer.clone(), setup).await.expect("open");
-        let ledger = Arc::new(
-            SqlLedger::open(Installation::File(writer))
-                .await
-                .expect("open"),
-        );
+        let ledger = Ledger::open(Installation::File(writer))
+            .await
+            .expect("open");
         let (router, _) = booking.router().split_for_parts();
         let router = router.layer(axum::middleware::from_fn(request_id));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0")

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use booking::app::{Booking, BookingSetup};
 use booking::config::PaymentSettings;
-use booking::ledger::sql::SqlLedger;
 use booking::ledger::{Ledger, LedgerError};
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
@@ -135,18 +134,14 @@ impl App {
     }
 
     /// Opens the app's ledger once more, so that the test can call it directly.
-    pub async fn ledger(&self) -> Arc<dyn Ledger> {
+    pub async fn ledger(&self) -> Ledger {
         match self.ledger.clone() {
-            LedgerAt::File(writer) => Arc::new(
-                SqlLedger::open(Installation::File(writer))
-                    .await
-                    .expect("open"),
-            ),
-            LedgerAt::Server(_, database) => Arc::new(
-                SqlLedger::open(Installation::Server(database))
-                    .await
-                    .expect("open"),
-            ),
+            LedgerAt::File(writer) => Ledger::open(Installation::File(writer))
+                .await
+                .expect("open"),
+            LedgerAt::Server(_, database) => Ledger::open(Installation::Server(database))
+                .await
+                .expect("open"),
         }
     }
 
@@ -275,17 +270,13 @@ impl App {
             clock: clock.clone(),
             payments: payments.clone(),
         };
-        let books: Arc<dyn Ledger> = match ledger.clone() {
-            LedgerAt::File(writer) => Arc::new(
-                SqlLedger::open(Installation::File(writer))
-                    .await
-                    .expect("open"),
-            ),
-            LedgerAt::Server(_, database) => Arc::new(
-                SqlLedger::open(Installation::Server(database))
-                    .await
-                    .expect("the ledger opens"),
-            ),
+        let books: Ledger = match ledger.clone() {
+            LedgerAt::File(writer) => Ledger::open(Installation::File(writer))
+                .await
+                .expect("open"),
+            LedgerAt::Server(_, database) => Ledger::open(Installation::Server(database))
+                .await
+                .expect("the ledger opens"),
         };
         let booking = Booking::with_store(Arc::clone(&store), books, setup).await;
         let booking = booking.expect("open");

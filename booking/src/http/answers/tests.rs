@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::ledger::CALL_LEASE_MS;
-use crate::ledger::sql::SqlLedger;
+use crate::ledger::Ledger;
 
 const CALL: &str = "POST /v1/things";
 /// How long a step may take on a slow machine.
@@ -33,8 +33,8 @@ impl Nodes {
     async fn open() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
-        let ledger = SqlLedger::open(Installation::File(writer.clone())).await;
-        let ledger = Arc::new(ledger.expect("its tables"));
+        let ledger = Ledger::open(Installation::File(writer.clone())).await;
+        let ledger = ledger.expect("its tables");
         let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));
         Self {
             nodes: [0, 1].map(|_| IdempotencyAnswers::new(ledger.clone(), clock.clone())),

@@ -214,7 +214,7 @@ mod tests {
     use fairgate_servers as servers;
 
     use super::*;
-    use crate::ledger::sql::SqlLedger;
+    use crate::ledger::Ledger;
     use crate::store::redis::{RedisStore, RedisStoreOptions};
     use fairgate_base::clock::Clock;
     use fairgate_model::holds::{HeldSeat, Hold, HoldStage};
@@ -278,11 +278,9 @@ mod tests {
         let redis = servers::RedisServers::single().await.expect("it starts");
         let folder = tempfile::tempdir().expect("a folder");
         let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
-        let ledger = Arc::new(
-            SqlLedger::open(Installation::File(writer))
-                .await
-                .expect("a ledger"),
-        );
+        let ledger = Ledger::open(Installation::File(writer))
+            .await
+            .expect("a ledger");
         let clock = Clock::system();
         let connected = Redis::connect(&redis.url()).expect("a URL");
         let store = RedisStore::open(connected, "ledger", RedisStoreOptions::new(clock.clone()));

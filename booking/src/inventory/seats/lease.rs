@@ -1,7 +1,6 @@
 //! Runs work under a lease in the ledger. A slow worker keeps its lease, because the lease is
 //! renewed while it works. The lease of a worker that died lapses.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -18,7 +17,7 @@ const RENEWALS: u64 = 4;
 /// Returns an error where the ledger does not answer the request for the lease. If the lease cannot
 /// be given back after the work, it lapses by itself.
 pub(super) async fn under<T>(
-    ledger: &Arc<dyn Ledger>,
+    ledger: &Ledger,
     name: &str,
     owner: &str,
     ttl_ms: i64,
@@ -31,7 +30,7 @@ pub(super) async fn under<T>(
     // itself, so no renewal is cut off.
     let (working, over) = oneshot::channel();
     let renewing = tokio::spawn(renew_lease(
-        Arc::clone(ledger),
+        ledger.clone(),
         name.to_owned(),
         owner.to_owned(),
         ttl_ms,
@@ -53,7 +52,7 @@ pub(super) async fn under<T>(
 /// Renews the lease until the work is over or another owner has the lease. If the ledger does not
 /// answer, the next renewal is tried at its usual time.
 async fn renew_lease(
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     name: String,
     owner: String,
     ttl_ms: i64,
@@ -77,21 +76,19 @@ mod tests {
     use fairgate_databases::{Installation, SqliteDatabase};
 
     use super::*;
-    use crate::ledger::sql::SqlLedger;
+    use crate::ledger::Ledger;
 
     const TTL_MS: i64 = 400;
 
-    async fn ledger(folder: &tempfile::TempDir) -> Arc<dyn Ledger> {
+    async fn ledger(folder: &tempfile::TempDir) -> Ledger {
         let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
-        Arc::new(
-            SqlLedger::open(Installation::File(writer))
-                .await
-                .expect("a ledger"),
-        )
+        Ledger::open(Installation::File(writer))
+            .await
+            .expect("a ledger")
     }
 
     /// Tries to take the lease for another owner, and returns whether it did.
-    async fn lost_to_another(ledger: &Arc<dyn Ledger>) -> bool {
+    async fn lost_to_another(ledger: &Ledger) -> bool {
         let taken = ledger.lease("work", "another", TTL_MS).await;
         taken.expect("it answers")
     }

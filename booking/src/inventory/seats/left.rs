@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
     use crate::catalogue::Catalogue;
-    use crate::ledger::sql::SqlLedger;
+    use crate::ledger::Ledger;
     use crate::store::InventoryStore;
     use crate::store::memory::MemoryStore;
     use fairgate_base::clock::Clock;
@@ -183,11 +183,9 @@ mod tests {
     async fn seats_left_are_counted_without_opening_the_show() {
         let folder = tempfile::tempdir().expect("a folder");
         let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
-        let ledger = Arc::new(
-            SqlLedger::open(Installation::File(writer))
-                .await
-                .expect("a ledger"),
-        );
+        let ledger = Ledger::open(Installation::File(writer))
+            .await
+            .expect("a ledger");
         let catalogue = Catalogue::open(ledger.clone(), ProviderKind::None).await;
         let catalogue = catalogue.expect("readable");
         let hall = "hall".parse().expect("a slug");

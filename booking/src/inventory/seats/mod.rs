@@ -61,7 +61,7 @@ const CLOCK_OFF_MS_MAX: i64 = 5_000;
 pub struct SeatInventory {
     /// The store of the seats.
     pub store: Arc<dyn InventoryStore>,
-    ledger: Arc<dyn Ledger>,
+    ledger: Ledger,
     clock: Clock,
     /// Names this process in leases.
     owner: Arc<str>,
@@ -88,7 +88,7 @@ struct SeatInventoryState {
 impl SeatInventory {
     /// Builds the handle. The store may be empty, or may have shows that other nodes opened.
     #[must_use]
-    pub fn new(store: Arc<dyn InventoryStore>, ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
+    pub fn new(store: Arc<dyn InventoryStore>, ledger: Ledger, clock: Clock) -> Self {
         let owner = hex::encode(rand::rng().random::<[u8; 8]>());
         Self {
             store,

@@ -52,7 +52,7 @@ async fn of_many_calls_with_one_key_at_once_one_is_carried_out(ledger: Books) {
     for round in 0..10 {
         let mut beginning = tokio::task::JoinSet::new();
         for node in 0..6 {
-            let ledger = Arc::clone(&ledger);
+            let ledger = ledger.clone();
             let own = call(&format!("k{round}"), node);
             let own = if node % 2 == 0 { own } else { other(own) };
             beginning.spawn(async move { begin(&ledger, own).await });

@@ -157,7 +157,7 @@ async fn of_fifty_claims_at_once_on_one_cell_exactly_one_wins(ledger: Books) {
     stocked(&ledger).await;
     let mut running = tokio::task::JoinSet::new();
     for n in 0..50_u8 {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         running.spawn(async move {
             let order = order("a", Holder([n + 10; 32]), &[3]);
             claim(&ledger, &order).await.is_ok()
@@ -428,7 +428,7 @@ async fn a_claim_during_an_opening_is_in_the_picture_or_refused(ledger: Books) {
         let incarnation = LIFE + round;
         let mut claiming = tokio::task::JoinSet::new();
         for seat in 0..8_u32 {
-            let ledger = Arc::clone(&ledger);
+            let ledger = ledger.clone();
             claiming.spawn(async move {
                 let visitor = Holder([u8::try_from(seat).expect("few seats") + 10; 32]);
                 let order = order(&format!("{round}"), visitor, &[seat]);

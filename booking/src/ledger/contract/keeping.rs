@@ -178,7 +178,7 @@ async fn departures_opened_at_once_are_each_found_once_by_a_cursor(ledger: Books
     stocked(&ledger).await;
     let mut opening = tokio::task::JoinSet::new();
     for day in 0..2 * DAYS {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         opening.spawn(async move {
             let show = departure(&format!("g1-{}", day % DAYS), "B", by_distance());
             ledger.open_departure(show, NOW_MS).await.expect("stored");
@@ -318,7 +318,7 @@ async fn of_many_scans_of_one_ticket_at_once_exactly_one_is_the_first(ledger: Bo
     let ticket = issued(&ledger).await;
     let mut scanning = tokio::task::JoinSet::new();
     for by in 0..20 {
-        let (ledger, ticket) = (Arc::clone(&ledger), ticket.clone());
+        let (ledger, ticket) = (ledger.clone(), ticket.clone());
         scanning.spawn(async move { ledger.scan(&ticket, Some([by; 32]), 10).await });
     }
     let met = scanning.join_all().await;

@@ -37,7 +37,7 @@ use fairgate_servers::{ContractCase, contract_cases as cases, run_contract};
 use super::{ClaimBasis, Ledger, NewVenuePlan, SeatClaimRefused, StoredShow};
 use crate::store::{SeatOutboxAction, SeatOutboxRow};
 
-type Books = Arc<dyn Ledger>;
+type Books = Ledger;
 type Case = ContractCase<'static, Books>;
 
 /// Cases of claims, payments and late money.
@@ -292,7 +292,7 @@ mod tests {
     use fairgate_servers::{PostgresServer, must_skip};
 
     use super::*;
-    use crate::ledger::sql::{MIGRATIONS, SqlLedger};
+    use crate::ledger::sql::{Ledger, MIGRATIONS};
     use fairgate_databases::LedgerError;
 
     /// The migrations from before terms had numbers.
@@ -306,11 +306,9 @@ mod tests {
         run_contract(&all.concat(), async || {
             let name = format!("{}.db", count.fetch_add(1, Ordering::Relaxed));
             let writer = SqliteDatabase::open(&folder.path().join(name)).expect("a file");
-            Arc::new(
-                SqlLedger::open(Installation::File(writer))
-                    .await
-                    .expect("migrated"),
-            ) as Books
+            Ledger::open(Installation::File(writer))
+                .await
+                .expect("migrated") as Books
         })
         .await;
     }
@@ -325,8 +323,8 @@ mod tests {
         let filling = upgrading::filling(|bytes| format!("X'{}'", hex::encode(bytes)));
         let filled = writer.write(move |tx| tx.execute_batch(&filling).map_err(LedgerError::from));
         filled.await.expect("the old rows are written");
-        let ledger = SqlLedger::open(installation).await.expect("migrated");
-        upgrading::goes_on(Arc::new(ledger)).await;
+        let ledger = Ledger::open(installation).await.expect("migrated");
+        upgrading::goes_on(ledger).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -347,8 +345,8 @@ mod tests {
             .query(&filling)
             .await
             .expect("the old rows are written");
-        let ledger = SqlLedger::open(installation).await.expect("migrated");
-        upgrading::goes_on(Arc::new(ledger)).await;
+        let ledger = Ledger::open(installation).await.expect("migrated");
+        upgrading::goes_on(ledger).await;
     }
 
     async fn in_postgresql(groups: &[&[Case]]) {
@@ -360,11 +358,9 @@ mod tests {
         run_contract(&groups.concat(), async || {
             let url = server.database().await.expect("a fresh database");
             let database = PostgresDatabase::connect(&url).await.expect("it answers");
-            Arc::new(
-                SqlLedger::open(Installation::Server(database))
-                    .await
-                    .expect("migrated"),
-            ) as Books
+            Ledger::open(Installation::Server(database))
+                .await
+                .expect("migrated") as Books
         })
         .await;
     }

@@ -304,7 +304,7 @@ async fn payments_by_one_card_at_once_stay_within_the_cards_limit(ledger: Books)
     for seat in 0..8_u32 {
         let visitor = Holder([u8::try_from(seat).expect("small") + 10; 32]);
         let order = claimed(&ledger, "a", visitor, &[seat]).await;
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         running.spawn(async move {
             let mut event = provider_event(&order, ProviderEventKind::Authorised);
             event.card = Some("visa".to_owned());

@@ -57,7 +57,7 @@ async fn an_expired_lease_may_be_taken_by_another_owner(ledger: Books) {
 async fn of_many_owners_that_ask_for_a_lease_at_once_exactly_one_gets_it(ledger: Books) {
     let mut asking = tokio::task::JoinSet::new();
     for owner in 0..20 {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         asking.spawn(async move {
             let taken = ledger.lease("seats", &owner.to_string(), 60_000).await;
             taken.expect("written")
@@ -86,7 +86,7 @@ async fn overlapping_claims_at_once_write_nothing_for_the_losers(ledger: Books) 
     stocked(&ledger).await;
     let mut running = tokio::task::JoinSet::new();
     for n in 0..40_u8 {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         running.spawn(async move {
             // Every third task asks for its seats in reverse order.
             let first = u32::from(n % 8);
@@ -132,7 +132,7 @@ async fn many_claims_of_one_visitor_at_once_stay_within_the_limit(ledger: Books)
     stocked(&ledger).await;
     let mut running = tokio::task::JoinSet::new();
     for seat in 0..8 {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         running.spawn(async move {
             let order = order(&seat.to_string(), ANA, &[seat]);
             let paid = payment(&order);

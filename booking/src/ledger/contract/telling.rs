@@ -102,7 +102,7 @@ async fn a_picture_shows_the_effect_of_exactly_the_rows_up_to_its_cursor(ledger:
     stocked(&ledger).await;
     let mut buying = tokio::task::JoinSet::new();
     for seat in 0..120 {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         buying.spawn(async move {
             let order = claimed_in_hall(&ledger, "a", seat).await;
             if seat % 3 == 0 {
@@ -142,7 +142,7 @@ async fn rows_of_a_cell_that_is_sold_and_freed_many_times_stay_in_order(ledger: 
     stocked(&ledger).await;
     let mut trading = tokio::task::JoinSet::new();
     for seat in 0..4_u32 {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         trading.spawn(async move {
             for round in 0..ROUNDS {
                 let order = claimed_in_hall(&ledger, &round.to_string(), seat).await;
@@ -162,7 +162,7 @@ async fn rows_of_a_cell_that_is_sold_and_freed_many_times_stay_in_order(ledger: 
     }
     let over = Arc::new(AtomicBool::new(false));
     let numbering = {
-        let (ledger, over) = (Arc::clone(&ledger), Arc::clone(&over));
+        let (ledger, over) = (ledger.clone(), Arc::clone(&over));
         tokio::spawn(async move {
             while !over.load(Ordering::Acquire) {
                 ledger.number_seat_rows().await.expect("numbered");
@@ -201,7 +201,7 @@ async fn a_visitor_who_finishes_later_has_a_larger_number(ledger: Books) {
         authorised(&ledger, &order).await;
     }
     for effect in ledger.due_effects(i64::MAX, 100).await.expect("readable") {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         finishing.spawn(async move { ledger.captured(effect.id, NOW_MS).await });
     }
     let (mut cursor, mut seen) = (0, BTreeSet::new());

@@ -171,7 +171,7 @@ async fn a_visitor_waits_for_a_show_once_and_may_join_again_at_the_end_of_the_li
 async fn parties_that_join_at_once_get_different_numbers(ledger: Books) {
     let mut coming = tokio::task::JoinSet::new();
     for n in 0..40 {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         coming.spawn(async move {
             let own = joined(&ledger, n).await;
             // Every party with a smaller number is in the line by now.
@@ -196,7 +196,7 @@ async fn parties_that_join_at_once_get_different_numbers(ledger: Books) {
 async fn a_visitor_who_joins_many_times_at_once_waits_once(ledger: Books) {
     let mut coming = tokio::task::JoinSet::new();
     for n in 0..10 {
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         coming.spawn(async move { ledger.join_waitlist(party(n, ANA)).await.expect("written") });
     }
     let came = coming.join_all().await;

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::fs::File;
 
-use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_model::findings::{MissingOrderPart, OrderFacts, missing_for_order};
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
@@ -17,21 +16,29 @@ use super::rows::{
     text, unsearched,
 };
 use super::tickets::issue;
-use super::{SqlLedger, dump, lock};
+use super::{Ledger, dump, lock};
 use crate::dump::DumpRecord;
 use crate::dump::lines::{DumpFailed, DumpLines};
-use crate::ledger::{AuditLedger, ClaimedCell, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
+use crate::ledger::{ClaimedCell, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 
-#[async_trait]
-impl AuditLedger for SqlLedger {
-    async fn order_facts(&self, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
+/// The reads and the repairs of the reconciler.
+impl Ledger {
+    /// Returns orders that wait for payment, consent or their capture, and orders with a failed
+    /// refund. Also returns orders whose payment changed since `since_ms` and whose state does not
+    /// fit the payment or the tickets. `batch_max` limits each of these kinds.
+    pub async fn order_facts(&self, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
         // One statement reads everything, so all facts are of one snapshot.
         self.installation
             .read((), move |tx, ()| Box::pin(facts(tx, since_ms, batch_max)))
             .await
     }
 
-    async fn quiet_payments(
+    /// Returns payments that may still change and have not changed for `quiet_ms`, with the time of
+    /// their last change. The payments that have been due the longest are chosen first. A returned
+    /// payment is due again when it has been unchanged for twice as long as now. A captured payment
+    /// can change only by a refund, so it is first due after [`TAKEN_QUIET_MS`]. A batch has up to
+    /// `batch_max` other payments, and up to a quarter of `batch_max` captured payments.
+    pub async fn quiet_payments(
         &self,
         now_ms: i64,
         quiet_ms: i64,
@@ -50,13 +57,18 @@ impl AuditLedger for SqlLedger {
             .await
     }
 
-    async fn without_order(&self, holds: Vec<HoldId>) -> Result<Vec<HoldId>> {
+    /// Returns those of `holds` that belong to no order, and that no undecided search for seats may
+    /// still use. Such a search looks for seats that late money can buy.
+    pub async fn without_order(&self, holds: Vec<HoldId>) -> Result<Vec<HoldId>> {
         self.installation
             .read(holds, |tx, holds| Box::pin(without_order(tx, holds)))
             .await
     }
 
-    async fn give_up(&self, hold: &HoldId, now_ms: i64) -> Result<bool> {
+    /// Gives up a hold: an order of this hold that was made at `now_ms` or earlier can no longer
+    /// claim seats, and gets [`LedgerError::Unavailable`]. Returns false and changes nothing if the
+    /// order exists.
+    pub async fn give_up(&self, hold: &HoldId, now_ms: i64) -> Result<bool> {
         self.installation
             .write(hold.clone(), move |tx, hold| {
                 Box::pin(give_up(tx, hold, now_ms))
@@ -64,19 +76,24 @@ impl AuditLedger for SqlLedger {
             .await
     }
 
-    async fn busy_shows(&self) -> Result<Vec<ShowId>> {
+    /// Returns shows with unfinished work: orders that are not done, undelivered rows of the seat
+    /// outbox, unsettled events, or undecided late money.
+    pub async fn busy_shows(&self) -> Result<Vec<ShowId>> {
         self.installation
             .read((), |tx, ()| Box::pin(busy_shows(tx)))
             .await
     }
 
-    async fn claimed(&self, show: &ShowId) -> Result<Vec<ClaimedCell>> {
+    /// Returns all claimed cells of a show.
+    pub async fn claimed(&self, show: &ShowId) -> Result<Vec<ClaimedCell>> {
         self.installation
             .read(show.clone(), |tx, show| Box::pin(claimed_cells(tx, show)))
             .await
     }
 
-    async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool> {
+    /// Owes the effect or issues the tickets that the order's state needs, if they are missing.
+    /// Returns false if nothing was missing.
+    pub async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool> {
         self.installation
             .write(order.clone(), move |tx, order| {
                 Box::pin(mend_order(tx, order, now_ms))
@@ -84,7 +101,13 @@ impl AuditLedger for SqlLedger {
             .await
     }
 
-    async fn write_dump(&self, out: File, now_ms: i64) -> std::result::Result<File, DumpFailed> {
+    /// Writes every record of the dump into `out`, read in one snapshot at `now_ms`, and returns
+    /// `out`.
+    pub async fn write_dump(
+        &self,
+        out: File,
+        now_ms: i64,
+    ) -> std::result::Result<File, DumpFailed> {
         let lines = DumpLines::new(out);
         let read = self.installation.read_snapshot((), move |tx, ()| {
             Box::pin(async move {

@@ -4,7 +4,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
@@ -15,12 +14,14 @@ use super::rows::{
     Result, as_i64, bytes32, count, coverage_by_room, from_json, parsed, read_fate, run_of, small,
     stored_run, text, to_json,
 };
-use super::{SqlLedger, lock, terms};
-use crate::ledger::{CatalogueLedger, NewVenuePlan, ShowRefused, StoredShow, UnchangedSeatCheck};
+use super::{Ledger, lock, terms};
+use crate::ledger::{NewVenuePlan, ShowRefused, StoredShow, UnchangedSeatCheck};
 
-#[async_trait]
-impl CatalogueLedger for SqlLedger {
-    async fn put_venue(
+/// Venues, shows and secrets, and which room covers which show.
+impl Ledger {
+    /// Stores a plan as the venue's next version and returns the version. If the newest plan is the
+    /// same, returns its version and stores no plan. Replaces the venue's location.
+    pub async fn put_venue(
         &self,
         venue: &VenueId,
         plan: NewVenuePlan,
@@ -41,7 +42,8 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn venue_locations(&self) -> Result<Vec<(VenueId, VenueLocation)>> {
+    /// Returns the locations of all venues of which something is known.
+    pub async fn venue_locations(&self) -> Result<Vec<(VenueId, VenueLocation)>> {
         self.installation
             .read((), |tx, ()| {
                 Box::pin(async move {
@@ -53,7 +55,8 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn newest_plan(&self, venue: &VenueId) -> Result<Option<u32>> {
+    /// Returns the newest plan version of a venue.
+    pub async fn newest_plan(&self, venue: &VenueId) -> Result<Option<u32>> {
         self.installation
             .read(venue.clone(), |tx, venue| {
                 Box::pin(async move {
@@ -66,7 +69,8 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn plan(&self, venue: &VenueId, version: u32) -> Result<Option<String>> {
+    /// Returns the stored plan of a venue at a version.
+    pub async fn plan(&self, venue: &VenueId, version: u32) -> Result<Option<String>> {
         self.installation
             .read(venue.clone(), move |tx, venue| {
                 Box::pin(async move {
@@ -78,7 +82,11 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn put_show(
+    /// Stores a show and returns the number of its terms. The terms in its document become a new
+    /// version, unless the newest version is the same. `keeps` returns whether the new plan leaves
+    /// a claimed seat as it is. `None` means that the plan stays the same or the show is new. The
+    /// currency of a show cannot change while orders have seats.
+    pub async fn put_show(
         &self,
         show: StoredShow,
         keeps: Option<UnchangedSeatCheck>,
@@ -92,7 +100,10 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn open_departure(&self, departure: StoredShow, now_ms: i64) -> Result<StoredShow> {
+    /// Stores a departure as a show and returns the stored show. If a show with its id exists,
+    /// returns that show and stores nothing. The catalogue's version stays the same: nodes find new
+    /// departures with [`Self::departures`].
+    pub async fn open_departure(&self, departure: StoredShow, now_ms: i64) -> Result<StoredShow> {
         self.installation
             .write(departure, move |tx, departure| {
                 Box::pin(open_departure(tx, departure, now_ms))
@@ -100,7 +111,9 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn departures(&self, after: u64, batch_max: u32) -> Result<Vec<(u64, StoredShow)>> {
+    /// Returns stored departures with a number above `after`, in order. Later commits have larger
+    /// numbers. A departure that is cancelled or postponed gets a new number.
+    pub async fn departures(&self, after: u64, batch_max: u32) -> Result<Vec<(u64, StoredShow)>> {
         self.installation
             .read((), move |tx, ()| {
                 Box::pin(async move {
@@ -116,7 +129,8 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn shows(&self) -> Result<Vec<StoredShow>> {
+    /// Returns all shows except departures.
+    pub async fn shows(&self) -> Result<Vec<StoredShow>> {
         self.installation
             .read((), |tx, ()| {
                 Box::pin(async move {
@@ -131,7 +145,8 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<()> {
+    /// Replaces the list of rooms, each with the patterns of the shows that it covers.
+    pub async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<()> {
         self.installation
             .write(coverage, |tx, coverage| {
                 Box::pin(put_coverage(tx, coverage))
@@ -139,7 +154,8 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn coverage(&self) -> Result<Vec<(String, Vec<String>)>> {
+    /// Returns the list of rooms, each with the patterns of the shows that it covers.
+    pub async fn coverage(&self) -> Result<Vec<(String, Vec<String>)>> {
         self.installation
             .read((), |tx, ()| {
                 Box::pin(async move {
@@ -153,7 +169,9 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn catalogue_version(&self) -> Result<u64> {
+    /// Returns a number that grows whenever a node changes a venue, a show, the timetable, the
+    /// programme or the coverage. Opening a departure does not change it. This call is cheap.
+    pub async fn catalogue_version(&self) -> Result<u64> {
         self.installation
             .read((), |tx, ()| {
                 Box::pin(async move {
@@ -166,7 +184,8 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn terms(&self, show: &ShowId, version: u32) -> Result<Option<SaleTerms>> {
+    /// Returns a version of a show's terms.
+    pub async fn terms(&self, show: &ShowId, version: u32) -> Result<Option<SaleTerms>> {
         self.installation
             .read(show.clone(), move |tx, show| {
                 Box::pin(terms::read(tx, show.as_str(), version))
@@ -174,7 +193,8 @@ impl CatalogueLedger for SqlLedger {
             .await
     }
 
-    async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32]> {
+    /// Returns a named secret of the installation; the first call stores `fresh` as the secret.
+    pub async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32]> {
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(async move {

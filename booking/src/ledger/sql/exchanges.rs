@@ -2,7 +2,6 @@
 //! is captured, or at once if there is nothing to pay. A transaction that locks the rows of both
 //! orders locks the successor's row first, unless it has itself inserted the successor.
 
-use async_trait::async_trait;
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::OrderId;
@@ -18,13 +17,22 @@ use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::refunds::{insert, terms_of};
 use super::rows::{Result, corrupt, find_order, items_text, lock_order};
 use super::tickets::{self, issue};
-use super::{SqlLedger, claims};
-use crate::ledger::{ClaimBasis, ExchangeLedger, ExchangeRefused, SeatClaimRefused};
+use super::{Ledger, claims};
+use crate::ledger::{ClaimBasis, ExchangeRefused, SeatClaimRefused};
 use crate::store::SeatOutboxAction;
 
-#[async_trait]
-impl ExchangeLedger for SqlLedger {
-    async fn exchange(
+/// Exchanges: a visitor returns seats of a paid order and gets other seats.
+impl Ledger {
+    /// Begins an exchange: writes the successor, the order that replaces the old order, and claims
+    /// the cells that it gains, as in transaction 1. If there is nothing to pay, the same
+    /// transaction swaps the seats. Otherwise the capture of the difference swaps them.
+    ///
+    /// The swap gives the new seats to the successor, and ends the claims and tickets of the old
+    /// order. It owes the refund that the exchange names. No swap is made if a ticket of the old
+    /// order was scanned or the order changed in the meantime. Then the money paid for the
+    /// successor goes back to the buyer, and the old order stays as it is. A call with a successor
+    /// that exists returns that successor. Returns `None` if there is no such order.
+    pub async fn exchange(
         &self,
         of: &OrderId,
         exchange: Exchange,

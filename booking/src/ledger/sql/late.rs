@@ -1,25 +1,24 @@
 //! Late money: the search for seats that the money still buys, and the transaction that ends the
 //! search.
 
-use async_trait::async_trait;
 use fairgate_databases::SqlTransaction;
 use fairgate_model::holds::{HeldSeat, HoldPurpose};
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::orders::transition::{LateRefundReason, OrderEvent, decide};
 use fairgate_model::orders::{Order, OrderItem};
 
-use super::SqlLedger;
+use super::Ledger;
 use super::card_limit::over_card_limit;
 use super::claims::{check_existing, insert_claims, lock_for_claim};
 use super::order_changes::apply_to_order;
 use super::rows::{Result, corrupt, items_text, lock_order, parsed, text};
-use crate::ledger::{
-    ClaimBasis, LateMoneyLedger, LateMoneyOutcome, OrderChangeOutcome, SeatClaimRefused,
-};
+use crate::ledger::{ClaimBasis, LateMoneyOutcome, OrderChangeOutcome, SeatClaimRefused};
 
-#[async_trait]
-impl LateMoneyLedger for SqlLedger {
-    async fn late_due(
+/// Money that came after its order had expired.
+impl Ledger {
+    /// Returns expired orders for whose late money a decision is due. Each of them is due again at
+    /// `again_at_ms`, and until then no other node gets it.
+    pub async fn late_due(
         &self,
         now_ms: i64,
         again_at_ms: i64,
@@ -36,7 +35,11 @@ impl LateMoneyLedger for SqlLedger {
             .await
     }
 
-    async fn late_settle(
+    /// Decides once what an order's late money buys. One transaction writes claims, order, offer
+    /// and outboxes, and ends the search for seats. A second decision changes nothing. `basis` is
+    /// needed if seats are claimed. If the card may not buy these seats as well, the money goes
+    /// back to the buyer instead. Returns `None` if there is no such order.
+    pub async fn late_settle(
         &self,
         order: &OrderId,
         outcome: LateMoneyOutcome,

@@ -42,10 +42,8 @@ mod tickets;
 mod timetables;
 mod waitlist;
 
-use async_trait::async_trait;
 use fairgate_databases::{Installation, LedgerError, SqlDialect};
 
-use super::CommonLedger;
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;
 
@@ -71,13 +69,13 @@ mod lock {
     pub const ORDER: i32 = 6;
 }
 
-/// Booking's tables in the installation's database.
+/// The handle to booking's tables in the installation's database. A clone is cheap.
 #[derive(Clone)]
-pub struct SqlLedger {
+pub struct Ledger {
     installation: Installation,
 }
 
-impl SqlLedger {
+impl Ledger {
     /// Brings booking's tables up to date, and returns the handle.
     ///
     /// # Errors
@@ -105,25 +103,32 @@ impl SqlLedger {
     }
 }
 
-#[async_trait]
-impl CommonLedger for SqlLedger {
-    async fn id(&self) -> Result<[u8; 32], LedgerError> {
+/// The id, the time and the leases that all nodes of one ledger share.
+impl Ledger {
+    /// Returns the ledger's id, which is made once. No other ledger has the same id.
+    pub async fn id(&self) -> Result<[u8; 32], LedgerError> {
         self.installation.ledger_id().await
     }
 
-    async fn now_ms(&self) -> Result<i64, LedgerError> {
+    /// Returns the ledger's time, in milliseconds since the epoch.
+    pub async fn now_ms(&self) -> Result<i64, LedgerError> {
         self.installation.now_ms().await
     }
 
-    async fn check(&self) -> Result<(), LedgerError> {
+    /// Makes a write to find out whether the database takes writes now.
+    pub async fn check(&self) -> Result<(), LedgerError> {
         self.installation.check_writable().await
     }
 
-    async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
+    /// Takes or renews a named lease for `owner`. The lease ends after `ttl_ms` by the ledger's
+    /// time. Returns false while another owner has the lease. The owner must count `ttl_ms` from a
+    /// moment before this call.
+    pub async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
         self.installation.lease(name, owner, ttl_ms).await
     }
 
-    async fn end_lease(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
+    /// Ends a lease of `owner` early. A lease of another owner stays.
+    pub async fn end_lease(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
         self.installation.release_lease(name, owner).await
     }
 }

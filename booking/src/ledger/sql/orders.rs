@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use async_trait::async_trait;
 use fairgate_base::clock::rfc3339;
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::{OrderId, ShowId};
@@ -14,10 +13,8 @@ use fairgate_pass::Holder;
 
 use super::order_changes::{apply_to_order, payment_state};
 use super::rows::{self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, lock_order, text};
-use super::{SqlLedger, claims, exchange_rows, late_rows, outbox, refunds, settle, tickets};
-use crate::ledger::{
-    ClaimBasis, OrderChangeOutcome, OrderLedger, OverdueClaim, SeatClaimRefused, ShowPicture,
-};
+use super::{Ledger, claims, exchange_rows, late_rows, outbox, refunds, settle, tickets};
+use crate::ledger::{ClaimBasis, OrderChangeOutcome, OverdueClaim, SeatClaimRefused, ShowPicture};
 use crate::store::SeatOutboxRow;
 
 /// The condition for orders `o` that wait for payment or consent and are overdue at $1. An order
@@ -26,9 +23,11 @@ const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_un
      AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.payment = o.payment \
          AND e.settled_at IS NULL AND e.received_at <= o.claim_until)";
 
-#[async_trait]
-impl OrderLedger for SqlLedger {
-    async fn next_incarnation(&self, show: &ShowId) -> Result<u64> {
+/// Orders, claims and the seat outbox.
+impl Ledger {
+    /// Takes the number of the show's next incarnation and returns it. The number is larger than
+    /// every number taken before. Returns 1 if there is no such show.
+    pub async fn next_incarnation(&self, show: &ShowId) -> Result<u64> {
         self.installation
             .write(show.clone(), |tx, show| {
                 Box::pin(async move {
@@ -41,7 +40,11 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn open_show(&self, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
+    /// Returns the show's picture, with which the store is opened. It first waits for claims that
+    /// are being written. `lost` is the incarnation that has begun in the store after the data of
+    /// all earlier incarnations were lost. From then on, claims that rest on locks of an earlier
+    /// incarnation are refused, because the store no longer has these locks.
+    pub async fn open_show(&self, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
         self.installation
             .write(show.clone(), move |tx, show| {
                 Box::pin(outbox::picture(tx, show, lost))
@@ -49,7 +52,10 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn claim(
+    /// Writes transaction 1: claims, order, payment. An order that costs nothing gets its tickets
+    /// in the same transaction. If the order exists already, returns it as it is. Refuses an order
+    /// whose hold was given up ([`AuditLedger::give_up`]) when the order was made or later.
+    pub async fn claim(
         &self,
         order: Order,
         payment: Payment,
@@ -65,7 +71,9 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn order_over(
+    /// Returns an order of the visitor, pending or paid, that has a seat of the show on exactly
+    /// these legs.
+    pub async fn order_over(
         &self,
         show: &ShowId,
         visitor: Holder,
@@ -78,14 +86,16 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>> {
+    /// Returns an order with its history, tickets and payment.
+    pub async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>> {
         // All parts are read in one snapshot, so that state, history, tickets and payment agree.
         self.installation
             .read_snapshot(order.clone(), |tx, order| Box::pin(order_record(tx, order)))
             .await
     }
 
-    async fn apply_event(
+    /// Applies an event to an order; returns `None` if there is no such order.
+    pub async fn apply_event(
         &self,
         order: &OrderId,
         event: OrderEvent,
@@ -103,7 +113,10 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
+    /// Expires orders that still wait for payment or consent at their claim's deadline, at most
+    /// `batch_max` of them, and returns their ids. An order stays as it is while it has an
+    /// unsettled event that was stored by the deadline, because the event may report a payment.
+    pub async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
         let sql = format!("SELECT 1 FROM orders o WHERE {OVERDUE} LIMIT 1");
         if !self.is_due(&sql, now_ms).await? {
             return Ok(Vec::new());
@@ -113,7 +126,10 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn overdue_claims(
+    /// Returns claims that still exist after their deadline, ordered by deadline and then by order.
+    /// Some of their orders wait until an event is settled. The others will be expired by the next
+    /// [`Self::expire_due`]. `after` is the last claim of the previous batch.
+    pub async fn overdue_claims(
         &self,
         now_ms: i64,
         after: Option<(i64, OrderId)>,
@@ -126,11 +142,15 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>> {
+    /// Numbers the committed rows of the seat outbox. The numbers of each show begin at 1 and have
+    /// no gaps. The rows of one cell are numbered in the order of their commits. Returns the shows
+    /// that have undelivered rows, each with the number of its newest delivered row.
+    pub async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>> {
         outbox::number_seat_rows(&self.installation).await
     }
 
-    async fn seat_rows(
+    /// Returns a show's outbox rows with a number above `after`, in order.
+    pub async fn seat_rows(
         &self,
         show: &ShowId,
         after: u64,
@@ -143,7 +163,9 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn seat_rows_delivered(&self, show: &ShowId, upto: u64) -> Result<()> {
+    /// Marks a show's rows up to a number as delivered. A smaller number than the marked one
+    /// changes nothing.
+    pub async fn seat_rows_delivered(&self, show: &ShowId, upto: u64) -> Result<()> {
         self.installation
             .write(show.clone(), move |tx, show| {
                 Box::pin(async move {
@@ -156,13 +178,18 @@ impl OrderLedger for SqlLedger {
             .await
     }
 
-    async fn seat_cursor(&self, show: &ShowId) -> Result<u64> {
+    /// Returns the number of a show's newest numbered outbox row, or 0 if it has none. A store with
+    /// a larger cursor has read rows that this ledger does not have.
+    pub async fn seat_cursor(&self, show: &ShowId) -> Result<u64> {
         self.installation
             .read(show.clone(), |tx, show| Box::pin(outbox::cursor(tx, show)))
             .await
     }
 
-    async fn finished(&self, after: u64, shows: Vec<ShowId>) -> Result<Vec<(u64, Holder)>> {
+    /// Returns visitors whose orders of these shows were ticketed, each with a number above
+    /// `after`. Later commits have larger numbers, so a reader that remembers the largest number
+    /// misses nobody.
+    pub async fn finished(&self, after: u64, shows: Vec<ShowId>) -> Result<Vec<(u64, Holder)>> {
         outbox::finished(&self.installation, as_i64(after), shows).await
     }
 }

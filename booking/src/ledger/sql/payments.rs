@@ -1,7 +1,6 @@
 //! Stores and settles the providers' events, lends the effects that are owed, and records their
 //! results.
 
-use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{PaymentId, RefundId};
 use fairgate_model::orders::Order;
@@ -12,14 +11,13 @@ use super::order_changes::{apply_to_order, record_owed_effect};
 use super::payment_rows::{find_payment, move_payment};
 use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
 use super::settle::{outcome_of, ticket};
-use super::{SqlLedger, sandbox};
-use crate::ledger::{
-    DuePaymentEffect, EFFECT_LENT_MS, EVENT_LENT_MS, PaymentLedger, StoredProviderEvent,
-};
+use super::{Ledger, sandbox};
+use crate::ledger::{DuePaymentEffect, EFFECT_LENT_MS, EVENT_LENT_MS, StoredProviderEvent};
 
-#[async_trait]
-impl PaymentLedger for SqlLedger {
-    async fn payment(&self, payment: &PaymentId) -> Result<Option<Payment>> {
+/// Payments: the providers' events that are to be settled, and the owed calls to providers.
+impl Ledger {
+    /// Returns a payment.
+    pub async fn payment(&self, payment: &PaymentId) -> Result<Option<Payment>> {
         self.installation
             .read(payment.clone(), |tx, payment| {
                 Box::pin(find_payment(tx, payment.as_str()))
@@ -27,7 +25,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn keep_event(
+    /// Stores a raw event under its id, with the payment that it names; returns false if the event
+    /// was stored before.
+    pub async fn keep_event(
         &self,
         provider: &'static str,
         event: String,
@@ -50,7 +50,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn payment_made(
+    /// Stores the id that the provider gave to a payment, and the data that the payment page needs.
+    /// The first call's values stay and are returned.
+    pub async fn payment_made(
         &self,
         payment: &PaymentId,
         made: CreatedPayment,
@@ -62,7 +64,13 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn due_events(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredProviderEvent>> {
+    /// Returns stored events that are to be settled, oldest first, and lends them to the caller: no
+    /// other caller gets them for [`EVENT_LENT_MS`].
+    pub async fn due_events(
+        &self,
+        now_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<StoredProviderEvent>> {
         // Every node asks once a second, and mostly finds nothing due.
         let sql = "SELECT 1 FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 LIMIT 1";
         if !self.is_due(sql, now_ms).await? {
@@ -75,7 +83,13 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn put_off_event(&self, provider: String, event: String, due_at_ms: i64) -> Result<()> {
+    /// Puts off settling an event to `due_at_ms`, and counts one more attempt.
+    pub async fn put_off_event(
+        &self,
+        provider: String,
+        event: String,
+        due_at_ms: i64,
+    ) -> Result<()> {
         self.installation
             .write((provider, event), move |tx, (provider, event)| {
                 Box::pin(async move {
@@ -88,7 +102,11 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn settle(
+    /// Settles an event, as [`fairgate_model::orders::settling`] decides, and returns the outcome
+    /// as a stable code. Writes the payment's state, the order's step and the outcome in one
+    /// transaction. It also checks the card's limit. Until the transaction ends, no other
+    /// transaction can sell seats of the show to this card.
+    pub async fn settle(
         &self,
         provider: String,
         event: String,
@@ -105,7 +123,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<DuePaymentEffect>> {
+    /// Returns effects that are due, and lends them to the caller: no other caller gets them for
+    /// [`EFFECT_LENT_MS`].
+    pub async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<DuePaymentEffect>> {
         let sql = "SELECT 1 FROM effects WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
         if !self.is_due(sql, now_ms).await? {
             return Ok(Vec::new());
@@ -117,7 +137,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn renew_lease(&self, effect: i64, now_ms: i64) -> Result<()> {
+    /// Renews the loan of an effect that is still being carried out, for [`EFFECT_LENT_MS`] from
+    /// now.
+    pub async fn renew_lease(&self, effect: i64, now_ms: i64) -> Result<()> {
         let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
         self.installation
             .write((), move |tx, ()| {
@@ -131,7 +153,10 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn captured(&self, effect: i64, now_ms: i64) -> Result<()> {
+    /// Records a successful capture: the payment is captured, the effect is done, the order is
+    /// ticketed and its tickets are issued. For the successor of an exchange, the capture swaps the
+    /// seats ([`ExchangeLedger`]).
+    pub async fn captured(&self, effect: i64, now_ms: i64) -> Result<()> {
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(async move {
@@ -145,7 +170,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn capture_refused(&self, effect: i64, why: String, now_ms: i64) -> Result<()> {
+    /// Records that the provider refused the capture for good: the order is `capture_failed`, its
+    /// seats are free, and the effect is done.
+    pub async fn capture_refused(&self, effect: i64, why: String, now_ms: i64) -> Result<()> {
         self.installation
             .write(why, move |tx, why| {
                 Box::pin(async move {
@@ -158,7 +185,8 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn voided(&self, effect: i64, now_ms: i64) -> Result<()> {
+    /// Records that the authorisation was voided: the payment is voided, and the effect is done.
+    pub async fn voided(&self, effect: i64, now_ms: i64) -> Result<()> {
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(async move {
@@ -173,7 +201,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<()> {
+    /// Records that the provider captured the payment before the void. The payment is captured, the
+    /// effect is done, and a refund is owed instead.
+    pub async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<()> {
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(refund_instead(tx, effect, now_ms))
@@ -181,7 +211,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn refund_failed(
+    /// Records that the provider could not refund the money. The effect is tried again at
+    /// `due_at_ms`. Until it is done, the reconciler reports it as a finding.
+    pub async fn refund_failed(
         &self,
         effect: i64,
         due_at_ms: i64,
@@ -201,7 +233,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn refunded(&self, effect: i64, now_ms: i64) -> Result<()> {
+    /// Records that all the captured money was refunded: the payment is refunded, and the effect is
+    /// done.
+    pub async fn refunded(&self, effect: i64, now_ms: i64) -> Result<()> {
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(async move {
@@ -216,7 +250,8 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<()> {
+    /// Puts off an effect to `due_at_ms`, and counts one more attempt.
+    pub async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<()> {
         self.installation
             .write(why, move |tx, why| {
                 Box::pin(async move {
@@ -229,7 +264,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn sandbox_move(
+    /// Sets the sandbox's own state of a payment to `to`, if the state is one of `from`; returns
+    /// the state afterwards. A new payment is `open`.
+    pub async fn sandbox_move(
         &self,
         payment: &PaymentId,
         from: &'static [&'static str],
@@ -242,7 +279,10 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn sandbox_refund(
+    /// Refunds a part of captured money in the sandbox, once per refund id, and never more than was
+    /// captured. Returns the sum of all refunds so far. Returns `None` and refunds nothing if
+    /// nothing was captured or too little is left.
+    pub async fn sandbox_refund(
         &self,
         payment: &PaymentId,
         refund: &RefundId,
@@ -259,7 +299,8 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn sandbox_refunded(&self, payment: &PaymentId) -> Result<i64> {
+    /// Returns the sum of a payment's partial refunds in the sandbox.
+    pub async fn sandbox_refunded(&self, payment: &PaymentId) -> Result<i64> {
         self.installation
             .read(payment.clone(), |tx, payment| {
                 Box::pin(sandbox::given_back(tx, payment))
@@ -267,7 +308,9 @@ impl PaymentLedger for SqlLedger {
             .await
     }
 
-    async fn backlog(&self) -> Result<(u64, u64)> {
+    /// Returns two numbers for metrics: the events that are not settled, and the effects and
+    /// refunds that are not done.
+    pub async fn backlog(&self) -> Result<(u64, u64)> {
         self.installation
             .read((), |tx, ()| {
                 Box::pin(async move {

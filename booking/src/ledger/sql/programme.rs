@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use async_trait::async_trait;
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::document::ShowDocument;
@@ -13,14 +12,15 @@ use super::catalogue::{changed, one_at_a_time};
 use super::rows::{
     Result, as_i64, bytes32, corrupt, count, from_json, parsed, small, text, to_json,
 };
-use super::{SqlLedger, lock, terms};
-use crate::ledger::{
-    NewHallPlan, NewProgramme, ProgrammeLedger, ProgrammeOutcome, ProgrammeRefused,
-};
+use super::{Ledger, lock, terms};
+use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused};
 
-#[async_trait]
-impl ProgrammeLedger for SqlLedger {
-    async fn put_programme(
+/// The cinema programme, stored and read.
+impl Ledger {
+    /// Writes a programme with its plans and shows as a whole, or not at all. Unchanged plans and
+    /// shows stay as they are. A programme that changes nothing does not change the catalogue's
+    /// version, so other nodes do not read the catalogue again.
+    pub async fn put_programme(
         &self,
         programme: NewProgramme,
         now_ms: i64,
@@ -32,7 +32,9 @@ impl ProgrammeLedger for SqlLedger {
             .await
     }
 
-    async fn programme(&self, known: u64) -> Result<Option<(u64, String)>> {
+    /// Returns the programme with its number, if the number is larger than `known`. A caller that
+    /// has no programme passes 0.
+    pub async fn programme(&self, known: u64) -> Result<Option<(u64, String)>> {
         self.installation
             .read((), move |tx, ()| {
                 Box::pin(async move {

@@ -1,6 +1,5 @@
 //! Takes tickets back, and records the refunds that are owed and made for them.
 
-use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{OrderId, RefundId, ShowId};
 use fairgate_model::orders::Order;
@@ -21,14 +20,18 @@ use super::rows::{
     self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, items_text, lock_order, parsed,
     read_refund, small, text,
 };
-use super::{SqlLedger, fates, lock, terms, tickets};
-use crate::ledger::{
-    EFFECT_LENT_MS, OrderChangeOutcome, RefundFigures, RefundLedger, RefundRefused,
-};
+use super::{Ledger, fates, lock, terms, tickets};
+use crate::ledger::{EFFECT_LENT_MS, OrderChangeOutcome, RefundFigures, RefundRefused};
 
-#[async_trait]
-impl RefundLedger for SqlLedger {
-    async fn refund(
+/// Refunds: taking tickets back, and paying their money back to the buyers. Also the shows that are
+/// cancelled or postponed.
+impl Ledger {
+    /// Takes tickets back. One transaction voids the tickets, ends exactly their claims and adds a
+    /// row to the seat outbox. It also owes the refund and writes the reason to the order's
+    /// history. The order's terms and the show's present terms, read in this transaction, decide
+    /// how much is refunded. A call whose tickets were all given back before changes nothing.
+    /// Returns `None` if there is no such order.
+    pub async fn refund(
         &self,
         order: &OrderId,
         which: TicketSelection,
@@ -41,7 +44,9 @@ impl RefundLedger for SqlLedger {
             .await
     }
 
-    async fn due_refunds(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
+    /// Returns due refunds of captured payments, and lends them to the caller: no other caller gets
+    /// them for [`EFFECT_LENT_MS`].
+    pub async fn due_refunds(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
         // Every node asks once a second, and mostly finds nothing due.
         let sql = "SELECT 1 FROM refunds WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
         if !self.is_due(sql, now_ms).await? {
@@ -54,7 +59,9 @@ impl RefundLedger for SqlLedger {
             .await
     }
 
-    async fn lend_refund_on(&self, refund: &RefundId, now_ms: i64) -> Result<()> {
+    /// Renews the loan of a refund for [`EFFECT_LENT_MS`] from now, while the call to the provider
+    /// lasts.
+    pub async fn lend_refund_on(&self, refund: &RefundId, now_ms: i64) -> Result<()> {
         let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
         self.installation
             .write(refund.clone(), move |tx, refund| {
@@ -68,7 +75,9 @@ impl RefundLedger for SqlLedger {
             .await
     }
 
-    async fn refund_done(&self, refund: &RefundId, now_ms: i64) -> Result<()> {
+    /// Records that the provider has made a refund. When all money of a payment has been refunded,
+    /// the payment is `refunded`.
+    pub async fn refund_done(&self, refund: &RefundId, now_ms: i64) -> Result<()> {
         self.installation
             .write(refund.clone(), move |tx, refund| {
                 Box::pin(mark_refund_done(tx, refund, now_ms))
@@ -76,7 +85,10 @@ impl RefundLedger for SqlLedger {
             .await
     }
 
-    async fn put_off_refund(
+    /// Puts off a refund to `due_at_ms`, and counts one more attempt. If the provider could not
+    /// make the refund, `failed_at_ms` is given. The reconciler then reports the refund as a
+    /// finding until it is done.
+    pub async fn put_off_refund(
         &self,
         refund: &RefundId,
         due_at_ms: i64,
@@ -97,7 +109,9 @@ impl RefundLedger for SqlLedger {
             .await
     }
 
-    async fn put_fate(
+    /// Writes that a show is cancelled or postponed; `starts_at` is its new beginning. Returns
+    /// false and writes nothing if there is no such show, or if it was cancelled before.
+    pub async fn put_fate(
         &self,
         show: &ShowId,
         fate: ShowFate,
@@ -111,7 +125,9 @@ impl RefundLedger for SqlLedger {
             .await
     }
 
-    async fn orders_of_cancelled(&self, batch_max: u32) -> Result<Vec<OrderId>> {
+    /// Returns paid orders of cancelled shows that have something to refund, oldest first. An order
+    /// whose exchange is being paid is left out until the exchange ends.
+    pub async fn orders_of_cancelled(&self, batch_max: u32) -> Result<Vec<OrderId>> {
         self.installation
             .read((), move |tx, ()| {
                 Box::pin(fates::orders_of_cancelled(tx, batch_max))
@@ -119,7 +135,8 @@ impl RefundLedger for SqlLedger {
             .await
     }
 
-    async fn refund_figures(&self, show: &ShowId) -> Result<RefundFigures> {
+    /// Returns a show's refunds in figures.
+    pub async fn refund_figures(&self, show: &ShowId) -> Result<RefundFigures> {
         self.installation
             .read(show.clone(), |tx, show| {
                 Box::pin(fates::refund_figures(tx, show))

@@ -1,12 +1,11 @@
 //! Deletes old data. A read first looks for old rows, so that a writing transaction begins only if
 //! there are some.
 
-use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
 
-use super::SqlLedger;
+use super::Ledger;
 use super::rows::Result;
-use crate::ledger::{PruneOutcome, RetentionLedger};
+use crate::ledger::PruneOutcome;
 use crate::retention::{RetentionKind, RetentionRow, old_among};
 
 /// The most shows whose seat rows one batch deletes.
@@ -76,9 +75,13 @@ fn provider_events(dialect: SqlDialect) -> PruneInOrderSql {
     }
 }
 
-#[async_trait]
-impl RetentionLedger for SqlLedger {
-    async fn prune(
+/// The deletion of data that are older than their retention period.
+impl Ledger {
+    /// Deletes up to `batch_max` rows of a kind whose retention period is over at `now_ms`, oldest
+    /// first. `after` is 0 at first, and then the previous batch's [`PruneOutcome::next`]. Some
+    /// rows stay, however old they are: owed effects, unsettled events, undelivered seat rows and
+    /// waiting parties.
+    pub async fn prune(
         &self,
         what: RetentionKind,
         after: i64,
@@ -109,7 +112,7 @@ impl RetentionLedger for SqlLedger {
     }
 }
 
-impl SqlLedger {
+impl Ledger {
     /// Deletes rows through an index on their time.
     async fn prune_by_age(
         &self,

@@ -1,16 +1,18 @@
 //! Records passes that were stopped. Their cursor is in the row with the catalogue's version, and
 //! each change locks that row. So a node that reads a cursor also finds all rows up to it.
 
-use async_trait::async_trait;
 use fairgate_databases::SqlTransaction;
 
-use super::SqlLedger;
+use super::Ledger;
 use super::rows::Result;
-use crate::ledger::{StoppedPassLedger, StoppedPassRow};
+use crate::ledger::StoppedPassRow;
 
-#[async_trait]
-impl StoppedPassLedger for SqlLedger {
-    async fn stop_passes(
+/// The passes that were stopped.
+impl Ledger {
+    /// Records that these passes of a room were stopped, each as its join number and its expiry
+    /// (unix seconds). Recording a pass again is harmless. Rows of passes that expired at
+    /// `accepted_after_s` or earlier are deleted.
+    pub async fn stop_passes(
         &self,
         room: &str,
         passes: Vec<(u64, i64)>,
@@ -23,7 +25,9 @@ impl StoppedPassLedger for SqlLedger {
             .await
     }
 
-    async fn passes_stopped_after(&self, after: u64) -> Result<(u64, Vec<StoppedPassRow>)> {
+    /// Returns the passes that were stopped after the cursor `after`, and the new cursor. A later
+    /// commit always has a larger cursor. The cursor 0 comes before all.
+    pub async fn passes_stopped_after(&self, after: u64) -> Result<(u64, Vec<StoppedPassRow>)> {
         self.installation
             .read((), move |tx, ()| Box::pin(passes_stopped_after(tx, after)))
             .await

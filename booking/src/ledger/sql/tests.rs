@@ -1,13 +1,11 @@
 //! Tests of states that are visible only while a transaction is stopped halfway.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_databases::{Installation, PostgresDatabase, tokio_postgres};
 use fairgate_servers::{PostgresServer, must_skip};
 
-use super::SqlLedger;
-use crate::ledger::Ledger;
+use super::Ledger;
 use crate::ledger::contract::{BASKET_BASIS, order, payment, show, stocked};
 
 /// Waits until `waiting` transactions wait for a lock of this kind.
@@ -32,10 +30,10 @@ async fn a_picture_waits_for_a_claim_that_is_being_written() {
     let database = PostgresDatabase::connect(&server.url())
         .await
         .expect("it answers");
-    let ledger = SqlLedger::open(Installation::Server(database))
+    let ledger = Ledger::open(Installation::Server(database))
         .await
         .expect("migrated");
-    let ledger = Arc::new(ledger) as Arc<dyn Ledger>;
+
     stocked(&ledger).await;
     let (other, session) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls)
         .await
@@ -47,7 +45,7 @@ async fn a_picture_waits_for_a_claim_that_is_being_written() {
     half.await.expect("locked");
     let order = order("a", fairgate_pass::Holder([1; 32]), &[3]);
     let claiming = tokio::spawn({
-        let (ledger, order) = (Arc::clone(&ledger), order.clone());
+        let (ledger, order) = (ledger.clone(), order.clone());
         async move {
             ledger
                 .claim(order.clone(), payment(&order), BASKET_BASIS)
@@ -56,7 +54,7 @@ async fn a_picture_waits_for_a_claim_that_is_being_written() {
     });
     until_waited_for(&server, "relation", 1).await;
     let opening = tokio::spawn({
-        let ledger = Arc::clone(&ledger);
+        let ledger = ledger.clone();
         async move {
             ledger
                 .open_show(&show(), Some(BASKET_BASIS.incarnation + 1))

@@ -1,23 +1,26 @@
 //! Issues, reads and scans tickets. The calls under an `Idempotency-Key` are in `keyed`.
 
-use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::{OrderId, TicketId};
 use fairgate_model::orders::{Order, Ticket};
 
 use super::rows::{Result, corrupt, find_order, from_json, parsed, scan_outcome, text, to_json};
-use super::{SqlLedger, keyed};
-use crate::ledger::{BeginCallOutcome, KeptAnswer, KeyedCall, TicketLedger, TicketScanOutcome};
+use super::{Ledger, keyed};
+use crate::ledger::{BeginCallOutcome, KeptAnswer, KeyedCall, TicketScanOutcome};
 
-#[async_trait]
-impl TicketLedger for SqlLedger {
-    async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>> {
+/// Tickets, and answers that are stored for repeated calls.
+impl Ledger {
+    /// Returns a ticket.
+    pub async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>> {
         self.installation
             .read_snapshot(ticket.clone(), |tx, ticket| Box::pin(find(tx, ticket)))
             .await
     }
 
-    async fn scan(
+    /// Marks a ticket as scanned, unless it was scanned before or was given back. `by` is the
+    /// digest of the scanner and the scan's key. A repeated scan with the same digest within
+    /// [`SCAN_KEY_MS`] still counts as the first scan. Returns `None` if there is no such ticket.
+    pub async fn scan(
         &self,
         ticket: &TicketId,
         by: Option<[u8; 32]>,
@@ -30,7 +33,11 @@ impl TicketLedger for SqlLedger {
             .await
     }
 
-    async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<BeginCallOutcome> {
+    /// Registers a call under its caller's key before a node carries out the call. So of two
+    /// different calls under one key only one is ever carried out, even if they arrive at different
+    /// nodes. The call belongs to the node for [`CALL_LEASE_MS`]. In this time no other node may
+    /// begin the call, but the node itself may begin it again.
+    pub async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<BeginCallOutcome> {
         self.installation
             .write(call, move |tx, call| {
                 Box::pin(keyed::begin_call(tx, call, now_ms))
@@ -38,7 +45,10 @@ impl TicketLedger for SqlLedger {
             .await
     }
 
-    async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<()> {
+    /// Sets until when a call belongs to its node, if the node still has the call. A node with no
+    /// final answer passes a time in the past: any node may then begin the same call again at once.
+    /// The key still belongs to this call.
+    pub async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<()> {
         self.installation
             .write(call, move |tx, call| {
                 Box::pin(keyed::lend_call(tx, call, until_ms))
@@ -46,7 +56,9 @@ impl TicketLedger for SqlLedger {
             .await
     }
 
-    async fn keep(
+    /// Stores the answer of a call, which ends the call. If the call has an answer, that answer
+    /// stays.
+    pub async fn keep(
         &self,
         scope: [u8; 32],
         key: String,

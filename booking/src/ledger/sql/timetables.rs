@@ -1,22 +1,25 @@
 //! Stores and reads timetables with the plans of their trains.
 
-use async_trait::async_trait;
 use fairgate_databases::SqlTransaction;
 
-use super::SqlLedger;
+use super::Ledger;
 use super::catalogue::{changed, one_at_a_time, put_plan};
 use super::rows::{Result, from_json, small, text, to_json};
-use crate::ledger::{NewTimetable, StoredTimetable, TimetableLedger};
+use crate::ledger::{NewTimetable, StoredTimetable};
 
-#[async_trait]
-impl TimetableLedger for SqlLedger {
-    async fn put_timetable(&self, new: NewTimetable, now_ms: i64) -> Result<u32> {
+/// Timetables: each is an immutable version, and the newest version is in force.
+impl Ledger {
+    /// Stores a timetable as the next version, with the plans of its trains, and returns the
+    /// version. Each plan becomes its venue's next version, unless the newest plan is the same. If
+    /// the newest timetable has the same text and plans, returns its version.
+    pub async fn put_timetable(&self, new: NewTimetable, now_ms: i64) -> Result<u32> {
         self.installation
             .write(new, move |tx, new| Box::pin(put_timetable(tx, new, now_ms)))
             .await
     }
 
-    async fn newest_timetable(&self) -> Result<Option<u32>> {
+    /// Returns the newest version, if there is one. This call is cheap.
+    pub async fn newest_timetable(&self) -> Result<Option<u32>> {
         self.installation
             .read((), |tx, ()| {
                 Box::pin(async move {
@@ -28,7 +31,8 @@ impl TimetableLedger for SqlLedger {
             .await
     }
 
-    async fn timetable(&self, version: u32) -> Result<Option<StoredTimetable>> {
+    /// Returns a version of the timetable.
+    pub async fn timetable(&self, version: u32) -> Result<Option<StoredTimetable>> {
         self.installation
             .read((), move |tx, ()| {
                 Box::pin(async move {

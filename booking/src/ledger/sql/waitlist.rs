@@ -1,31 +1,34 @@
 //! Stores the waitlist. A transaction that takes a number locks the show's row in `waiter_marks`
 //! until the transaction ends. So a reader that sees a number also sees all smaller numbers.
 
-use async_trait::async_trait;
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_model::ids::{HoldId, ShowId, WaiterId};
 use fairgate_model::waiters::{WaitEndReason, Waiter, WaitlistOffer, WaitlistOfferEnd};
 use fairgate_pass::Holder;
 
-use super::SqlLedger;
+use super::Ledger;
 use super::rows::{
     Result, as_i64, corrupt, count, from_json, holder_from_bytes, parsed, small, text, to_json,
 };
-use crate::ledger::WaitlistLedger;
 
 /// A party's columns, in the order in which [`read_waiter`] reads them.
 pub(super) const WAITER_COLUMNS: &str = "waiter, visitor, room, party, number, since, until, \
      seen_at, offers, missed, hold, hold_until, hold_life, ended_at, reason";
 
-#[async_trait]
-impl WaitlistLedger for SqlLedger {
-    async fn join_waitlist(&self, waiter: Waiter) -> Result<Waiter> {
+/// The waitlist: the parties that wait, their order, and their offers.
+impl Ledger {
+    /// Puts a party at the end of its show's line and returns the party with its number. Each show
+    /// has numbers of its own, from 1, in the order of the commits. A visitor waits for a show
+    /// once: if a party of the visitor waits already, it is returned unchanged.
+    pub async fn join_waitlist(&self, waiter: Waiter) -> Result<Waiter> {
         self.installation
             .write(waiter, |tx, waiter| Box::pin(join_waitlist(tx, waiter)))
             .await
     }
 
-    async fn waiter(&self, show: &ShowId, visitor: Holder) -> Result<Option<(Waiter, u64)>> {
+    /// Returns a visitor's party and the number of waiting parties ahead of it. If no party of the
+    /// visitor waits, returns the party that stopped waiting last.
+    pub async fn waiter(&self, show: &ShowId, visitor: Holder) -> Result<Option<(Waiter, u64)>> {
         self.installation
             .read(show.clone(), move |tx, show| {
                 Box::pin(party_of(tx, show, visitor))
@@ -33,7 +36,8 @@ impl WaitlistLedger for SqlLedger {
             .await
     }
 
-    async fn waiters(&self, show: &ShowId) -> Result<Vec<Waiter>> {
+    /// Returns the parties that wait for a show, in the order of the line.
+    pub async fn waiters(&self, show: &ShowId) -> Result<Vec<Waiter>> {
         self.installation
             .read(show.clone(), |tx, show| {
                 Box::pin(async move {
@@ -48,7 +52,8 @@ impl WaitlistLedger for SqlLedger {
             .await
     }
 
-    async fn waited_shows(&self) -> Result<Vec<(ShowId, u64)>> {
+    /// Returns the shows that somebody waits for, each with its number of waiting parties.
+    pub async fn waited_shows(&self) -> Result<Vec<(ShowId, u64)>> {
         self.installation
             .read((), |tx, ()| {
                 Box::pin(async move {
@@ -62,7 +67,9 @@ impl WaitlistLedger for SqlLedger {
             .await
     }
 
-    async fn waiting_visitors(&self, most: u32) -> Result<Vec<Holder>> {
+    /// Returns the visitors of up to `most` waiting parties, those who have waited longest first. A
+    /// visitor who waits for several shows is returned once for each show.
+    pub async fn waiting_visitors(&self, most: u32) -> Result<Vec<Holder>> {
         self.installation
             .read((), move |tx, ()| {
                 Box::pin(async move {
@@ -77,7 +84,8 @@ impl WaitlistLedger for SqlLedger {
             .await
     }
 
-    async fn waiters_seen(&self, visitors: Vec<Holder>, now_ms: i64) -> Result<()> {
+    /// Records for each waiting party of these visitors that its visitor was here at `now_ms`.
+    pub async fn waiters_seen(&self, visitors: Vec<Holder>, now_ms: i64) -> Result<()> {
         let visitors: Vec<[u8; 32]> = visitors.iter().map(|visitor| visitor.0).collect();
         self.installation
             .write(visitors, move |tx, visitors| {
@@ -94,7 +102,9 @@ impl WaitlistLedger for SqlLedger {
             .await
     }
 
-    async fn offered(&self, waiter: &WaiterId, offer: WaitlistOffer) -> Result<bool> {
+    /// Records an offer to a waiting party. Returns false if the party does not wait or has an
+    /// offer already.
+    pub async fn offered(&self, waiter: &WaiterId, offer: WaitlistOffer) -> Result<bool> {
         self.installation
             .write((waiter.clone(), offer), |tx, (waiter, offer)| {
                 Box::pin(async move {
@@ -112,7 +122,8 @@ impl WaitlistLedger for SqlLedger {
             .await
     }
 
-    async fn offer_over(
+    /// Ends a party's offer. Returns false if the party no longer has this offer.
+    pub async fn offer_over(
         &self,
         waiter: &WaiterId,
         hold: &HoldId,
@@ -126,7 +137,13 @@ impl WaitlistLedger for SqlLedger {
             .await
     }
 
-    async fn end_waiter(&self, waiter: &WaiterId, end: WaitEndReason, now_ms: i64) -> Result<bool> {
+    /// Ends a party's waiting. Returns false if the party did not wait.
+    pub async fn end_waiter(
+        &self,
+        waiter: &WaiterId,
+        end: WaitEndReason,
+        now_ms: i64,
+    ) -> Result<bool> {
         self.installation
             .write(waiter.clone(), move |tx, waiter| {
                 Box::pin(async move {

@@ -8,7 +8,6 @@
 //! run finds its own locks. The ledger's transaction is a compare-and-set of the order.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_base::clock::Clock;
@@ -57,7 +56,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct LateMoneyWorker {
     /// The ledger, which finally decides who gets a seat.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The catalogue of shows.
     pub catalogue: Catalogue,
     /// The seats of the shows.

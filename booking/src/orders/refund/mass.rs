@@ -2,7 +2,6 @@
 //! refunded, order by order. Only the ledger knows which orders are left. So after a crash the node
 //! that has the lease continues with these orders.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
@@ -29,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct MassRefundWorker {
     /// The ledger that stores the orders.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
     /// The installation's clock.
     pub clock: Clock,
     /// Wakes this worker.

@@ -18,7 +18,7 @@ pub struct SeatPictureSource {
     /// The store, which knows the holds.
     pub store: Arc<dyn InventoryStore>,
     /// The ledger, which knows the claims.
-    pub ledger: Arc<dyn Ledger>,
+    pub ledger: Ledger,
 }
 
 #[async_trait]

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::catalogue::departures::{DepartureShow, DepartureSource};
-use crate::ledger::sql::SqlLedger;
+use crate::ledger::Ledger;
 
 /// A source of free seats. The test can make trains silent, or make all answers lack the store.
 #[derive(Default)]
@@ -87,11 +87,11 @@ fn show(id: &str) -> Arc<Show> {
 async fn opened() -> (Availability, Arc<ControlledSource>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let writer = fairgate_databases::SqliteDatabase::open(&folder.path().join("ledger.db"));
-    let ledger = SqlLedger::open(fairgate_databases::Installation::File(
+    let ledger = Ledger::open(fairgate_databases::Installation::File(
         writer.expect("a file"),
     ))
     .await;
-    let catalogue = Catalogue::open(Arc::new(ledger.expect("a ledger")), ProviderKind::None).await;
+    let catalogue = Catalogue::open(ledger.expect("a ledger"), ProviderKind::None).await;
     let told = Arc::new(ControlledSource::default());
     let source = Arc::clone(&told) as Arc<dyn AvailabilitySource>;
     let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));

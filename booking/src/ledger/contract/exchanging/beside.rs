@@ -69,7 +69,7 @@ async fn of_many_exchanges_of_one_order_at_once_exactly_one_begins(ledger: Books
     let old = bought(&ledger, &[0]).await;
     let keys = ["p", "q", "r", "s"];
     let tries = keys.into_iter().zip(4..).map(|(key, seat)| {
-        let (ledger, old) = (Arc::clone(&ledger), old.clone());
+        let (ledger, old) = (ledger.clone(), old.clone());
         tokio::spawn(async move {
             try_exchange(&ledger, &old, key, &[(seat, 0..2, 1_700)])
                 .await

@@ -223,7 +223,7 @@ async fn of_many_refunds_of_one_order_at_once_each_ticket_is_refunded_once(ledge
     let mut running = tokio::task::JoinSet::new();
     let asked: [&[u32]; 6] = [&[0], &[0, 1], &[1, 2], &[3], &[2, 3], &[0, 1, 2, 3]];
     for seats in asked {
-        let (ledger, id, which) = (Arc::clone(&ledger), order.id.clone(), named(&order, seats));
+        let (ledger, id, which) = (ledger.clone(), order.id.clone(), named(&order, seats));
         running.spawn(async move { ledger.refund(&id, which, NOW_MS + 3).await });
     }
     for answer in running.join_all().await {

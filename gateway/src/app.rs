@@ -29,7 +29,6 @@ use crate::config::GatewayConfig;
 use crate::follow::RoomFollower;
 use crate::guard::SearchQuotas;
 use crate::ledger::RoomLedger;
-use crate::ledger::sql::RoomSqlLedger;
 use crate::line::WaitingLine;
 use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
@@ -83,7 +82,7 @@ impl GatewayApp {
             Some(address) => Some(serve::listen(address, "FAIRGATE_OPS_LISTEN").await?),
             None => None,
         };
-        let ledger = RoomSqlLedger::open(installation.clone())
+        let ledger = RoomLedger::open(installation.clone())
             .await
             .context("the ledger cannot be used")?;
         let shares = config.stores.redis_url.is_some();
@@ -97,7 +96,7 @@ impl GatewayApp {
         let parts = RoomParts {
             config,
             installation: &installation,
-            ledger: Arc::new(ledger),
+            ledger,
             load: load.clone(),
             stopping,
         };
@@ -244,7 +243,7 @@ async fn open_guard(
 struct RoomParts<'a> {
     config: &'a GatewayConfig,
     installation: &'a Installation,
-    ledger: Arc<dyn RoomLedger>,
+    ledger: RoomLedger,
     load: ProcessLoad,
     stopping: watch::Receiver<bool>,
 }
@@ -283,10 +282,7 @@ impl RoomParts<'_> {
         })
         .await?;
         let store = room_store(config, &ledger, &clock).await?;
-        tokio::spawn(
-            load.clone()
-                .run_probes(Arc::clone(&ledger), stopping.clone()),
-        );
+        tokio::spawn(load.clone().run_probes(ledger.clone(), stopping.clone()));
         Ok(RoomDependencies {
             ledger,
             store,
@@ -341,10 +337,10 @@ async fn door_secret(installation: &Installation) -> anyhow::Result<[u8; 32]> {
 /// Opens the room store: in this process, or in the Redis that all gateways share.
 async fn room_store(
     config: &GatewayConfig,
-    ledger: &Arc<dyn RoomLedger>,
+    ledger: &RoomLedger,
     clock: &Clock,
 ) -> anyhow::Result<Arc<dyn RoomStore>> {
-    let ledger = Arc::clone(ledger);
+    let ledger = ledger.clone();
     Ok(match &config.stores.redis_url {
         None => Arc::new(MemoryRoomStore::new(ledger)),
         Some(url) => {

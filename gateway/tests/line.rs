@@ -498,14 +498,13 @@ async fn a_draw_interrupted_after_its_freeze_or_its_root_ends_with_the_same_n_an
     use fairgate_rules::room_document::{LineMethod, RoomDocument};
     use gateway::ledger::{
         DrawSecret, JoinRow, LineFreeze, PublishedFreeze, RoomAuditEntry, RoomLedger, RoomRow,
-        sql::RoomSqlLedger,
     };
 
     let data = tempfile::tempdir().expect("a folder");
     let writer =
         fairgate_databases::SqliteDatabase::open(&data.path().join("ledger.db")).expect("it opens");
     let file = fairgate_databases::Installation::File(writer);
-    let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
+    let ledger = RoomLedger::open(file).await.expect("it migrates");
     let holders: Vec<[u8; 32]> = (0..5_u8).map(|at| [at + 1; 32]).collect();
     let root = fairgate_rules::draw::merkle::root(&holders);
     for room in ["frozen", "rooted"] {
@@ -690,15 +689,13 @@ async fn a_code_in_a_room_without_codes_is_refused_and_gives_no_place() {
 async fn no_pass_is_given_before_the_sale_even_to_a_released_rank() {
     use fairgate_rules::phase::RoomFacts;
     use fairgate_rules::room_document::{LineMethod, RoomDocument};
-    use gateway::ledger::{
-        DrawSecret, JoinRow, ReleaseRow, RoomAuditEntry, RoomLedger, RoomRow, sql::RoomSqlLedger,
-    };
+    use gateway::ledger::{DrawSecret, JoinRow, ReleaseRow, RoomAuditEntry, RoomLedger, RoomRow};
 
     let data = tempfile::tempdir().expect("a folder");
     let writer =
         fairgate_databases::SqliteDatabase::open(&data.path().join("ledger.db")).expect("it opens");
     let file = fairgate_databases::Installation::File(writer);
-    let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
+    let ledger = RoomLedger::open(file).await.expect("it migrates");
     let row = RoomRow {
         room: "fifo".into(),
         document: RoomDocument {

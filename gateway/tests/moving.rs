@@ -16,7 +16,6 @@ use gateway::challenge::{ChallengeProviders, ProvidersSettings, WaitTickets, Wor
 use gateway::follow::RoomFollower;
 use gateway::guard::{AttemptGuards, JoinGuard, NetworkHasher, WaitGuard, WishGuard};
 use gateway::ledger::RoomLedger;
-use gateway::ledger::sql::RoomSqlLedger;
 use gateway::line::{JoinBody, JoinOutcome, JoinRefusal, WaitingLine};
 use gateway::load::ProcessLoad;
 use gateway::personal::PersonalEventHub;
@@ -43,12 +42,11 @@ impl Node {
         let writer = SqliteDatabase::open(&data.join("ledger.db")).expect("the file opens");
         let installation = Installation::File(writer);
         let keyring = signing::keyring(&installation, clock.now_ms()).await;
-        let ledger = RoomSqlLedger::open(installation).await.expect("migrates");
-        let ledger: Arc<dyn RoomLedger> = Arc::new(ledger);
+        let ledger = RoomLedger::open(installation).await.expect("migrates");
         let (stop, stopping) = watch::channel(false);
         let load = ProcessLoad::default();
         let (rooms, _opened) = RoomRegistry::new(RoomDependencies {
-            store: Arc::new(MemoryRoomStore::new(Arc::clone(&ledger))),
+            store: Arc::new(MemoryRoomStore::new(ledger.clone())),
             ledger,
             core: Arc::new(Bare::default()),
             keyring: keyring.expect("there are keys"),

@@ -20,7 +20,6 @@ use gateway::clockwork;
 use gateway::follow::RoomFollower;
 use gateway::guard::NetworkHasher;
 use gateway::ledger::RoomLedger;
-use gateway::ledger::sql::RoomSqlLedger;
 use gateway::load::ProcessLoad;
 use gateway::personal::PersonalEventHub;
 use gateway::promoter::{MadeForecasts, ManualPhase, PromoterControls, RoomPatchInput};
@@ -50,12 +49,11 @@ impl Node {
         let clock = Clock::system();
         let installation = Installation::Server(database);
         let keyring = signing::keyring(&installation, clock.now_ms()).await;
-        let ledger = RoomSqlLedger::open(installation).await.expect("migrates");
-        let ledger: Arc<dyn RoomLedger> = Arc::new(ledger);
+        let ledger = RoomLedger::open(installation).await.expect("migrates");
         let core = Bare::default();
         let (stop, stopping) = watch::channel(false);
         let parts = RoomDependencies {
-            store: Arc::new(MemoryRoomStore::new(Arc::clone(&ledger))),
+            store: Arc::new(MemoryRoomStore::new(ledger.clone())),
             ledger,
             core: Arc::new(core.clone()),
             keyring: keyring.expect("there are keys"),

@@ -5,7 +5,7 @@ use tokio_postgres::error::{Severity, SqlState};
 
 /// Why a domain transaction failed. In every case but [`LedgerError::Unknown`], nothing of the
 /// transaction was written.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum LedgerError {
     /// A statement failed, and the whole transaction was rolled back.
     #[error("ledger statement failed: {0}")]

@@ -10,7 +10,7 @@ use fairgate_rules::draw;
 use serde_json::json;
 
 use crate::ledger::{
-    LineFreeze, PublishedDraw, PublishedFreeze, RoomAuditEntry, RoomLedgerFailure, RoomRow,
+    LedgerError, LineFreeze, PublishedDraw, PublishedFreeze, RoomAuditEntry, RoomRow,
 };
 use crate::push::hub::RoomSocketHub;
 use crate::room::{DrawState, FrozenLeaves, RankedLine, Room, RoomRegistry, published};
@@ -82,7 +82,7 @@ async fn publish_freeze(
     room: &Room,
     state: &mut DrawState,
     freeze: LineFreeze,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<(), LedgerError> {
     let frozen = FrozenLeaves::from_ledger(rooms.ledger(), room.id(), freeze.n).await?;
     let voids = frozen.voids();
     let root = frozen.tree.root();
@@ -118,7 +118,7 @@ async fn draw_line(
     state: &mut DrawState,
     freeze: LineFreeze,
     sealed: &PublishedFreeze,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<(), LedgerError> {
     let seed = draw::seed(&row.secret.0, freeze.n, &sealed.root, b"");
     let ranked = RankedLine::draw(seed, freeze.n).await?;
     let drawn = PublishedDraw {

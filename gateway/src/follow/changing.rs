@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::RoomFollower;
-use crate::ledger::RoomLedgerFailure;
+use crate::ledger::LedgerError;
 
 /// The name of the lease under which nodes change room documents.
 const CHANGING: &str = "rooms";
@@ -56,18 +56,18 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Fails if the ledger did not answer, or another node kept changing rooms for too long.
-    pub async fn changing(&self) -> Result<RoomChangeLease<'_>, RoomLedgerFailure> {
+    pub async fn changing(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
         let changing = self.changing_anywhere().await?;
         self.catch_up().await?;
         Ok(changing)
     }
 
-    pub(super) async fn changing_anywhere(&self) -> Result<RoomChangeLease<'_>, RoomLedgerFailure> {
+    pub(super) async fn changing_anywhere(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
         let here = self.inner.changing.lock().await;
         let asked = Instant::now();
         while !self.lease_changing().await? {
             if asked.elapsed() >= WAIT_MAX {
-                return Err(RoomLedgerFailure::Unavailable(
+                return Err(LedgerError::Unavailable(
                     "another node is changing rooms".into(),
                 ));
             }
@@ -82,7 +82,7 @@ impl RoomFollower {
         })
     }
 
-    async fn lease_changing(&self) -> Result<bool, RoomLedgerFailure> {
+    async fn lease_changing(&self) -> Result<bool, LedgerError> {
         let lease = self
             .rooms()
             .ledger()

@@ -17,7 +17,7 @@ use rand::RngExt;
 pub use changing::RoomChangeLease;
 use unknown_room::UnknownRoomRead;
 
-use crate::ledger::{RoomAuditEntry, RoomLedgerFailure};
+use crate::ledger::{LedgerError, RoomAuditEntry};
 use crate::personal::PersonalEventHub;
 use crate::push::hub::RoomSocketHubs;
 use crate::room::RoomRegistry;
@@ -51,7 +51,7 @@ impl LastLedgerRead {
     }
 
     /// Logs a failed reading, but only the first one after a successful reading.
-    fn mark_unread(&mut self, error: &RoomLedgerFailure) {
+    fn mark_unread(&mut self, error: &LedgerError) {
         if !self.is_logged {
             log_failed_try!(
                 error,
@@ -72,7 +72,7 @@ impl LastLedgerRead {
 pub enum CoverageFailure {
     /// The changes of other nodes could not be read.
     #[error(transparent)]
-    Ledger(#[from] RoomLedgerFailure),
+    Ledger(#[from] LedgerError),
     /// Booking did not take the list.
     #[error(transparent)]
     Booking(#[from] BookingFailure),
@@ -130,7 +130,7 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Fails if the ledger cannot be read or written.
-    pub async fn take_up_all(&self) -> Result<(), RoomLedgerFailure> {
+    pub async fn take_up_all(&self) -> Result<(), LedgerError> {
         let rooms = self.rooms();
         if rooms.ledger().room(EVERYDAY).await?.is_none() {
             let row = rooms.fresh_row(EVERYDAY, RoomDocument::everyday());

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{CoverageFailure, RoomFollower};
-use crate::ledger::{RoomLedgerFailure, RoomRow, RoomVersion};
+use crate::ledger::{LedgerError, RoomRow, RoomVersion};
 use crate::room::Room;
 
 /// How often changes are read. A change is seen everywhere within a second, even if two readings
@@ -37,7 +37,7 @@ impl RoomFollower {
     }
 
     /// Reads changes once. Tells booking if another room now covers a show.
-    async fn sync_once(&self) -> Result<(), RoomLedgerFailure> {
+    async fn sync_once(&self) -> Result<(), LedgerError> {
         let mut unread = self.read_changes().await?;
         // A reading in which the ledger failed to answer for only one room is still a success. If
         // it failed for several rooms, the ledger as a whole does not answer.
@@ -66,7 +66,7 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Fails if the ledger did not answer, even for a single room.
-    pub async fn catch_up(&self) -> Result<(), RoomLedgerFailure> {
+    pub async fn catch_up(&self) -> Result<(), LedgerError> {
         if let Some(silent) = self.read_changes().await?.pop() {
             return Err(silent);
         }
@@ -89,14 +89,14 @@ impl RoomFollower {
     /// as it was, and the rooms after it are still read, until the ledger has failed to answer for
     /// [`SILENT_MAX`] rooms. Returns these failures to answer. A room with unreadable data is not
     /// among them.
-    async fn read_changes(&self) -> Result<Vec<RoomLedgerFailure>, RoomLedgerFailure> {
+    async fn read_changes(&self) -> Result<Vec<LedgerError>, LedgerError> {
         let mut silent = Vec::new();
         for version in self.rooms().ledger().versions().await? {
             match self.apply_room_version(&version).await {
                 Ok(()) => self.rooms().troubles().readable(&version.room),
                 Err(error) => {
                     self.rooms().troubles().unreadable(&version.room, &error);
-                    if !matches!(error, RoomLedgerFailure::Corrupt(_)) {
+                    if !matches!(error, LedgerError::Corrupt(_)) {
                         silent.push(error);
                     }
                 }
@@ -109,7 +109,7 @@ impl RoomFollower {
         Ok(silent)
     }
 
-    async fn apply_room_version(&self, seen: &RoomVersion) -> Result<(), RoomLedgerFailure> {
+    async fn apply_room_version(&self, seen: &RoomVersion) -> Result<(), LedgerError> {
         let Ok(room) = self.rooms().get(&seen.room) else {
             if let Some(row) = self.rooms().ledger().room(&seen.room).await? {
                 let room = self.rooms().take_up(row).await?;
@@ -131,7 +131,7 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Fails if the ledger did not answer.
-    pub async fn refresh(&self, room: &Room) -> Result<(), RoomLedgerFailure> {
+    pub async fn refresh(&self, room: &Room) -> Result<(), LedgerError> {
         let Some(row) = self.rooms().ledger().room(room.id()).await? else {
             return Ok(());
         };

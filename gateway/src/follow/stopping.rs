@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fairgate_pass::LEEWAY_S;
 
 use super::RoomFollower;
-use crate::ledger::{PassStopCause, RoomLedgerFailure, RoomVersion, StoppedPass};
+use crate::ledger::{LedgerError, PassStopCause, RoomVersion, StoppedPass};
 use crate::personal::PersonalEvent;
 use crate::room::Room;
 use crate::store::StoreLeaveRequest;
@@ -19,7 +19,7 @@ impl RoomFollower {
         &self,
         room: &Room,
         seen: &RoomVersion,
-    ) -> Result<(), RoomLedgerFailure> {
+    ) -> Result<(), LedgerError> {
         let stops = room.stops();
         stops.set_revoked_count(seen.revoked);
         let after = stops.cursor();

@@ -1,20 +1,9 @@
 //! Turns failures of the ledger and the store into problems: 503, and when to come back.
 
 use fairgate_base::http::{Problem, ProblemCode};
-use fairgate_databases::LedgerError;
 
 use crate::cookies::CookieNotWritten;
-use crate::ledger::RoomLedgerFailure;
 use crate::store::StoreFailure;
-
-impl From<RoomLedgerFailure> for Problem {
-    fn from(failure: RoomLedgerFailure) -> Self {
-        match failure {
-            RoomLedgerFailure::Unknown(why) => LedgerError::Unknown(why).into(),
-            other => Self::ledger_unavailable(&other),
-        }
-    }
-}
 
 impl From<CookieNotWritten> for Problem {
     fn from(_: CookieNotWritten) -> Self {

@@ -3,7 +3,7 @@
 //! no number is given twice. The in-process store writes every number to the ledger before it
 //! answers, so it needs no lives.
 
-use super::{JoinRow, LineFreeze, RoomLedgerFailure};
+use super::{JoinRow, LedgerError, LineFreeze};
 
 /// For this long (ms) after a life began, the line may not be frozen. During this time visitors
 /// show their signed places, and numbers that were lost with the previous life are restored. A
@@ -26,15 +26,11 @@ pub struct RoomLife {
 
 impl RoomLife {
     /// Fails if this ledger has never had the life `from`. `standing` is its current life.
-    pub(super) fn check_from(
-        room: &str,
-        from: u64,
-        standing: u64,
-    ) -> Result<(), RoomLedgerFailure> {
+    pub(super) fn check_from(room: &str, from: u64, standing: u64) -> Result<(), LedgerError> {
         if from <= standing {
             return Ok(());
         }
-        Err(RoomLedgerFailure::Corrupt(format!(
+        Err(LedgerError::Corrupt(format!(
             "the room \"{room}\" is at life {standing}, and its store at {from}: this ledger is an older copy, or another"
         )))
     }

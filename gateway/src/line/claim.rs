@@ -14,7 +14,7 @@ use super::place_view::{PlaceState, describe};
 use super::rejoin::PlaceRefusal;
 use super::release;
 use super::toll::{NetworkRefusal, TollFor, refusal_of_toll};
-use crate::ledger::{LedgerClaimOutcome, PassRow, PassStopCause, RoomLedgerFailure};
+use crate::ledger::{LedgerClaimOutcome, LedgerError, PassRow, PassStopCause};
 use crate::room::{Room, RoomRegistry};
 use crate::store::{
     AdmissionDecision, Claimant, NetworkToll, Place, RecordedPassClaim as WrittenClaim,
@@ -50,7 +50,7 @@ pub enum PassClaimRefusal {
     Network(NetworkRefusal),
     /// The ledger did not take the pass.
     #[error(transparent)]
-    Ledger(RoomLedgerFailure),
+    Ledger(LedgerError),
     /// The store gave no answer.
     #[error(transparent)]
     Store(#[from] StoreFailure),
@@ -119,7 +119,7 @@ pub async fn claim_pass(
     ))
     .await;
     let stored = written
-        .unwrap_or_else(|error| Err(RoomLedgerFailure::Unavailable(error.to_string())))
+        .unwrap_or_else(|error| Err(LedgerError::Unavailable(error.to_string())))
         .map_err(PassClaimRefusal::Ledger)?;
     let stored = match stored {
         LedgerClaimOutcome::Claimed(stored) => stored,
@@ -159,7 +159,7 @@ async fn write_claim(
     fresh: PassRow,
     entered: AdmissionDecision,
     now_s: i64,
-) -> Result<LedgerClaimOutcome, RoomLedgerFailure> {
+) -> Result<LedgerClaimOutcome, LedgerError> {
     let (number, rank) = (fresh.number, fresh.rank);
     let written = rooms.ledger().claim(room.id(), fresh, now_s).await;
     match (&written, entered) {

@@ -88,11 +88,7 @@ impl Default for ProcessLoad {
 
 impl ProcessLoad {
     /// Measures this process's timers and the ledger's writer, until the process drains.
-    pub async fn run_probes(
-        self,
-        ledger: Arc<dyn RoomLedger>,
-        mut stopping: watch::Receiver<bool>,
-    ) {
+    pub async fn run_probes(self, ledger: RoomLedger, mut stopping: watch::Receiver<bool>) {
         let probes = async {
             tokio::join!(
                 probe::measure_timer_lag(self.clone()),

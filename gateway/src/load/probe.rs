@@ -1,7 +1,6 @@
 //! Measures how long work waits in this process: a timer that should fire forty times a second, and
 //! a ledger write that writes nothing. Measures how many cores the process leaves idle.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -46,7 +45,7 @@ pub async fn measure_timer_lag(load: ProcessLoad) {
 
 /// Measures how long a write waits for the ledger's writer. Never returns. A write that has not
 /// returned yet counts with its waiting time so far.
-pub async fn measure_ledger_wait(load: ProcessLoad, ledger: Arc<dyn RoomLedger>) {
+pub async fn measure_ledger_wait(load: ProcessLoad, ledger: RoomLedger) {
     loop {
         tokio::time::sleep(LEDGER_EVERY).await;
         let asked = Instant::now();

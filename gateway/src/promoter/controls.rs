@@ -17,7 +17,7 @@ use super::PromoterControls;
 use super::revoke::RevokeFault;
 use super::shown::document_json;
 use crate::follow::CoverageFailure;
-use crate::ledger::{RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure, RoomRow};
+use crate::ledger::{LedgerError, RoomAuditEntry, RoomChangeOutcome, RoomRow};
 use crate::room::{Room, RoomView, UnknownRoom};
 use crate::store::StoreFailure;
 
@@ -133,7 +133,7 @@ pub enum RoomChangeRefusal {
     ChangedMeanwhile,
     /// The ledger failed.
     #[error(transparent)]
-    Ledger(#[from] RoomLedgerFailure),
+    Ledger(#[from] LedgerError),
     /// The room store failed.
     #[error(transparent)]
     Store(#[from] StoreFailure),

@@ -9,7 +9,7 @@ use fairgate_rules::draw::merkle::MerkleTree;
 use fairgate_rules::draw::record::DrawRecord;
 use fairgate_rules::draw::{self, shuffle};
 
-use crate::ledger::{DrawRow, PublishedFreeze, RoomLedger, RoomLedgerFailure, RoomRow};
+use crate::ledger::{DrawRow, LedgerError, PublishedFreeze, RoomLedger, RoomRow};
 
 /// A drawn line: rank by number and number by rank.
 pub struct RankedLine {
@@ -45,10 +45,7 @@ impl DrawState {
     ///
     /// # Errors
     /// Fails if the ledger cannot be read, or its parts of the draw contradict each other.
-    pub async fn restore(
-        ledger: &dyn RoomLedger,
-        row: &RoomRow,
-    ) -> Result<Self, RoomLedgerFailure> {
+    pub async fn restore(ledger: &RoomLedger, row: &RoomRow) -> Result<Self, LedgerError> {
         let draw = ledger.draw(&row.room).await?;
         let mut state = Self {
             record: Arc::new(published(row, &draw)?),
@@ -73,11 +70,7 @@ impl FrozenLeaves {
     ///
     /// # Errors
     /// Fails if the ledger cannot be read.
-    pub async fn from_ledger(
-        ledger: &dyn RoomLedger,
-        room: &str,
-        n: u64,
-    ) -> Result<Self, RoomLedgerFailure> {
+    pub async fn from_ledger(ledger: &RoomLedger, room: &str, n: u64) -> Result<Self, LedgerError> {
         let bytes = ledger.leaves(room, n).await?;
         let built = tokio::task::spawn_blocking(move || {
             let leaves = bytes.as_chunks::<32>().0.to_vec();
@@ -86,7 +79,7 @@ impl FrozenLeaves {
         });
         built
             .await
-            .map_err(|error| RoomLedgerFailure::Unavailable(error.to_string()))
+            .map_err(|error| LedgerError::Unavailable(error.to_string()))
     }
 
     /// Counts the leaves that nobody holds.
@@ -100,15 +93,11 @@ impl FrozenLeaves {
     ///
     /// # Errors
     /// Fails if they do not follow.
-    pub fn check_published(
-        &self,
-        room: &str,
-        sealed: &PublishedFreeze,
-    ) -> Result<(), RoomLedgerFailure> {
+    pub fn check_published(&self, room: &str, sealed: &PublishedFreeze) -> Result<(), LedgerError> {
         if (self.tree.root(), self.voids()) == (sealed.root, sealed.voids) {
             return Ok(());
         }
-        Err(RoomLedgerFailure::Corrupt(format!(
+        Err(LedgerError::Corrupt(format!(
             "the leaves of room \"{room}\" are not those of its published root"
         )))
     }
@@ -128,12 +117,12 @@ impl RankedLine {
     ///
     /// # Errors
     /// Fails if n is more than one draw can rank.
-    pub async fn draw(seed: Digest, n: u64) -> Result<Self, RoomLedgerFailure> {
+    pub async fn draw(seed: Digest, n: u64) -> Result<Self, LedgerError> {
         let n = u32::try_from(n).map_err(|_| {
-            RoomLedgerFailure::Corrupt(format!("{n} numbers are more than one draw can rank"))
+            LedgerError::Corrupt(format!("{n} numbers are more than one draw can rank"))
         })?;
         let drawn = tokio::task::spawn_blocking(move || shuffle::line_and_ranks(&seed, n)).await;
-        let drawn = drawn.map_err(|error| RoomLedgerFailure::Unavailable(error.to_string()))?;
+        let drawn = drawn.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {
             line: drawn.line,
             rank_of: drawn.ranks,
@@ -145,7 +134,7 @@ impl RankedLine {
 ///
 /// # Errors
 /// Fails if the stored draw does not follow from the room's secret.
-pub fn published(row: &RoomRow, draw: &DrawRow) -> Result<DrawRecord, RoomLedgerFailure> {
+pub fn published(row: &RoomRow, draw: &DrawRow) -> Result<DrawRecord, LedgerError> {
     let announced = DrawRecord::announced(row.room.as_str(), draw::commitment(&row.secret.0));
     let (Some(freeze), Some(sealed)) = (draw.freeze, &draw.sealed) else {
         return Ok(announced);
@@ -165,7 +154,7 @@ pub fn published(row: &RoomRow, draw: &DrawRow) -> Result<DrawRecord, RoomLedger
         .drawn(row.secret.0, b"", rfc3339(drawn.at))
         .filter(|record| record.seed == Some(drawn.seed))
         .ok_or_else(|| {
-            RoomLedgerFailure::Corrupt(format!(
+            LedgerError::Corrupt(format!(
                 "the draw of room \"{}\" does not follow from its secret",
                 row.room
             ))

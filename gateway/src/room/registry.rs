@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::draw_state::DrawState;
 use super::{Room, RoomTroubles};
-use crate::ledger::{DrawSecret, RoomLedger, RoomLedgerFailure, RoomRow};
+use crate::ledger::{DrawSecret, LedgerError, RoomLedger, RoomRow};
 use crate::store::RoomStore;
 use crate::upstream::health::BookingHealth;
 use crate::upstream::{BookingCore, BookingFailure, ShowSummary};
@@ -21,7 +21,7 @@ use crate::upstream::{BookingCore, BookingFailure, ShowSummary};
 /// The handles that rooms are built with.
 pub struct RoomDependencies {
     /// The durable half: the ledger.
-    pub ledger: Arc<dyn RoomLedger>,
+    pub ledger: RoomLedger,
     /// The fast half: the room store.
     pub store: Arc<dyn RoomStore>,
     /// The calls to booking.
@@ -93,7 +93,7 @@ impl RoomRegistry {
     ///
     /// # Errors
     /// Fails if the ledger cannot be read, or the store cannot open the room.
-    pub async fn take_up(&self, row: RoomRow) -> Result<Room, RoomLedgerFailure> {
+    pub async fn take_up(&self, row: RoomRow) -> Result<Room, LedgerError> {
         let release = self.ledger().release(&row.room).await?;
         self.store().open(&row.room).await?;
         let draw = DrawState::restore(self.ledger(), &row).await?;
@@ -191,8 +191,8 @@ impl RoomRegistry {
 
     /// Returns the ledger.
     #[must_use]
-    pub fn ledger(&self) -> &dyn RoomLedger {
-        &*self.inner.parts.ledger
+    pub fn ledger(&self) -> &RoomLedger {
+        &self.inner.parts.ledger
     }
 
     /// Returns the room store.

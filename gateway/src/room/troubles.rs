@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fairgate_base::clock::rfc3339;
 
-use crate::ledger::RoomLedgerFailure;
+use crate::ledger::LedgerError;
 
 /// How long (ms) operators are warned that the ledger was replaced by an older copy.
 const SET_BACK_WARNED_MS: i64 = 3_600_000;
@@ -33,7 +33,7 @@ impl RoomTroubles {
 
     /// Notes that the room cannot be read. It is logged once, however often the read is tried
     /// again.
-    pub fn unreadable(&self, room: &str, error: &RoomLedgerFailure) {
+    pub fn unreadable(&self, room: &str, error: &LedgerError) {
         metrics::counter!("fairgate_room_unread_total", "room" => room.to_owned()).increment(1);
         let why = error.to_string();
         let before = self.lock().unreadable.insert(room.to_owned(), why);

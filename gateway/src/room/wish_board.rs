@@ -297,7 +297,6 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::ledger::sql::RoomSqlLedger;
     use crate::ledger::{DrawSecret, RoomAuditEntry, RoomLedger, RoomRow};
     use crate::store::MemoryRoomStore;
     use crate::upstream::{BookingPulse, CategorySeatsLeft};
@@ -307,8 +306,8 @@ mod tests {
     /// Opens a store whose visitors all wish for two seats.
     async fn store_with_wishes(folder: &std::path::Path) -> Arc<dyn RoomStore> {
         let writer = SqliteDatabase::open(&folder.join("ledger.db")).expect("a file");
-        let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
-        let ledger: Arc<dyn RoomLedger> = Arc::new(ledger.expect("migrates"));
+        let ledger = RoomLedger::open(Installation::File(writer)).await;
+        let ledger = ledger.expect("migrates");
         let row = RoomRow {
             room: "r".into(),
             document: RoomDocument::everyday(),

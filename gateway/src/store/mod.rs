@@ -30,7 +30,7 @@ pub use wishes::{CHANGES_MAX, WishChanges, WishCursor, WishList};
 use fairgate_rules::network_limits::NetworkPlaces;
 
 use crate::ledger::{
-    LineFreeze, NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure,
+    LedgerError, LineFreeze, NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome,
 };
 
 /// A visitor counts as away after not being seen for this many seconds. A store that has just
@@ -42,7 +42,7 @@ pub const AWAY_AFTER_S: i64 = 60;
 pub enum StoreFailure {
     /// The ledger of the store gave no answer, or refused the write.
     #[error(transparent)]
-    Ledger(#[from] RoomLedgerFailure),
+    Ledger(#[from] LedgerError),
     /// The store did not answer in time. The transition may have happened. A repeated call does not
     /// make it happen twice.
     #[error("the room store did not answer: {0}")]
@@ -105,7 +105,7 @@ pub trait RoomStore: Send + Sync + 'static {
     }
     /// Opens a room that is in the ledger, after its creation or after a restart. Changes nothing
     /// if the room is open already.
-    async fn open(&self, room: &str) -> Result<(), RoomLedgerFailure>;
+    async fn open(&self, room: &str) -> Result<(), LedgerError>;
     /// Replaces the codes of a room that nobody has joined, in the store and in the ledger, which
     /// also records `entry`. Never returns [`RoomChangeOutcome::Conflict`].
     async fn put_codes(

@@ -8,11 +8,11 @@ use fairgate_servers::contract_cases;
 
 use super::{Case, entry, holder, join, room};
 use crate::ledger::{
-    DrawStage, FREEZE_AFTER_MS, JoinRow, LedgerFreezeOutcome, LineCopyOutcome, LineFeedEntry,
-    LineFreeze, RoomLedger, RoomLedgerFailure, RoomVersion,
+    DrawStage, FREEZE_AFTER_MS, JoinRow, LedgerError, LedgerFreezeOutcome, LineCopyOutcome,
+    LineFeedEntry, LineFreeze, RoomLedger, RoomVersion,
 };
 
-pub(super) const OPENED_ONCE: &[Case] = contract_cases![|twice| (&*twice.ledger);
+pub(super) const OPENED_ONCE: &[Case] = contract_cases![|twice| (&twice.ledger);
     a_holder_with_two_numbers_keeps_the_lower,
     a_code_that_was_used_twice_keeps_the_first_number,
     the_code_of_a_void_number_stays_used,
@@ -20,7 +20,7 @@ pub(super) const OPENED_ONCE: &[Case] = contract_cases![|twice| (&*twice.ledger)
     only_the_current_life_freezes_and_not_within_a_minute_after_it_began,
     a_place_is_found_by_its_holder_and_a_long_line_is_read_in_parts,
 ];
-pub(super) const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.reopened);
+pub(super) const OPENED_TWICE: &[Case] = contract_cases![|twice| (&twice.ledger, &twice.reopened);
     a_life_begins_once_and_above_every_number,
     only_the_current_life_reserves_and_copies,
     copying_again_changes_nothing,
@@ -45,7 +45,7 @@ fn left(number: u64, void: bool) -> LineFeedEntry {
 }
 
 /// Creates a room whose first life may give numbers below 100.
-async fn room_with_life(ledger: &dyn RoomLedger, id: &str) {
+async fn room_with_life(ledger: &RoomLedger, id: &str) {
     let made = ledger.create_room(room(id), entry("room_created")).await;
     assert!(made.unwrap());
     let life = ledger.begin_life(id, 0, 0, 1000).await.unwrap();
@@ -53,13 +53,13 @@ async fn room_with_life(ledger: &dyn RoomLedger, id: &str) {
     assert_eq!(reserved.map(|life| life.ceiling), Some(100));
 }
 
-async fn copy(ledger: &dyn RoomLedger, id: &str, rows: &[LineFeedEntry]) -> LineCopyOutcome {
+async fn copy(ledger: &RoomLedger, id: &str, rows: &[LineFeedEntry]) -> LineCopyOutcome {
     let copied = ledger.copy_line(id, 1, rows.to_vec()).await.unwrap();
     copied.expect("the first life is the current one")
 }
 
 /// Reads each place as its number, whether it was left, and whether it is void.
-async fn places(ledger: &dyn RoomLedger, id: &str) -> Vec<(u64, bool, bool)> {
+async fn places(ledger: &RoomLedger, id: &str) -> Vec<(u64, bool, bool)> {
     let line = ledger.line(id).await.unwrap();
     let places = line.places.iter();
     places
@@ -67,10 +67,7 @@ async fn places(ledger: &dyn RoomLedger, id: &str) -> Vec<(u64, bool, bool)> {
         .collect()
 }
 
-async fn a_life_begins_once_and_above_every_number(
-    ledger: &dyn RoomLedger,
-    reopened: &dyn RoomLedger,
-) {
+async fn a_life_begins_once_and_above_every_number(ledger: &RoomLedger, reopened: &RoomLedger) {
     room_with_life(ledger, "begin").await;
     let first = ledger.begin_life("begin", 0, 0, 2000).await.unwrap();
     assert_eq!(
@@ -94,7 +91,7 @@ async fn a_life_begins_once_and_above_every_number(
     assert!(
         matches!(
             ledger.begin_life("begin", 7, 0, 4000).await,
-            Err(RoomLedgerFailure::Corrupt(_))
+            Err(LedgerError::Corrupt(_))
         ),
         "the ledger never had life 7, so it is an older copy"
     );
@@ -120,10 +117,7 @@ async fn a_life_begins_once_and_above_every_number(
     );
 }
 
-async fn only_the_current_life_reserves_and_copies(
-    ledger: &dyn RoomLedger,
-    reopened: &dyn RoomLedger,
-) {
+async fn only_the_current_life_reserves_and_copies(ledger: &RoomLedger, reopened: &RoomLedger) {
     room_with_life(ledger, "reserve").await;
     let less = ledger.reserve("reserve", 1, 50).await.unwrap();
     assert_eq!(
@@ -147,7 +141,7 @@ async fn only_the_current_life_reserves_and_copies(
     assert_eq!(places(reopened, "reserve").await, []);
 }
 
-async fn copying_again_changes_nothing(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
+async fn copying_again_changes_nothing(ledger: &RoomLedger, reopened: &RoomLedger) {
     room_with_life(ledger, "copy").await;
     let rows = [
         given(0),
@@ -183,7 +177,7 @@ async fn copying_again_changes_nothing(ledger: &dyn RoomLedger, reopened: &dyn R
     assert_eq!(leaves, expected);
 }
 
-async fn a_holder_with_two_numbers_keeps_the_lower(ledger: &dyn RoomLedger) {
+async fn a_holder_with_two_numbers_keeps_the_lower(ledger: &RoomLedger) {
     room_with_life(ledger, "twice").await;
     copy(ledger, "twice", &[given(5)]).await;
     let higher = copy(ledger, "twice", &[again(9, 5)]).await;
@@ -207,7 +201,7 @@ async fn a_holder_with_two_numbers_keeps_the_lower(ledger: &dyn RoomLedger) {
     assert_eq!(refused.refused, [2], "another holder has the number");
 }
 
-async fn a_code_that_was_used_twice_keeps_the_first_number(ledger: &dyn RoomLedger) {
+async fn a_code_that_was_used_twice_keeps_the_first_number(ledger: &RoomLedger) {
     room_with_life(ledger, "coded").await;
     let code = Digest::of_bytes(b"one");
     let put = ledger.put_codes("coded", vec![code], entry("codes_replaced"));
@@ -236,7 +230,7 @@ async fn a_code_that_was_used_twice_keeps_the_first_number(ledger: &dyn RoomLedg
     assert!(line.places.iter().all(|place| place.left && place.void));
 }
 
-async fn the_code_of_a_void_number_stays_used(ledger: &dyn RoomLedger) {
+async fn the_code_of_a_void_number_stays_used(ledger: &RoomLedger) {
     room_with_life(ledger, "spent").await;
     let [one, other] = [&b"one"[..], b"other"].map(Digest::of_bytes);
     let put = ledger.put_codes("spent", vec![one, other], entry("codes_replaced"));
@@ -279,9 +273,7 @@ async fn the_code_of_a_void_number_stays_used(ledger: &dyn RoomLedger) {
     assert_eq!(line.codes, [(one, Some(4))]);
 }
 
-async fn new_rows_below_the_freeze_or_above_the_reserved_block_are_refused(
-    ledger: &dyn RoomLedger,
-) {
+async fn new_rows_below_the_freeze_or_above_the_reserved_block_are_refused(ledger: &RoomLedger) {
     room_with_life(ledger, "limits").await;
     copy(ledger, "limits", &[given(0), given(1)]).await;
     let freeze = LineFreeze { n: 4, at: 500 };
@@ -309,9 +301,7 @@ async fn new_rows_below_the_freeze_or_above_the_reserved_block_are_refused(
     );
 }
 
-async fn only_the_current_life_freezes_and_not_within_a_minute_after_it_began(
-    ledger: &dyn RoomLedger,
-) {
+async fn only_the_current_life_freezes_and_not_within_a_minute_after_it_began(ledger: &RoomLedger) {
     room_with_life(ledger, "young").await;
     ledger.begin_life("young", 1, 0, 5000).await.unwrap();
     let freeze = |at| LineFreeze { n: 3, at };
@@ -335,7 +325,7 @@ async fn only_the_current_life_freezes_and_not_within_a_minute_after_it_began(
     );
 }
 
-async fn a_place_is_found_by_its_holder_and_a_long_line_is_read_in_parts(ledger: &dyn RoomLedger) {
+async fn a_place_is_found_by_its_holder_and_a_long_line_is_read_in_parts(ledger: &RoomLedger) {
     room_with_life(ledger, "parts").await;
     copy(
         ledger,
@@ -355,7 +345,7 @@ async fn a_place_is_found_by_its_holder_and_a_long_line_is_read_in_parts(ledger:
     assert_eq!((bare.places.len(), bare.life), (0, line.life));
 }
 
-async fn every_change_shows_in_the_versions(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
+async fn every_change_shows_in_the_versions(ledger: &RoomLedger, reopened: &RoomLedger) {
     let row = room("seen");
     let made = ledger.create_room(row.clone(), entry("room_created")).await;
     assert!(made.unwrap());

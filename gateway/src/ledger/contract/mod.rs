@@ -4,8 +4,6 @@
 mod lives;
 mod stops;
 
-use std::sync::Arc;
-
 use fairgate_pass::{Digest, Holder};
 use fairgate_rules::phase::RoomFacts;
 use fairgate_rules::room_document::{JoinCodePolicy, LineMethod, RoomDocument};
@@ -62,19 +60,19 @@ fn holder(number: u64) -> Holder {
 /// Two handles on the same data: as two nodes have them, or as one node has them before and after a
 /// restart.
 struct LedgerTwice {
-    ledger: Arc<dyn RoomLedger>,
-    reopened: Arc<dyn RoomLedger>,
+    ledger: RoomLedger,
+    reopened: RoomLedger,
 }
 
 type Case = ContractCase<'static, LedgerTwice>;
 
-const OPENED_ONCE: &[Case] = contract_cases![|twice| (&*twice.ledger);
+const OPENED_ONCE: &[Case] = contract_cases![|twice| (&twice.ledger);
     a_code_gives_one_place,
     the_counter_moves_only_from_its_stored_value_and_never_back,
     a_claim_returns_the_living_pass_and_replaces_an_expired_one,
     a_refused_join_does_not_affect_the_joins_queued_with_it,
 ];
-const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.reopened);
+const OPENED_TWICE: &[Case] = contract_cases![|twice| (&twice.ledger, &twice.reopened);
     rooms_change_by_compare_and_set,
     a_line_reads_back_as_it_was_written,
     a_draw_is_written_once_and_in_order,
@@ -85,7 +83,7 @@ const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.r
 ];
 
 /// Runs every case, each on ledgers that `open` opens.
-pub async fn suite<L: RoomLedger + 'static>(open: impl AsyncFn() -> Arc<L>) {
+pub async fn suite(open: impl AsyncFn() -> RoomLedger) {
     let cases = [
         OPENED_ONCE,
         OPENED_TWICE,
@@ -100,7 +98,7 @@ pub async fn suite<L: RoomLedger + 'static>(open: impl AsyncFn() -> Arc<L>) {
     .await;
 }
 
-async fn rooms_change_by_compare_and_set(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
+async fn rooms_change_by_compare_and_set(ledger: &RoomLedger, reopened: &RoomLedger) {
     let row = room("cas");
     assert!(
         ledger
@@ -182,7 +180,7 @@ async fn rooms_change_by_compare_and_set(ledger: &dyn RoomLedger, reopened: &dyn
     );
 }
 
-async fn a_line_reads_back_as_it_was_written(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
+async fn a_line_reads_back_as_it_was_written(ledger: &RoomLedger, reopened: &RoomLedger) {
     ledger
         .create_room(room("line"), entry("room_created"))
         .await
@@ -248,7 +246,7 @@ async fn a_line_reads_back_as_it_was_written(ledger: &dyn RoomLedger, reopened: 
     );
 }
 
-async fn a_code_gives_one_place(ledger: &dyn RoomLedger) {
+async fn a_code_gives_one_place(ledger: &RoomLedger) {
     ledger
         .create_room(room("codes"), entry("room_created"))
         .await
@@ -304,7 +302,7 @@ async fn a_code_gives_one_place(ledger: &dyn RoomLedger) {
     );
 }
 
-async fn a_draw_is_written_once_and_in_order(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
+async fn a_draw_is_written_once_and_in_order(ledger: &RoomLedger, reopened: &RoomLedger) {
     ledger
         .create_room(room("draw"), entry("room_created"))
         .await
@@ -375,7 +373,7 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn RoomLedger, reopened: 
     assert_eq!(reopened.line("draw").await.unwrap().frozen, Some(9));
 }
 
-async fn the_counter_moves_only_from_its_stored_value_and_never_back(ledger: &dyn RoomLedger) {
+async fn the_counter_moves_only_from_its_stored_value_and_never_back(ledger: &RoomLedger) {
     let start = ledger.release("counter").await.unwrap();
     assert_eq!(start, ReleaseRow::default());
     let five = ReleaseRow {
@@ -420,7 +418,7 @@ async fn the_counter_moves_only_from_its_stored_value_and_never_back(ledger: &dy
     );
 }
 
-async fn a_claim_returns_the_living_pass_and_replaces_an_expired_one(ledger: &dyn RoomLedger) {
+async fn a_claim_returns_the_living_pass_and_replaces_an_expired_one(ledger: &RoomLedger) {
     let pass = |iat: i64, jti: &str| PassRow {
         number: 3,
         rank: 1,
@@ -440,10 +438,7 @@ async fn a_claim_returns_the_living_pass_and_replaces_an_expired_one(ledger: &dy
     assert_eq!(ledger.line("pass").await.unwrap().passes, [(3, 120)]);
 }
 
-async fn finished_visitors_and_their_cursor_stay(
-    ledger: &dyn RoomLedger,
-    reopened: &dyn RoomLedger,
-) {
+async fn finished_visitors_and_their_cursor_stay(ledger: &RoomLedger, reopened: &RoomLedger) {
     ledger
         .create_room(room("done"), entry("room_created"))
         .await
@@ -466,7 +461,7 @@ async fn finished_visitors_and_their_cursor_stay(
     assert_eq!(line.finished, 8, "the cursor never goes back");
 }
 
-async fn audit_and_samples_stay_in_order(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
+async fn audit_and_samples_stay_in_order(ledger: &RoomLedger, reopened: &RoomLedger) {
     for action in ["first", "second", "third"] {
         ledger.note("notes", entry(action)).await.unwrap();
     }
@@ -494,8 +489,8 @@ async fn audit_and_samples_stay_in_order(ledger: &dyn RoomLedger, reopened: &dyn
 }
 
 async fn audit_entries_of_two_nodes_at_once_form_one_chain(
-    ledger: &dyn RoomLedger,
-    reopened: &dyn RoomLedger,
+    ledger: &RoomLedger,
+    reopened: &RoomLedger,
 ) {
     let both = (0..20).flat_map(|_| {
         [
@@ -512,7 +507,7 @@ async fn audit_entries_of_two_nodes_at_once_form_one_chain(
     assert!(audit.windows(2).all(|pair| pair[1].prev == pair[0].hash));
 }
 
-async fn a_refused_join_does_not_affect_the_joins_queued_with_it(ledger: &dyn RoomLedger) {
+async fn a_refused_join_does_not_affect_the_joins_queued_with_it(ledger: &RoomLedger) {
     let made = ledger.create_room(room("queue"), entry("room_created"));
     assert!(made.await.unwrap());
     let code = Digest::of_bytes(b"one");
@@ -550,8 +545,8 @@ async fn a_refused_join_does_not_affect_the_joins_queued_with_it(ledger: &dyn Ro
 }
 
 async fn two_nodes_see_one_id_one_clock_and_one_owner_of_each_lease(
-    ledger: &dyn RoomLedger,
-    reopened: &dyn RoomLedger,
+    ledger: &RoomLedger,
+    reopened: &RoomLedger,
 ) {
     assert_eq!(ledger.id().await.unwrap(), reopened.id().await.unwrap());
     let before = ledger.now_ms().await.unwrap();

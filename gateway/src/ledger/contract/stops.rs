@@ -3,7 +3,7 @@
 use super::*;
 use crate::ledger::{NetworkKey, PassStopCause, PlaceSelection, StoppedPass};
 
-pub(super) const OPENED_TWICE: &[Case] = contract_cases![|twice| (&*twice.ledger, &*twice.reopened);
+pub(super) const OPENED_TWICE: &[Case] = contract_cases![|twice| (&twice.ledger, &twice.reopened);
     a_leaving_stops_the_pass_and_every_node_reads_it,
     a_revoked_place_keeps_its_leaf_and_never_gets_a_pass,
     a_closed_room_has_no_passes_left,
@@ -22,7 +22,7 @@ fn pass(number: u64, exp: i64) -> PassRow {
     }
 }
 
-async fn with_places(ledger: &dyn RoomLedger, id: &str, places: u64) {
+async fn with_places(ledger: &RoomLedger, id: &str, places: u64) {
     let made = ledger.create_room(room(id), entry("room_created")).await;
     assert!(made.unwrap());
     for number in 0..places {
@@ -34,7 +34,7 @@ fn revoked(note: &str) -> (PassStopCause, String) {
     (PassStopCause::Revoked, note.to_owned())
 }
 
-async fn versions_of(ledger: &dyn RoomLedger, id: &str) -> (u64, u64) {
+async fn versions_of(ledger: &RoomLedger, id: &str) -> (u64, u64) {
     let versions = ledger.versions().await.unwrap();
     let of_room = versions.into_iter().find(|version| version.room == id);
     let of_room = of_room.expect("the room is there");
@@ -42,8 +42,8 @@ async fn versions_of(ledger: &dyn RoomLedger, id: &str) -> (u64, u64) {
 }
 
 async fn a_leaving_stops_the_pass_and_every_node_reads_it(
-    ledger: &dyn RoomLedger,
-    reopened: &dyn RoomLedger,
+    ledger: &RoomLedger,
+    reopened: &RoomLedger,
 ) {
     with_places(ledger, "stop", 3).await;
     ledger.claim("stop", pass(0, 100), 1).await.unwrap();
@@ -82,8 +82,8 @@ async fn a_leaving_stops_the_pass_and_every_node_reads_it(
 }
 
 async fn a_revoked_place_keeps_its_leaf_and_never_gets_a_pass(
-    ledger: &dyn RoomLedger,
-    reopened: &dyn RoomLedger,
+    ledger: &RoomLedger,
+    reopened: &RoomLedger,
 ) {
     with_places(ledger, "revoke", 4).await;
     ledger.claim("revoke", pass(1, 100), 1).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_revoked_place_keeps_its_leaf_and_never_gets_a_pass(
     assert_eq!(reopened.place_of("revoke", holder(1)).await.unwrap(), None);
 }
 
-async fn a_closed_room_has_no_passes_left(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
+async fn a_closed_room_has_no_passes_left(ledger: &RoomLedger, reopened: &RoomLedger) {
     with_places(ledger, "closed", 3).await;
     for number in 0..3 {
         let exp = 10 + i64::try_from(number).expect("small");
@@ -150,7 +150,7 @@ async fn a_closed_room_has_no_passes_left(ledger: &dyn RoomLedger, reopened: &dy
     assert_eq!(living, [0, 1, 2], "the places themselves stay");
 }
 
-async fn a_selection_finds_living_places_only(ledger: &dyn RoomLedger, reopened: &dyn RoomLedger) {
+async fn a_selection_finds_living_places_only(ledger: &RoomLedger, reopened: &RoomLedger) {
     let made = ledger
         .create_room(room("find"), entry("room_created"))
         .await;
@@ -191,8 +191,8 @@ async fn a_selection_finds_living_places_only(ledger: &dyn RoomLedger, reopened:
 }
 
 async fn of_a_claim_and_a_revocation_at_once_no_pass_is_left(
-    ledger: &dyn RoomLedger,
-    reopened: &dyn RoomLedger,
+    ledger: &RoomLedger,
+    reopened: &RoomLedger,
 ) {
     with_places(ledger, "race", 30).await;
     let claims = (0..30).map(|number| ledger.claim("race", pass(number, 100), 1));

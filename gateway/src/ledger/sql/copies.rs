@@ -7,19 +7,41 @@
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::{Digest, Holder};
+use futures_util::FutureExt;
 
-use super::{draws, joins, lives, rooms, stops};
+use super::columns::Result;
+use super::{RoomLedger, draws, joins, lives, rooms, stops};
 use crate::ledger::copying::{
     self, EndedPlace, LineWrites, NewPlaceRow, RecordedLineState, RecordedNumber,
 };
-use crate::ledger::{LineCopyOutcome, LineFeedEntry, PassStopCause, RoomLedgerFailure};
+use crate::ledger::{LineCopyOutcome, LineFeedEntry, PassStopCause};
+
+impl RoomLedger {
+    /// Copies joins and leavings of the life `incarnation` from Redis into the ledger. Copying the
+    /// same rows again is harmless. If a holder has two living numbers, the lower one stays valid.
+    /// If two holders joined with one code, the number that was copied first stays valid. The other
+    /// number becomes void, and its code stays used. Returns `None` and writes nothing if another
+    /// life has begun.
+    pub async fn copy_line(
+        &self,
+        room: &str,
+        incarnation: u64,
+        rows: Vec<LineFeedEntry>,
+    ) -> Result<Option<LineCopyOutcome>> {
+        self.installation
+            .write((room.to_owned(), rows), move |tx, (room, rows)| {
+                copy_line(tx, room, incarnation, rows).boxed()
+            })
+            .await
+    }
+}
 
 pub(super) async fn copy_line(
     tx: &SqlTransaction,
     room: &str,
     incarnation: u64,
     rows: &[LineFeedEntry],
-) -> Result<Option<LineCopyOutcome>, RoomLedgerFailure> {
+) -> Result<Option<LineCopyOutcome>> {
     rooms::about_to_join(tx, room).await?;
     let standing = lives::locked_life(tx, room).await?;
     let Some(life) = standing.filter(|life| life.incarnation == incarnation) else {
@@ -51,7 +73,7 @@ async fn recorded_state(
     room: &str,
     ceiling: u64,
     rows: &[LineFeedEntry],
-) -> Result<RecordedLineState, RoomLedgerFailure> {
+) -> Result<RecordedLineState> {
     let (mut numbers, mut holders, mut codes) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
         match row {
@@ -90,7 +112,7 @@ async fn look_up_places(
     numbers: &[u64],
     holders: &[[u8; 32]],
     known: &mut RecordedLineState,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<()> {
     let sql = "SELECT holder, left_at IS NOT NULL, void FROM gw_joins
          WHERE room = $1 AND number = $2";
     for number in numbers {
@@ -122,7 +144,7 @@ async fn look_up_places_fused(
     numbers: &[u64],
     holders: &[[u8; 32]],
     known: &mut RecordedLineState,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<()> {
     let sql = "SELECT number, holder, left_at IS NOT NULL, void FROM gw_joins
          WHERE room = $1 AND number = ANY ($2)
          UNION
@@ -145,7 +167,7 @@ async fn stop_passes_of_ended(
     room: &str,
     ended: &[EndedPlace],
     rows: &[NewPlaceRow],
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<()> {
     let copied = rows
         .iter()
         .filter_map(|row| row.left_at.map(|at| (row.join.number, at)));
@@ -159,11 +181,7 @@ async fn stop_passes_of_ended(
     stops::stop_passes(tx, room, &numbers, (PassStopCause::Left, ""), at).await
 }
 
-async fn end_places(
-    tx: &SqlTransaction,
-    room: &str,
-    ended: &[EndedPlace],
-) -> Result<(), RoomLedgerFailure> {
+async fn end_places(tx: &SqlTransaction, room: &str, ended: &[EndedPlace]) -> Result<()> {
     let sql = "UPDATE gw_joins SET left_at = $1, void = $2
          WHERE room = $3 AND number = $4 AND left_at IS NULL";
     for EndedPlace { number, at, void } in ended {
@@ -172,11 +190,7 @@ async fn end_places(
     Ok(())
 }
 
-async fn end_places_fused(
-    tx: &SqlTransaction,
-    room: &str,
-    ended: &[EndedPlace],
-) -> Result<(), RoomLedgerFailure> {
+async fn end_places_fused(tx: &SqlTransaction, room: &str, ended: &[EndedPlace]) -> Result<()> {
     if ended.is_empty() {
         return Ok(());
     }
@@ -190,11 +204,7 @@ async fn end_places_fused(
     Ok(())
 }
 
-async fn use_codes_up(
-    tx: &SqlTransaction,
-    room: &str,
-    used: &[(Digest, u64)],
-) -> Result<(), RoomLedgerFailure> {
+async fn use_codes_up(tx: &SqlTransaction, room: &str, used: &[(Digest, u64)]) -> Result<()> {
     let sql = "UPDATE gw_codes SET used_by = $1 WHERE room = $2 AND code = $3";
     for (code, number) in used {
         tx.execute(sql, &[number, &room, &code.0]).await?;
@@ -202,11 +212,7 @@ async fn use_codes_up(
     Ok(())
 }
 
-async fn use_codes_up_fused(
-    tx: &SqlTransaction,
-    room: &str,
-    used: &[(Digest, u64)],
-) -> Result<(), RoomLedgerFailure> {
+async fn use_codes_up_fused(tx: &SqlTransaction, room: &str, used: &[(Digest, u64)]) -> Result<()> {
     if used.is_empty() {
         return Ok(());
     }
@@ -219,11 +225,7 @@ async fn use_codes_up_fused(
     Ok(())
 }
 
-async fn insert_rows(
-    tx: &SqlTransaction,
-    room: &str,
-    rows: &[NewPlaceRow],
-) -> Result<(), RoomLedgerFailure> {
+async fn insert_rows(tx: &SqlTransaction, room: &str, rows: &[NewPlaceRow]) -> Result<()> {
     let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at, left_at, void,
              networks)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
@@ -248,11 +250,7 @@ async fn insert_rows(
     Ok(())
 }
 
-async fn insert_rows_fused(
-    tx: &SqlTransaction,
-    room: &str,
-    rows: &[NewPlaceRow],
-) -> Result<(), RoomLedgerFailure> {
+async fn insert_rows_fused(tx: &SqlTransaction, room: &str, rows: &[NewPlaceRow]) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }

@@ -3,17 +3,75 @@
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::Digest;
+use futures_util::FutureExt;
 
-use super::notes;
+use super::columns::Result;
+use super::{RoomLedger, notes};
 use crate::ledger::{
-    DrawRow, LineFreeze, PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry,
-    RoomLedgerFailure,
+    DrawRow, LedgerError, LineFreeze, PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry,
 };
 
-pub(super) async fn stored_draw(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<DrawRow, RoomLedgerFailure> {
+impl RoomLedger {
+    /// Reads how far the draw of a room has come.
+    pub async fn draw(&self, room: &str) -> Result<DrawRow> {
+        self.installation
+            .read(room.to_owned(), |tx, room| stored_draw(tx, room).boxed())
+            .await
+    }
+
+    /// Stores root and signature of a freeze, and the audit row with them. Returns the stored seal:
+    /// a second seal changes nothing.
+    pub async fn seal(
+        &self,
+        room: &str,
+        sealed: PublishedFreeze,
+        entry: RoomAuditEntry,
+    ) -> Result<PublishedFreeze> {
+        let given = (room.to_owned(), sealed, entry);
+        self.installation
+            .write(given, |tx, (room, sealed, entry)| {
+                seal_draw(tx, room, sealed, entry).boxed()
+            })
+            .await
+    }
+
+    /// Stores the seed, and the audit row with it. Returns the stored draw: a second draw changes
+    /// nothing.
+    pub async fn record_draw(
+        &self,
+        room: &str,
+        drawn: PublishedDraw,
+        entry: RoomAuditEntry,
+    ) -> Result<PublishedDraw> {
+        let given = (room.to_owned(), drawn, entry);
+        self.installation
+            .write(given, |tx, (room, drawn, entry)| {
+                record_draw(tx, room, drawn, entry).boxed()
+            })
+            .await
+    }
+
+    /// Reads the release counter.
+    pub async fn release(&self, room: &str) -> Result<ReleaseRow> {
+        self.installation
+            .read(room.to_owned(), |tx, room| {
+                release_counter(tx, room).boxed()
+            })
+            .await
+    }
+
+    /// Moves the counter if it still equals `from`, and never backwards. Returns whether it moved.
+    pub async fn advance(&self, room: &str, from: &ReleaseRow, to: &ReleaseRow) -> Result<bool> {
+        let given = (room.to_owned(), from.clone(), to.clone());
+        self.installation
+            .write(given, |tx, (room, from, to)| {
+                advance_counter(tx, room, from, to).boxed()
+            })
+            .await
+    }
+}
+
+pub(super) async fn stored_draw(tx: &SqlTransaction, room: &str) -> Result<DrawRow> {
     let sql =
         "SELECT n, frozen_at, voids, root, signature, seed, drawn_at FROM gw_draws WHERE room = $1";
     let Some(row) = tx.first(sql, &[&room]).await? else {
@@ -46,10 +104,7 @@ pub(super) async fn stored_draw(
 }
 
 /// Reads the number below which all numbers are frozen.
-pub(super) async fn frozen_below(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<u64, RoomLedgerFailure> {
+pub(super) async fn frozen_below(tx: &SqlTransaction, room: &str) -> Result<u64> {
     let draw = stored_draw(tx, room).await?;
     Ok(draw.freeze.map_or(0, |freeze| freeze.n))
 }
@@ -59,7 +114,7 @@ pub(super) async fn seal_draw(
     room: &str,
     sealed: &PublishedFreeze,
     entry: &RoomAuditEntry,
-) -> Result<PublishedFreeze, RoomLedgerFailure> {
+) -> Result<PublishedFreeze> {
     let sql = "UPDATE gw_draws SET voids = $1, root = $2, signature = $3
          WHERE room = $4 AND root IS NULL";
     let written = tx
@@ -72,7 +127,7 @@ pub(super) async fn seal_draw(
         notes::append_entry(tx, room, entry).await?;
     }
     let stands = stored_draw(tx, room).await?.sealed;
-    stands.ok_or_else(|| RoomLedgerFailure::Corrupt("a root without a freeze".into()))
+    stands.ok_or_else(|| LedgerError::Corrupt("a root without a freeze".into()))
 }
 
 pub(super) async fn record_draw(
@@ -80,7 +135,7 @@ pub(super) async fn record_draw(
     room: &str,
     drawn: &PublishedDraw,
     entry: &RoomAuditEntry,
-) -> Result<PublishedDraw, RoomLedgerFailure> {
+) -> Result<PublishedDraw> {
     let sql = "UPDATE gw_draws SET seed = $1, drawn_at = $2
          WHERE room = $3 AND seed IS NULL AND root IS NOT NULL";
     let written = tx.execute(sql, &[&drawn.seed.0, &drawn.at, &room]).await?;
@@ -88,13 +143,10 @@ pub(super) async fn record_draw(
         notes::append_entry(tx, room, entry).await?;
     }
     let stands = stored_draw(tx, room).await?.drawn;
-    stands.ok_or_else(|| RoomLedgerFailure::Corrupt("a draw without a root".into()))
+    stands.ok_or_else(|| LedgerError::Corrupt("a draw without a root".into()))
 }
 
-pub(super) async fn release_counter(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<ReleaseRow, RoomLedgerFailure> {
+pub(super) async fn release_counter(tx: &SqlTransaction, room: &str) -> Result<ReleaseRow> {
     let sql = "SELECT released, remainder_u, ticked_at, memory FROM gw_releases WHERE room = $1";
     let Some(row) = tx.first(sql, &[&room]).await? else {
         return Ok(ReleaseRow::default());
@@ -112,7 +164,7 @@ pub(super) async fn advance_counter(
     room: &str,
     from: &ReleaseRow,
     to: &ReleaseRow,
-) -> Result<bool, RoomLedgerFailure> {
+) -> Result<bool> {
     if to.released < from.released {
         return Ok(false);
     }
@@ -142,11 +194,7 @@ pub(super) async fn advance_counter(
     Ok(moved == 1)
 }
 
-async fn begin_counter(
-    tx: &SqlTransaction,
-    room: &str,
-    to: &ReleaseRow,
-) -> Result<bool, RoomLedgerFailure> {
+async fn begin_counter(tx: &SqlTransaction, room: &str, to: &ReleaseRow) -> Result<bool> {
     let sql = "INSERT INTO gw_releases (room, released, remainder_u, ticked_at, memory)
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (room) DO NOTHING";
     let with: [&(dyn ToSqlValue + Sync); 5] = [

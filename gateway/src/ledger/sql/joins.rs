@@ -4,12 +4,74 @@ use std::collections::HashSet;
 
 use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_pass::{Digest, Holder};
+use futures_util::FutureExt;
 
-use super::{draws, lives, passes, rooms, stops};
+use super::columns::Result;
+use super::{RoomLedger, draws, lives, passes, rooms, stops};
 use crate::ledger::{
-    JoinRow, LedgerJoinOutcome, NetworkKeys, PassStopCause, RoomLedgerFailure, StoredLine,
-    StoredPlace,
+    JoinRow, LedgerError, LedgerJoinOutcome, NetworkKeys, PassStopCause, StoredLine, StoredPlace,
 };
+
+impl RoomLedger {
+    /// Reads everything that the room store needs after a restart.
+    pub async fn line(&self, room: &str) -> Result<StoredLine> {
+        self.installation
+            .read_snapshot(room.to_owned(), |tx, room| whole_line(tx, room).boxed())
+            .await
+    }
+
+    /// Reads the same as [`RoomLedger::line`] without the places. [`RoomLedger::places`] reads them
+    /// in parts, so that a long line is never whole in memory.
+    pub async fn bare_line(&self, room: &str) -> Result<StoredLine> {
+        self.installation
+            .read_snapshot(room.to_owned(), |tx, room| bare_line(tx, room).boxed())
+            .await
+    }
+
+    /// Reads at most `max` places with numbers from `from` on, in rising order.
+    pub async fn places(&self, room: &str, from: u64, max: u32) -> Result<Vec<StoredPlace>> {
+        self.installation
+            .read(room.to_owned(), move |tx, room| {
+                stored_places(tx, room, from, i64::from(max)).boxed()
+            })
+            .await
+    }
+
+    /// Reads the place of a holder, unless the holder has left it.
+    pub async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<StoredPlace>> {
+        self.installation
+            .read(room.to_owned(), move |tx, room| {
+                living_place(tx, room, holder).boxed()
+            })
+            .await
+    }
+
+    /// Reads the holders of numbers 0..n, 32 bytes each. Void numbers and numbers without a record
+    /// are zeros.
+    pub async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>> {
+        self.installation
+            .read_snapshot(room.to_owned(), move |tx, room| {
+                stored_leaves(tx, room, n).boxed()
+            })
+            .await
+    }
+
+    /// Removes the networks of at most `max` places, from the number `from` on, that were given
+    /// before `before`. Returns the number to go on from, or `None` if no such place is left.
+    pub async fn forget_networks(
+        &self,
+        room: &str,
+        from: u64,
+        max: u32,
+        before: i64,
+    ) -> Result<Option<u64>> {
+        self.installation
+            .write(room.to_owned(), move |tx, room| {
+                forget_networks(tx, room, from, max, before).boxed()
+            })
+            .await
+    }
+}
 
 /// Writes joins and returns the outcome of each. The caller never passes two joins with the same
 /// number, holder or code. If a join is already recorded, its outcome is `Done`, so a repeated
@@ -18,7 +80,7 @@ pub(super) async fn record_joins(
     tx: &SqlTransaction,
     room: &str,
     joins: &[JoinRow],
-) -> Result<Vec<Result<LedgerJoinOutcome, RoomLedgerFailure>>, RoomLedgerFailure> {
+) -> Result<Vec<Result<LedgerJoinOutcome, LedgerError>>> {
     rooms::about_to_join(tx, room).await?;
     let coded = if tx.is_postgres() {
         take_codes_fused(tx, room, joins).await?
@@ -44,7 +106,7 @@ pub(super) async fn record_joins(
         } else if join.code.is_some() && !coded.contains(&join.number) {
             Ok(LedgerJoinOutcome::CodeRefused)
         } else {
-            Err(RoomLedgerFailure::Unavailable(format!(
+            Err(LedgerError::Unavailable(format!(
                 "number {} was not recorded: another holder has it, or its holder has another number",
                 join.number
             )))
@@ -55,11 +117,7 @@ pub(super) async fn record_joins(
 
 /// Marks the codes of the joins as used. Returns the numbers of the joins whose code was unused, or
 /// was already used by the same number.
-async fn take_codes(
-    tx: &SqlTransaction,
-    room: &str,
-    joins: &[JoinRow],
-) -> Result<HashSet<u64>, RoomLedgerFailure> {
+async fn take_codes(tx: &SqlTransaction, room: &str, joins: &[JoinRow]) -> Result<HashSet<u64>> {
     let sql = "UPDATE gw_codes SET used_by = $1
          WHERE room = $2 AND code = $3 AND (used_by IS NULL OR used_by = $1)";
     let mut taken = HashSet::new();
@@ -79,7 +137,7 @@ async fn take_codes_fused(
     tx: &SqlTransaction,
     room: &str,
     joins: &[JoinRow],
-) -> Result<HashSet<u64>, RoomLedgerFailure> {
+) -> Result<HashSet<u64>> {
     let coded = joins
         .iter()
         .filter_map(|join| Some((join.code?.0, join.number)));
@@ -95,11 +153,7 @@ async fn take_codes_fused(
 }
 
 /// Inserts the joins, and returns the numbers that are now recorded for their holders.
-async fn insert_joins(
-    tx: &SqlTransaction,
-    room: &str,
-    joins: &[&JoinRow],
-) -> Result<HashSet<u64>, RoomLedgerFailure> {
+async fn insert_joins(tx: &SqlTransaction, room: &str, joins: &[&JoinRow]) -> Result<HashSet<u64>> {
     let insert = "INSERT INTO gw_joins (room, number, holder, code, joined_at, networks)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
     let look = "SELECT 1 FROM gw_joins WHERE room = $1 AND number = $2 AND holder = $3";
@@ -127,7 +181,7 @@ async fn insert_joins_fused(
     tx: &SqlTransaction,
     room: &str,
     joins: &[&JoinRow],
-) -> Result<HashSet<u64>, RoomLedgerFailure> {
+) -> Result<HashSet<u64>> {
     let numbers: Vec<u64> = joins.iter().map(|join| join.number).collect();
     let holders: Vec<[u8; 32]> = joins.iter().map(|join| join.holder.0).collect();
     let codes: Vec<Option<[u8; 32]>> = joins
@@ -157,20 +211,20 @@ pub(super) fn stored_networks(join: &JoinRow) -> Option<&[u8]> {
     Some(join.networks.as_bytes()).filter(|bytes| !bytes.is_empty())
 }
 
-fn networks_of_column(bytes: Option<Vec<u8>>) -> Result<NetworkKeys, RoomLedgerFailure> {
+fn networks_of_column(bytes: Option<Vec<u8>>) -> Result<NetworkKeys> {
     NetworkKeys::from_bytes(&bytes.unwrap_or_default())
-        .ok_or_else(|| RoomLedgerFailure::Corrupt("the networks of a place".into()))
+        .ok_or_else(|| LedgerError::Corrupt("the networks of a place".into()))
 }
 
-fn numbers_of(rows: &[SqlRow]) -> Result<HashSet<u64>, RoomLedgerFailure> {
-    rows.iter().map(|row| Ok(row.get(0)?)).collect()
+fn numbers_of(rows: &[SqlRow]) -> Result<HashSet<u64>> {
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 async fn give_codes_back(
     tx: &SqlTransaction,
     room: &str,
     codes: impl Iterator<Item = Digest>,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<()> {
     let codes: Vec<[u8; 32]> = codes.map(|code| code.0).collect();
     if !codes.is_empty() {
         let sql = "UPDATE gw_codes SET used_by = NULL
@@ -186,7 +240,7 @@ pub(super) async fn record_leave(
     number: u64,
     at: i64,
     void: bool,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<()> {
     let sql = "UPDATE gw_joins SET left_at = $1, void = $2
          WHERE room = $3 AND number = $4 AND left_at IS NULL";
     tx.execute(sql, &[&at, &void, &room, &number]).await?;
@@ -201,7 +255,7 @@ pub(super) async fn forget_networks(
     from: u64,
     max: u32,
     before: i64,
-) -> Result<Option<u64>, RoomLedgerFailure> {
+) -> Result<Option<u64>> {
     let sql = "SELECT number, joined_at < $4, networks IS NOT NULL FROM gw_joins
          WHERE room = $1 AND number >= $2 ORDER BY number LIMIT $3";
     let (mut read, mut end, mut found, mut is_last) = (0, from, false, false);
@@ -222,20 +276,14 @@ pub(super) async fn forget_networks(
     Ok((!is_last && read == max).then_some(end))
 }
 
-pub(super) async fn whole_line(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<StoredLine, RoomLedgerFailure> {
+pub(super) async fn whole_line(tx: &SqlTransaction, room: &str) -> Result<StoredLine> {
     Ok(StoredLine {
         places: stored_places(tx, room, 0, i64::MAX).await?,
         ..bare_line(tx, room).await?
     })
 }
 
-pub(super) async fn bare_line(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<StoredLine, RoomLedgerFailure> {
+pub(super) async fn bare_line(tx: &SqlTransaction, room: &str) -> Result<StoredLine> {
     let draw = draws::stored_draw(tx, room).await?;
     Ok(StoredLine {
         places: Vec::new(),
@@ -255,14 +303,14 @@ pub(super) async fn stored_places(
     room: &str,
     from: u64,
     max: i64,
-) -> Result<Vec<StoredPlace>, RoomLedgerFailure> {
+) -> Result<Vec<StoredPlace>> {
     let sql = format!(
         "SELECT {PLACE} FROM gw_joins WHERE room = $1 AND number >= $2 ORDER BY number LIMIT $3"
     );
     let mut places = Vec::new();
     let keep = |row: SqlRow| {
         places.push(place_of_row(&row)?);
-        Ok::<_, RoomLedgerFailure>(())
+        Ok::<_, LedgerError>(())
     };
     tx.query_each(&sql, &[&room, &from, &max], keep).await?;
     Ok(places)
@@ -272,14 +320,14 @@ pub(super) async fn living_place(
     tx: &SqlTransaction,
     room: &str,
     holder: Holder,
-) -> Result<Option<StoredPlace>, RoomLedgerFailure> {
+) -> Result<Option<StoredPlace>> {
     let sql =
         format!("SELECT {PLACE} FROM gw_joins WHERE room = $1 AND holder = $2 AND left_at IS NULL");
     let row = tx.first(&sql, &[&room, &holder.0]).await?;
     row.as_ref().map(place_of_row).transpose()
 }
 
-fn place_of_row(row: &SqlRow) -> Result<StoredPlace, RoomLedgerFailure> {
+fn place_of_row(row: &SqlRow) -> Result<StoredPlace> {
     Ok(StoredPlace {
         join: JoinRow {
             number: row.get(0)?,
@@ -294,15 +342,12 @@ fn place_of_row(row: &SqlRow) -> Result<StoredPlace, RoomLedgerFailure> {
     })
 }
 
-async fn stored_codes(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<Vec<(Digest, Option<u64>)>, RoomLedgerFailure> {
+async fn stored_codes(tx: &SqlTransaction, room: &str) -> Result<Vec<(Digest, Option<u64>)>> {
     let sql = "SELECT code, used_by FROM gw_codes WHERE room = $1";
     let mut codes = Vec::new();
     let keep = |row: SqlRow| {
         codes.push((Digest(row.get(0)?), row.get(1)?));
-        Ok::<_, RoomLedgerFailure>(())
+        Ok::<_, LedgerError>(())
     };
     tx.query_each(sql, &[&room], keep).await?;
     Ok(codes)
@@ -310,19 +355,15 @@ async fn stored_codes(
 
 /// Reads the leaves row by row into one buffer, so that ten million leaves take 320 MB once and not
 /// twice.
-pub(super) async fn stored_leaves(
-    tx: &SqlTransaction,
-    room: &str,
-    n: u64,
-) -> Result<Vec<u8>, RoomLedgerFailure> {
-    let count = usize::try_from(n)
-        .map_err(|_| RoomLedgerFailure::Corrupt("a line beyond memory".into()))?;
+pub(super) async fn stored_leaves(tx: &SqlTransaction, room: &str, n: u64) -> Result<Vec<u8>> {
+    let count =
+        usize::try_from(n).map_err(|_| LedgerError::Corrupt("a line beyond memory".into()))?;
     let mut leaves = vec![0; count * 32];
     let sql = "SELECT number, holder FROM gw_joins WHERE room = $1 AND number < $2 AND NOT void";
     let keep = |row: SqlRow| {
         let (number, holder): (usize, [u8; 32]) = (row.get(0)?, row.get(1)?);
         leaves[number * 32..][..32].copy_from_slice(&holder);
-        Ok::<_, RoomLedgerFailure>(())
+        Ok::<_, LedgerError>(())
     };
     tx.query_each(sql, &[&room, &n], keep).await?;
     Ok(leaves)

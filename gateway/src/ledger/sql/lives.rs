@@ -6,15 +6,53 @@
 //! previous one wrote.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
+use futures_util::FutureExt;
 
-use super::{draws, rooms};
-use crate::ledger::{LedgerFreezeOutcome, LineFreeze, RoomLedgerFailure, RoomLife};
+use super::columns::Result;
+use super::{RoomLedger, draws, rooms};
+use crate::ledger::{LedgerError, LedgerFreezeOutcome, LineFreeze, RoomLife};
 
 const COLUMNS: &str = "room, incarnation, first, ceiling, begun_at";
 
-pub(super) async fn all_lives(
-    tx: &SqlTransaction,
-) -> Result<Vec<(String, RoomLife)>, RoomLedgerFailure> {
+impl RoomLedger {
+    /// Begins the next life of a room if the current life is still `from` (0: there is none).
+    /// Otherwise returns the current life. The new life's numbers begin at the ceiling of the last
+    /// life or higher: above every recorded or frozen number, and not below `above`. The caller
+    /// knows that numbers below `above` may have been given. It passes this limit, because this
+    /// ledger may have lost some of them. If the ledger never had the life `from`, it is an older
+    /// copy or another ledger, and the call fails with [`LedgerError::Corrupt`].
+    pub async fn begin_life(&self, room: &str, from: u64, above: u64, at: i64) -> Result<RoomLife> {
+        self.installation
+            .write(room.to_owned(), move |tx, room| {
+                begin_life(tx, room, from, above, at).boxed()
+            })
+            .await
+    }
+
+    /// Allows a life to give numbers below `upto`, and returns the life with its new ceiling. Never
+    /// lowers the ceiling. Returns `None` if another life has begun.
+    pub async fn reserve(
+        &self,
+        room: &str,
+        incarnation: u64,
+        upto: u64,
+    ) -> Result<Option<RoomLife>> {
+        self.installation
+            .write(room.to_owned(), move |tx, room| {
+                reserve_numbers(tx, room, incarnation, upto).boxed()
+            })
+            .await
+    }
+
+    /// Reads the lives of all rooms that have one.
+    pub async fn lives(&self) -> Result<Vec<(String, RoomLife)>> {
+        self.installation
+            .read((), |tx, ()| all_lives(tx).boxed())
+            .await
+    }
+}
+
+pub(super) async fn all_lives(tx: &SqlTransaction) -> Result<Vec<(String, RoomLife)>> {
     let sql = format!("SELECT {COLUMNS} FROM gw_lives");
     let rows = tx.query(&sql, &[]).await?;
     rows.iter()
@@ -22,26 +60,20 @@ pub(super) async fn all_lives(
         .collect()
 }
 
-pub(super) async fn current_life(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<Option<RoomLife>, RoomLedgerFailure> {
+pub(super) async fn current_life(tx: &SqlTransaction, room: &str) -> Result<Option<RoomLife>> {
     let sql = format!("SELECT {COLUMNS} FROM gw_lives WHERE room = $1");
     let row = tx.first(&sql, &[&room]).await?;
     row.as_ref().map(life_of_row).transpose()
 }
 
 /// Reads the current life and locks it until this transaction ends.
-pub(super) async fn locked_life(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<Option<RoomLife>, RoomLedgerFailure> {
+pub(super) async fn locked_life(tx: &SqlTransaction, room: &str) -> Result<Option<RoomLife>> {
     let sql = format!("SELECT {COLUMNS} FROM gw_lives WHERE room = $1 FOR UPDATE");
     let row = tx.first(&sql, &[&room]).await?;
     row.as_ref().map(life_of_row).transpose()
 }
 
-fn life_of_row(row: &SqlRow) -> Result<RoomLife, RoomLedgerFailure> {
+fn life_of_row(row: &SqlRow) -> Result<RoomLife> {
     Ok(RoomLife {
         incarnation: row.get(1)?,
         first: row.get(2)?,
@@ -56,7 +88,7 @@ pub(super) async fn begin_life(
     from: u64,
     above: u64,
     at: i64,
-) -> Result<RoomLife, RoomLedgerFailure> {
+) -> Result<RoomLife> {
     // Before the first life there is no row of a life to lock, so the room's row is locked too.
     rooms::lock_room_row(tx, room, "FOR NO KEY UPDATE").await?;
     let standing = locked_life(tx, room).await?;
@@ -89,7 +121,7 @@ pub(super) async fn reserve_numbers(
     room: &str,
     incarnation: u64,
     upto: u64,
-) -> Result<Option<RoomLife>, RoomLedgerFailure> {
+) -> Result<Option<RoomLife>> {
     let sql = format!(
         "UPDATE gw_lives SET ceiling = GREATEST(ceiling, $1) WHERE room = $2 AND incarnation = $3
          RETURNING {COLUMNS}"
@@ -106,7 +138,7 @@ pub(super) async fn freeze_line(
     room: &str,
     freeze: LineFreeze,
     life: Option<u64>,
-) -> Result<LedgerFreezeOutcome, RoomLedgerFailure> {
+) -> Result<LedgerFreezeOutcome> {
     let standing = locked_life(tx, room).await?;
     if let Some(stands) = draws::stored_draw(tx, room).await?.freeze {
         return Ok(LedgerFreezeOutcome::Stands(stands));
@@ -125,5 +157,5 @@ pub(super) async fn freeze_line(
     let stands = draws::stored_draw(tx, room).await?.freeze;
     stands
         .map(LedgerFreezeOutcome::Stands)
-        .ok_or_else(|| RoomLedgerFailure::Corrupt("a freeze vanished".into()))
+        .ok_or_else(|| LedgerError::Corrupt("a freeze vanished".into()))
 }

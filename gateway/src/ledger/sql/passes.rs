@@ -2,8 +2,38 @@
 
 use fairgate_databases::SqlTransaction;
 use fairgate_pass::Holder;
+use futures_util::FutureExt;
 
-use crate::ledger::{LedgerClaimOutcome, PassRow, PassStopCause, RoomLedgerFailure};
+use super::RoomLedger;
+use super::columns::Result;
+use crate::ledger::{LedgerClaimOutcome, PassRow, PassStopCause};
+
+impl RoomLedger {
+    /// Returns the stored pass of the number if it has not expired at `now_s`. Otherwise stores
+    /// `fresh` and returns it. A place that has ended gets no pass.
+    pub async fn claim(
+        &self,
+        room: &str,
+        fresh: PassRow,
+        now_s: i64,
+    ) -> Result<LedgerClaimOutcome> {
+        self.installation
+            .write((room.to_owned(), fresh), move |tx, (room, fresh)| {
+                claim_pass(tx, room, fresh, now_s).boxed()
+            })
+            .await
+    }
+
+    /// Marks visitors as done, and moves the cursor of finished orders in the same transaction.
+    pub async fn finish(&self, room: &str, cursor: u64, holders: &[Holder], at: i64) -> Result<()> {
+        let given = (room.to_owned(), holders.to_vec());
+        self.installation
+            .write(given, move |tx, (room, holders)| {
+                finish_visitors(tx, room, cursor, holders, at).boxed()
+            })
+            .await
+    }
+}
 
 /// Returns the stored pass of a number if it has not expired. Otherwise stores `fresh` and returns
 /// it, unless the place has ended. If two nodes write a pass of one number at once, the second
@@ -13,7 +43,7 @@ pub(super) async fn claim_pass(
     room: &str,
     fresh: &PassRow,
     now_s: i64,
-) -> Result<LedgerClaimOutcome, RoomLedgerFailure> {
+) -> Result<LedgerClaimOutcome> {
     let sql = "INSERT INTO gw_passes AS p (room, number, rank, holder, iat, exp, jti)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
          ON CONFLICT (room, number) DO UPDATE SET rank = excluded.rank, holder = excluded.holder,
@@ -60,7 +90,7 @@ pub(super) async fn finish_visitors(
     cursor: u64,
     holders: &[Holder],
     at: i64,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<()> {
     if tx.is_postgres() {
         mark_done_fused(tx, room, holders, at).await?;
     } else {
@@ -75,12 +105,7 @@ pub(super) async fn finish_visitors(
 /// left, because the holder could still buy with that pass. There are two statements for each
 /// holder, because places that were left have an index of their own, and SQLite would use no index
 /// for a list of holders.
-async fn mark_done(
-    tx: &SqlTransaction,
-    room: &str,
-    holders: &[Holder],
-    at: i64,
-) -> Result<(), RoomLedgerFailure> {
+async fn mark_done(tx: &SqlTransaction, room: &str, holders: &[Holder], at: i64) -> Result<()> {
     let living = "UPDATE gw_joins SET done_at = $1
          WHERE room = $2 AND holder = $3 AND left_at IS NULL AND done_at IS NULL";
     let left = "UPDATE gw_joins SET done_at = $1
@@ -101,7 +126,7 @@ async fn mark_done_fused(
     room: &str,
     holders: &[Holder],
     at: i64,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<()> {
     if holders.is_empty() {
         return Ok(());
     }
@@ -116,10 +141,7 @@ async fn mark_done_fused(
     Ok(())
 }
 
-pub(super) async fn finished_cursor(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<u64, RoomLedgerFailure> {
+pub(super) async fn finished_cursor(tx: &SqlTransaction, room: &str) -> Result<u64> {
     let sql = "SELECT finished_cursor FROM gw_rooms WHERE room = $1";
     match tx.first(sql, &[&room]).await? {
         Some(row) => Ok(row.get(0)?),
@@ -129,10 +151,7 @@ pub(super) async fn finished_cursor(
 
 /// Reads number and expiry of each stored pass. A row without a pass, which has the expiry 0, only
 /// records that its place has ended.
-pub(super) async fn stored_passes(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<Vec<(u64, i64)>, RoomLedgerFailure> {
+pub(super) async fn stored_passes(tx: &SqlTransaction, room: &str) -> Result<Vec<(u64, i64)>> {
     let sql = "SELECT number, exp FROM gw_passes WHERE room = $1 AND exp > 0";
     let rows = tx.query(sql, &[&room]).await?;
     rows.iter()

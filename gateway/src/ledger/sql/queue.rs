@@ -10,9 +10,10 @@ use fairgate_databases::{Installation, SqlFuture, SqlTransaction, SqliteDatabase
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{joins, lives};
+use super::columns::Result;
+use super::{RoomLedger, joins, lives};
 use crate::ledger::{
-    DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, RoomLedgerFailure,
+    DurableWrite, JoinRow, LedgerError, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze,
 };
 
 /// The most changes that share one commit on PostgreSQL. With more, the first change would wait too
@@ -41,7 +42,7 @@ pub(super) enum LineChangeOutcome {
 
 /// The slug of a room, and a change of its line.
 type RoomLineChange = (String, LineChange);
-type LineChangeResult = Result<LineChangeOutcome, RoomLedgerFailure>;
+type LineChangeResult = Result<LineChangeOutcome>;
 
 /// A change in the queue of a PostgreSQL ledger, with the channel for its answer.
 pub(super) struct QueuedLineChange {
@@ -83,7 +84,7 @@ impl LineWriteQueue {
                 let sent = queued.send(QueuedLineChange { change, answer }).is_ok();
                 async move {
                     let stopped =
-                        || RoomLedgerFailure::Unavailable("the ledger's queue has stopped".into());
+                        || LedgerError::Unavailable("the ledger's queue has stopped".into());
                     if !sent {
                         return Err(stopped());
                     }
@@ -100,15 +101,11 @@ impl LineWriteQueue {
 fn write_alone<'a>(
     tx: &'a SqlTransaction,
     change: &'a RoomLineChange,
-) -> SqlFuture<'a, LineChangeOutcome, RoomLedgerFailure> {
+) -> SqlFuture<'a, LineChangeOutcome, LedgerError> {
     async move {
         let outcomes = write_changes(tx, std::slice::from_ref(change)).await?;
         let outcome = outcomes.into_iter().next();
-        outcome.unwrap_or_else(|| {
-            Err(RoomLedgerFailure::Corrupt(
-                "a change came to nothing".into(),
-            ))
-        })
+        outcome.unwrap_or_else(|| Err(LedgerError::Corrupt("a change came to nothing".into())))
     }
     .boxed()
 }
@@ -141,7 +138,7 @@ async fn settle_group(
         Ok(outcomes) => outcomes,
         // If the database refuses one change, the others must not fail with it, so each is written
         // alone.
-        Err(failure) if changes.len() > 1 && !matches!(failure, RoomLedgerFailure::Unknown(_)) => {
+        Err(failure) if changes.len() > 1 && !matches!(failure, LedgerError::Unknown(_)) => {
             let mut outcomes = Vec::with_capacity(changes.len());
             for change in changes.iter() {
                 let alone = Arc::new(vec![change.clone()]);
@@ -156,18 +153,18 @@ async fn settle_group(
     }
 }
 
-/// Commits a group. After any failure except [`RoomLedgerFailure::Unknown`], nothing of the group
+/// Commits a group. After any failure except [`LedgerError::Unknown`], nothing of the group
 /// is in the ledger.
 async fn commit_group(
     installation: &Installation,
     changes: &Arc<Vec<RoomLineChange>>,
-) -> Result<Vec<LineChangeResult>, RoomLedgerFailure> {
+) -> Result<Vec<LineChangeResult>> {
     let changes_nothing = |(_, change): &RoomLineChange| matches!(change, LineChange::Nothing);
     if changes.iter().all(changes_nothing) {
         // A group that consists only of barriers must not write anything. It only checks that the
         // ledger answers.
         let asked = installation.read((), |tx, ()| {
-            async move { Ok::<_, RoomLedgerFailure>(tx.query_one("SELECT 1", &[]).await?) }.boxed()
+            async move { tx.query_one("SELECT 1", &[]).await }.boxed()
         });
         asked.await?;
         return Ok(vec![Ok(LineChangeOutcome::Nothing); changes.len()]);
@@ -178,7 +175,7 @@ async fn commit_group(
             write_changes(tx, changes).boxed()
         });
         match written.await {
-            Err(RoomLedgerFailure::Unknown(_)) if tries < TRIES_MAX => tries += 1,
+            Err(LedgerError::Unknown(_)) if tries < TRIES_MAX => tries += 1,
             settled => return settled,
         }
     }
@@ -187,7 +184,7 @@ async fn commit_group(
 async fn write_changes(
     tx: &SqlTransaction,
     changes: &[RoomLineChange],
-) -> Result<Vec<LineChangeResult>, RoomLedgerFailure> {
+) -> Result<Vec<LineChangeResult>> {
     let mut outcomes = Vec::with_capacity(changes.len());
     while let Some((room, change)) = changes.get(outcomes.len()) {
         match change {
@@ -234,4 +231,57 @@ fn run_of_joins(changes: &[RoomLineChange]) -> Vec<JoinRow> {
         run.push(*join);
     }
     run
+}
+
+impl RoomLedger {
+    /// Queues one join. The caller chooses the number, and queues a room's numbers in rising order.
+    pub fn record_join(&self, room: &str, join: JoinRow) -> DurableWrite<LedgerJoinOutcome> {
+        let written = self.queue.push(room, LineChange::Join(join));
+        async move {
+            match written.await? {
+                LineChangeOutcome::Join(recorded) => Ok(recorded),
+                other => Err(unexpected(&other)),
+            }
+        }
+        .boxed()
+    }
+
+    /// Queues one leaving, which also stops the pass of the place. `void` also makes the leaf void,
+    /// which is allowed only for places that are left before the freeze.
+    pub fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()> {
+        let written = self
+            .queue
+            .push(room, LineChange::Leave { number, at, void });
+        async move { written.await.map(drop) }.boxed()
+    }
+
+    /// Queues the freeze of numbers below `n`. A second freeze changes nothing and returns the
+    /// first. For a room in Redis, the caller passes the room's `life`. Then the freeze is written
+    /// only if that life is the current one. A life after the room's first must also have begun at
+    /// least [`FREEZE_AFTER_MS`] before the freeze.
+    pub fn record_freeze(
+        &self,
+        room: &str,
+        freeze: LineFreeze,
+        life: Option<u64>,
+    ) -> DurableWrite<LedgerFreezeOutcome> {
+        let written = self.queue.push(room, LineChange::Freeze(freeze, life));
+        async move {
+            match written.await? {
+                LineChangeOutcome::Freeze(recorded) => Ok(recorded),
+                other => Err(unexpected(&other)),
+            }
+        }
+        .boxed()
+    }
+
+    /// Waits until every write that was queued before is durable or has failed.
+    pub fn barrier(&self) -> DurableWrite<()> {
+        let written = self.queue.push("", LineChange::Nothing);
+        async move { written.await.map(drop) }.boxed()
+    }
+}
+
+fn unexpected(changed: &LineChangeOutcome) -> LedgerError {
+    LedgerError::Corrupt(format!("a queued change came to {changed:?}"))
 }

@@ -5,12 +5,12 @@ use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_pass::Digest;
 use fairgate_rules::phase::RoomFacts;
 use fairgate_rules::room_document::RoomDocument;
+use futures_util::FutureExt;
 
-use super::columns::{from_json, to_json};
-use super::notes;
+use super::columns::{Result, from_json, to_json};
+use super::{RoomLedger, notes};
 use crate::ledger::{
-    DrawSecret, DrawStage, RoomAuditEntry, RoomChangeOutcome, RoomLedgerFailure, RoomRow,
-    RoomVersion,
+    DrawSecret, DrawStage, RoomAuditEntry, RoomChangeOutcome, RoomRow, RoomVersion,
 };
 
 /// The most codes in one statement.
@@ -18,21 +18,87 @@ const CODES_MAX: usize = 50_000;
 
 const COLUMNS: &str = "room, document, facts, version, secret, created_at";
 
-pub(super) async fn all_rooms(tx: &SqlTransaction) -> Result<Vec<RoomRow>, RoomLedgerFailure> {
+impl RoomLedger {
+    /// Reads every room.
+    pub async fn rooms(&self) -> Result<Vec<RoomRow>> {
+        self.installation
+            .read((), |tx, ()| all_rooms(tx).boxed())
+            .await
+    }
+
+    /// Reads one room.
+    pub async fn room(&self, room: &str) -> Result<Option<RoomRow>> {
+        self.installation
+            .read(room.to_owned(), |tx, room| one_room(tx, room).boxed())
+            .await
+    }
+
+    /// Reads the version and draw stage of every room. The answer is small, so a node can ask
+    /// several times a second what other nodes changed.
+    pub async fn versions(&self) -> Result<Vec<RoomVersion>> {
+        self.installation
+            .read((), |tx, ()| room_versions(tx).boxed())
+            .await
+    }
+
+    /// Creates a room with its draw secret. Returns `false` and changes nothing if the room exists
+    /// already.
+    pub async fn create_room(&self, row: RoomRow, entry: RoomAuditEntry) -> Result<bool> {
+        self.installation
+            .write((row, entry), |tx, (row, entry)| {
+                create_room(tx, row, entry).boxed()
+            })
+            .await
+    }
+
+    /// Replaces document and facts if the row still has `version`. With `before_joins` it also
+    /// requires that nobody has joined, checked in the same transaction.
+    pub async fn change_room(
+        &self,
+        room: &str,
+        version: u64,
+        document: RoomDocument,
+        facts: RoomFacts,
+        before_joins: bool,
+        entry: Option<RoomAuditEntry>,
+    ) -> Result<RoomChangeOutcome> {
+        let given = (room.to_owned(), document, facts, entry);
+        self.installation
+            .write(given, move |tx, (room, document, facts, entry)| {
+                let to = (document, facts);
+                change_room(tx, room, version, to, before_joins, entry.as_ref()).boxed()
+            })
+            .await
+    }
+
+    /// Replaces the codes of a room, if nobody has joined yet.
+    pub async fn put_codes(
+        &self,
+        room: &str,
+        codes: Vec<Digest>,
+        entry: RoomAuditEntry,
+    ) -> Result<RoomChangeOutcome> {
+        let given = (room.to_owned(), codes, entry);
+        self.installation
+            .write(given, |tx, (room, codes, entry)| {
+                put_codes(tx, room, codes, entry).boxed()
+            })
+            .await
+    }
+}
+
+pub(super) async fn all_rooms(tx: &SqlTransaction) -> Result<Vec<RoomRow>> {
     let sql = format!("SELECT {COLUMNS} FROM gw_rooms ORDER BY created_at, room");
     tx.query(&sql, &[]).await?.iter().map(room_of_row).collect()
 }
 
-pub(super) async fn one_room(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<Option<RoomRow>, RoomLedgerFailure> {
+pub(super) async fn one_room(tx: &SqlTransaction, room: &str) -> Result<Option<RoomRow>> {
     let sql = format!("SELECT {COLUMNS} FROM gw_rooms WHERE room = $1");
     let row = tx.first(&sql, &[&room]).await?;
     row.as_ref().map(room_of_row).transpose()
 }
 
-fn room_of_row(row: &SqlRow) -> Result<RoomRow, RoomLedgerFailure> {
+fn room_of_row(row: &SqlRow) -> Result<RoomRow> {
     Ok(RoomRow {
         room: row.get(0)?,
         document: from_json(row.get(1)?)?,
@@ -43,9 +109,7 @@ fn room_of_row(row: &SqlRow) -> Result<RoomRow, RoomLedgerFailure> {
     })
 }
 
-pub(super) async fn room_versions(
-    tx: &SqlTransaction,
-) -> Result<Vec<RoomVersion>, RoomLedgerFailure> {
+pub(super) async fn room_versions(tx: &SqlTransaction) -> Result<Vec<RoomVersion>> {
     let sql = "SELECT r.room, r.version, d.n IS NOT NULL, d.root IS NOT NULL, d.seed IS NOT NULL,
              r.stop_seq, r.revoked
          FROM gw_rooms AS r LEFT JOIN gw_draws AS d ON d.room = r.room ORDER BY r.room";
@@ -67,7 +131,7 @@ pub(super) async fn create_room(
     tx: &SqlTransaction,
     row: &RoomRow,
     entry: &RoomAuditEntry,
-) -> Result<bool, RoomLedgerFailure> {
+) -> Result<bool> {
     let sql = "INSERT INTO gw_rooms (room, document, facts, version, secret, created_at)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (room) DO NOTHING";
     let (document, facts) = (to_json(&row.document)?, to_json(&row.facts)?);
@@ -97,7 +161,7 @@ pub(super) async fn change_room(
     (document, facts): (&RoomDocument, &RoomFacts),
     before_joins: bool,
     entry: Option<&RoomAuditEntry>,
-) -> Result<RoomChangeOutcome, RoomLedgerFailure> {
+) -> Result<RoomChangeOutcome> {
     if before_joins && anybody_joined(tx, room).await? {
         return Ok(RoomChangeOutcome::Joined);
     }
@@ -122,7 +186,7 @@ pub(super) async fn put_codes(
     room: &str,
     codes: &[Digest],
     entry: &RoomAuditEntry,
-) -> Result<RoomChangeOutcome, RoomLedgerFailure> {
+) -> Result<RoomChangeOutcome> {
     if anybody_joined(tx, room).await? {
         return Ok(RoomChangeOutcome::Joined);
     }
@@ -145,11 +209,7 @@ pub(super) async fn put_codes(
 
 /// Writes up to [`CODES_MAX`] codes with each statement. A room may have a million codes, and a
 /// statement for each code would cost a million round trips.
-async fn insert_codes_fused(
-    tx: &SqlTransaction,
-    room: &str,
-    codes: &[Digest],
-) -> Result<(), RoomLedgerFailure> {
+async fn insert_codes_fused(tx: &SqlTransaction, room: &str, codes: &[Digest]) -> Result<()> {
     let sql = "INSERT INTO gw_codes (room, code) SELECT $1, unnest($2::bytea[])
          ON CONFLICT DO NOTHING";
     for part in codes.chunks(CODES_MAX) {
@@ -160,28 +220,21 @@ async fn insert_codes_fused(
 }
 
 /// Returns whether anybody has joined, and makes further joins wait until this transaction ends.
-async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool, RoomLedgerFailure> {
+async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool> {
     lock_room_row(tx, room, "FOR UPDATE").await?;
     let sql = "SELECT EXISTS (SELECT 1 FROM gw_joins WHERE room = $1)";
-    Ok(tx.query_one(sql, &[&room]).await?.get(0)?)
+    tx.query_one(sql, &[&room]).await?.get(0)
 }
 
 /// Waits for transactions with changes that are allowed only before the first join, and makes later
 /// ones wait for this transaction. Joins do not wait for each other.
-pub(super) async fn about_to_join(
-    tx: &SqlTransaction,
-    room: &str,
-) -> Result<(), RoomLedgerFailure> {
+pub(super) async fn about_to_join(tx: &SqlTransaction, room: &str) -> Result<()> {
     lock_room_row(tx, room, "FOR KEY SHARE").await
 }
 
 /// Locks a room's row with the given strength until the transaction ends. A SQLite file has one
 /// writer, so it needs no lock.
-pub(super) async fn lock_room_row(
-    tx: &SqlTransaction,
-    room: &str,
-    strength: &str,
-) -> Result<(), RoomLedgerFailure> {
+pub(super) async fn lock_room_row(tx: &SqlTransaction, room: &str, strength: &str) -> Result<()> {
     if tx.is_postgres() {
         let sql = format!("SELECT 1 FROM gw_rooms WHERE room = $1 {strength}");
         tx.first(&sql, &[&room]).await?;

@@ -4,11 +4,102 @@
 
 use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_pass::Holder;
+use futures_util::FutureExt;
 
-use super::notes;
+use super::columns::Result;
+use super::{RoomLedger, notes};
 use crate::ledger::{
-    NetworkKeys, PassStopCause, PlaceSelection, RoomAuditEntry, RoomLedgerFailure, StoppedPass,
+    LedgerError, NetworkKeys, PassStopCause, PlaceSelection, RoomAuditEntry, StoppedPass,
 };
+
+impl RoomLedger {
+    /// Returns the numbers of the living places that a selection names. The ledger must have every
+    /// place, so the caller copies the line first.
+    pub async fn selected_places(&self, room: &str, selection: PlaceSelection) -> Result<Vec<u64>> {
+        self.installation
+            .read((room.to_owned(), selection), |tx, (room, selection)| {
+                selected_places(tx, room, selection).boxed()
+            })
+            .await
+    }
+
+    /// Returns the living places with numbers from `from` on and below `below`, at most `max`.
+    pub async fn living_places(
+        &self,
+        room: &str,
+        from: u64,
+        below: u64,
+        max: u32,
+    ) -> Result<Vec<u64>> {
+        self.installation
+            .read(room.to_owned(), move |tx, room| {
+                living_places(tx, room, from, below, max).boxed()
+            })
+            .await
+    }
+
+    /// Returns the number above all recorded numbers.
+    pub async fn next_number(&self, room: &str) -> Result<u64> {
+        self.installation
+            .read(room.to_owned(), |tx, room| next_number(tx, room).boxed())
+            .await
+    }
+
+    /// Ends these places and stops their passes, for the promoter. Their leaves stay in the draw.
+    /// `cause` has the reason, and what the visitors are told. Writes `entry` in the same
+    /// transaction. Returns how many places were living. A place that has ended already stays as it
+    /// is.
+    pub async fn revoke_places(
+        &self,
+        room: &str,
+        numbers: Vec<u64>,
+        cause: (PassStopCause, String),
+        at: i64,
+        entry: Option<RoomAuditEntry>,
+    ) -> Result<u64> {
+        let given = (room.to_owned(), numbers, cause, entry);
+        self.installation
+            .write(given, move |tx, (room, numbers, (cause, note), entry)| {
+                let cause = (*cause, note.as_str());
+                revoke_places(tx, room, numbers, cause, at, entry.as_ref()).boxed()
+            })
+            .await
+    }
+
+    /// Stops the passes of all numbers below a limit that have not expired at `now` (ms). `cause`
+    /// has the reason, and what the visitors are told.
+    pub async fn stop_open_passes(
+        &self,
+        room: &str,
+        below: u64,
+        cause: (PassStopCause, String),
+        now: i64,
+    ) -> Result<()> {
+        self.installation
+            .write(
+                (room.to_owned(), cause),
+                move |tx, (room, (cause, note))| {
+                    stop_open_passes(tx, room, below, (*cause, note), now).boxed()
+                },
+            )
+            .await
+    }
+
+    /// Returns the passes that were stopped after the cursor `after` and have not expired at
+    /// `now_s`, and all places that the promoter ended after it; also returns the new cursor.
+    pub async fn stopped_passes(
+        &self,
+        room: &str,
+        after: u64,
+        now_s: i64,
+    ) -> Result<(u64, Vec<StoppedPass>)> {
+        self.installation
+            .read(room.to_owned(), move |tx, room| {
+                stopped_passes(tx, room, after, now_s).boxed()
+            })
+            .await
+    }
+}
 
 /// Stops the passes of these places. Every node learns of a pass that could still be used. Of the
 /// other places it learns only if the promoter ended them.
@@ -18,7 +109,7 @@ pub(super) async fn stop_passes(
     numbers: &[u64],
     (cause, note): (PassStopCause, &str),
     at: i64,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<()> {
     if numbers.is_empty() {
         return Ok(());
     }
@@ -55,7 +146,7 @@ pub(super) async fn stop_open_passes(
     below: u64,
     cause: (PassStopCause, &str),
     now: i64,
-) -> Result<(), RoomLedgerFailure> {
+) -> Result<()> {
     let sql = "SELECT number FROM gw_passes
          WHERE room = $1 AND exp > $2 AND number < $3 AND stopped_at IS NULL ORDER BY number";
     let below = i64::try_from(below).unwrap_or(i64::MAX);
@@ -76,7 +167,7 @@ pub(super) async fn revoke_places(
     cause: (PassStopCause, &str),
     at: i64,
     entry: Option<&RoomAuditEntry>,
-) -> Result<u64, RoomLedgerFailure> {
+) -> Result<u64> {
     // The leaf does not become void, not even before the freeze. Otherwise the promoter could
     // choose the outcome of the draw by revoking places.
     let sql = "UPDATE gw_joins SET left_at = $3
@@ -103,7 +194,7 @@ pub(super) async fn selected_places(
     tx: &SqlTransaction,
     room: &str,
     selection: &PlaceSelection,
-) -> Result<Vec<u64>, RoomLedgerFailure> {
+) -> Result<Vec<u64>> {
     let mut numbers = Vec::new();
     match selection {
         PlaceSelection::Holder(holder) => {
@@ -130,7 +221,7 @@ pub(super) async fn selected_places(
                 if of_place.as_slice().iter().any(|key| keys.contains(key)) {
                     numbers.push(row.get(0)?);
                 }
-                Ok::<_, RoomLedgerFailure>(())
+                Ok::<_, LedgerError>(())
             };
             tx.query_each(sql, &[&room], keep).await?;
         }
@@ -144,15 +235,15 @@ pub(super) async fn living_places(
     from: u64,
     below: u64,
     max: u32,
-) -> Result<Vec<u64>, RoomLedgerFailure> {
+) -> Result<Vec<u64>> {
     let sql = "SELECT number FROM gw_joins
          WHERE room = $1 AND number >= $2 AND number < $3 AND left_at IS NULL
          ORDER BY number LIMIT $4";
     let rows = tx.query(sql, &[&room, &from, &below, &max]).await?;
-    rows.iter().map(|row| Ok(row.get(0)?)).collect()
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
-pub(super) async fn next_number(tx: &SqlTransaction, room: &str) -> Result<u64, RoomLedgerFailure> {
+pub(super) async fn next_number(tx: &SqlTransaction, room: &str) -> Result<u64> {
     let sql = "SELECT number FROM gw_joins WHERE room = $1 ORDER BY number DESC LIMIT 1";
     match tx.first(sql, &[&room]).await? {
         Some(row) => Ok(row.get::<u64>(0)? + 1),
@@ -165,14 +256,14 @@ pub(super) async fn stopped_passes(
     room: &str,
     after: u64,
     now_s: i64,
-) -> Result<(u64, Vec<StoppedPass>), RoomLedgerFailure> {
+) -> Result<(u64, Vec<StoppedPass>)> {
     let sql = "SELECT number, holder, exp, stop_cause, stop_seq, stop_note FROM gw_passes
          WHERE room = $1 AND stop_seq > $2 ORDER BY stop_seq";
     let (mut cursor, mut stopped) = (after, Vec::new());
     for row in tx.query(sql, &[&room, &after]).await? {
         let word: String = row.get(3)?;
         let cause = PassStopCause::parse(&word)
-            .ok_or_else(|| RoomLedgerFailure::Corrupt("why a pass was stopped".into()))?;
+            .ok_or_else(|| LedgerError::Corrupt("why a pass was stopped".into()))?;
         let exp: i64 = row.get(2)?;
         cursor = row.get(4)?;
         if cause == PassStopCause::Revoked || exp > now_s {

@@ -1,12 +1,10 @@
 //! Runs the ledger contract on both databases, and checks that the signing keys in a file of an
 //! older version are still used.
 
-use std::sync::Arc;
-
 use fairgate_databases::{Installation, LedgerError, PostgresDatabase, SqliteDatabase};
 use fairgate_servers::{PostgresServer, must_skip};
 
-use super::{RoomSqlLedger, migrations};
+use super::{RoomLedger, migrations};
 use crate::ledger::contract;
 
 #[tokio::test]
@@ -15,7 +13,7 @@ async fn the_sqlite_ledger_keeps_the_contract_with_its_file_opened_twice() {
     let path = folder.path().join("ledger.db");
     contract::suite(async || {
         let file = Installation::File(SqliteDatabase::open(&path).expect("the file opens"));
-        Arc::new(RoomSqlLedger::open(file).await.expect("it migrates"))
+        RoomLedger::open(file).await.expect("it migrates")
     })
     .await;
 }
@@ -31,7 +29,7 @@ async fn the_postgresql_ledger_keeps_the_contract_at_two_nodes() {
     contract::suite(async || {
         let database = PostgresDatabase::connect(&url).await.expect("it connects");
         let server = Installation::Server(database);
-        Arc::new(RoomSqlLedger::open(server).await.expect("it migrates"))
+        RoomLedger::open(server).await.expect("it migrates")
     })
     .await;
 }
@@ -53,7 +51,7 @@ async fn the_signing_keys_of_an_older_file_are_still_used() {
         })
     });
     put.await.expect("it is written");
-    let opened = RoomSqlLedger::open(file.clone()).await;
+    let opened = RoomLedger::open(file.clone()).await;
     opened.expect("it migrates");
     let keyring = booking::door::signing::keyring(&file, 2_000).await;
     assert_eq!(keyring.expect("keys").kid(), kid);

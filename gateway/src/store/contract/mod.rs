@@ -37,7 +37,7 @@ pub struct Pair {
     /// The store under test; the room `"r"` is open.
     pub store: Arc<dyn RoomStore>,
     /// The ledger of the store.
-    pub ledger: Arc<dyn RoomLedger>,
+    pub ledger: RoomLedger,
     /// Whether a server has the store's data, so that a restart of this process does not lose them.
     pub outlives: bool,
 }

@@ -21,8 +21,8 @@ use fairgate_rules::network_limits::NetworkPlaces;
 
 use self::line::{JoinAssignment, RoomLine};
 use crate::ledger::{
-    DurableWrite, JoinRow, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze, NetworkEpoch,
-    NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
+    DurableWrite, JoinRow, LedgerError, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze,
+    NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
@@ -43,7 +43,7 @@ pub struct MemoryRoomStore {
 }
 
 struct MemoryRooms {
-    ledger: Arc<dyn RoomLedger>,
+    ledger: RoomLedger,
     rooms: RwLock<HashMap<String, Arc<Mutex<RoomLine>>>>,
 }
 
@@ -58,7 +58,7 @@ enum PendingJoin {
 impl MemoryRoomStore {
     /// Makes a store that writes joins, leavings and freezes to `ledger`.
     #[must_use]
-    pub fn new(ledger: Arc<dyn RoomLedger>) -> Self {
+    pub fn new(ledger: RoomLedger) -> Self {
         Self {
             inner: Arc::new(MemoryRooms {
                 ledger,
@@ -147,7 +147,7 @@ fn lock_line(line: &Mutex<RoomLine>) -> MutexGuard<'_, RoomLine> {
 
 #[async_trait]
 impl RoomStore for MemoryRoomStore {
-    async fn open(&self, room: &str) -> Result<(), RoomLedgerFailure> {
+    async fn open(&self, room: &str) -> Result<(), LedgerError> {
         if self.room_line(room).is_ok() {
             return Ok(());
         }
@@ -199,10 +199,10 @@ impl RoomStore for MemoryRoomStore {
                 }
             }
             let gone = "the place was given up while it was asked for";
-            Err(StoreFailure::from(RoomLedgerFailure::Unavailable(gone.into())).into())
+            Err(StoreFailure::from(LedgerError::Unavailable(gone.into())).into())
         });
         settled.await.unwrap_or_else(|error| {
-            Err(StoreFailure::from(RoomLedgerFailure::Unavailable(error.to_string())).into())
+            Err(StoreFailure::from(LedgerError::Unavailable(error.to_string())).into())
         })
     }
 
@@ -320,7 +320,7 @@ impl RoomStore for MemoryRoomStore {
         let outcome = durable.await.and_then(|recorded| match recorded {
             LedgerFreezeOutcome::Stands(freeze) => Ok(freeze),
             LedgerFreezeOutcome::OtherLife | LedgerFreezeOutcome::NotBefore(_) => Err(
-                RoomLedgerFailure::Corrupt("a store without lives was refused for its life".into()),
+                LedgerError::Corrupt("a store without lives was refused for its life".into()),
             ),
         });
         // The line takes the freeze that the ledger has. If the ledger returned none, the line is

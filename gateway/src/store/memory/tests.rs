@@ -7,7 +7,7 @@ use fairgate_rules::phase::RoomFacts;
 use fairgate_rules::room_document::RoomDocument;
 
 use super::*;
-use crate::ledger::sql::RoomSqlLedger;
+use crate::ledger::RoomLedger;
 use crate::ledger::{DrawSecret, RoomLife, RoomRow, StoredLine};
 use crate::store::NetworkToll;
 use crate::store::contract::{Pair, suite};
@@ -21,8 +21,8 @@ async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
         let path = folder.path().join(format!("{at}.db"));
         async move {
             let writer = SqliteDatabase::open(&path).expect("the file opens");
-            let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
-            let ledger: Arc<dyn RoomLedger> = Arc::new(ledger.expect("migrates"));
+            let ledger = RoomLedger::open(Installation::File(writer)).await;
+            let ledger = ledger.expect("migrates");
             let row = RoomRow {
                 room: "r".into(),
                 document: RoomDocument::everyday(),
@@ -41,7 +41,7 @@ async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
                 .create_room(row, entry)
                 .await
                 .expect("the room is created or exists");
-            let store = MemoryRoomStore::new(Arc::clone(&ledger));
+            let store = MemoryRoomStore::new(ledger.clone());
             store.open("r").await.expect("it reads");
             Pair {
                 store: Arc::new(store),
@@ -57,15 +57,15 @@ async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
 async fn numbers_that_redis_may_have_given_are_not_given_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("the file opens");
-    let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
-    let ledger: Arc<dyn RoomLedger> = Arc::new(ledger.expect("migrates"));
+    let ledger = RoomLedger::open(Installation::File(writer)).await;
+    let ledger = ledger.expect("migrates");
     let life = ledger
         .begin_life("r", 0, 0, 1_000)
         .await
         .expect("it begins");
     let reserved = ledger.reserve("r", life.incarnation, 100).await;
     assert!(reserved.expect("it is reserved").is_some());
-    let store = MemoryRoomStore::new(Arc::clone(&ledger));
+    let store = MemoryRoomStore::new(ledger.clone());
     store.open("r").await.expect("it opens");
     let entrant = StoreJoinRequest {
         holder: Holder([1; 32]),

@@ -24,7 +24,7 @@ const ROUNDS_AHEAD: u64 = 8;
 
 /// Reserves numbers ahead of the joins.
 pub struct NumberBlocks {
-    pub ledger: Arc<dyn RoomLedger>,
+    pub ledger: RoomLedger,
     pub scripts: Arc<RoomScriptRunner>,
     pub rooms: Arc<OpenRooms>,
     pub lives: Arc<RoomLifeReader>,

@@ -22,7 +22,7 @@ pub const WAITED_FOR_MS: i64 = 60_000;
 
 /// Replaces the codes of a room.
 pub struct RoomCodes {
-    pub ledger: Arc<dyn RoomLedger>,
+    pub ledger: RoomLedger,
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,
     pub clock: Clock,

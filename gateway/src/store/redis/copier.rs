@@ -23,7 +23,7 @@ const ALONE_MS: u64 = 2000;
 
 /// Copies the line of a room into the ledger.
 pub struct LineCopier {
-    pub ledger: Arc<dyn RoomLedger>,
+    pub ledger: RoomLedger,
     pub scripts: Arc<RoomScriptRunner>,
     /// This process's name among the nodes.
     pub node: String,

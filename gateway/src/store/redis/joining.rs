@@ -28,7 +28,7 @@ const LEASE_MARGIN: Duration = Duration::from_millis(50);
 
 /// Runs the joins and leavings of visitors, and freezes lines.
 pub struct LineTransitions {
-    pub ledger: Arc<dyn RoomLedger>,
+    pub ledger: RoomLedger,
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,
     pub blocks: Arc<NumberBlocks>,

@@ -15,7 +15,7 @@ use crate::store::StoreFailure;
 
 /// Reads the lives of all rooms and stores them.
 pub struct RoomLifeReader {
-    ledger: Arc<dyn RoomLedger>,
+    ledger: RoomLedger,
     rooms: Arc<OpenRooms>,
     condition: Arc<StoreCondition>,
     clock: Clock,
@@ -26,7 +26,7 @@ pub struct RoomLifeReader {
 
 impl RoomLifeReader {
     pub fn new(
-        ledger: Arc<dyn RoomLedger>,
+        ledger: RoomLedger,
         rooms: Arc<OpenRooms>,
         condition: Arc<StoreCondition>,
         clock: Clock,

@@ -44,7 +44,7 @@ use fairgate_rules::network_limits::NetworkPlaces;
 
 use self::parts::StoreParts;
 use crate::ledger::{
-    NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLedgerFailure,
+    LedgerError, NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
@@ -68,7 +68,7 @@ pub enum RoomStoreOpenError {
     },
     /// The ledger did not answer with its id.
     #[error(transparent)]
-    Ledger(#[from] RoomLedgerFailure),
+    Ledger(#[from] LedgerError),
 }
 
 /// The room store in Redis. It is a cheap handle, and its clones share everything.
@@ -87,7 +87,7 @@ impl RedisRoomStore {
     /// Fails if the data in Redis belongs to another ledger, or if this ledger does not answer.
     pub async fn open(
         redis: Redis,
-        ledger: Arc<dyn RoomLedger>,
+        ledger: RoomLedger,
         clock: Clock,
         node: String,
     ) -> Result<Self, RoomStoreOpenError> {
@@ -120,7 +120,7 @@ impl RoomStore for RedisRoomStore {
         self.parts.condition.warnings(&lives, now_ms)
     }
 
-    async fn open(&self, room: &str) -> Result<(), RoomLedgerFailure> {
+    async fn open(&self, room: &str) -> Result<(), LedgerError> {
         if !self.parts.rooms.open(room) {
             return Ok(());
         }

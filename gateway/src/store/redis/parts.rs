@@ -46,7 +46,7 @@ impl StoreParts {
     /// name among the nodes.
     pub fn build(
         redis: &Redis,
-        ledger: Arc<dyn RoomLedger>,
+        ledger: RoomLedger,
         ledger_id: String,
         clock: Clock,
         node: String,
@@ -54,7 +54,7 @@ impl StoreParts {
         let (rooms, condition) = <(Arc<OpenRooms>, Arc<StoreCondition>)>::default();
         let scripts = RoomScriptRunner::new(redis.clone(), Arc::clone(&condition));
         let lives = RoomLifeReader::new(
-            Arc::clone(&ledger),
+            ledger.clone(),
             Arc::clone(&rooms),
             Arc::clone(&condition),
             clock.clone(),
@@ -80,7 +80,7 @@ impl StoreParts {
 
 /// What several parts of the store need.
 struct StoreDependencies {
-    ledger: Arc<dyn RoomLedger>,
+    ledger: RoomLedger,
     rooms: Arc<OpenRooms>,
     condition: Arc<StoreCondition>,
     scripts: Arc<RoomScriptRunner>,
@@ -96,7 +96,7 @@ impl StoreDependencies {
         let codes = Arc::new(self.codes());
         StoreParts {
             line: LineTransitions {
-                ledger: Arc::clone(&self.ledger),
+                ledger: self.ledger.clone(),
                 scripts: Arc::clone(scripts),
                 lives: Arc::clone(lives),
                 blocks: Arc::clone(&blocks),
@@ -120,7 +120,7 @@ impl StoreDependencies {
                 lives: Arc::clone(lives),
             },
             places: PlaceFinder {
-                ledger: Arc::clone(&self.ledger),
+                ledger: self.ledger.clone(),
                 scripts: Arc::clone(scripts),
                 lives: Arc::clone(lives),
             },
@@ -137,7 +137,7 @@ impl StoreDependencies {
 
     fn blocks(&self) -> NumberBlocks {
         NumberBlocks {
-            ledger: Arc::clone(&self.ledger),
+            ledger: self.ledger.clone(),
             scripts: Arc::clone(&self.scripts),
             rooms: Arc::clone(&self.rooms),
             lives: Arc::clone(&self.lives),
@@ -148,7 +148,7 @@ impl StoreDependencies {
 
     fn copier(&self) -> LineCopier {
         LineCopier {
-            ledger: Arc::clone(&self.ledger),
+            ledger: self.ledger.clone(),
             scripts: Arc::clone(&self.scripts),
             node: self.node.clone(),
         }
@@ -156,7 +156,7 @@ impl StoreDependencies {
 
     fn codes(&self) -> RoomCodes {
         RoomCodes {
-            ledger: Arc::clone(&self.ledger),
+            ledger: self.ledger.clone(),
             scripts: Arc::clone(&self.scripts),
             lives: Arc::clone(&self.lives),
             clock: self.clock.clone(),
@@ -170,7 +170,7 @@ impl StoreDependencies {
         codes: Arc<RoomCodes>,
     ) -> RoomKeeper {
         let builder = RoomBuilder {
-            ledger: Arc::clone(&self.ledger),
+            ledger: self.ledger.clone(),
             scripts: Arc::clone(&self.scripts),
             lives: Arc::clone(&self.lives),
             copier: Arc::clone(&copier),

@@ -12,7 +12,7 @@ use super::read;
 use super::scripts::{
     BringBackScript, CheckLifeScript, CheckPlaceScript, FindPlaceScript, PresentedPlaceRecord,
 };
-use crate::ledger::{RoomLedger, RoomLedgerFailure, StoredPlace};
+use crate::ledger::{LedgerError, RoomLedger, StoredPlace};
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, StoreFailure};
 
 /// How many places one script restores.
@@ -25,7 +25,7 @@ const LEDGER_HEARD_MAX: Duration = Duration::from_secs(2);
 
 /// Finds places, and restores lost places.
 pub struct PlaceFinder {
-    pub ledger: Arc<dyn RoomLedger>,
+    pub ledger: RoomLedger,
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,
 }
@@ -155,7 +155,7 @@ impl PlaceFinder {
     /// Asks the ledger. Fails at once if the ledger is silent too, so that no caller waits in vain.
     async fn ask_ledger<T>(
         &self,
-        asking: impl Future<Output = Result<T, RoomLedgerFailure>>,
+        asking: impl Future<Output = Result<T, LedgerError>>,
     ) -> Result<T, StoreFailure> {
         let lately = Instant::now().checked_sub(LEDGER_HEARD_MAX);
         if lately.is_some_and(|lately| !self.lives.lease().asked_after(lately)) {

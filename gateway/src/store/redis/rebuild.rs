@@ -21,7 +21,7 @@ use super::scripts::{
     FillPlacesScript, FilledCode, FilledPass, FilledPlace, FindBuilderScript, FinishRoomScript,
     RoomBuildFamily,
 };
-use crate::ledger::{RoomLedger, RoomLedgerFailure, RoomLife, StoredLine, StoredPlace};
+use crate::ledger::{LedgerError, RoomLedger, RoomLife, StoredLine, StoredPlace};
 use crate::store::StoreFailure;
 
 /// How many places, codes or passes one script takes.
@@ -54,7 +54,7 @@ struct LineFillSummary {
 
 /// Fills rooms in from the ledger.
 pub struct RoomBuilder {
-    pub ledger: Arc<dyn RoomLedger>,
+    pub ledger: RoomLedger,
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,
     pub copier: Arc<LineCopier>,
@@ -147,7 +147,7 @@ impl RoomBuilder {
     pub async fn read_while_building<T>(
         &self,
         room: &str,
-        read: impl Future<Output = Result<T, RoomLedgerFailure>>,
+        read: impl Future<Output = Result<T, LedgerError>>,
     ) -> Result<T, StoreFailure> {
         let mut read = std::pin::pin!(read);
         loop {

@@ -21,7 +21,7 @@ use super::lease::LEASE;
 use super::parts::StoreParts;
 use super::scripts::{AnyRoomFamily, BeginRoomScript};
 use super::*;
-use crate::ledger::sql::RoomSqlLedger;
+use crate::ledger::RoomLedger;
 use crate::ledger::{DrawSecret, PassRow, RoomAuditEntry, RoomRow};
 use crate::store::contract::{Pair, suite};
 use crate::store::{
@@ -33,9 +33,9 @@ use crate::store::{
 /// The longest that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-async fn ledger_at(path: &std::path::Path) -> Arc<dyn RoomLedger> {
+async fn ledger_at(path: &std::path::Path) -> RoomLedger {
     let file = Installation::File(SqliteDatabase::open(path).expect("the file opens"));
-    let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
+    let ledger = RoomLedger::open(file).await.expect("it migrates");
     let row = RoomRow {
         room: "r".into(),
         document: RoomDocument::everyday(),
@@ -54,12 +54,12 @@ async fn ledger_at(path: &std::path::Path) -> Arc<dyn RoomLedger> {
         .create_room(row, entry)
         .await
         .expect("the room is created or exists");
-    Arc::new(ledger)
+    ledger
 }
 
-async fn store(url: &str, ledger: &Arc<dyn RoomLedger>, node: &str) -> RedisRoomStore {
+async fn store(url: &str, ledger: &RoomLedger, node: &str) -> RedisRoomStore {
     let redis = Redis::connect(url).expect("an address");
-    let store = RedisRoomStore::open(redis, Arc::clone(ledger), Clock::system(), node.into());
+    let store = RedisRoomStore::open(redis, ledger.clone(), Clock::system(), node.into());
     let store = store.await.expect("it is this ledger's");
     store.start_rounds();
     store
@@ -125,7 +125,7 @@ async fn the_store_in_a_cluster_keeps_the_contract() {
 /// One Redis, one ledger, and the nodes over them.
 struct House {
     redis: servers::RedisServers,
-    ledger: Arc<dyn RoomLedger>,
+    ledger: RoomLedger,
     nodes: Vec<RedisRoomStore>,
     _folder: tempfile::TempDir,
 }

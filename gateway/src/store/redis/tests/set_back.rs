@@ -13,8 +13,8 @@ async fn over(
     let database = PostgresDatabase::connect(&database.url())
         .await
         .expect("it connects");
-    let ledger = RoomSqlLedger::open(Installation::Server(database)).await;
-    let ledger: Arc<dyn RoomLedger> = Arc::new(ledger.expect("it migrates"));
+    let ledger = RoomLedger::open(Installation::Server(database)).await;
+    let ledger = ledger.expect("it migrates");
     let store = store(&redis.url(), &ledger, "node-0").await;
     store.open("r").await.expect("it reads");
     let ceiling = store

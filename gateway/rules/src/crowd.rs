@@ -1,5 +1,5 @@
-//! Holds a bitmap of the people who are present in the line after the counter. With it, two
-//! look-ups find out how many people are ahead of a visitor.
+//! Holds a bitmap of the ranks after the release counter at which somebody is present. Two look-ups
+//! in it count the people ahead of a visitor.
 
 use super::pace::RankPresence;
 

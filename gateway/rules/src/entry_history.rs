@@ -1,14 +1,14 @@
-//! Remembers for two minutes how many visitors had entered, so that it is known how many of those
-//! who entered at some time are still inside.
+//! Remembers for two minutes how many visitors had entered by each time. `visit_habits` compares
+//! these numbers with the visitors who are still inside.
 
 use serde::{Deserialize, Serialize};
 
 /// Visitors inside form four groups by the seconds since their claim. These are the upper limits of
 /// the first three groups.
 pub const AGES_S: [u64; 3] = [30, 60, 120];
-/// A total is kept for every so many milliseconds.
+/// The time between two totals, in milliseconds.
 const STEP_MS: i64 = 10_000;
-/// So many steps reach back as far as the last of [`AGES_S`].
+/// The number of steps back to the last of [`AGES_S`].
 const STEPS: usize = (AGES_S[AGES_S.len() - 1] as i64 * 1_000 / STEP_MS) as usize;
 
 /// The totals of the last two minutes.
@@ -16,15 +16,15 @@ const STEPS: usize = (AGES_S[AGES_S.len() - 1] as i64 * 1_000 / STEP_MS) as usiz
 pub struct EntryHistory {
     /// The time of the newest total, in milliseconds since the epoch.
     newest_at: i64,
-    /// The visitors who had entered at that time, one step earlier, and so on.
+    /// How many visitors had entered at `newest_at`, one step earlier, and so on.
     totals: [u64; STEPS + 1],
-    /// The visitors who had entered before the history began.
+    /// How many visitors had entered before the history began.
     unknown: u64,
 }
 
 impl EntryHistory {
-    /// Begins a history. Visitors who entered before it are in no group later, because nobody knows
-    /// when they came.
+    /// Begins a history at `now` (ms). The `total` visitors who entered before it are never in a
+    /// group, because it is not known when they entered.
     #[must_use]
     pub fn new(now: i64, total: u64) -> Self {
         Self {
@@ -34,7 +34,8 @@ impl EntryHistory {
         }
     }
 
-    /// Returns the history with the number of visitors who have entered by now.
+    /// Returns the history with the `total` of visitors who have entered by `now` (ms). Nothing
+    /// changes until one step has passed since the newest total.
     #[must_use]
     pub fn with_total(mut self, now: i64, total: u64) -> Self {
         let steps = usize::try_from((now - self.newest_at).div_euclid(STEP_MS)).unwrap_or(0);
@@ -47,7 +48,8 @@ impl EntryHistory {
         self
     }
 
-    /// Returns how many visitors entered by the time since then, in the groups of [`AGES_S`].
+    /// Returns how many visitors entered in each group of [`AGES_S`]. `total` is the number of
+    /// visitors who have entered by `now` (ms).
     #[must_use]
     pub fn entered_by_age(&self, now: i64, total: u64) -> [u64; 4] {
         let [young, middle, old] = AGES_S.map(|age_s| self.total_before(now, age_s, total));
@@ -59,7 +61,7 @@ impl EntryHistory {
         ]
     }
 
-    /// Returns how many visitors had entered so many seconds ago, in a straight line between the
+    /// Returns how many visitors had entered `age_s` seconds ago, interpolated linearly between the
     /// totals before and after that time.
     fn total_before(&self, now: i64, age_s: u64, total: u64) -> u64 {
         let back = (age_s as f64 * 1e3 - (now - self.newest_at) as f64) / STEP_MS as f64;

@@ -11,8 +11,8 @@ use super::pace_settings::PaceSettings;
 use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
 use crate::room_document::PaceMode;
 
-/// The trickle is released even if nobody more is wanted. It is one part in this many of the
-/// promoter's pace, but at least [`PaceSettings::trickle_min_u`].
+/// The trickle is the promoter's pace divided by this, but at least
+/// [`PaceSettings::trickle_min_u`]. It is released even if nobody more is wanted.
 const TRICKLE_PART: u64 = 100;
 
 /// The measurements of one second.
@@ -59,7 +59,7 @@ pub struct PaceLimits {
     pub rate_u: Option<u64>,
     /// See [`super::pace::PaceInput::trickle_u`].
     pub trickle_u: u64,
-    /// See [`super::pace::PaceInput::room`].
+    /// See [`super::pace::PaceInput::callable`].
     pub room: u64,
     /// See [`super::pace::PaceInput::wanted`].
     pub wanted: u64,
@@ -70,8 +70,8 @@ pub struct PaceLimits {
     pub demand: Option<SeatDemand>,
 }
 
-/// If the last tick was longer ago than this, in milliseconds, the rates do not use the real time
-/// since then, but the time that the pace counts: at most one second.
+/// If the last tick was longer ago than this, in milliseconds, the rates use the time that the pace
+/// counts (at most one second) instead of the real time since then.
 const SILENCE_MS: i64 = 10_000;
 
 /// The memory from one tick to the next. It is stored with the release counter, so that the node

@@ -1,6 +1,6 @@
 //! Decides what a network pays for places in a room. The first places of a network are free. From
-//! the soft limit on a place costs work, and each further place costs more work, up to a limit that
-//! a phone can do. At the hard limit work alone gives no place.
+//! the soft limit on, a place costs work. The work grows with the number of places, up to an amount
+//! that a phone can do. From the hard limit on, work alone gives no place.
 //!
 //! A network is one IPv4 address or one IPv6 /64. The wider networks around it (/24, /56, /48)
 //! have limits ten times as high. They only raise the price.
@@ -12,8 +12,8 @@ use super::faults::RoomInputFaults;
 /// The limits of a wider network are this many times as high.
 const WIDER: u64 = 10;
 
-/// Into how many parts the soft limit is cut. One level of work lasts for one part, so the price
-/// reaches its maximum at one and a half times the soft limit.
+/// The soft limit is divided into this many parts. Each level of work is the price of as many
+/// places as one part has, so the price reaches its maximum at one and a half times the soft limit.
 const LEVELS_IN_SOFT: u64 = 8;
 
 /// The most that a promoter may set as a limit.
@@ -68,7 +68,8 @@ impl WorkLevel {
     /// The most work. No network pays more.
     pub const LAST: Self = Self(5);
 
-    /// Returns the longest time (seconds) that an average phone works on it.
+    /// Returns the longest time that an average phone works on a challenge of this level, in
+    /// seconds.
     #[must_use]
     pub fn phone_s(self) -> u64 {
         match self.0 {
@@ -89,17 +90,17 @@ pub enum JoinProof {
     None,
     /// The solution of a challenge with this level.
     Work(WorkLevel),
-    /// A provider's word that the visitor is a person.
+    /// A provider's confirmation that the visitor is a person.
     Person,
 }
 
-/// What a room asks of everybody, whatever the network.
+/// What a room asks for a join or a claim, however many places the network has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JoinDemand {
     /// Whether everybody must solve a challenge.
     pub challenge: bool,
-    /// Whether work is enough from the hard limit on, too: the visitor shows a code, or has a place
-    /// already and claims its pass.
+    /// Whether work is enough from the hard limit on, too. It is if the visitor shows a code, or
+    /// already has a place and claims its pass.
     pub beyond_hard: bool,
 }
 
@@ -119,12 +120,12 @@ impl NetworkBounds {
         wider: u64::MAX,
     };
 
-    /// Returns up to how many places `proof` gives one more place.
+    /// Returns the numbers of places below which `proof` is enough for one more place.
     ///
-    /// Others of the same network may join between the challenge and its solution. So a solution
-    /// is still good after the price has risen by one level. The highest levels are the exception:
-    /// only work of the last level gives places without end. Otherwise a bot could collect
-    /// challenges while they are cheaper.
+    /// Others of the same network may join between the challenge and its solution. So a solution of
+    /// one level is also enough for the places of the next level. The last level has no upper end,
+    /// so a solution of the level below is enough only for as many of its places as other levels
+    /// have. Otherwise a bot could collect challenges while they are cheaper.
     #[must_use]
     pub fn of_proof(limits: NetworkLimits, proof: JoinProof, demand: JoinDemand) -> Self {
         let covered = |soft: u64| match proof {
@@ -163,7 +164,8 @@ pub enum NetworkPrice {
     Free,
     /// Solve a challenge of this level.
     Work(WorkLevel),
-    /// Nothing helps: the network has all its places.
+    /// Work does not help, because the network has all the places that it gets for work. A
+    /// provider's check may help.
     Full,
 }
 
@@ -184,7 +186,7 @@ pub fn price(limits: NetworkLimits, places: NetworkPlaces, demand: JoinDemand) -
     }
 }
 
-/// Returns how many places one level of work lasts.
+/// Returns the number of places for which one level of work is the price.
 fn step(soft: u64) -> u64 {
     (soft / LEVELS_IN_SOFT).max(1)
 }

@@ -14,7 +14,7 @@ const NETWORKS_MAX: usize = 1_000;
 /// The longest prefix of an IPv6 network. Visitors are told apart by their /64.
 const V6_PREFIX_MAX: u8 = 64;
 
-/// How many bits come before the address in an IPv4 address that is written as IPv6.
+/// How many bits precede the IPv4 address in an IPv4 address that is written as IPv6.
 const MAPPED_PREFIX: u8 = 96;
 
 /// The lists as they are sent. A list that is left out is empty.

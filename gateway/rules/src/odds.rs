@@ -1,6 +1,6 @@
-//! Estimates how many seats the people inside will take. From that follow how many more people to
-//! call, and how likely a seat is left for a visitor in the line. The code uses only counts, means
-//! and variances, and no data of a single visitor.
+//! Estimates how many seats the people inside will take. From this estimate it works out how many
+//! more people to call, and how likely a seat is left for a visitor in the line. It uses only
+//! counts, means and variances, and no data of a single visitor.
 
 use crate::entry_history::AGES_S;
 use crate::visit_habits::{EntryCounts, VisitHabits};
@@ -46,7 +46,7 @@ pub struct PeopleAhead {
     /// The visitors inside by time since their claim: one group below each of
     /// [`AGES_S`](crate::entry_history::AGES_S), and one group for longer times.
     pub inside: [u64; 4],
-    /// The visitors who entered in the times of those groups, inside or not.
+    /// The visitors who entered in the time span of each of those groups, still inside or not.
     pub entered: [u64; 4],
     /// How long a pass is valid, in seconds.
     pub pass_s: u64,
@@ -118,7 +118,9 @@ impl SeatDemand {
         } else {
             (as_f64(inside) - baskets).max(0.0) / as_f64(inside)
         };
-        // Those who bought left others behind, who gave up. Their baskets are still held.
+        // Some visitors gave up while others bought, and the baskets of those who gave up are still
+        // held. Of the other baskets, a part will be abandoned: the share of visitors who do not
+        // buy.
         let buying = buying_share(people);
         let left_behind = (done * (1.0 - buying) / buying).min(baskets);
         let abandoned = left_behind + (baskets - left_behind) * (1.0 - buying);
@@ -166,16 +168,17 @@ impl SeatDemand {
         normal(left / deviation)
     }
 
-    /// Returns the odds as a visitor with so many people ahead is told them: in tenths, because
-    /// more digits would promise too much.
+    /// Returns the odds that a visitor with `ahead` people in front is told. They are rounded to
+    /// tenths, because more digits would promise too much.
     #[must_use]
     pub fn told_odds(&self, ahead: u64) -> f64 {
         (self.seat_odds(ahead) * 10.0).round() / 10.0
     }
 }
 
-/// Estimates which share of visitors inside buy, from those who entered longer ago than the last of
-/// [`AGES_S`]: by then hardly anybody still pays. The first guess counts as some of them.
+/// Estimates the share of visitors inside who buy. It uses the visitors who entered longer ago than
+/// the last of [`AGES_S`], because hardly anybody pays later than that. The first guess counts as
+/// [`GUESS_WEIGHT`] of these visitors.
 fn buying_share(people: &PeopleAhead) -> f64 {
     let oldest = AGES_S.len();
     let entered = people.entered[oldest];
@@ -327,7 +330,7 @@ mod tests {
             let demand = SeatDemand::from_counts(&seats, &people);
             demand.expect("there are seats").kept
         };
-        // As many as the first guess says, half as many, and twice as many.
+        // As many are still inside as the first guess says, half as many, and twice as many.
         let [as_guessed, few, many] = [100, 50, 200].map(kept);
         assert!((as_guessed - 0.5).abs() < 0.01, "{as_guessed}");
         assert!(few > 0.7 && many < 0.1, "{few}, {many}");

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
-/// A tick counts at most one second. Of the time that it does not count, the next tick can count
-/// this much, in milliseconds, and the rest is lost.
+/// A tick counts at most one second. The next tick can count up to this much of the time that was
+/// left over, in milliseconds. The rest is lost.
 const LATE_TICK_MS: i64 = 500;
 /// The weight, in people, of the first guess, which is that everybody shows up.
 pub const SHOW_UP_WEIGHT: f64 = 20.0;
@@ -249,8 +249,8 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Decides whether the visitor at a released rank may enter now. `inside` counts the visitors
-    /// inside, of whom there may be at most `max_inside`. A late comer takes a share of the pace.
+    /// Decides whether the visitor who makes this claim may enter now. A late comer who may enter
+    /// takes a share of the pace.
     pub fn admit(&mut self, claim: &ClaimToEnter) -> bool {
         let entering = claim.inside + self.entering();
         match self.timing(claim.rank, claim.first) {

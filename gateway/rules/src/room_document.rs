@@ -107,7 +107,7 @@ impl ChallengePolicy {
         checked_word("challenge", challenge, CHALLENGES, faults)
     }
 
-    /// Returns the provider that is asked about everybody, if one is.
+    /// Returns the provider whose check everybody must pass, if there is one.
     #[must_use]
     pub fn provider(self) -> Option<ChallengeProvider> {
         match self {

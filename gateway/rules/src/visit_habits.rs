@@ -1,8 +1,10 @@
-//! Estimates how likely a visitor inside still wants seats, by the time since it entered. Each
-//! visitor either never buys, or has tickets after a time that is Erlang distributed: the sum of
-//! some steps, each of which takes an exponential time. The share of the first, and the mean and
-//! the steps of the second are those with which the numbers of visitors who entered and of those
-//! who are still inside are most likely (maximum likelihood, over a grid).
+//! Estimates how likely a visitor inside still wants seats, by the time since it entered. In its
+//! model, a visitor either never buys, or has tickets after an Erlang distributed time: the sum of
+//! several steps, each of which takes an exponentially distributed time. The model has three
+//! parameters: the share of visitors who never buy, and the mean time and the number of steps of
+//! those who buy. The code tries a grid of parameters. It takes those with which the counts of
+//! visitors who entered, and of visitors who are still inside, are most likely (maximum
+//! likelihood).
 
 use std::sync::LazyLock;
 
@@ -10,8 +12,9 @@ use crate::entry_history::AGES_S;
 
 /// A typical time since the entry in each group of [`AGES_S`], in seconds.
 const MIDDLES_S: [f64; 4] = [15.0, 45.0, 90.0, 240.0];
-/// The most that a visitor of each group counts. The oldest group has visitors of very different
-/// ages, of whom most have given up; if they counted in full, a large sale would end later.
+/// The most that a visitor of each group counts. The ages of visitors in the oldest group differ a
+/// lot, and most of these visitors have given up. If they counted in full, a large sale would end
+/// later.
 const MOST: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 /// The first guess, before anything is measured, and its weight in visitors of each group.
 const GUESS: VisitHabits = VisitHabits {
@@ -20,22 +23,23 @@ const GUESS: VisitHabits = VisitHabits {
     steps: 1,
 };
 const GUESS_WEIGHT: f64 = 20.0;
-/// The shares and means that are tried: the first ones, and by how much each is larger than the one
-/// before. They reach to 0.93 and to 20 minutes.
+/// The shares and means that are tried: the first one, and the factor by which each is larger than
+/// the one before. The shares reach to 0.94, and the means to 20 minutes.
 const NEVER_FIRST: f64 = 0.005;
 const NEVER_STEP: f64 = 1.79;
 const NEVER_TRIES: i32 = 10;
 const MEAN_FIRST_S: f64 = 2.0;
 const MEAN_STEP: f64 = 1.79;
 const MEAN_TRIES: i32 = 12;
-/// Where each visitor looks at many pages, hardly anybody buys at once.
+/// The numbers of steps that are tried. Where each visitor looks at many pages, hardly anybody buys
+/// at once, and five steps fit better than one.
 const STEPS_TRIED: [u32; 2] = [1, 5];
 
-/// The processor adds up the likelihoods of so many tries at a time.
+/// The processor adds up the likelihoods of this many tries at a time.
 const LANES: usize = 8;
 
-/// Some habits that are tried, with the logarithms of the likelihoods that a visitor of each group
-/// has no tickets, and that it has.
+/// Some habits that are tried. For each group and each of these habits, this has the logarithms of
+/// two probabilities: that a visitor has no tickets, and that it has tickets.
 struct TriedHabits {
     habits: [VisitHabits; LANES],
     logarithms: [[[f64; LANES]; 2]; 4],
@@ -63,8 +67,8 @@ impl TriedHabits {
     }
 }
 
-/// What is tried. It is worked out once, because a forecast measures thousands of simulated
-/// seconds.
+/// All habits that are tried. They are worked out once, because a forecast measures thousands of
+/// simulated seconds.
 static TRIED: LazyLock<Vec<TriedHabits>> = LazyLock::new(|| {
     let shares = (0..NEVER_TRIES).map(|step| NEVER_FIRST * NEVER_STEP.powi(step));
     let habits = shares.flat_map(|never| {
@@ -86,7 +90,7 @@ static TRIED: LazyLock<Vec<TriedHabits>> = LazyLock::new(|| {
 /// How many visitors entered, and how many of them are inside, by the groups of [`AGES_S`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryCounts {
-    /// The visitors who entered in the times of each group, inside or not.
+    /// The visitors who entered in the time span of each group, still inside or not.
     pub entered: [u64; 4],
     /// The visitors of each group who are inside.
     pub inside: [u64; 4],
@@ -103,12 +107,13 @@ pub struct VisitHabits {
     never: f64,
     /// The mean time from the entry to the tickets of those who buy, in seconds.
     mean_s: f64,
-    /// In how many steps they buy. The more there are, the less their times differ.
+    /// In how many steps they buy. The more steps there are, the less the times of different buyers
+    /// differ.
     steps: u32,
 }
 
 impl VisitHabits {
-    /// Measures what visitors do.
+    /// Finds the habits with which these counts are most likely.
     pub fn measure(people: &EntryCounts) -> Self {
         let counts = counts_by_group(people);
         let (mut best, mut most_likely) = (GUESS, f64::NEG_INFINITY);
@@ -122,7 +127,7 @@ impl VisitHabits {
         best
     }
 
-    /// Returns the share of buyers who have no tickets so long after they entered.
+    /// Returns the share of buyers who have no tickets yet `after_s` seconds after they entered.
     fn buyers_left(&self, after_s: f64) -> f64 {
         let steps_done = after_s / self.mean_s * f64::from(self.steps);
         let (mut sum, mut term) = (1.0, 1.0);
@@ -133,13 +138,13 @@ impl VisitHabits {
         sum * (-steps_done).exp()
     }
 
-    /// Returns the share of visitors who have no tickets so long after they entered.
+    /// Returns the share of visitors who have no tickets `after_s` seconds after they entered.
     fn without_tickets(&self, after_s: f64) -> f64 {
         self.never + (1.0 - self.never) * self.buyers_left(after_s)
     }
 
-    /// Returns by group how likely a visitor without a basket still wants seats, as a part of the
-    /// likelihood of a visitor who has just entered.
+    /// Returns for each group how likely a visitor without a basket still wants seats, relative to
+    /// a visitor who has just entered.
     pub fn still_want_seats(&self) -> [f64; 4] {
         std::array::from_fn(|group| {
             let middle_s = MIDDLES_S[group];
@@ -152,12 +157,12 @@ impl VisitHabits {
     }
 }
 
-/// Returns for each group how many visitors have no tickets and how many have. The guess is added.
-/// A group of which that is not known has zeros.
+/// Returns for each group how many visitors have no tickets and how many have tickets. The first
+/// guess is added. If this is not known for a group, its counts are 0.
 fn counts_by_group(people: &EntryCounts) -> [[f64; 2]; 4] {
     std::array::from_fn(|group| {
-        // Passes that ran out are counted as a whole. They belong to the oldest visitors, unless
-        // passes are so short that a younger group has lost some, too.
+        // Passes that ran out are counted without their age. They belong to the oldest group,
+        // unless passes are so short that younger groups have lost visitors, too.
         let inside = match AGES_S.get(group) {
             Some(until_s) if *until_s > people.pass_s => return [0.0; 2],
             Some(_) => people.inside[group],
@@ -198,7 +203,7 @@ mod tests {
 
     #[test]
     fn where_buyers_take_five_seconds_those_inside_after_thirty_do_not_buy() {
-        // Of 100 visitors a second, five in a hundred never buy.
+        // 100 visitors enter each second, and five in a hundred never buy.
         let weights = weights([3_000, 2_000, 0, 0], [600, 100, 0, 0], 600);
         assert!(weights[1] < 0.05 && weights[2] < 0.01, "{weights:?}");
     }
@@ -211,7 +216,7 @@ mod tests {
 
     #[test]
     fn where_everybody_takes_a_minute_and_a_half_nobody_is_given_up_before() {
-        // Ten visitors a second, of whom one in ten gives up.
+        // Ten visitors enter each second, and one in ten gives up.
         let weights = weights([300, 300, 600, 6_000], [299, 292, 350, 620], 900);
         assert!(
             weights[1] == MOST[1] && weights[3] == MOST[3],

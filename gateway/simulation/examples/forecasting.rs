@@ -1,5 +1,6 @@
-//! Measures what the forecasts of a room's report take while its sale runs: a sale of minutes, one
-//! of an hour, and one whose baskets live long. The exit code is 1 if they take too long.
+//! Measures how much time the forecasts of a room's report take while its sale runs. It does so for
+//! a sale of minutes, a sale of an hour, and a sale with long baskets. The exit code is 1 if the
+//! forecasts take too long.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -19,10 +20,11 @@ use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
 use running::figures;
 
-/// The most time of one core that the forecasts of a minute may take, in milliseconds. That is the
-/// mean over a sale: its first forecasts simulate nearly all of it, and the last ones little.
+/// The most time of one core that the forecasts of a minute may take, in milliseconds, as the mean
+/// over a sale. The first forecasts of a sale simulate nearly all of it, and the last ones little.
 const MINUTE_MS_MAX: f64 = 50.0;
-/// A report has a sample every so many seconds, in the first minutes of a sale and later.
+/// How many seconds pass between two samples of a report: in the first [`FIRST_S`] seconds of a
+/// sale, and later.
 const SAMPLE_S: [u32; 2] = [5, 10];
 const FIRST_S: u32 = 300;
 
@@ -39,7 +41,7 @@ fn main() -> ExitCode {
         let most = minutes.iter().copied().fold(0.0, f64::max);
         let mean = minutes.iter().sum::<f64>() / minutes.len().max(1) as f64;
         held &= mean <= MINUTE_MS_MAX && !minutes.is_empty();
-        // A reader that has gone away needs no figures.
+        // It is no error if nobody reads the output any more.
         let _ = writeln!(
             out,
             "{name}: forecasts of a minute take {mean:.1} ms of a core, at most {most:.1} ms, over {} minutes",
@@ -49,7 +51,8 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!held))
 }
 
-/// Returns what the forecasts of each minute of a sale take, in milliseconds.
+/// Returns how long the forecasts of each minute of a sale take, in milliseconds. Minutes without a
+/// forecast are left out.
 fn minutes_ms(sale: &PlannedSale) -> Vec<f64> {
     let outcome = simulate(sale, 1);
     let tickets = outcome.ends.ticketed.max(1) as f64;
@@ -84,8 +87,8 @@ fn minutes_ms(sale: &PlannedSale) -> Vec<f64> {
     minutes
 }
 
-/// Returns whether a forecast was made, and the least time of three tries, in milliseconds: what
-/// else the machine does only adds to it.
+/// Returns whether a forecast was made, and the least time of three tries, in milliseconds. Other
+/// work of the machine can only add to the time.
 fn least_ms(running: &RunningSale) -> (bool, f64) {
     let tries = (0..3).map(|_| {
         let begun = Instant::now();
@@ -96,7 +99,7 @@ fn least_ms(running: &RunningSale) -> (bool, f64) {
     least.unwrap_or((false, 0.0))
 }
 
-/// Returns a sale that is wanted by ten visitors a seat, at so many visitors a second.
+/// Returns a sale with ten visitors for each seat, at a pace of `per_s` visitors a second.
 fn sale(seats: u32, per_s: u64, hold_s: u32) -> PlannedSale {
     let part = f64::from(hold_s) / 6.0;
     let range = || SecondsRange(part * 0.2, part);

@@ -1,5 +1,5 @@
-//! Counts how many visitors have come by each second. The counts of a crowd of any size are drawn
-//! second by second, and no visitor is drawn alone.
+//! Counts how many visitors have come by each second. It draws one count for each second instead of
+//! one time for each visitor, so a crowd of any size takes the same work.
 
 use rand::Rng;
 use rand_distr::{Binomial, Distribution};
@@ -45,7 +45,7 @@ impl ArrivalCounts {
         Self { before }
     }
 
-    /// Returns the counts of a crowd that is so many times as large.
+    /// Returns the counts of a crowd that is `times` times as large.
     #[must_use]
     pub fn times(&self, times: f64) -> Self {
         let larger = |before: &u64| (*before as f64 * times).round() as u64;
@@ -54,7 +54,7 @@ impl ArrivalCounts {
         }
     }
 
-    /// Returns how many visitors come at all.
+    /// Returns the number of all visitors.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.before.last().copied().unwrap_or(0)
@@ -72,7 +72,7 @@ impl ArrivalCounts {
     }
 
     /// Returns when a visitor comes, in seconds after the start. `nth` counts visitors in the order
-    /// in which they come. A fraction is a moment between two of them.
+    /// in which they come. A fraction is a moment between two visitors.
     #[must_use]
     pub fn time_of(&self, nth: f64) -> f64 {
         let second = self
@@ -89,7 +89,7 @@ impl ArrivalCounts {
     }
 }
 
-/// Draws how many of `count` happen, if each happens with a probability.
+/// Draws how many of `count` visitors come, if each comes with this probability.
 fn binomial(count: u64, probability: f64, rng: &mut impl Rng) -> u64 {
     Binomial::new(count, probability).map_or(0, |counts| counts.sample(rng))
 }

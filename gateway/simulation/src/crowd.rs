@@ -49,7 +49,7 @@ pub struct CrowdSettings {
     /// network, and no bot solves a challenge.
     #[serde(default)]
     pub bots: usize,
-    /// How many networks the bots come from. Each visitor who is no bot has a network alone.
+    /// How many networks the bots come from. Each visitor who is no bot has a network of its own.
     #[serde(default = "default_bot_networks")]
     pub bot_networks: usize,
 }
@@ -108,21 +108,21 @@ impl ArrivalSpan {
 /// The bots that have a place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PlacedBots {
-    /// How many have one.
+    /// How many bots have a place.
     pub placed: usize,
-    /// How many of them are refused at the claim, because their network has all the places that it
-    /// gets for nothing: a pass then costs a challenge.
+    /// How many of them are refused at the claim. Their network has all the places that it gets for
+    /// nothing, so a pass costs a challenge.
     pub refused: usize,
 }
 
 impl CrowdSettings {
-    /// Returns what becomes of the bots, who solve no challenge, in a room that gives each network
-    /// so many places for nothing.
+    /// Returns how many bots get a place, and how many of these are refused at the claim. The room
+    /// gives each network `free_places` places for nothing, and bots solve no challenge.
     #[must_use]
     pub fn placed_bots(&self, free_places: u64) -> PlacedBots {
         let free = usize::try_from(free_places).unwrap_or(usize::MAX);
         let placed = self.bots.min(self.bot_networks.saturating_mul(free));
-        // The bots are spread evenly, so the first networks can have one more than the others.
+        // The bots are spread evenly, so the first networks can have one bot more than the others.
         let at_least = self.bots.checked_div(self.bot_networks).unwrap_or(0);
         let with_more = self.bots.checked_rem(self.bot_networks).unwrap_or(0);
         let crowded = if at_least >= free {
@@ -168,7 +168,7 @@ impl CrowdSettings {
             .sum()
     }
 
-    /// Returns when the last visitor has come at the latest, in seconds after the start.
+    /// Returns the latest time at which a visitor can come, in seconds after the start.
     #[must_use]
     pub fn last_s(&self, opens_s: f64, draw_s: f64) -> f64 {
         let spans = self.spans(opens_s, draw_s);

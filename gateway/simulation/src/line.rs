@@ -1,4 +1,4 @@
-//! Says who is at a rank. Nothing is stored for a rank: its visitor follows from the seed and the
+//! Works out the visitor at a rank from the seed and the rank, so that nothing is stored for a
 //! rank.
 
 use fairgate_rules::pace::RankPresence;
@@ -12,7 +12,7 @@ use crate::sale::PlannedSale;
 
 /// A visitor who was not seen for this long counts as away, in seconds.
 const AWAY_AFTER_S: f64 = 60.0;
-/// The most ranks from which the number of those who are still there is estimated.
+/// The most ranks in the sample from which the number of visitors who are still there is estimated.
 const SAMPLED_MAX: u64 = 4_096;
 /// The same for a sale that is running already. Its forecast asks only whether anybody waits.
 const SAMPLED_RUNNING_MAX: u64 = 128;
@@ -24,7 +24,8 @@ pub struct SimulatedLine<'a> {
     /// How many ranks were shuffled; 0 without a draw.
     shuffled: u64,
     seed: u64,
-    /// Ranks at equal distances, with the time from which and until which their visitor is there.
+    /// A sample of ranks at equal distances. Each has the times from when and until when its
+    /// visitor is there, in seconds after the start.
     sampled: Vec<(u64, f64, f64)>,
 }
 
@@ -37,8 +38,8 @@ pub struct RankedVisitor {
     pub leaves_s: f64,
     /// Whether the visitor joined and disappeared.
     pub no_show: bool,
-    /// Whether a call is lost on the visitor: it does not read from its socket, or is a bot that is
-    /// refused at the claim. The line takes it for somebody who is there.
+    /// Whether the visitor never enters, because it does not read from its socket or is a bot that
+    /// is refused at the claim. The line counts it as present.
     pub never_enters: bool,
     /// Whether the visitor claims its pass late.
     pub late: bool,
@@ -94,7 +95,7 @@ impl<'a> SimulatedLine<'a> {
         self.arrivals.before(now_s)
     }
 
-    /// Returns how many visitors there are at all.
+    /// Returns the number of all visitors.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.arrivals.total()

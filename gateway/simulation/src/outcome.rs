@@ -22,7 +22,7 @@ pub struct SecondFigures {
     pub inside: u64,
     /// The most visitors inside that the pace allows now.
     pub inside_max: u64,
-    /// How likely a seat is left for the last one in the line, as its visitor would be told.
+    /// How likely a seat is left for the last visitor in the line, 0 to 1.
     pub odds_of_last: f64,
     /// Free cells.
     pub free: u64,
@@ -40,7 +40,8 @@ pub struct SecondFigures {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LinePart {
     /// Visitors who were called and were there, and those who waited until they were told that
-    /// everything is sold. Of those who still wait at the end nobody knows.
+    /// everything is sold. Visitors who still wait at the end are not counted, because their
+    /// outcome is not known.
     pub people: u64,
     /// Those of them for whom a seat was left when they were called, or who got one later.
     pub seat_left: u64,
@@ -48,18 +49,18 @@ pub struct LinePart {
     pub ticketed: u64,
 }
 
-/// How the visits of those who were called ended.
+/// How many visits of called visitors ended in each way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct VisitEnds {
-    /// They have tickets.
+    /// The visitor has tickets.
     pub ticketed: u64,
-    /// Their payment was declined.
+    /// The payment was declined.
     pub declined: u64,
-    /// They paid after the time to pay had ended.
+    /// The visitor paid after the time to pay had ended.
     pub too_late: u64,
-    /// They abandoned a basket or cancelled an order.
+    /// The visitor abandoned a basket or cancelled an order.
     pub gave_up: u64,
-    /// They found no seats.
+    /// The visitor found no seats.
     pub no_seats: u64,
 }
 
@@ -79,15 +80,16 @@ pub struct SeatEnds {
 /// Visitors who read about the same odds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ToldOddsBin {
-    /// How many visitors of the sample.
+    /// How many visitors of the sample read these odds.
     pub visitors: u64,
     /// The mean of the odds that they read, 0 to 1.
     pub told: f64,
-    /// For what share of them a seat was left.
+    /// The share of them for whom a seat was left.
     pub came_true: f64,
 }
 
-/// Returns the value that a share of the sorted values does not exceed; `None` of no values.
+/// Returns the value that this share of the sorted values does not exceed, or `None` if there are
+/// no values.
 pub(crate) fn percentile_of(sorted: &[f32], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let at = (share * last as f64).round() as usize;
@@ -108,7 +110,7 @@ pub struct SaleOutcome {
     /// after its join, in seconds, the shortest wait first.
     pub waits_s: Vec<f32>,
     /// How long half and nine in ten of the called visitors waited at most, in seconds, by tenth of
-    /// the line; `None` for a tenth of which nobody was called.
+    /// the line; `None` for a tenth in which nobody was called.
     pub waits_by_part: [Option<[f64; 2]>; PARTS],
     /// The line by tenths.
     pub parts: [LinePart; PARTS],
@@ -117,17 +119,17 @@ pub struct SaleOutcome {
     /// The mean square of the difference between the odds that visitors read after the draw and
     /// what came true for them, from a sample of the line.
     pub odds_brier: Option<f64>,
-    /// The same visitors by the odds that they read.
+    /// The visitors of the same sample, grouped by the odds that they read.
     pub odds_told: Vec<ToldOddsBin>,
-    /// The wishes of a sample of the line by the odds that were told for them, and which share of
-    /// them could be met when their visitors chose seats for the first time. A visitor counts once
+    /// The wishes of a sample of the line, grouped by the odds that were told for them, and the
+    /// share of them that could be met when their visitor first chose seats. A visitor counts once
     /// for each wish. Empty if the sale has no wishes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wishes_told: Vec<ToldOddsBin>,
     /// Visitors who were told that everything is sold, in the line or inside.
     pub told_no: u64,
-    /// When one in ten, half and nine in ten of them had been told so, in seconds after the
-    /// beginning of the sale.
+    /// When one in ten, half and nine in ten of these visitors had been told so, in seconds after
+    /// the beginning of the sale.
     pub told_no_by_s: Option<[f64; 3]>,
     /// The most visitors inside at once.
     pub inside_most: u64,
@@ -147,7 +149,7 @@ impl SaleOutcome {
         percentile_of(&self.waits_s, share)
     }
 
-    /// Returns, by tenth of the line, for which share of the visitors a seat was left. A tenth
+    /// Returns for each tenth of the line the share of visitors for whom a seat was left. A tenth
     /// without visitors has `None`.
     #[must_use]
     pub fn odds(&self) -> [Option<f64>; PARTS] {

@@ -1,5 +1,4 @@
-//! Describes what is simulated. Times are seconds after the start, which is the earliest moment of
-//! the sale.
+//! Describes what is simulated. Times are seconds after the start of the simulation.
 
 use fairgate_rules::pace_settings::PaceSettings;
 use fairgate_rules::room_document::LineMethod;
@@ -17,33 +16,35 @@ pub struct PlannedSale {
     pub shows: Vec<PlannedShow>,
     /// Who comes, and when.
     pub crowd: CrowdSettings,
-    /// Which of the crowd's visitors are bots with a place.
+    /// How many of the crowd's visitors are bots with a place, and how many of these are refused at
+    /// the claim.
     pub bots: PlacedBots,
-    /// How many visitors came in each second of a past sale. With it, the crowd's own times and
-    /// number do not count.
+    /// How many visitors came in each second of a past sale. If this is given, the crowd's own
+    /// times and number do not count.
     pub arrivals: Option<ArrivalCounts>,
     /// What visitors do.
     pub behaviour: VisitorBehaviour,
-    /// Which categories visitors wish for; without it, they take any.
+    /// Which categories visitors wish for; if `None`, they take any.
     pub wishes: Option<PlannedWishes>,
     /// How fast booking answers.
     pub server: PlannedServer,
     /// A gateway that is lost, if one is.
     pub lost_gateway: Option<LostGateway>,
-    /// The calls of a sale that is running already. Its first seconds then go as they went.
+    /// The calls of a sale that is already running. The first seconds of the simulation repeat
+    /// them.
     pub so_far: Option<CalledSoFar>,
     /// When the simulation ends at the latest, in seconds after the start.
     pub until_s: u32,
 }
 
-/// A gateway that is lost for good, and with it the sockets that it had. Their visitors connect to
-/// the other gateways, each after a time of `drop_s`. Places, passes and baskets are in the stores,
-/// so nobody loses one.
+/// A gateway that is lost for good, together with the sockets that it had. The visitors of these
+/// sockets connect to the other gateways, each after a time from [`VisitorBehaviour::drop_s`].
+/// Places, passes and baskets are in the stores, so nobody loses them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LostGateway {
     /// When it is lost, in seconds after the start.
     pub at_s: f64,
-    /// The share of the sockets that it had.
+    /// The share of all sockets that it had.
     pub share: f64,
 }
 
@@ -52,16 +53,16 @@ pub struct LostGateway {
 pub struct PlannedWishes {
     /// The share of visitors who say their wishes while they wait.
     pub said: f64,
-    /// The share of the other visitors who have wishes, too, and keep them to themselves. The rest
-    /// take any category, in proportion to its free seats.
+    /// The share of the other visitors who also have wishes but do not say them. The remaining
+    /// visitors take any category, in proportion to its free seats.
     pub unsaid: f64,
     /// The weights with which visitors choose the category of a wish.
     pub popularity: [f64; CATEGORIES_MAX],
     /// The share of visitors with a wish who have a second one, and the share of those who have a
     /// third one. Each is for another category.
     pub more: [f64; 2],
-    /// When the odds are read whose truth is checked, in seconds after the draw. If it is negative,
-    /// they are those of a random place in the line.
+    /// When visitors read the odds that are compared with the outcome, in seconds after the draw.
+    /// If it is negative, the odds are those of a random place in the line.
     pub read_after_s: f64,
 }
 
@@ -97,7 +98,7 @@ pub struct PlannedRoom {
     pub draw_s: f64,
     /// When the room closes, if it does.
     pub closes_s: Option<f64>,
-    /// How long a call is expected to be answered, in seconds.
+    /// How long after a call its visitor is expected to claim, in seconds.
     pub claim_s: u32,
 }
 
@@ -112,9 +113,9 @@ pub struct PlannedShow {
     pub hold_s: u32,
     /// How much longer they really stay, in seconds.
     pub grace_s: u32,
-    /// How long an order has to pay at least, in seconds.
+    /// For how long an order can be paid at least, in seconds.
     pub pay_s: u32,
-    /// How long an order's seats outlive its time to pay, in seconds.
+    /// How long an order keeps its seats after its time to pay has ended, in seconds.
     pub claim_grace_s: u32,
     /// How many seats one visitor may have.
     pub seats_per_visitor: u32,
@@ -137,7 +138,7 @@ impl PlannedCategories {
         seats: [0; CATEGORIES_MAX],
     };
 
-    /// Makes categories of so many seats each. Those after the sixth are left out.
+    /// Makes categories with these numbers of seats. Categories after the sixth are left out.
     #[must_use]
     pub fn new(categories: &[u32]) -> Self {
         let mut seats = [0; CATEGORIES_MAX];
@@ -147,8 +148,8 @@ impl PlannedCategories {
         Self { seats }
     }
 
-    /// Returns the seats of each category of a hall with so many seats. Seats that are in no
-    /// category are in the first one.
+    /// Returns the number of seats in each category of a hall with `all` seats. The first category
+    /// has all seats that are in no other one.
     #[must_use]
     pub fn of(&self, all: u32) -> Vec<u32> {
         let last = self.seats.iter().rposition(|seats| *seats > 0).unwrap_or(0);

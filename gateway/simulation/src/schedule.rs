@@ -1,4 +1,4 @@
-//! Keeps what happens later, in the order of time.
+//! Keeps the events that happen later, in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,7 +35,7 @@ pub enum VisitStep {
     LeaveWaitlist(u64),
 }
 
-/// Something that happens.
+/// An event of the sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SaleEvent {
     /// A visitor claims its pass.
@@ -43,7 +43,7 @@ pub enum SaleEvent {
         /// The index of the visit.
         visit: u32,
     },
-    /// A visitor inside does its next step.
+    /// A visit takes its next step.
     Step {
         /// The index of the visit.
         visit: u32,
@@ -52,7 +52,8 @@ pub enum SaleEvent {
     },
 }
 
-/// What happens later. Of events at the same time, the one that was added first comes first.
+/// The events that happen later. Of events at the same time, the one that was added first comes
+/// first.
 #[derive(Default)]
 pub struct SaleSchedule {
     events: BinaryHeap<Reverse<(i64, u64, SaleEvent)>>,

@@ -10,8 +10,8 @@ use crate::sale::PlannedServer;
 /// The time over which booking's health is read, in milliseconds.
 const HEALTH_WINDOW_MS: i64 = 3_000;
 
-/// The longest time that a call takes, in milliseconds: longer than any plan. Larger numbers would
-/// not fit.
+/// The longest time that a call takes, in milliseconds. It is longer than any plan. Larger numbers
+/// might not fit the integer types.
 const ANSWER_MS_MAX: f64 = 1e9;
 
 /// Booking as its callers see it.
@@ -38,8 +38,8 @@ impl SimulatedServer {
         }
     }
 
-    /// Makes one call and returns when it is answered, in milliseconds after the start. Calls are
-    /// made in the order of time.
+    /// Makes one call and returns when it is answered, in milliseconds after the start. Calls must
+    /// be made in the order of time.
     pub fn answer(&mut self, now_ms: i64) -> i64 {
         debug_assert!(now_ms >= self.last_ms, "a call before the last one");
         self.last_ms = now_ms;

@@ -1,6 +1,6 @@
 //! Keeps the seats of the shows: free, held (in a basket or an unpaid order), or sold. A hall's
-//! seats are only counted. A train's seats are kept one by one, because two travellers share a seat
-//! if their legs do not meet.
+//! seats are only counted. A train's seats are kept one by one, because two travellers can share a
+//! seat if their legs do not overlap.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub struct SeatStock {
     held: u64,
     sold: u64,
     baskets: u64,
-    /// Whether cells have come free since the last look.
+    /// Whether cells have come free since the last call of [`SeatStock::came_free`].
     freed: bool,
     /// How many cells were sold and given back.
     given_back: u64,
@@ -78,7 +78,7 @@ impl TakenSeats {
 }
 
 impl SeatStock {
-    /// Makes the stock of shows of which nothing is taken.
+    /// Makes the stock of these shows, with all seats free.
     pub fn new(shows: &[PlannedShow]) -> Self {
         let seats = |show: &PlannedShow| {
             if show.legs == 1 {
@@ -134,7 +134,7 @@ impl SeatStock {
         Some(taken)
     }
 
-    /// Orders a basket. The seats of an order that may not be paid do not count as free soon.
+    /// Orders a basket. The seats of an unpaid order do not count as free soon.
     pub fn order(&mut self, taken: &mut TakenSeats) {
         self.forget_lapse(taken);
         taken.basket_until_ms = None;
@@ -194,7 +194,8 @@ impl SeatStock {
         }
     }
 
-    /// Takes seats out of the first show until so many cells are left, free or in baskets.
+    /// Takes free seats out of the first show until at most `cells` cells are left, free or in
+    /// baskets. Only a hall of one category is changed.
     pub fn leave(&mut self, cells: u64) {
         let free = cells.saturating_sub(self.held).min(self.free);
         if let Some(ShowSeats::Hall(categories)) = self.shows.first_mut()
@@ -210,7 +211,7 @@ impl SeatStock {
         std::mem::take(&mut self.freed)
     }
 
-    /// Returns whether the wanted seats are free or may come free, because they are not sold.
+    /// Returns whether as many seats as wanted are not sold: they are free or may come free.
     /// Booking ends the wait of a party for which this is false.
     pub fn may_come_free(&self, wish: &SeatRequest) -> bool {
         let seats = match self.shows.get(wish.show) {
@@ -242,7 +243,8 @@ impl SeatStock {
         }
     }
 
-    /// Returns the figures from which the pace is worked out. A hall has a seat for each cell.
+    /// Returns the figures from which the pace is worked out. They count seats, not cells. In a
+    /// hall, each cell is a seat.
     pub fn supply(&self, now_ms: i64) -> SeatSupply {
         let mut seats = [0; 3];
         for show in &self.shows {
@@ -258,7 +260,8 @@ impl SeatStock {
         for ((_, show), cells) in self.lapses.range(..=(now_ms + SOON_MS, usize::MAX)) {
             lapsing[*show] += cells;
         }
-        // A seat of a train has several cells. As in booking, no more count than seats are held.
+        // A seat of a train has several cells. As in booking, at most as many count as there are
+        // held seats.
         let lapsing = lapsing
             .iter()
             .zip(&self.shows)

@@ -1,5 +1,5 @@
-//! Sums up the outcomes of several seeds. The spread between seeds is what chance alone does to a
-//! sale.
+//! Sums up the outcomes of several seeds. The spread between seeds shows what chance alone changes
+//! in a sale.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct SeedPercentiles {
 }
 
 impl SeedPercentiles {
-    /// Returns the percentiles of some values, or `None` of no values.
+    /// Returns the percentiles of some values, or `None` if there are no values.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
@@ -94,7 +94,7 @@ impl From<&SaleOutcome> for SeedFigures {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SaleSummary {
     /// When everything was sold, in seconds after the beginning of the sale, over the seeds in
-    /// which everything was.
+    /// which everything was sold.
     pub sold_out_s: Option<SeedPercentiles>,
     /// See [`SeedFigures::sold_99_s`].
     pub sold_99_s: Option<SeedPercentiles>,
@@ -106,7 +106,7 @@ pub struct SaleSummary {
     pub wait_p90_s: Option<SeedPercentiles>,
     /// How long half of the called visitors waited at most, by tenth of the line.
     pub wait_p50_by_part: Vec<Option<SeedPercentiles>>,
-    /// The same of nine in ten.
+    /// How long nine in ten of the called visitors waited at most, by tenth of the line.
     pub wait_p90_by_part: Vec<Option<SeedPercentiles>>,
     /// See [`SeedFigures::odds`].
     pub odds: Vec<Option<SeedPercentiles>>,
@@ -114,8 +114,8 @@ pub struct SaleSummary {
     pub odds_brier_95: Option<[f64; 2]>,
     /// See [`SeedFigures::told_no`].
     pub told_no: Option<SeedPercentiles>,
-    /// When one in ten, half and nine in ten of them had been told so, as the median of the seeds,
-    /// in seconds after the beginning of the sale.
+    /// When one in ten, half and nine in ten of the visitors in `told_no` had been told so, as the
+    /// median of the seeds, in seconds after the beginning of the sale.
     pub told_no_by_s: Option<[f64; 3]>,
     /// See [`SeedFigures::inside_most`].
     pub inside_most: Option<SeedPercentiles>,

@@ -82,7 +82,7 @@ impl ToldWishes {
         }
     }
 
-    /// Notes that no wish of the visitors from a rank on could be met.
+    /// Notes that none of the wishes of visitors with the rank `from` or a later one could be met.
     pub fn note_in_vain(&mut self, from: u64) {
         let ranks: Vec<u64> = self.told.range(from..).map(|(rank, _)| *rank).collect();
         for rank in ranks {

@@ -1,11 +1,11 @@
-//! Keeps the seats of a train one by one, because two travellers share a seat if their legs do not
-//! meet.
+//! Keeps the seats of a train one by one, because two travellers can share a seat if their legs do
+//! not overlap.
 
 use std::ops::Range;
 
 use crate::sale::PlannedShow;
 
-/// The states of a seat, as indices of counts by state.
+/// Free. This and the next two are the states of a seat, as indices of counts by state.
 pub const FREE: usize = 0;
 /// Held: in a basket or an unpaid order.
 pub const HELD: usize = 1;
@@ -19,10 +19,10 @@ pub fn mask(legs: &Range<u32>) -> u64 {
 }
 
 /// The seats of a train. The line counts them as booking does: a seat is free while one of its legs
-/// is free, and held while one of them may come free.
+/// is free, and held while none is free but one may come free.
 pub struct TrainSeats {
     legs: Vec<SeatLegs>,
-    /// All legs.
+    /// All legs of the train, as bits.
     all: u64,
     /// How many seats are free, held and sold.
     pub counts: [u64; 3],
@@ -50,7 +50,7 @@ impl SeatLegs {
 }
 
 impl TrainSeats {
-    /// Makes the seats of a train of which nothing is taken.
+    /// Makes the seats of a train, all of them free.
     pub fn new(show: &PlannedShow) -> Self {
         Self {
             legs: vec![SeatLegs::default(); show.seats as usize],
@@ -67,13 +67,13 @@ impl TrainSeats {
         (found.len() == quantity as usize).then_some(found)
     }
 
-    /// Returns on how many seats none of these legs is sold.
+    /// Returns the number of seats on which none of these legs is sold.
     pub fn unsold(&self, legs: u64) -> u64 {
         let seats = self.legs.iter();
         seats.filter(|seat| seat.sold & legs == 0).count() as u64
     }
 
-    /// Changes what is taken of some seats.
+    /// Changes which legs of some seats are taken, and updates the counts.
     pub fn change(&mut self, seats: &[u32], change: impl Fn(&mut SeatLegs)) {
         for seat in seats {
             let legs = &mut self.legs[*seat as usize];

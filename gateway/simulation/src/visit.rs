@@ -80,20 +80,22 @@ pub struct SimulatedVisit {
     /// The index of this visit in the run.
     own: u32,
     rng: Xoshiro256PlusPlus,
-    /// What the visitor wishes for, the dearest first; nothing if it takes any category.
+    /// What the visitor wishes for, the most wanted first; empty if it takes any category.
     wishes: Vec<WishedSeats>,
     wish: Option<SeatRequest>,
     gives_up: bool,
-    /// Whether the visitor reads the seats and picks some, in place of asking for the best.
+    /// Whether the visitor reads the seats and picks some, instead of asking for the best.
     picks_seats: bool,
     rounds_left: u32,
     baskets: u32,
-    /// Whether the visitor was offered seats on the waitlist. It takes no others then.
+    /// Whether the waitlist has offered seats to the visitor. After that, it takes no others.
     offered: bool,
     taken: Option<TakenSeats>,
-    /// The number of the basket or order whose lock may end.
+    /// The number of the newest lock of a basket or order. The ends of earlier locks change
+    /// nothing.
     lock: u32,
-    /// Until when the basket can be ordered or the order be paid, in milliseconds after the start.
+    /// Until when the basket can be ordered or the order can be paid, in milliseconds after the
+    /// start.
     until_ms: i64,
 }
 
@@ -190,7 +192,8 @@ impl SimulatedVisit {
         match step {
             VisitStep::Hold => self.hold(world, now_ms),
             VisitStep::Swap => {
-                // It reads the seats and makes the swap, which leaves the number of seats the same.
+                // The visitor reads the seats and makes the swap. The number of its seats stays the
+                // same.
                 world.server.answer(now_ms);
                 let answered_ms = world.server.answer(now_ms);
                 self.keep_basket(world, answered_ms);
@@ -232,7 +235,7 @@ impl SimulatedVisit {
         }
     }
 
-    /// Ends the visit without seats, unless the visitor waits for some to come free.
+    /// Ends the visit without seats, unless the visitor joins the waitlist.
     fn find_no_seats(&mut self, world: &mut VisitWorld, now_ms: i64) {
         if VisitorBehaviour::roll(world.sale.behaviour.waitlist, &mut self.rng) {
             self.later(world, now_ms, VisitStep::JoinWaitlist);
@@ -259,7 +262,8 @@ impl SimulatedVisit {
         self.later(world, leave_ms, VisitStep::LeaveWaitlist(number));
     }
 
-    /// Gives the visitor seats that came free. It learns so when it asks next, and then orders.
+    /// Gives the visitor seats that came free. The visitor learns of them when it next asks, and
+    /// then orders.
     pub fn offer(&mut self, offer: SimulatedOffer, world: &mut VisitWorld, now_ms: i64) {
         (self.offered, self.seat_left, self.until_ms) = (true, true, offer.until_ms);
         self.lock_until(offer.seats, offer.lock_ms, world);
@@ -399,8 +403,9 @@ impl SimulatedVisit {
     }
 }
 
-/// Chooses what to ask for: the first wish that can be met, or any category with room in proportion
-/// to its free seats. Nothing is drawn in a hall of one category.
+/// Chooses what to ask for. A visitor with wishes asks for the first wish that can be met, or for
+/// its first wish if none can. Any other visitor draws a category with room, in proportion to its
+/// free seats. Nothing is drawn in a hall of one category.
 fn choose_category(
     wish: &mut SeatRequest,
     wishes: &[WishedSeats],

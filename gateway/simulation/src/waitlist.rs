@@ -1,5 +1,5 @@
 //! Keeps the parties that wait for seats to come free. Freed seats are offered to the party that
-//! has waited longest among those that they suit, as booking does it.
+//! has waited longest among those that they suit, as in booking.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -8,14 +8,14 @@ use crate::stock::{SeatRequest, SeatStock, TakenSeats};
 
 /// How long an offer is open, in milliseconds.
 pub const OFFER_MS: i64 = 60_000;
-/// A party asks every so many seconds how it stands, as booking tells it to.
+/// How often a party asks how it stands, in seconds. Booking tells parties to ask this often.
 pub const ASKS_EVERY_S: u64 = 5;
 
 /// The parties that wait.
 #[derive(Debug, Default)]
 pub struct SimulatedWaitlist {
-    /// The parties that want the same, first come first. Of a party that has left, a number stays
-    /// here that is no longer in `waiting`.
+    /// The parties by what they want, first come first. A party that has left may still be here,
+    /// but its number is no longer in `waiting`.
     lines: BTreeMap<SeatRequest, VecDeque<WaitingParty>>,
     /// The number under which each visit waits.
     waiting: HashMap<u32, u64>,

@@ -30,7 +30,7 @@ impl WishedSeats {
     }
 }
 
-/// The wishes of one visitor, the dearest first.
+/// The wishes of one visitor, the most wanted first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VisitorWishes {
     /// The wishes; none if the visitor takes any category.
@@ -44,7 +44,7 @@ pub(crate) fn wishes_of(sale: &PlannedSale, seed: u64, rank: u64) -> VisitorWish
     let Some(planned) = &sale.wishes else {
         return VisitorWishes::default();
     };
-    // The visitor's other generator must not change with the wishes.
+    // Wishes have a generator of their own, so that they do not change what else the visitor draws.
     let own = seed.rotate_left(32) ^ rank.wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(own);
     let said = VisitorBehaviour::roll(planned.said, &mut rng);

@@ -1,4 +1,4 @@
-//! Forecasts of simulated sales, whose end is known.
+//! Checks forecasts of simulated sales, whose end is known.
 
 mod common;
 #[path = "common/running.rs"]
@@ -11,7 +11,7 @@ use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
 use running::figures;
 
-/// Everybody buys two seats, so that the tickets follow from the seats.
+/// Everybody buys two seats, so that the number of buyers follows from the sold seats.
 const PARTY: f64 = 2.0;
 
 fn sale(seats: u32, per_s: u64, visitors: usize) -> PlannedSale {
@@ -36,7 +36,8 @@ fn sale(seats: u32, per_s: u64, visitors: usize) -> PlannedSale {
     sale
 }
 
-/// Plays a sale, and returns what a report has after a share of its time, with when it is sold out.
+/// Simulates a sale. Returns the figures that a report has after a share of the sale's time, and
+/// when the sale is sold out, in seconds after its beginning.
 fn until(sale: &PlannedSale, share: f64, seed: u64) -> (RunningSale, f64) {
     let outcome = simulate(sale, seed);
     let sold_out_s = outcome.sold_out_s.expect("it is sold out");
@@ -62,7 +63,8 @@ fn at_half_of_a_sale_most_forecasts_of_its_end_are_right_within_an_eighth() {
         (20_000, 100, 60_000, 7),
     ] {
         let sale = sale(seats, per_s, visitors);
-        // Chance decides about the last seats of a single sale, most of all in a small one.
+        // Chance decides when the last seats of a single sale are sold, most of all in a small one.
+        // So the test checks the median of several sales.
         let off = (1..=sales).map(|seed| {
             let (running, sold_out_s) = until(&sale, 0.5, seed);
             let Some(SaleForecast::SoldOut(told)) = forecast(&running) else {

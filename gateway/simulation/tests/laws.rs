@@ -1,4 +1,4 @@
-//! Laws that hold in every simulated sale, and cases that can be worked out by hand.
+//! Checks laws that hold in every simulated sale, and cases that can be worked out by hand.
 
 mod common;
 
@@ -13,7 +13,7 @@ use fairgate_simulation::sale::{LostGateway, PlannedSale, PlannedShow};
 use fairgate_simulation::simulate;
 use proptest::prelude::*;
 
-/// A sale with everything that visitors do.
+/// Generates sales with visitors who do everything that is simulated.
 fn any_sale() -> impl Strategy<Value = PlannedSale> {
     let shares = (0.0..0.3, 0.0..0.3, 0.0..0.3, 0.0..0.3, 0.0..0.3, 0.0..0.5);
     let room = (
@@ -164,8 +164,8 @@ proptest! {
         let slow_s = simulate(&slow, seed).sold_out_s;
         let fast_s = simulate(&fast, seed).sold_out_s;
         if let Some(slow_s) = slow_s {
-            // Calls come with ticks, a second apart. And the last seats, for which the pace calls
-            // people one by one, are taken by other people at another pace.
+            // Calls come with ticks, a second apart. Besides, the pace calls people one by one for
+            // the last seats, so at another pace other people take these seats.
             let latest_s = slow_s * 1.05 + 2.0;
             prop_assert!(fast_s.is_some_and(|fast_s| fast_s <= latest_s), "{fast_s:?} {slow_s}");
         }
@@ -184,7 +184,8 @@ proptest! {
     fn littles_law_holds_between_entries_inside_and_the_time_inside(
         seed: u64, per_s in 2_u64..20, time_s in 10_u32..60,
     ) {
-        // Nobody finds a seat that it likes, so everybody stays inside as long as its pass lasts.
+        // To choose a seat takes longer than any pass lasts, so everybody stays inside as long as
+        // its pass lasts.
         let mut sale = sale();
         sale.crowd.visitors = 20_000;
         sale.shows[0].seats = 1_000_000;
@@ -269,9 +270,10 @@ fn seats_in_abandoned_baskets_come_back_when_their_lock_ends() {
 
 #[test]
 fn seats_of_declined_orders_go_to_those_who_wait_for_them_in_the_order_of_their_joining() {
-    // Everybody is inside at once and asks at 26 s; a hundred find seats, and half of them are
-    // declined. Of those who find nothing, all wait. An order that is not paid lapses 120 s and
-    // 30 s of grace after it was made, and its seats are offered until every seat is paid for.
+    // Everybody is inside at once and asks at 26 s; a hundred find seats, and about half of their
+    // payments are declined. All who find nothing join the waitlist. An unpaid order lapses 30 s of
+    // grace after its time to pay, which is at least 120 s. Its seats are then offered, until every
+    // seat is paid for.
     let mut open = sale();
     open.room.method = LineMethod::Open;
     open.room.pace.line = false;
@@ -313,7 +315,7 @@ fn a_lost_gateway_costs_only_the_time_until_its_sockets_are_open_again() {
     let mut lost = sale();
     lost.shows[0].seats = 1_000;
     let whole = simulate(&lost, 1);
-    // Those who are called in the second after the loss hear it six seconds later.
+    // All sockets are lost at 50 s, and are open again six seconds later.
     lost.behaviour.drop_s = SecondsRange(6.0, 6.0);
     lost.lost_gateway = Some(LostGateway {
         at_s: 50.0,
@@ -322,7 +324,8 @@ fn a_lost_gateway_costs_only_the_time_until_its_sockets_are_open_again() {
     let broken = simulate(&lost, 1);
     let entered = |outcome: &SaleOutcome, at_s: usize| outcome.seconds[at_s - 1].entered;
     assert_eq!(entered(&whole, 50), entered(&broken, 50));
-    // The call of 49 s is claimed at 50 s. Those of 50 to 55 s are heard at 56 s.
+    // Visitors who are called at 49 s claim at 50 s. Visitors who are called at 50 to 55 s hear it
+    // at 56 s.
     assert_eq!(entered(&whole, 56) - entered(&broken, 56), 50);
     assert_eq!(entered(&whole, 60), entered(&broken, 60));
     assert_eq!(whole.ends.ticketed, broken.ends.ticketed);
@@ -339,7 +342,7 @@ fn a_visit_ends_although_its_pass_ran_out_while_the_visitor_was_choosing() {
     let people: u64 = outcome.parts.iter().map(|part| part.people).sum();
     assert_eq!(people, 1_000);
     assert_eq!(outcome.told_no + outcome.ends.ticketed, 1_000);
-    // With a visit that never ends the sale would go on until then.
+    // If a visit never ended, the sale would go on until `until_s`.
     let last = outcome.seconds.last().map(|second| second.at_s);
     assert!(last < Some(slow.until_s), "{last:?}");
 }

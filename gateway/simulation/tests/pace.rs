@@ -1,4 +1,4 @@
-//! The design's promises about the pace, in a simulated sale.
+//! Checks what the design promises about the pace, in simulated sales.
 
 mod common;
 
@@ -12,8 +12,8 @@ use fairgate_simulation::simulate;
 /// The beginning of the sale, in seconds after the start.
 const DRAW_S: usize = 20;
 
-/// A line of 20,000 visitors of two seats each, more seats than they want, and fifty visitors a
-/// second at most. Booking answers a thousand calls a second.
+/// Returns a sale with 20,000 visitors who want two seats each, with more seats than they want, and
+/// with a pace of at most fifty visitors a second. Booking answers a thousand calls a second.
 fn long_line() -> PlannedSale {
     let mut sale = common::sale();
     sale.room.pace.mode = PaceMode::Auto;
@@ -31,7 +31,7 @@ fn long_line() -> PlannedSale {
     sale
 }
 
-/// Returns the first seconds of the sale.
+/// Returns the figures of the first `seconds` seconds of the sale.
 fn run(sale: &PlannedSale, seconds: usize) -> Vec<SecondFigures> {
     let mut sale = sale.clone();
     let draw_s = sale.room.draw_s as usize;
@@ -146,7 +146,7 @@ fn releases_slow_to_a_trickle_when_baskets_cover_the_seats_and_resume_as_they_la
 fn late_comers_who_come_together_enter_no_faster_than_the_pace() {
     let mut sale = long_line();
     sale.room.pace.per_s_u = 20 * VISITOR_U;
-    // Those who were called in the last five seconds are still expected: thirty visitors at most.
+    // Late visitors who were called in the last five seconds are still expected: thirty at most.
     sale.room.claim_s = 5;
     (sale.behaviour.late, sale.behaviour.late_at_s) = (0.3, 60.0);
     sale.server.calls_per_s = Some(300.0);

@@ -1,5 +1,5 @@
-//! Which seats a visitor who waits would like. Wishes bear on the odds that visitors are told, and
-//! never on a number or a rank.
+//! Describes the seats that a waiting visitor would like. Wishes affect the odds that visitors are
+//! told, but never a number or a rank.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +38,9 @@ pub struct CategorySupply {
     pub show: String,
     /// The category's key.
     pub key: String,
-    /// Free seats that are not accessible ones.
+    /// Free seats that are not accessible.
     pub free: u64,
-    /// Free seats that are accessible ones. They are kept for those who ask for them.
+    /// Free accessible seats. They are kept for those who ask for them.
     pub accessible: u64,
     /// Seats in baskets and unpaid orders, accessible or not.
     pub held: u64,
@@ -50,8 +50,9 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// Checks wishes against what can be wished for, and returns each fault with its field.
-/// `seats_max` returns how many seats one visitor may have of a show.
+/// Checks wishes against the categories and limits of the room's shows, and returns each fault with
+/// its field. `seats_max` returns how many seats of a show one visitor may have, or `None` if the
+/// room does not sell the show.
 #[must_use]
 pub fn faults(
     wishes: &[SeatWish],

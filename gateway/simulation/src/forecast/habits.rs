@@ -1,5 +1,6 @@
-//! Measures from the figures of a running sale what its visitors do: how many of the called enter,
-//! how many of those buy, how many seats, and how long both take.
+//! Measures what the visitors of a running sale do, from the sale's figures: how many of the called
+//! visitors enter, how many of those buy, how many seats they take, and how long it takes them to
+//! enter and to buy.
 
 use super::running::RunningFigures;
 
@@ -11,33 +12,36 @@ const GUESS_WEIGHT: f64 = 20.0;
 const SHOW_UP: f64 = 0.95;
 /// The first guess of the share of visitors inside who buy.
 const BUY: f64 = 0.8;
-/// The delays that are tried, in seconds: each is longer than the one before by this factor.
+/// Each delay that is tried is longer than the one before by this factor.
 const DELAY_STEP: f64 = 1.25;
-/// The same for the delays near the best of those.
+/// The factor for the delays that are tried near the best of those.
 const DELAY_STEP_FINE: f64 = 1.02;
+/// The shortest and the longest delay that are tried, in seconds.
 const DELAY_MIN_S: f64 = 0.5;
 const DELAY_MAX_S: f64 = 1_800.0;
-/// Delays are tried in small steps only if this many visitors followed. With fewer, a longer delay
-/// and a larger share fit about as well, and the best of many tries is a matter of chance.
+/// Delays are tried in small steps only if at least this many visitors entered or bought. With
+/// fewer, a longer delay and a larger share fit about as well, and the best of many tries is a
+/// matter of chance.
 const REFINED_FROM: f64 = 200.0;
-/// When less than this part of the seats is free, buyers fail for want of seats. What visitors want
-/// is measured before.
+/// When less than this part of the seats is free, some buyers find no seats. So what visitors do is
+/// measured from the figures before that.
 const FREE_MIN: f64 = 0.1;
 
 /// What the visitors of a sale do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredHabits {
-    /// Of the called visitors this share enters, this many seconds later.
+    /// The share of called visitors who enter, and the delay from the call to the entry.
     pub show_up: DelayedShare,
-    /// Of the visitors who enter this share buys, this many seconds later.
+    /// The share of visitors inside who buy, and the delay from the entry to the tickets.
     pub buy: DelayedShare,
     /// How many cells a buyer takes on average.
     pub party: f64,
-    /// How many visitors have tickets. The more there are, the less the shares are doubted.
+    /// How many visitors have got tickets. The more there are, the smaller the doubt about the
+    /// shares.
     pub buyers: u64,
 }
 
-/// A share of one count that follows in another count after a delay.
+/// The share of one count that appears in another count, and the delay after which it does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelayedShare {
     /// The share, above 0 and at most 1.
@@ -46,15 +50,15 @@ pub struct DelayedShare {
     pub delay_s: f64,
 }
 
-/// Returns how many ranks with people in them were called. Ranks whose visitors had left are called
-/// without effect.
+/// Estimates how many people were called. A release also counts the ranks of visitors who had left,
+/// so this takes off their share.
 pub fn people_called(figures: &RunningFigures) -> f64 {
     let left = figures.left as f64 / (figures.joined as f64).max(1.0);
     figures.released as f64 * (1.0 - left.min(1.0))
 }
 
-/// Returns the value of a figure at a time, in a straight line between the figures before and after
-/// it.
+/// Returns the value of a figure at a time, interpolated linearly between the figures before and
+/// after that time.
 pub fn value_at(figures: &[RunningFigures], at_s: f64, of: impl Fn(&RunningFigures) -> f64) -> f64 {
     let next = figures.partition_point(|figures| figures.at_s <= at_s);
     let Some(before) = next.checked_sub(1).and_then(|before| figures.get(before)) else {
@@ -68,7 +72,7 @@ pub fn value_at(figures: &[RunningFigures], at_s: f64, of: impl Fn(&RunningFigur
 }
 
 impl MeasuredHabits {
-    /// Measures what visitors do; `None` while too few have tickets.
+    /// Measures what visitors do. Returns `None` while too few of them have tickets.
     pub fn of(figures: &[RunningFigures]) -> Option<Self> {
         let (first, last) = (figures.first()?, figures.last()?);
         if last.done < DONE_MIN || last.done <= first.done {
@@ -104,10 +108,10 @@ impl MeasuredHabits {
     }
 }
 
-/// Finds the share and the delay with which one count follows another: those with the least
-/// squares. Delays are tried in large steps, and near the best of them in small ones: while a
-/// hundred visitors enter each second, a delay that is wrong by a tenth of a second makes ten of
-/// them look as if they had not bought.
+/// Finds the share and the delay with which one count follows another, by least squares. Tries
+/// delays in large steps, and then in small steps near the best of them. The small steps are
+/// needed: if a hundred visitors enter each second, a delay that is wrong by a tenth of a second
+/// makes ten of them look as if they had not bought.
 fn delayed_share(
     figures: &[RunningFigures],
     from: impl Fn(&RunningFigures) -> f64,
@@ -154,7 +158,7 @@ fn delayed_share(
     fine
 }
 
-/// Returns delays of which each is longer than the one before by a factor.
+/// Returns delays from `least_s` to `most_s`, each longer than the one before by `factor`.
 fn delays(least_s: f64, most_s: f64, factor: f64) -> impl Iterator<Item = f64> {
     let longer = move |delay_s: &f64| Some(delay_s * factor);
     std::iter::successors(Some(least_s), longer).take_while(move |delay_s| *delay_s <= most_s)

@@ -1,5 +1,6 @@
 //! Forecasts when a running sale is sold out. The figures of the sale so far say what its visitors
-//! do. The sale is then simulated several times, first as it has gone, and then on to its end.
+//! do. The rest of the sale is then simulated several times. Each simulation first repeats the last
+//! minutes as they went, and then goes on to the end.
 
 mod habits;
 mod rest;
@@ -12,11 +13,12 @@ use rest::RestOfSale;
 
 pub use running::{RunningFigures, RunningSale};
 
-/// How many times the rest of the sale is simulated at most, and at least.
+/// How many times the rest of the sale is simulated at most.
 const SEEDS: u64 = 6;
+/// How many times the rest of the sale is simulated at least.
 const SEEDS_MIN: usize = 2;
-/// No further seed is simulated after so many simulated seconds in all. This keeps the forecasts of
-/// a minute below 50 ms of processor time on average over a sale.
+/// When all simulations together have simulated more seconds than this, no further one begins. This
+/// keeps the forecasts of a minute below 50 ms of processor time on average over a sale.
 const SECONDS_MAX: usize = 3_000;
 /// Eight in ten values of a normal distribution are at most this many standard deviations from its
 /// middle.
@@ -25,26 +27,26 @@ const EIGHT_IN_TEN: f64 = 1.28;
 /// When a sale is expected to be sold out, in seconds after its beginning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SoldOutForecast {
-    /// One in ten sales is sold out by then.
+    /// One in ten such sales is sold out by this time.
     pub p10_s: f64,
-    /// Half of them are.
+    /// Half of such sales are sold out by this time.
     pub p50_s: f64,
-    /// Nine in ten are.
+    /// Nine in ten such sales are sold out by this time.
     pub p90_s: f64,
 }
 
 /// What is known about the end of a sale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SaleForecast {
-    /// It will be sold out.
+    /// The sale will be sold out.
     SoldOut(SoldOutForecast),
     /// Seats will be left when nobody waits any more, or when the room closes.
     SeatsLeft,
 }
 
-/// Returns the time in which the last cells shrink to a third, roughly (to 1 / e), as the middle
-/// of the simulated ends. A sale that is so many times as large has so many times as many cells
-/// left at the same time, and takes longer by the logarithm of that number.
+/// Returns the time in which the number of the last cells falls to 1 / e, about a third, in
+/// seconds. It is the median of the simulations. A sale that is n times as large has n times as
+/// many cells left at the same time, so it takes ln(n) times this time longer.
 fn fade_s(outcomes: &[SaleOutcome]) -> f64 {
     let spans = outcomes.iter().filter_map(|outcome| {
         let first = |left: u64| {
@@ -56,10 +58,10 @@ fn fade_s(outcomes: &[SaleOutcome]) -> f64 {
     });
     let mut spans: Vec<f64> = spans.collect();
     spans.sort_unstable_by(f64::total_cmp);
-    // A cell whose buyer gives up several times makes one span very long.
+    // A cell whose buyers give up several times makes one span very long, so the median is used.
     let middle = spans.get(spans.len() / 2).copied().unwrap_or(0.0);
-    // If each cell goes with the same probability in each second, the spans between four cells and
-    // one are a fourth, a third and a half of this time.
+    // If each cell is sold with the same probability in each second, one of four cells is sold in a
+    // fourth of this time, one of three in a third, and one of two in a half.
     let fourths = 1.0 / 4.0 + 1.0 / 3.0 + 1.0 / 2.0;
     middle / fourths
 }

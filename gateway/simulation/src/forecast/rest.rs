@@ -17,28 +17,30 @@ use crate::sale::{
 
 /// A forecast simulates about this many visitors who enter. A larger sale is made smaller.
 const VISITS: f64 = 2_000.0;
-/// The line has this many times as many visitors as will probably be called for the seats that are
-/// left, and this many more.
+/// The simulated line has this many times as many visitors as will probably be called for the seats
+/// that are left.
 const LINE: f64 = 3.0;
+/// This many visitors are added to that.
 const LINE_MIN: f64 = 50.0;
-/// At most these last seconds of the past are simulated.
+/// At most this many seconds of the past are simulated.
 const PAST_MAX_S: f64 = 900.0;
-/// The part of the pace below which booking's health, and not the promoter, limits an auto room.
+/// If an auto room calls people at less than this part of its pace, booking's health limits the
+/// room, and not the promoter.
 const SLOWED: f64 = 0.8;
-/// New visitors are expected to come as fast as they did in these last seconds.
+/// New visitors are expected to come as fast as they did in this many last seconds.
 const JOINS_S: f64 = 120.0;
-/// How the pace went in these last seconds is how it goes on, if booking's health limits it. Cuts
-/// and recoveries take turns in less than a minute.
+/// If booking's health limits the pace, the pace is expected to stay as it was in this many last
+/// seconds. Cuts and recoveries of the pace alternate in less than a minute, so they even out.
 const LATELY_S: f64 = 60.0;
-/// If a larger share of the called was seen to enter, all of them are believed to come. Those who
-/// have just been called cannot be told from a few who stay away, and places that are kept for
-/// people who stay away make the end of a sale minutes later.
+/// If the measured share of called visitors who enter is larger than this, all of them are expected
+/// to come. The figures cannot tell visitors who were just called from a few who stay away. If the
+/// simulation kept room for people who stay away, the sale would end minutes later.
 const ALL_COME: f64 = 0.97;
-/// A measured delay may be wrong by this part. So many of those who are under way would look as if
-/// they did not buy, or as if they had bought already.
+/// A measured delay may be wrong by this part of it. Then the same part of the visitors who entered
+/// within the last such delay looks as if they did not buy, or as if they had bought already.
 const DELAY_DOUBT: f64 = 0.1;
-/// A measured share, or the share of all others if that is smaller, is doubted by this part at
-/// least.
+/// The doubt about a measured share is at least this part of the share or, if that is smaller, of
+/// the share of all others.
 const DOUBT_MIN: f64 = 0.02;
 
 /// The rest of a running sale.
@@ -73,25 +75,26 @@ impl<'a> RestOfSale<'a> {
         (now.free + now.held) as f64 / habits.party
     }
 
-    /// Returns how many simulated visitors, seats or calls stand for so many.
+    /// Returns how many simulated visitors, seats or calls stand for `count` real ones.
     fn fewer(&self, count: f64) -> f64 {
         count / self.each
     }
 
-    /// Returns the simulated cells that are left. Everybody takes one, so that no cell is left over
-    /// that is too few for a party.
+    /// Returns how many simulated cells are left. Each simulated visitor takes one cell, so the
+    /// last cells are never too few for a party.
     fn cells(&self) -> u64 {
         let buyers = Self::buyers_left(&last(self.sale), self.habits);
         (self.fewer(buyers).round() as u64).max(1)
     }
 
-    /// Returns how many times as many buyers are left in the sale as are simulated.
+    /// Returns how many of the buyers that are left one simulated buyer stands for.
     pub fn buyers_each(&self) -> f64 {
         let buyers = Self::buyers_left(&last(self.sale), self.habits);
         (buyers / self.cells() as f64).max(1.0)
     }
 
-    /// Makes the sale. Each seed believes something else within the doubt about the shares.
+    /// Makes the sale. Each seed draws another share of buyers, within the doubt about the measured
+    /// one.
     pub fn planned(&self, seed: u64) -> PlannedSale {
         let (now, figures) = (last(self.sale), &self.sale.figures);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -208,7 +211,7 @@ impl<'a> RestOfSale<'a> {
         pace.trickle_min_u = self.fewer(pace.trickle_min_u as f64) as u64;
         pace.max_inside = (self.fewer(pace.max_inside as f64).round() as u64).max(1);
         PlannedRoom {
-            // The order of those who wait is drawn already.
+            // The order of those who wait is already drawn.
             method: match room.method {
                 LineMethod::Draw | LineMethod::Fifo => LineMethod::Fifo,
                 LineMethod::Open => LineMethod::Open,
@@ -221,7 +224,8 @@ impl<'a> RestOfSale<'a> {
         }
     }
 
-    /// The past must not run out of seats, so the hall has more at first.
+    /// Returns the simulated hall. It has more seats at first, so that the simulated past does not
+    /// run out of seats.
     fn show(&self, cells: u64, called: &[u64]) -> PlannedShow {
         let taken = called.last().copied().unwrap_or(0);
         PlannedShow {
@@ -254,7 +258,8 @@ impl<'a> RestOfSale<'a> {
     }
 }
 
-/// Returns which part of all who have entered did so within the last seconds.
+/// Returns the share of all visitors who have entered who did so within the last `within_s`
+/// seconds.
 fn under_way(figures: &[RunningFigures], within_s: f64) -> f64 {
     let claimed = |figures: &RunningFigures| figures.claimed as f64;
     let now = figures.last().copied().unwrap_or_default();

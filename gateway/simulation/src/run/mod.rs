@@ -30,7 +30,8 @@ use tally::SaleTally;
 /// A visitor who polls notices the call up to this much later, in seconds. Pages near the front ask
 /// once a second.
 const POLLED_WITHIN_S: f64 = 1.0;
-/// The time after which a visitor who came too late claims again, in seconds.
+/// A visitor who was not let in claims again after this time or up to half a second more, in
+/// seconds.
 const CLAIM_AGAIN_S: f64 = 1.0;
 
 /// Simulates a sale. The same sale and the same seed give the same outcome.
@@ -91,7 +92,8 @@ struct SaleRun<'a> {
     cohorts: ReleaseCohorts,
     released: u64,
     remainder_u: u64,
-    /// Whether everybody in the line was told that everything is sold. They leave then.
+    /// Whether everybody in the line was told that everything is sold or that the room is closed.
+    /// They then leave.
     told_sold_out: bool,
     tally: SaleTally,
 }
@@ -108,7 +110,7 @@ impl SaleRun<'_> {
 
     fn step(&mut self, visit: u32, step: VisitStep, now_ms: i64) {
         let own = &mut self.visits[visit as usize];
-        // A later pass has a later end.
+        // If the visitor has got a later pass, the end of the earlier one changes nothing.
         let pass_ms = i64::from(self.world.sale.room.pace.pass_s) * 1_000;
         if step == VisitStep::PassEnds && own.entered_ms + pass_ms != now_ms {
             return;
@@ -307,7 +309,7 @@ impl SaleRun<'_> {
         }
     }
 
-    /// Calls the visitor at a rank. A visitor who is there claims soon.
+    /// Calls the visitor at a rank. If the visitor is there, this adds its claim to the schedule.
     fn call(&mut self, rank: u64, now_ms: i64) {
         let (sale, now_s) = (self.world.sale, now_ms as f64 / 1e3);
         let mut visitor = self.line.visitor(rank);
@@ -340,8 +342,8 @@ impl SaleRun<'_> {
             .add(claim_ms, SaleEvent::Claim { visit });
     }
 
-    /// Returns when a visitor hears a call of the time `called_s`: later, if its socket dropped, by
-    /// itself or with a gateway, and is not open again.
+    /// Returns when a visitor hears a call that is made at `called_s`. If its socket has dropped,
+    /// by itself or with a gateway, it hears the call when the socket is open again.
     fn hears_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
         let (sale, drop_s) = (self.world.sale, self.world.sale.behaviour.drop_s);
         let called_s = self.opens_again_s(visitor, called_s);
@@ -357,7 +359,8 @@ impl SaleRun<'_> {
         }
     }
 
-    /// Returns when a visitor whose socket drops by itself can hear a call of the time `called_s`.
+    /// Returns when a visitor hears a call that is made at `called_s`, if no gateway is lost. Its
+    /// socket may drop by itself.
     fn opens_again_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
         let (sale, behaviour) = (self.world.sale, &self.world.sale.behaviour);
         if !visitor.socket || !VisitorBehaviour::roll(behaviour.drop_socket, &mut visitor.rng) {
@@ -374,7 +377,7 @@ impl SaleRun<'_> {
         }
     }
 
-    /// Tells a sample of the line the odds, as visitors read them after the draw.
+    /// Tells the odds to a sample of the line, as visitors read them after the draw.
     fn tell_odds(&mut self, limits: &PaceLimits, now_s: f64) {
         let Some(demand) = limits.demand else {
             return;
@@ -388,7 +391,7 @@ impl SaleRun<'_> {
         odds.tell(line.sampled_there(released, now_s), &demand, ahead);
     }
 
-    /// Tells the line the odds of its wishes, in the second in which they are read.
+    /// Tells the line the odds of its wishes, if visitors read them in this second.
     fn tell_wishes(&mut self, limits: &PaceLimits, now_s: f64) {
         let (sale, seed) = (self.world.sale, self.seed);
         let after_draw_s = now_s - sale.room.draw_s;

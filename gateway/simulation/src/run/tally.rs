@@ -29,12 +29,12 @@ pub struct SaleTally {
     entered: u64,
     inside: u64,
     inside_most: u64,
-    /// How many of those who entered in a second are still inside, for the last seconds.
+    /// For each second in which visitors entered, how many of them are still inside.
     inside_since: VecDeque<(i64, u64)>,
     /// How many visitors were told that everything is sold, by the second after the start.
     told_no: BTreeMap<i64, u64>,
     calls_per_s_most: u64,
-    /// How long those who were called waited, by tenth of the line.
+    /// How long the called visitors waited, by tenth of the line.
     waits_s: [Vec<f32>; PARTS],
     seconds: Vec<SecondFigures>,
     parts: [LinePart; PARTS],
@@ -42,7 +42,7 @@ pub struct SaleTally {
 }
 
 impl SaleTally {
-    /// Begins to count in a line of so many ranks.
+    /// Begins to count in a line of `ranks` ranks.
     pub fn new(ranks: u64) -> Self {
         Self {
             done: 0,

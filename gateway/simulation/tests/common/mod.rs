@@ -9,8 +9,8 @@ use fairgate_simulation::sale::{
     PlannedCategories, PlannedRoom, PlannedSale, PlannedServer, PlannedShow,
 };
 
-/// A thousand visitors, a hall of a hundred seats, ten visitors a second, and nobody changes its
-/// mind.
+/// Returns a sale with a thousand visitors, a hall of a hundred seats, and a pace of ten visitors a
+/// second. Nobody changes its mind.
 pub fn sale() -> PlannedSale {
     PlannedSale {
         room: PlannedRoom {

@@ -1,4 +1,4 @@
-//! Makes of a simulated second what the report of a running sale has of it.
+//! Turns a simulated second into the figures that the report of a running sale has.
 
 use fairgate_simulation::forecast::RunningFigures;
 use fairgate_simulation::outcome::SecondFigures;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::{CategorySupply, SeatWish};
 
-/// Up to so many categories are also listed.
+/// A set of at most this many categories is also kept as a list.
 const FEW: u32 = 4;
 
 /// A set of categories by their index, as bits.
@@ -12,7 +12,7 @@ const FEW: u32 = 4;
 pub struct CategorySet(Vec<u64>);
 
 impl CategorySet {
-    /// Makes an empty set for so many categories.
+    /// Makes an empty set that has room for `categories` categories.
     pub fn empty(categories: usize) -> Self {
         Self(vec![0; categories.div_ceil(64)])
     }
@@ -27,7 +27,7 @@ impl CategorySet {
         }
     }
 
-    /// Returns whether a category is in.
+    /// Returns whether a category is in the set.
     pub fn has(&self, category: usize) -> bool {
         self.0[category / 64] >> (category % 64) & 1 == 1
     }
@@ -71,7 +71,7 @@ impl CategorySet {
     }
 }
 
-/// Returns the places of all bits that are set.
+/// Returns the indices of all bits that are set.
 fn bits(words: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = usize> + Clone {
     words.enumerate().flat_map(|(at, word)| {
         let mut left = word;
@@ -83,21 +83,22 @@ fn bits(words: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = usize>
     })
 }
 
-/// What a wish takes: seats of both kinds, all of one category.
+/// The seats that a wish needs, all of one category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededSeats {
-    /// Seats that are not accessible ones.
+    /// The number of seats that are not accessible.
     pub ordinary: u32,
-    /// Accessible seats.
+    /// The number of accessible seats.
     pub accessible: u32,
-    /// The categories that will do.
+    /// The categories that suit the wish.
     pub from: CategorySet,
-    /// The same ones if there are only a few, because that is faster to read; otherwise empty.
+    /// The same categories as a list if there are at most `FEW`, because a list is faster to read;
+    /// otherwise empty.
     pub few: Vec<usize>,
 }
 
 impl NeededSeats {
-    /// Makes a need of seats from one of these categories.
+    /// Makes the need for seats of one of the categories `from`.
     pub fn new(ordinary: u32, accessible: u32, from: CategorySet) -> Self {
         let few = if from.len() <= FEW {
             from.iter().collect()
@@ -113,7 +114,7 @@ impl NeededSeats {
     }
 }
 
-/// The categories of all shows by their names.
+/// The categories of all shows, by show and by key.
 #[derive(Debug, Clone, Default)]
 pub struct CategoryIndex {
     all: CategorySet,
@@ -122,7 +123,7 @@ pub struct CategoryIndex {
 }
 
 impl CategoryIndex {
-    /// Reads the names.
+    /// Makes the index of these categories.
     pub fn new(supply: &[CategorySupply]) -> Self {
         let empty = CategorySet::empty(supply.len());
         let mut index = Self {
@@ -148,7 +149,8 @@ impl CategoryIndex {
         self.all.len() as usize
     }
 
-    /// Returns what a wish takes. Names that are not known are ignored.
+    /// Returns the seats that a wish needs. Unknown keys of categories are ignored. No category
+    /// suits a wish for an unknown show.
     pub fn needed(&self, wish: &SeatWish) -> NeededSeats {
         let mut from = CategorySet::empty(self.len());
         if wish.categories.is_empty() {

@@ -1,16 +1,17 @@
-//! Reads the wishes of the line before it is walked. Equal wishes are looked up once. Of a long
-//! line only some people are read, who stand for their neighbours.
+//! Reads the wishes of the line before the walks. Equal wishes are looked up once. In a long line
+//! only some people are read, and each of them stands for its neighbours.
 
 use std::collections::HashMap;
 
 use super::super::SeatWish;
 use super::categories::{CategoryIndex, NeededSeats};
 
-/// So many people at the front are all read. Of as many again, every second one is read, of twice
-/// as many every fourth, and so on. So a million people take 112,000 steps.
+/// At the front of the line, this many people are all read. Of the next as many people, every
+/// second one is read; of the next twice as many people, every fourth one; and so on. A million
+/// people take 113,000 steps.
 const ONE_BY_ONE: usize = 1 << 15;
 
-/// Some people of the line, next to each other, of whom one is read.
+/// Some people who are next to each other in the line. Only the first of them is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineStep {
     /// How many people.
@@ -19,18 +20,18 @@ pub struct LineStep {
     pub list: Option<u32>,
 }
 
-/// The line as it is walked.
+/// The line as the walks read it.
 #[derive(Debug, Default)]
 pub struct ReadLine {
     /// The people, first ranks first.
     pub steps: Vec<LineStep>,
-    /// Different lists of wishes, each by the indices of its wishes in `wishes`.
+    /// The different lists of wishes. Each has the indices of its wishes in `wishes`.
     pub lists: Vec<Vec<u32>>,
-    /// Different wishes.
+    /// The seats that each different wish needs.
     pub wishes: Vec<NeededSeats>,
     /// The list of each step that has one.
     pub said: Vec<u32>,
-    /// The seats of the first wish of each of these.
+    /// The sum of the seats of the first wish of each list in `said`.
     pub seats_said: f64,
 }
 
@@ -68,7 +69,7 @@ impl ReadLine {
     }
 }
 
-/// Returns for how many people the one at a place in the line stands.
+/// Returns how many people the person at this place in the line stands for.
 fn stride_at(place: usize) -> usize {
     if place < ONE_BY_ONE {
         1

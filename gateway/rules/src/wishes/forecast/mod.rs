@@ -1,15 +1,17 @@
-//! Forecasts how likely each wish of a visitor can be met when its turn comes. The line is walked
-//! 64 times. In each walk the people ahead take the seats that they wish for, and what is not known
-//! is guessed anew: who comes, who buys, and what people want who have not said it. The odds of a
-//! wish are the share of walks in which enough seats are left in one category that suits it.
+//! Forecasts how likely each wish of a visitor can be met when the visitor's turn comes. The code
+//! walks along the line 64 times. In each walk, the people of the line take the seats that they
+//! wish for, one after the other. Each walk guesses anew what is not known: who comes, who buys,
+//! and what people without wishes want. The odds of a wish are the share of walks in which enough
+//! seats are left in one category that suits it.
 //!
-//! A walk keeps the seats that are left at up to 250 places of the line, one byte for each kind of
-//! seat of a category: up to 120 kB for four categories, 18 MB for six hundred. A long line is read
-//! in steps that grow, so a walk has at most 112,000 steps for a million people. On one core of two
-//! processors that were also at other work, [`WishForecast::make`] took 8 ms for 20,000 people and
-//! 2,000 seats, 0.1 to 0.2 s for a million people and 50,000 seats in six categories, and 0.4 s
-//! with a hundred such shows. Odds of a wish for one category take about a microsecond, and before
-//! the draw half a millisecond: they are the same for everybody then, and worth keeping by wish.
+//! Each walk keeps the seats that are left at up to 250 places of the line, one byte for each kind
+//! of seat of a category. For a million people, all walks together need 120 kB for four categories
+//! and 18 MB for six hundred. A long line is read in steps that grow, so a walk has at most 113,000
+//! steps for a million people. On one of two cores that also did other work, [`WishForecast::make`]
+//! took 8 ms for 20,000 people and 2,000 seats, 0.1 to 0.2 s for a million people and 50,000 seats
+//! in six categories, and 0.4 s with a hundred such shows. Reading the odds of a wish for one
+//! category takes about a microsecond, and half a millisecond before the draw. Before the draw the
+//! odds are the same for everybody, so a caller should keep them for each wish.
 
 mod categories;
 mod line;
@@ -30,25 +32,25 @@ use line::ReadLine;
 use stock::FreeSeats;
 use walk::{LineWalk, ReturningSeats, WalkGuess};
 
-/// How many times the line is walked.
+/// The number of walks.
 const WALKS: usize = 64;
-/// Up to this place every place of the line is kept, behind it one in every so many, relative to
-/// the place itself.
+/// Seats are kept at every place of the line up to this one.
 const PLACES_ONE_BY_ONE: u64 = 16;
+/// Behind that, the distance from one kept place to the next is this share of the place.
 const PLACES_APART: f64 = 0.05;
-/// How much of the doubt about the seats that people take is about people whose wishes are known:
-/// most of it is about the size of their parties.
+/// This part of the doubt about the seats that people take is doubt about who comes, so it also
+/// applies to people whose wishes are known. The rest is about the size of parties.
 const DOUBT_OF_COMING: f64 = 0.25;
-/// People do not choose seats in the order in which they are called. They do so earlier or later by
-/// up to this share of the time for which a basket lasts: 21 s of five minutes.
+/// People do not choose seats in the order in which they are called. They choose earlier or later
+/// by up to this share of the time for which a basket lasts: 21 s of five minutes.
 const CHOOSES_WITHIN: f64 = 0.07;
 /// How long people choose, or count as choosing when they find nothing, as a share of the time for
 /// which a basket lasts: 40 s of five minutes.
 const CHOOSES_FOR: f64 = 0.13;
 /// At least this share of the people who have said no wishes wants what the others want.
 const ALIKE_MIN: f64 = 0.4;
-/// At least this part of the doubt about parties stays however many people have said their wishes:
-/// those who have not may be others.
+/// At least this part of the doubt about the size of parties stays, however many people have said
+/// their wishes. Those who have said none may be different.
 const DOUBT_OF_SILENT: f64 = 0.25;
 /// A guess is at least this share of its mean.
 const GUESS_MIN: f64 = 0.2;
@@ -72,7 +74,8 @@ pub struct WishingLine<'a> {
 pub struct WishForecast {
     index: CategoryIndex,
     is_drawn: bool,
-    /// By how many people earlier or later a visitor chooses than its place says, by walk.
+    /// For each walk, how many people later a visitor chooses than its place says; negative for
+    /// earlier.
     shifts: Vec<i64>,
     /// The numbers of people ahead for which seats are kept, ascending.
     places: Vec<u64>,
@@ -82,7 +85,8 @@ pub struct WishForecast {
 }
 
 impl WishForecast {
-    /// Walks along the line. `supply` has the categories of all shows.
+    /// Walks along the line, and keeps the seats that are left. `supply` has the categories of all
+    /// shows.
     #[must_use]
     pub fn make(
         supply: &[CategorySupply],
@@ -160,8 +164,8 @@ impl WishForecast {
         })
     }
 
-    /// Returns the odds as a visitor is told them: in tenths, because more digits would promise too
-    /// much.
+    /// Returns the odds that a visitor is told. They are rounded to tenths, because more digits
+    /// would promise too much.
     #[must_use]
     pub fn told_odds(&self, wish: &SeatWish, ahead: u64) -> f64 {
         (self.odds(wish, ahead) * 10.0).round() / 10.0
@@ -193,7 +197,7 @@ impl WishForecast {
     }
 }
 
-/// Returns the places of a line of so many people at which seats are kept.
+/// Returns the places at which seats are kept in a line of `people` people.
 fn places_of(people: u64) -> Vec<u64> {
     let mut places = Vec::new();
     let mut place = 0;
@@ -209,25 +213,26 @@ fn places_of(people: u64) -> Vec<u64> {
     places
 }
 
-/// Returns in which share of the walks something is true.
+/// Returns the share of the walks for which `is_true` holds.
 fn share_of(is_true: impl Fn(usize) -> bool) -> f64 {
     (0..WALKS).filter(|walk| is_true(*walk)).count() as f64 / WALKS as f64
 }
 
-/// Returns a number between 0 and 1 for a walk. Those of all walks are spread evenly. An odd factor
-/// gives the walks another order.
+/// Returns a number between 0 and 1 for a walk. The numbers of all walks are spread evenly. Each
+/// odd `factor` gives them another order.
 fn quantile(walk: usize, factor: usize) -> f64 {
     ((walk * factor + factor / 2) % WALKS) as f64 / WALKS as f64 + 0.5 / WALKS as f64
 }
 
-/// Returns by how many people a visitor chooses later in this walk than its place says.
+/// Returns how many people later a visitor chooses in this walk than its place says; negative for
+/// earlier.
 fn shift(walk: usize, line: &WishingLine) -> i64 {
     let part = 2.0 * quantile(walk, 23) - 1.0;
     (part * CHOOSES_WITHIN * line.basket_people as f64) as i64
 }
 
-/// Returns what a walk guesses. The guesses of all walks are spread evenly over what is likely, so
-/// that 64 are enough.
+/// Returns the guess of a walk. The guesses of all walks are spread evenly over the likely values,
+/// so 64 walks are enough.
 fn guess(walk: usize, demand: &SeatDemand, line: &ReadLine, basket_people: f64) -> WalkGuess {
     let normal = |factor: usize| {
         let share = quantile(walk, factor);

@@ -5,31 +5,34 @@ use rand::{Rng, RngExt};
 use super::super::CategorySupply;
 use super::categories::{CategorySet, NeededSeats};
 
-/// Up to so many categories are weighed one by one when somebody chooses among them.
+/// If somebody chooses among at most this many categories, the free seats of each one are added up.
 const WEIGHED_MAX: u32 = 16;
-/// How often a choice among more categories is drawn before the first one that has room is taken.
+/// If somebody chooses among more categories, a seat is drawn at most this many times. After that,
+/// the first category with room is taken.
 const DRAWS: usize = 8;
 
 /// The free seats by category.
 #[derive(Debug, Clone)]
 pub struct FreeSeats {
-    /// Seats that are not accessible ones.
+    /// The free seats of each category that are not accessible.
     pub ordinary: Vec<u32>,
-    /// Accessible seats.
+    /// The free accessible seats of each category.
     pub accessible: Vec<u32>,
-    /// All free seats.
+    /// The number of all free seats.
     pub total: u64,
-    /// The categories that have a free seat of each kind.
+    /// The categories that have a free seat that is not accessible.
     has_ordinary: CategorySet,
+    /// The categories that have a free accessible seat.
     has_accessible: CategorySet,
-    /// The seats of both kinds in the beginning: those of each category and of all before it.
+    /// For each category, how many seats of both kinds were free at the beginning in this category
+    /// and all categories before it.
     begun: Vec<u64>,
-    /// The categories that suit a choice. It is here so that a choice needs no new memory.
+    /// The categories that suit a choice. The set is kept so that a choice needs no new memory.
     suiting: CategorySet,
 }
 
 impl FreeSeats {
-    /// Reads the free seats.
+    /// Begins with the free seats of each category.
     pub fn new(supply: &[CategorySupply]) -> Self {
         let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let mut seats = Self {
@@ -78,9 +81,9 @@ impl FreeSeats {
         }
     }
 
-    /// Takes seats for at most so many parties, all from one category. If several categories will
-    /// do, one is chosen at random in proportion to its free seats. Returns the category and the
-    /// number of parties; `None` if no category has room.
+    /// Takes seats for at most `parties` parties, all from one category. If several categories
+    /// suit, one is chosen at random in proportion to its free seats. Returns the category and how
+    /// many parties took seats, or `None` if no category has room.
     pub fn take(
         &mut self,
         needed: &NeededSeats,
@@ -139,7 +142,8 @@ impl FreeSeats {
         }
     }
 
-    /// Adds up the free seats of the categories that suit, and draws one of the seats.
+    /// Adds up the free seats of the categories that suit, draws one of the seats, and returns its
+    /// category.
     fn weigh(
         &self,
         needed: &NeededSeats,
@@ -161,8 +165,9 @@ impl FreeSeats {
         None
     }
 
-    /// Draws among the seats of the beginning until one is drawn that is still free. That is as
-    /// good as a draw among the free ones, and does not look at every category.
+    /// Draws among the seats that were free at the beginning until it draws one that is still free,
+    /// and returns its category. Each free seat is as likely as in a draw among the free seats
+    /// only, but this draw need not look at every category.
     fn draw(
         &self,
         needed: &NeededSeats,

@@ -1,4 +1,4 @@
-//! What the forecast must show in lines that can be worked out by hand.
+//! Checks the forecast in lines that can be worked out by hand.
 
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -28,7 +28,8 @@ fn wish(quantity: u32, keys: &[&str]) -> SeatWish {
     }
 }
 
-/// The demand of a room in which so many visitors have bought, each two seats, and none gave up.
+/// Returns the demand of a room in which `bought` visitors have bought two seats each, and none
+/// gave up.
 fn demand(bought: u64) -> SeatDemand {
     let seats = SeatSupply {
         free: 100,
@@ -88,7 +89,7 @@ fn odds_fall_with_the_people_ahead_and_with_the_seats_that_are_wished() {
             let odds: Vec<f64> = (0..2_000).step_by(50).map(at).collect();
             assert!(odds[0] > 0.99 && odds[39] < 0.2, "{key}: {odds:?}");
             for pair in odds.windows(2) {
-                // A basket that runs out helps those who are called then.
+                // When a basket runs out, the odds of those who are called then rise.
                 assert!(pair[1] <= pair[0] + 0.1, "{key} {quantity}: {odds:?}");
             }
             let more = |ahead| forecast.odds(&wish(quantity + 1, &[key]), ahead);

@@ -10,18 +10,18 @@ use super::line::ReadLine;
 use super::stock::FreeSeats;
 use crate::odds::GUESS_WEIGHT;
 
-/// The most people with wishes whose choice those without wishes repeat in one walk.
+/// In one walk, people without wishes repeat the wishes of at most this many people with wishes.
 const REPEATED_MAX: usize = 1_024;
 
-/// While nobody more is wanted, a room calls one part in so many of its pace.
+/// While nobody more is wanted, a room calls people at its pace divided by this.
 const TRICKLE_PART: f64 = 100.0;
-/// How many people are asked whether they would find seats.
+/// To check whether anybody would find seats, at most this many people are drawn at random.
 const ASKED: usize = 64;
 
 /// What one walk guesses.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkGuess {
-    /// How many people choose seats before the line.
+    /// How many people choose seats before the first person of the line.
     pub choosing: f64,
     /// The share of people in the line who come and fill a basket.
     pub comes: f64,
@@ -29,24 +29,25 @@ pub struct WalkGuess {
     pub buys: f64,
     /// The share of people without wishes who want what those with wishes want.
     pub alike: f64,
-    /// How many seats a person takes who has said no wishes.
+    /// How many seats a person without wishes takes.
     pub party: f64,
     /// How many people of the line are called in the time in which a basket runs out.
     pub basket_people: f64,
-    /// How many seats the people want who choose at the same time at the room's pace.
+    /// How many seats are wanted by the people who choose at the same time, if the room calls at
+    /// its pace.
     pub seats_wanted: f64,
 }
 
 /// Seats that come back from a basket.
 #[derive(Debug, Clone, Copy)]
 pub struct ReturningSeats {
-    /// When they are free again, in people who are called at the room's pace.
+    /// When they are free again. The unit is the time between two calls at the room's pace.
     pub at: f64,
     /// The index of their category.
     pub category: usize,
-    /// Seats that are not accessible ones.
+    /// The number of seats that are not accessible.
     pub ordinary: u32,
-    /// Accessible seats.
+    /// The number of accessible seats.
     pub accessible: u32,
 }
 
@@ -57,20 +58,22 @@ pub struct LineWalk<'a, R> {
     seats: FreeSeats,
     /// Seats that come back, the soonest first.
     returning: VecDeque<ReturningSeats>,
-    /// The wishes of people of the line that people without wishes repeat.
+    /// The lists of wishes that people without wishes repeat, as indices of [`ReadLine::lists`].
     repeated: Vec<u32>,
-    /// What people take who repeat nobody's wishes: some seats more or less, and any category.
+    /// What people take who repeat nobody's wishes: the mean party rounded down, or one seat more,
+    /// of any category.
     anything: [NeededSeats; 2],
     /// How often seats have come back.
     returns: u32,
-    /// After how many returns each wish of several categories could not be met. It is not looked
-    /// for again before the next return.
+    /// For each wish of more than a few categories, the value of `returns` at which it could not be
+    /// met. The wish is not tried again before the next return.
     in_vain: Vec<u32>,
-    /// How many people in a row have found nothing.
+    /// How many steps in a row have found no seats.
     failed: u32,
-    /// The number of people before the next one.
+    /// The number of people of the line before the next step.
     at: u64,
-    /// The time, in people who are called at the room's pace.
+    /// The time since the start of the line. The unit is the time between two calls at the room's
+    /// pace.
     time: f64,
     rng: &'a mut R,
 }
@@ -86,8 +89,8 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         any: &CategorySet,
         rng: &'a mut R,
     ) -> Self {
-        // The people who have said their wishes are a sample of all people. To draw from them with
-        // repetition shows how much a small sample can mislead (the bootstrap, Efron 1979).
+        // The people who have said their wishes are a sample of all people. Drawing from them with
+        // replacement shows how much a small sample can mislead (the bootstrap, Efron 1979).
         let said = &line.said;
         let repeated = (0..said.len().min(REPEATED_MAX))
             .map(|_| said[rng.random_range(0..said.len())])
@@ -112,7 +115,8 @@ impl<'a, R: Rng> LineWalk<'a, R> {
     /// Lets everybody take seats: the people before the line, and those in the line. If the order
     /// of the line is not known, `order` has the wishes of the line's steps, and is shuffled as far
     /// as the walk goes. Calls `passed` before each step with the number of people before it and
-    /// the seats that are free then, and at the end with `None`: from there on they stay free.
+    /// the seats that are free then, and at the end with `None`, because the seats that are free
+    /// then stay free.
     pub fn walk(
         &mut self,
         mut order: Option<&mut [Option<u32>]>,
@@ -151,8 +155,9 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         (people + self.rng.random::<f64>()) as u32
     }
 
-    /// Returns how many times longer than at its pace the room takes to call somebody. When the
-    /// people who choose could take all free seats, it calls no more than the trickle.
+    /// Returns how many times longer the room takes to call somebody than at its pace. If the
+    /// people who choose want more seats than are free, the room calls more slowly in proportion,
+    /// down to the trickle.
     fn slowness(&self) -> f64 {
         let free = self.seats.total.max(1) as f64;
         (self.guess.seats_wanted / free).clamp(1.0, TRICKLE_PART)
@@ -171,8 +176,9 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         }
     }
 
-    /// Returns whether somebody may find seats. After some failures, which double, people at random
-    /// are asked whether they would.
+    /// Returns whether somebody may still find seats. After 1, 2, 4, 8… failures in a row, it
+    /// checks this for people who are drawn at random. Otherwise it only checks whether any seat is
+    /// free.
     fn is_anything_left(&mut self) -> bool {
         if self.seats.total == 0 {
             return false;
@@ -192,7 +198,8 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         })
     }
 
-    /// Returns whether a wish can be met. Those of [`Self::anything`] come after those of the line.
+    /// Returns whether a wish can be met. The indices of [`Self::anything`] come after those of the
+    /// line's wishes.
     fn finds(&self, wish: usize) -> bool {
         self.in_vain[wish] != self.returns && self.seats.has_room(self.needed(wish))
     }
@@ -236,7 +243,7 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         repeats.then(|| self.repeated[self.rng.random_range(0..self.repeated.len())])
     }
 
-    /// Lets people take what they wish, and returns for how many nothing is left.
+    /// Lets people take what they wish, and returns how many of them found no seats.
     fn take_wish(&mut self, wish: usize, people: u32) -> u32 {
         if self.in_vain[wish] == self.returns {
             return people;

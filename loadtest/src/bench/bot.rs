@@ -18,7 +18,7 @@ const ROOM: &str = "sale";
 const BOT_ADDRESS: &str = "203.0.113.7";
 /// The largest share of the places that the bot may get.
 const SHARE_MAX: f64 = 0.1;
-/// How long everybody waits before another try after a refusal without a time.
+/// How long the bot waits after a refusal before it tries again.
 const AGAIN: Duration = Duration::from_millis(200);
 
 #[derive(clap::Args)]
@@ -45,21 +45,21 @@ struct BotBenchFigures {
     people: u32,
     /// People who got a place.
     people_placed: usize,
-    /// The longest wait of a person for the place, in milliseconds.
+    /// The longest time that a person waited for a place, in milliseconds.
     people_max_ms: f64,
     seconds: u64,
     /// Places that the bot got.
     bot_places: u64,
     /// Challenges that the bot solved.
     bot_solved: u64,
-    /// The time of the bot's core for one challenge at the end, in seconds.
+    /// The mean time that the bot's core took for one challenge, in seconds.
     bot_solve_s: f64,
     bot_share: f64,
     share_max: f64,
     held: bool,
 }
 
-/// What the bot got.
+/// The places that the bot got, and its work on challenges.
 #[derive(Debug, Default)]
 struct BotLoot {
     places: u64,
@@ -138,8 +138,8 @@ async fn measure(options: &BotBenchOptions) -> anyhow::Result<BotBenchFigures> {
     })
 }
 
-/// Joins as one person from a /24 of their own. Returns how long it took, or `None` if the person
-/// got no place.
+/// Joins as one person from a /24 of their own. Returns how long the join took, or `None` if the
+/// person got no place.
 async fn join_person(http: LoadHttpClient, who: usize) -> anyhow::Result<Option<Duration>> {
     let address = format!("10.{}.{}.5", who >> 8 & 0xff, who & 0xff);
     let begun = Instant::now();

@@ -1,6 +1,7 @@
-//! Lets bots on a hundred networks ask for ten times as many places as there are people, with a
-//! whole core for the challenges, once with the limits of networks and once without. There is no
-//! threshold: the figures say what the limits are worth.
+//! Lets bots on a hundred networks ask for ten times as many places as there are people. The bots
+//! have a whole core for the challenges. Runs four times: without limits of networks, with the
+//! default limits, and with proof of work or Turnstile for everybody. Every person must get a
+//! place. The other figures have no threshold: they say what the limits are worth.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,11 +51,11 @@ struct BotnetRun {
     people_placed: usize,
     bot_places: u64,
     bot_solved: u64,
-    /// The time of the bots' core that went into challenges, in seconds.
+    /// How long the bots' core worked on challenges, in seconds.
     solving_s: f64,
-    /// The share of the bots among the first ranks, as many as there are people.
+    /// The bots' share of the first ranks. As many ranks count as there are people.
     front_share: f64,
-    /// The gateways' time on a processor for one place, in milliseconds.
+    /// The gateways' processor time for one place, in milliseconds.
     gateway_ms: f64,
 }
 
@@ -70,7 +71,7 @@ struct BotnetBenchFigures {
     held: bool,
 }
 
-/// What the bots got.
+/// Counts what all bots did.
 #[derive(Default)]
 struct BotnetLoot {
     asked: AtomicU64,
@@ -184,7 +185,7 @@ async fn measure_once(
     })
 }
 
-/// Joins as one person, who solves whatever is asked. Returns the place.
+/// Joins as one person, who solves every challenge. Returns the place.
 async fn join_person(
     http: LoadHttpClient,
     provider: &fairgate_servers::FakeChallengeServer,
@@ -274,7 +275,7 @@ async fn take_place(
     Ok(answer.json()["place"].as_str().map(str::to_owned))
 }
 
-/// Draws the room unless that is done, and counts the places whose rank is below `front`.
+/// Draws the room if it is not drawn yet, and counts the places whose rank is below `front`.
 async fn count_in_front(
     http: &LoadHttpClient,
     key: &str,

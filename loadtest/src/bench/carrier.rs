@@ -1,6 +1,6 @@
-//! Lets many people join from the one address of their carrier, which is in no list. With the check
-//! of a provider, everybody must be in soon. With proof of work alone, the figures say what it
-//! costs them and the gateway.
+//! Lets many people join from the one address of their carrier, which the room does not exempt from
+//! its limits. With the check of a provider, everybody must get a place soon. With proof of work
+//! alone there is no threshold: the figures say what the work costs the people and the gateway.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,9 +22,9 @@ use crate::rig::{Rig, RigFeatures, RigSpecification};
 const ROOM: &str = "sale";
 /// The carrier's only address.
 const ADDRESS: &str = "198.51.100.7";
-/// How long everybody may take with the check of a provider.
+/// How long each person may take with the check of a provider.
 const WITHIN: Duration = Duration::from_secs(15);
-/// How long somebody tries at most.
+/// How long a person tries at most.
 const TRIES_FOR: Duration = Duration::from_secs(120);
 
 /// What the room asks of everybody.
@@ -66,16 +66,16 @@ struct CarrierBenchFigures {
     seconds: u32,
     /// People who got a place.
     placed: u64,
-    /// Joins a second while people came.
+    /// Places a second, from the start until the last person was done.
     joins_per_s: f64,
-    /// Times from the first call to the place, without the work, in seconds.
+    /// The times from a person's first call to the place, without the proof of work, in seconds.
     wait_p50_s: f64,
     wait_p99_s: f64,
     wait_max_s: f64,
-    /// Times that an average phone works, in seconds.
+    /// How long an average phone would work for one person, in seconds.
     phone_p50_s: f64,
     phone_max_s: f64,
-    /// The gateways' time on a processor for one place, in milliseconds.
+    /// The gateways' processor time for one place, in milliseconds.
     gateway_ms: f64,
     held: bool,
 }
@@ -139,7 +139,7 @@ async fn measure(options: &CarrierBenchOptions) -> anyhow::Result<CarrierBenchFi
     };
     people::open_doors(&http, rig.promoter_key(), ROOM, json!({"challenge": kind})).await?;
     let provider = rig.checks().context("the rig has a provider")?.clone();
-    // All phones of this machine share one core, and their time is computed from the work.
+    // All simulated phones share one core. The time of a real phone is computed from the work.
     let cores = Arc::new(Semaphore::new(1));
     let before = rig.gateway_cpu_s();
     let begun = Instant::now();
@@ -193,12 +193,12 @@ fn figures(
         phone_p50_s: s(phones.value_at_quantile(0.5)),
         phone_max_s: s(phones.max()),
         gateway_ms: spent_s * 1e3 / (placed.max(1) as f64),
-        // Work is measured, and has no threshold.
+        // Proof of work is measured, and has no threshold.
         held: all_in_time || options.challenge == CarrierChallenge::Pow,
     })
 }
 
-/// Joins as one person, who solves whatever is asked. Returns `None` if the person got no place.
+/// Joins as one person, who solves every challenge. Returns `None` if the person got no place.
 async fn join_person(
     http: &LoadHttpClient,
     provider: &FakeChallengeServer,

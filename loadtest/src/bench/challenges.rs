@@ -11,12 +11,13 @@ use sha2::{Digest, Sha256};
 
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// How many counters a phone tries in a second, which is what the gateway takes for its prices.
+/// How many counters a phone tries in a second. The gateway assumes the same number when it sets
+/// the work of a challenge.
 const COUNTERS_PER_PHONE_S: f64 = 1_250.0;
 
 /// A proof of work that was solved.
 pub struct SolvedProof {
-    /// The solution as the gateway takes it.
+    /// The solution in the form that the gateway accepts.
     pub payload: String,
     /// How long an average phone would have worked, in seconds.
     pub phone_s: f64,

@@ -1,6 +1,6 @@
-//! Lets people buy as fast as the gateway can, alone and then beside thousands of watchers of the
-//! same seats, on the same processors. People who buy go first: the watchers must cost few
-//! purchases, and their pictures must stay fresh.
+//! Lets people buy as fast as the gateway can: alone, then beside thousands of watchers of the same
+//! seats on the same processors, and alone again. People who buy go first: the watchers must cost
+//! few purchases, and their pictures of the seats must stay fresh.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,13 @@ use super::fans::sockets::{FanObserver, FanSockets};
 use super::{BenchOutcome, fans, report};
 use crate::http::LoadHttpClient;
 
-/// The least purchases with watchers, as a part of those without.
+/// The least purchases with watchers, as a part of the purchases without watchers.
 const RATIO_MIN: f64 = 0.8;
-/// The longest time between two pictures of a watcher while seats are sold, in milliseconds.
+/// The longest time between two pictures that a watcher gets while seats are sold, in milliseconds.
 const GAP_MS_MAX: f64 = 2_000.0;
-/// How many of the watchers note the times of their pictures.
+/// How many of the watchers note when their pictures come.
 const OBSERVERS: usize = 12;
-/// How long a called visitor may take to claim, in seconds: the least that a room allows.
+/// How long a called visitor may take to claim, in seconds. A room allows no shorter time.
 const CLAIM_S: u64 = 5;
 /// How long buyers run before purchases are counted, in seconds.
 const SETTLE_S: u64 = 8;
@@ -52,16 +52,16 @@ pub struct DeltaBenchOptions {
 struct DeltaBenchFigures {
     bench: &'static str,
     watchers: u32,
-    /// Purchases a second without watchers, before and after.
+    /// Purchases a second without watchers, before they come and after they leave.
     alone_per_s: [f64; 2],
     watched_per_s: f64,
-    /// The purchases with watchers as a part of the mean of those without.
+    /// The purchases with watchers, as a part of the mean of the purchases without watchers.
     ratio: f64,
-    /// What the last `line` frame told about the cadence, in milliseconds.
+    /// The longest `seats_every_ms` in the observers' last `line` frames, in milliseconds.
     seats_every_ms: u64,
     /// The longest time between two pictures of an observer, in milliseconds.
     gap_ms: f64,
-    /// The frames with seats a second that all watchers got.
+    /// How many frames with seats all watchers together got in a second.
     seat_frames_per_s: f64,
     held: bool,
 }
@@ -103,7 +103,8 @@ async fn measure(options: &DeltaBenchOptions) -> anyhow::Result<DeltaBenchFigure
     let http = LoadHttpClient::new(&rig.urls());
     let address = rig.urls().into_iter().next().context("no gateway")?;
     let address: SocketAddr = address.trim_start_matches("http://").parse()?;
-    // Watchers who are called and do not claim lapse at once, and make room for the buyers.
+    // Watchers are called and never claim. After `claim_s` they no longer count towards
+    // `max_inside`, so that there is room for the buyers.
     let room = json!({
         "method": "open", "draw_at": "2026-01-01T00:00:00Z", "per_s": 20_000, "max_inside": 100_000,
         "claim_s": CLAIM_S,

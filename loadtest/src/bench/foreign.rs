@@ -1,5 +1,6 @@
-//! Lets 100,000 foreign networks come, more than a gateway has own quotas for. Meanwhile fresh
-//! visitors join, each from a network that was never seen. Every one of them must get a place.
+//! Lets calls come from 100,000 foreign networks. A gateway gives at most as many networks a quota
+//! of their own. Meanwhile fresh visitors join, each from a network that the gateway has not seen.
+//! Every fresh visitor must get a place.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crate::rig::{Rig, RigFeatures, RigSpecification};
 
 /// The room that everybody joins.
 const ROOM: &str = "sale";
-/// How many fresh visitors come, evenly among the foreign networks.
+/// How many fresh visitors come. They are spread evenly among the foreign networks.
 const FRESH: usize = 200;
 /// How long a fresh visitor may wait for the place.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -102,15 +103,16 @@ async fn measure(options: &ForeignBenchOptions) -> anyhow::Result<ForeignBenchFi
     })
 }
 
-/// Calls from a foreign network. Every so often, also joins as a fresh visitor, and returns how
-/// long that took, or `Some(None)` if the visitor got no place at the first call.
+/// Calls from a foreign network. If `who` is a multiple of `every`, also joins as a fresh visitor,
+/// and returns how long the join took, or `Some(None)` if the visitor got no place at the first
+/// call. Returns `None` if no fresh visitor came.
 async fn come(
     http: LoadHttpClient,
     who: usize,
     every: usize,
 ) -> anyhow::Result<Option<Option<Duration>>> {
     let [_, a, b, c] = (who as u32).to_be_bytes();
-    // Each foreign network spends its quota of joins and of challenges.
+    // The call counts against the foreign network's quota of challenges.
     let foreign = format!("{}.{a}.{b}.{c}", 11);
     let task = LoadHttpCall::get(format!("/v1/rooms/{ROOM}/challenge")).forwarded(&foreign);
     http.send(&task, who).await.map_err(anyhow::Error::msg)?;

@@ -1,6 +1,6 @@
 //! Opens thousands of live sockets that only wait, and measures what they cost the gateway: its
-//! processor time before the draw and while selling, beside that of the same gateway without
-//! sockets, and its memory.
+//! memory, and its processor time before the draw and while selling. What the same gateway uses
+//! without sockets is subtracted.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -23,9 +23,9 @@ const SELLING_MAX: f64 = 5.0;
 /// The memory that one socket may take, in bytes.
 const SOCKET_BYTES_MAX: f64 = 3_000.0;
 /// The longest mean time between two `line` frames of a socket, in seconds. The gateway sends one
-/// every five seconds; a second is for the ends of a short run.
+/// every five seconds. One more second allows for the start and the end of a short run.
 const LINE_EVERY_MAX: f64 = 6.0;
-/// How long the gateway settles before it is measured, in seconds.
+/// How long the gateway comes to rest before it is measured, in seconds.
 const SETTLE_S: u64 = 8;
 
 #[derive(clap::Args)]
@@ -50,11 +50,11 @@ pub struct IdleBenchOptions {
 struct IdleBenchFigures {
     bench: &'static str,
     sockets: u32,
-    /// The joins a second, from 64 people at the same time.
+    /// The joins a second, when 64 people join at the same time.
     joins_per_s: f64,
     /// The memory that one place took, in bytes.
     place_bytes: f64,
-    /// The percent of a core of the gateway without sockets.
+    /// The percent of a core that the gateway uses without sockets.
     baseline_percent: f64,
     before: IdleCost,
     selling: IdleCost,

@@ -1,4 +1,4 @@
-//! Lists the benches. They share the result of a run and the functions that measure times.
+//! Lists the benches. They share the type of their result, and functions that measure times.
 
 use std::hint::black_box;
 use std::path::PathBuf;

@@ -11,21 +11,22 @@ use tokio::task::JoinSet;
 
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient};
 
-/// The id of the room in every bench.
+/// The id of the room that [`open_room`] makes.
 const ROOM: &str = "sale";
 /// The longest time until a call succeeds. The room releases visitors once a second, and a node
 /// learns of a new room within a second.
 const GRANTED_WITHIN: Duration = Duration::from_secs(60);
 /// The longest time until every node knows of a new room.
 const KNOWN_EVERYWHERE_WITHIN: Duration = Duration::from_secs(15);
-/// A gateway asks its bookings in turns. After so many right answers in a row each of them knows.
+/// How many right answers in a row are awaited. A gateway asks its booking processes in turn, so
+/// each of them has answered by then.
 const ANSWERS_IN_A_ROW: u32 = 12;
 /// The wait between two tries of a call.
 const AGAIN: Duration = Duration::from_millis(50);
-/// The same for a call that was refused because too many came. With shorter waits, these calls
-/// alone would be too many.
+/// The wait between two tries of a call that was refused because too many calls came. With shorter
+/// waits, these tries alone would be too many.
 const AGAIN_UNDER_LOAD: Duration = Duration::from_millis(200);
-/// How often a call is repeated that got no answer.
+/// How often a call that got no answer is repeated.
 const UNANSWERED_MAX: u32 = 3;
 /// The most tasks that `for_everybody` runs at the same time.
 const AT_ONCE: usize = 64;
@@ -33,7 +34,7 @@ const AT_ONCE: usize = 64;
 /// Sends one of the promoter's documents by `PUT`, such as `venues/hall`.
 ///
 /// # Errors
-/// Where the document is refused or no answer comes. The error contains the answer.
+/// Where the document is refused, or no answer comes. The error contains the answer.
 pub async fn put(
     http: &LoadHttpClient,
     key: &str,
@@ -68,15 +69,15 @@ pub async fn open_room(
         "opens_at": "2026-01-01T00:00:00Z", "draw_at": "2026-01-01T00:00:00Z", "closes_at": "2027-05-01T00:00:00Z",
     });
     put(http, key, &format!("rooms/{ROOM}"), room).await?;
-    // A pattern such as `a*` is not a show that a gateway could be asked for.
+    // A gateway cannot be asked for a pattern such as `a*`.
     for show in shows.iter().filter(|show| !show.ends_with('*')) {
         until_sold_everywhere(http, show).await?;
     }
     Ok(())
 }
 
-/// Waits until every gateway, whichever booking it asks, says that the room sells the show. A node
-/// that does not know it yet refuses the passes of the room.
+/// Waits until every gateway, whichever booking process it asks, says that the room sells the show.
+/// A node that does not know this yet refuses the passes of the room.
 async fn until_sold_everywhere(http: &LoadHttpClient, show: &str) -> anyhow::Result<()> {
     let call = LoadHttpCall::get(format!("/v1/shows/{show}"));
     let asked = Instant::now();
@@ -99,8 +100,8 @@ async fn until_sold_everywhere(http: &LoadHttpClient, show: &str) -> anyhow::Res
     Ok(())
 }
 
-/// Opens the lobby of a room whose draw comes only by hand, and waits until every gateway knows it.
-/// `changes` are further fields of its document.
+/// Opens the lobby of a room that is drawn only by hand, and waits until every gateway knows the
+/// room. `changes` are further fields of the room's document.
 ///
 /// # Errors
 /// As [`put`], or where a gateway does not learn of the room in time.
@@ -215,7 +216,7 @@ pub async fn granted(
     loop {
         let answer = match http.send(call, who).await {
             Ok(answer) => answer,
-            // A call is lost if its connection is closed at this moment.
+            // A call gets no answer if its connection is closed just then.
             Err(_) if unanswered < UNANSWERED_MAX => {
                 unanswered += 1;
                 continue;

@@ -1,4 +1,4 @@
-//! Prints the figures of a bench as text or as JSON, and returns whether every threshold was met.
+//! Prints the figures of a bench as text or as JSON, and makes its HTML report.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub trait BenchFigures: Serialize {
     fn lines(&self) -> Vec<String>;
 }
 
-/// Prints the figures, and returns whether every threshold was met.
+/// Prints the figures, and returns them with whether every threshold was met.
 ///
 /// # Errors
 /// Where the figures cannot be written as JSON.
@@ -35,7 +35,8 @@ pub fn print(figures: &impl BenchFigures, json: bool) -> anyhow::Result<BenchOut
     })
 }
 
-/// Makes the HTML report of a bench: what was asked, whether it held, and every figure.
+/// Makes the HTML report of a bench: whether every threshold held, the lines of text, and every
+/// figure.
 pub fn page(outcome: &BenchOutcome) -> HtmlReport {
     let machine = this_machine(None);
     let name = outcome.figures["bench"].as_str().unwrap_or("bench");
@@ -79,7 +80,7 @@ pub fn page(outcome: &BenchOutcome) -> HtmlReport {
     }
 }
 
-/// Adds every value of a JSON document, with the path that leads to it.
+/// Adds a row for every value of a JSON document: the path that leads to the value, and the value.
 fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
     let inner = |name: &dyn std::fmt::Display| match path {
         "" => name.to_string(),
@@ -101,7 +102,7 @@ fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
     }
 }
 
-/// Runs `measure` with a thread for every core, then prints the figures.
+/// Runs `measure` with a thread for every core, and prints the figures.
 ///
 /// # Errors
 /// Where the run is invalid. The error gives the reason.

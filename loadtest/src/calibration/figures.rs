@@ -21,15 +21,15 @@ pub struct Calibration {
     pub machine: Machine,
     /// What one unit of each kind of work costs.
     pub work: WorkCosts,
-    /// What must be remembered.
+    /// What one visitor takes of the memory.
     pub memory: MemoryCosts,
     /// What the ledger's disk can do.
     pub ledger: LedgerCosts,
-    /// What TLS at a proxy costs; missing if this machine has no `openssl`.
+    /// What TLS costs a proxy; missing if the machine has no `openssl`.
     pub tls: Option<TlsCosts>,
 }
 
-/// The kinds of work.
+/// The cost of each kind of work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkCosts {
@@ -55,8 +55,8 @@ pub struct WorkCosts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkCost {
-    /// How many units a second were done. The crowd ran on the same machine, so the processes may
-    /// be able to do more.
+    /// How many units were done in a second. The crowd ran on the same machine, so the processes
+    /// may be able to do more.
     pub per_s: f64,
     /// The processor's time of the gateways, in milliseconds.
     pub gateway_ms: f64,
@@ -66,11 +66,11 @@ pub struct WorkCost {
     pub redis_ms: f64,
     /// The processor's time of PostgreSQL, in milliseconds.
     pub ledger_ms: f64,
-    /// The bytes on the network, in both directions and between the processes, too.
+    /// The bytes on the network in both directions, including those between the processes.
     pub bytes: f64,
 }
 
-/// What one visitor takes of the gateways' memory, in bytes.
+/// What one visitor takes of the memory, in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryCosts {
@@ -78,7 +78,7 @@ pub struct MemoryCosts {
     pub place_bytes: f64,
     /// A live socket in the gateway.
     pub socket_bytes: f64,
-    /// A live socket in the kernel: what the kernel's caches grew by, for each end of a socket.
+    /// A live socket in the kernel: by how much the kernel's caches grew for each end of a socket.
     pub kernel_socket_bytes: f64,
 }
 
@@ -86,9 +86,9 @@ pub struct MemoryCosts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerCosts {
-    /// How often a second one writer can wait until a page is on the disk.
+    /// How many pages a second one writer can write if it waits until each is on the disk.
     pub syncs_per_s: f64,
-    /// The commits of one purchase; missing for SQLite, which does not count them.
+    /// The commits of one purchase; missing for SQLite, which does not count commits.
     pub commits_per_purchase: Option<f64>,
 }
 
@@ -108,12 +108,12 @@ impl WorkCost {
         self.gateway_ms + self.booking_ms + self.redis_ms + self.ledger_ms
     }
 
-    /// Returns this cost without that of a part of the same work. Nothing is below 0.
+    /// Returns this cost minus the cost of a part of the same work. No figure falls below 0.
     pub fn without(&self, part: &Self) -> Self {
         self.with(part, |all, part| (all - part).max(0.0))
     }
 
-    /// Returns the cost of both.
+    /// Returns the sum of both costs.
     pub fn plus(&self, other: &Self) -> Self {
         self.with(other, |one, other| one + other)
     }
@@ -139,7 +139,7 @@ impl Calibration {
     /// Reads the file of a calibration.
     ///
     /// # Errors
-    /// Why it is none, with the place in the file.
+    /// Why the file is no calibration, with the place in the file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let told = |fault: String| format!("{} is no calibration: {fault}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
@@ -153,7 +153,7 @@ impl Calibration {
     /// Writes the file.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Where the file cannot be written.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
         let text = format!(
             "# Measured by `loadtest calibrate`. Every figure holds for this machine and these processes.\n\n{}",
@@ -162,7 +162,7 @@ impl Calibration {
         std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
     }
 
-    /// Returns why a figure cannot be true, or `None` if all can be.
+    /// Returns why a figure cannot be true, or `None` if all figures can be true.
     fn fault(&self) -> Option<String> {
         let memory = &self.memory;
         let amounts = [

@@ -1,4 +1,5 @@
-//! Measures how often a second a writer can wait for the disk, and how often purchases commit.
+//! Measures how many pages a second a writer can write if it waits for the disk after each, and
+//! reads how many transactions the ledger has committed.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,8 +14,8 @@ const PAGE: usize = 4_096;
 /// How long the disk is measured.
 const TIME: Duration = Duration::from_secs(1);
 
-/// Appends pages to a file in this folder, and waits for each of them. Returns how many a second
-/// the disk took.
+/// Appends pages to a file in this folder, and waits until each is on the disk. Returns how many
+/// pages a second the disk took.
 ///
 /// # Errors
 /// Where the file cannot be written.

@@ -1,4 +1,5 @@
-//! Starts the processes and lets visitors do one kind of work after the other.
+//! Starts the processes, lets visitors do one kind of work after the other, and measures what each
+//! kind costs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,16 +23,17 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::machine::{kernel_cache_bytes, this_machine};
 use crate::rig::{Rig, RigComponent, RigFeatures};
 
-/// How many people buy at the same time, if there are as many visitors.
+/// How many people buy at the same time. If there are fewer visitors, as many people buy as there
+/// are visitors.
 const BUYERS: usize = 400;
 /// How many visitors claim a pass and hold seats.
 const HOLDERS: usize = 1_000;
-/// How often each of them takes seats and puts them back.
+/// How often each of these visitors takes seats and puts them back.
 const HOLDS_EACH: usize = 2;
-/// How long processes come to rest between two kinds of work.
+/// How long the processes come to rest between two kinds of work.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// A rig, and what it uses while nobody asks anything of it.
+/// A rig, and what it uses while nobody calls it.
 struct Workshop {
     rig: Rig,
     http: LoadHttpClient,
@@ -137,7 +139,7 @@ impl Workshop {
         })
     }
 
-    /// Lets some work be done, and returns what one of its units has cost.
+    /// Runs `work`. Returns its result, and the cost of one of its `units`.
     async fn work<T>(
         &self,
         units: f64,
@@ -199,7 +201,8 @@ impl Workshop {
         Ok(())
     }
 
-    /// Lets people buy. Returns the cost of a purchase, and its commits where they are counted.
+    /// Lets people buy. Returns the cost of a purchase, and the commits of a purchase if the ledger
+    /// counts commits.
     async fn purchases(
         &self,
         places: &[String],
@@ -219,8 +222,8 @@ impl Workshop {
         Ok((cost, each))
     }
 
-    /// Lets people buy while others watch. `known` is the cost of a purchase, and that of a socket
-    /// that waits for a second: what is beyond both is the cost of the pictures.
+    /// Lets people buy while others watch. `known` has the cost of a purchase, and the cost of a
+    /// socket that waits for a second. All other cost is the cost of the pictures.
     async fn pictures(
         &self,
         address: SocketAddr,
@@ -229,7 +232,7 @@ impl Workshop {
         known: &[WorkCost; 2],
     ) -> anyhow::Result<WorkCost> {
         let sockets = open(address, places.to_vec(), true).await?;
-        // Those who bought before took the seats at the beginning of the list.
+        // Earlier buyers took the seats at the beginning of the list.
         let first = places.len();
         let buyers = BUYERS.min(first);
         let buyers = Buyers::start_at_the_back(&self.http, buyers, first).await?;
@@ -269,7 +272,7 @@ async fn open(
     tokio::task::spawn_blocking(move || FanSockets::open(address, &places, watches)).await?
 }
 
-/// Tells what is measured now.
+/// Prints what is measured now.
 fn told(what: &str) {
     eprintln!("  {what} …");
 }

@@ -1,4 +1,4 @@
-//! Reads how much time on processors and how many bytes on the network a piece of work takes.
+//! Measures how much processor time and how many bytes on the network a piece of work takes.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +16,12 @@ pub struct RigUse {
     bytes: f64,
 }
 
-/// What the processes use in a second while nobody asks anything of them.
+/// What the processes use in a second while nobody calls them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IdleUse(WorkCost);
 
 impl RigUse {
-    /// Reads the use of a rig.
+    /// Reads what the processes of a rig have used so far.
     pub fn of(rig: &Rig) -> Self {
         let mut all = Self {
             at: Instant::now(),
@@ -43,8 +43,8 @@ impl RigUse {
         all
     }
 
-    /// Returns what one of `units` of work has cost since then, beyond what the processes use
-    /// anyway.
+    /// Returns what one unit of work cost, if `units` units were done from this reading until
+    /// `end`. What idle processes use in that time is subtracted.
     pub fn cost_until(&self, end: &Self, units: f64, idle: IdleUse) -> WorkCost {
         let passed_s = (end.at - self.at).as_secs_f64();
         let each = |then: f64, now: f64, idle_per_s: f64| {

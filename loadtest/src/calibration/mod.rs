@@ -1,5 +1,5 @@
 //! `loadtest calibrate`: measures on this machine what each kind of work costs the system, and
-//! writes the figures into a file. `loadtest plan` works out from them what a sale takes.
+//! writes the figures into a file. From these figures, `loadtest plan` works out what a sale takes.
 
 mod figures;
 mod ledger;
@@ -38,7 +38,7 @@ pub struct CalibrateOptions {
 /// # Errors
 /// Why the figures could not be measured or written.
 pub fn run(options: &CalibrateOptions) -> anyhow::Result<LoadtestExitCode> {
-    // The file is opened first, because nobody wants to measure for a minute in vain.
+    // The file is opened first. If it cannot be written, a minute of measuring would be in vain.
     if let Err(error) = std::fs::OpenOptions::new()
         .create(true)
         .append(true)

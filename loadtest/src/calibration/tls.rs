@@ -1,11 +1,12 @@
-//! Works out what TLS costs a proxy from `openssl speed`: one new connection signs once and makes
-//! one key exchange, and each byte is encrypted once.
+//! Works out what TLS costs a proxy from `openssl speed`. A new connection needs one signature, one
+//! new key and one key exchange. Each byte is encrypted once.
 
 use std::process::Command;
 
 use super::figures::TlsCosts;
 
-/// Measures with `openssl`. Returns `None` if there is none, or it tells something else.
+/// Measures with `openssl`. Returns `None` if the machine has no `openssl`, or its output has an
+/// unknown form.
 pub fn tls_costs() -> Option<TlsCosts> {
     let speed = |what: &[&str]| {
         let mut command = Command::new("openssl");
@@ -23,12 +24,12 @@ pub fn tls_costs() -> Option<TlsCosts> {
     })
 }
 
-/// Returns the seconds of one operation, from a line such as `+F4:3:256:0.000025:0.000080`, in
-/// which the first figure after the number of bits counts.
+/// Returns the seconds of one operation from a line such as `+F4:3:256:0.000025:0.000080`: the
+/// first figure after the number of bits.
 fn seconds_of(told: &str, kind: &str) -> Option<f64> {
     let line = told.lines().find(|line| line.starts_with(kind))?;
     let figure: f64 = line.split(':').nth(3)?.trim().parse().ok()?;
-    // Newer versions tell operations a second.
+    // Newer versions of `openssl` print operations a second instead.
     Some(if figure > 1.0 { 1.0 / figure } else { figure }).filter(|seconds| *seconds > 0.0)
 }
 

@@ -1,4 +1,4 @@
-//! Reads the figures of plans and runs under the same names, and compares them.
+//! Reads the figures of plans and of runs, gives them the same names, and compares them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FigureFile {
     figures: BTreeMap<String, f64>,
-    /// The bands within which a plan expects figures of which no single value is right.
+    /// The ranges that a plan expects for figures without a single expected value.
     bands: BTreeMap<String, [f64; 2]>,
 }
 
@@ -20,8 +20,8 @@ pub struct FigureFile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestedFigure {
     name: String,
-    /// The largest difference, as a part of the first figure, or of 1 for shares. Without it, the
-    /// one of all figures counts.
+    /// The largest difference that is allowed, as a part of the first figure, or of 1 for shares.
+    /// If it is missing, the largest difference for all figures counts.
     within: Option<f64>,
 }
 
@@ -47,11 +47,11 @@ impl FromStr for RequestedFigure {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedFigure {
     name: String,
-    /// The figure of the first file; `null` if only the second has it.
+    /// The figure of the first file; `null` if the first file does not have it.
     first: Option<f64>,
-    /// The figure of the second file; `null` if only the first has it.
+    /// The figure of the second file; `null` if the second file does not have it.
     second: Option<f64>,
-    /// Whether both have it, and the difference is allowed.
+    /// Whether both files have the figure, and the difference is allowed.
     pub agrees: bool,
 }
 
@@ -73,8 +73,8 @@ impl FigureFile {
         })
     }
 
-    /// Takes the figures of a document that `loadtest swarm --json` would print, or `plan --json`;
-    /// `None` if it has none.
+    /// Reads the figures of a document that `loadtest swarm --json` or `loadtest plan --json`
+    /// prints. Returns `None` if the document has no figures.
     pub fn from_document(document: &Value) -> Option<Self> {
         if let Some(figures) = document["figures"].as_object() {
             let numbers = figures.iter();
@@ -131,11 +131,12 @@ impl FigureFile {
     }
 }
 
-/// Compares these figures, or all that both files have. `within` is the largest difference where a
-/// figure has none of its own, as a part of the first figure, or of 1 for shares.
+/// Compares the figures in `asked`, or all figures that both files have if `asked` is empty.
+/// `within` is the largest difference of a figure that has none of its own. It is a part of the
+/// first figure, or of 1 for shares.
 ///
 /// # Errors
-/// If no figure could be compared.
+/// If the two files have no figure in common.
 pub fn compare(
     first: &FigureFile,
     second: &FigureFile,

@@ -14,7 +14,7 @@ const PLOT_STYLE: &str = include_str!("vendor/uplot-1.6.32.min.css");
 const SCRIPT: &str = include_str!("report.js");
 const STYLE: &str = include_str!("report.css");
 
-/// A chart has at most this many points. More are not seen, and would make its table long.
+/// The most points of a chart. More points cannot be told apart, and would make the table long.
 pub const POINTS_MAX: usize = 120;
 
 /// A report.
@@ -28,9 +28,9 @@ pub struct HtmlReport {
     pub figures: Vec<(String, String)>,
     /// The charts.
     pub charts: Vec<ReportChart>,
-    /// The tables of what no chart shows.
+    /// The tables without a chart.
     pub tables: Vec<ReportTable>,
-    /// The settings with which the figures came about, each with its name.
+    /// The settings that gave the figures, each with its name.
     pub settings: Vec<(String, String)>,
     /// How the figures came about, in sentences.
     pub origin: Vec<String>,
@@ -41,7 +41,7 @@ pub struct HtmlReport {
 pub struct ReportChart {
     /// What the chart shows.
     pub title: String,
-    /// What one should see in it, in a sentence.
+    /// What one should see in the chart, in a sentence.
     pub caption: String,
     /// The name and unit of the horizontal axis.
     pub across: String,
@@ -70,7 +70,7 @@ impl HtmlReport {
     /// charts as CSV.
     ///
     /// # Errors
-    /// Where a file cannot be written. The message names it.
+    /// Where a file cannot be written. The message names the file.
     pub fn write(&self, file: &Path, figures: &Value) -> anyhow::Result<()> {
         let files = [
             (file.to_owned(), self.document()),
@@ -199,7 +199,8 @@ impl ReportTable {
     }
 }
 
-/// Returns at most [`POINTS_MAX`] of the items, at equal distances, with the first and the last.
+/// Returns at most [`POINTS_MAX`] of the items, at equal distances. They include the first and the
+/// last item.
 pub fn thinned<T: Clone>(items: &[T]) -> Vec<T> {
     let Some(last) = items.len().checked_sub(1) else {
         return Vec::new();

@@ -36,7 +36,7 @@ function draw(section) {
   const axes = [{ label: names[0], labelSize: 26 }, { size: 76 }];
   const scales = { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } };
   const chart = new window.uPlot({ ...size(), series, axes, scales }, data, plot);
-  // What was drawn, for whoever compares it with the table.
+  // A test compares these values with the table.
   plot.dataset.points = chart.data[0].length;
   plot.dataset.sums = chart.data.map((values) => values.reduce((sum, value) => sum + value, 0).toFixed(2)).join(" ");
   window.addEventListener("resize", () => chart.setSize(size()));

@@ -13,21 +13,21 @@ use crate::swarm::Scenario;
 /// What the loss of a gateway means.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LostGatewayReport {
-    /// When it is lost, in seconds after the beginning of the sale.
+    /// When the gateway is lost, in seconds after the beginning of the sale.
     at_s: f64,
-    /// The sockets that break.
+    /// How many sockets break.
     sockets: f64,
-    /// The time within which they are open again, in seconds.
+    /// The time within which these sockets are open again, in seconds.
     back_s: f64,
     /// The share of all sockets that break.
     #[serde(skip)]
     share: f64,
 }
 
-/// Lets a sale lose one of its gateways.
+/// Lets a sale lose one of `gateways` gateways.
 ///
 /// # Errors
-/// A sentence on a kill that a plan does not know.
+/// A sentence that says why a plan cannot have this kill.
 pub fn lose_gateway(
     sale: &mut PlannedSale,
     scenario: &Scenario,
@@ -65,7 +65,7 @@ impl LostGatewayReport {
         let lost = sale.lost_gateway?;
         let mut seconds = outcome.seconds.iter();
         let second = seconds.find(|second| f64::from(second.at_s) >= lost.at_s);
-        // When the sale is over, nobody is there.
+        // After the end of the sale nobody is there.
         let people = second.map_or(0, |second| second.waiting + second.inside) as f64;
         Some(Self {
             at_s: lost.at_s - sale.room.draw_s,

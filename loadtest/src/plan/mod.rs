@@ -1,5 +1,5 @@
-//! `loadtest plan`: simulates a sale with the rules by which gateways call visitors, many times
-//! faster than it happens, and says when it is sold out, who waits how long, and who gets a seat.
+//! `loadtest plan`: simulates a sale many times faster than it happens, with the rules by which
+//! gateways call visitors. Says when the sale is sold out, who waits how long, and who gets a seat.
 
 mod grouped;
 mod left_out;
@@ -164,8 +164,8 @@ fn write_settings(
     Ok(settings)
 }
 
-/// Simulates the seed in the middle again, for what the figures of the seeds do not keep. Returns
-/// the seed, too.
+/// Simulates the seed in the middle again, because the figures of the seeds do not keep the whole
+/// outcome. Returns the seed and its outcome.
 fn typical_outcome(
     options: &PlanOptions,
     sale: &PlannedSale,
@@ -183,7 +183,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Reads both files; `None` without a calibration.
+    /// Reads both files. Returns `None` if the command line names no calibration.
     fn read(options: &PlanOptions) -> Result<Option<Self>, Vec<String>> {
         let Some(file) = &options.calibration else {
             return Ok(None);
@@ -210,10 +210,10 @@ impl Measured {
     }
 }
 
-/// A sale, and the value of the swept setting with which it is planned, if one is swept.
+/// The value of the swept setting, if a setting is swept, and the sale with this value.
 type SweptSale = (Option<f64>, PlannedSale);
 
-/// Reads the sale, and varies it where a setting is swept.
+/// Reads the sale. If a setting is swept, returns the sale with each value of the setting.
 fn planned_sales(
     options: &PlanOptions,
     scenario: &Scenario,

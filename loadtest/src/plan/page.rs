@@ -18,12 +18,12 @@ pub struct PlanPage<'a> {
     pub seeds: &'a [SeedFigures],
     /// The first seed.
     pub first_seed: u64,
-    /// The seed that is neither early nor late, and what happened in it.
+    /// The seed in the middle (see [`typical_seed`]), and what happened in it.
     pub typical: (u64, SaleOutcome),
 }
 
-/// Returns the index of the seed in the middle: by the time of the sell-out or, where not
-/// everything is sold, by the seats that are left.
+/// Orders the seeds by the time of the sell-out and, where not everything is sold, by the seats
+/// that are left. Returns the index of the seed in the middle.
 pub fn typical_seed(seeds: &[SeedFigures]) -> usize {
     let mut order: Vec<usize> = (0..seeds.len()).collect();
     order.sort_by(|a, b| {
@@ -132,7 +132,7 @@ impl PlanPage<'_> {
             .collect()
     }
 
-    /// Returns the chart of calls and entries, as means between its points.
+    /// Returns the chart of calls and entries. Each point is the mean since the point before.
     fn pace(&self) -> ReportChart {
         let draw_s = self.sale.room.draw_s;
         let seconds = thinned(&self.since_begin());
@@ -190,7 +190,7 @@ impl PlanPage<'_> {
         }
     }
 
-    /// Returns the chart of the odds that were told, against what came true.
+    /// Returns the chart that compares the odds that were told with what came true.
     fn told_odds(&self) -> ReportChart {
         let outcome = &self.typical.1;
         let score = outcome.odds_brier.map_or_else(String::new, |score| {

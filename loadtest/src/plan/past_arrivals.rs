@@ -18,11 +18,11 @@ struct ArrivalRow {
     visitors: u64,
 }
 
-/// Reads the file. A second that it does not name had no visitors, and one that it names twice has
-/// the sum of both.
+/// Reads the file. A second that the file does not name has no visitors. A second that it names
+/// twice has the sum of both numbers.
 ///
 /// # Errors
-/// The file's first fault, with its line.
+/// The first fault of the file. A fault in a row names its line or its second.
 pub fn read(file: &Path) -> Result<ArrivalCounts, Vec<String>> {
     let told = |fault: String| vec![format!("{}: {fault}", file.display())];
     let reader = csv::ReaderBuilder::new()

@@ -20,24 +20,24 @@ pub struct PlanReport {
     /// The cells for sale: seats by legs.
     cells: u64,
     shows: usize,
-    /// When everything is sold, in seconds after the beginning of the sale; `null` if it is not in
-    /// half of the seeds.
+    /// When everything is sold, in seconds after the beginning of the sale; `null` if everything is
+    /// sold in fewer than half of the seeds.
     sold_out_s: Option<SeedPercentiles>,
     wait_s: PlannedWait,
-    /// The chance that a seat is left at the call, by tenth of the line, as the median of the
-    /// seeds.
+    /// The chance that a seat is left when a visitor is called, by tenth of the line, as the median
+    /// of the seeds.
     odds: Vec<Option<f64>>,
     told_no: f64,
-    /// When one in ten, half and nine in ten of these had been told so, in seconds after the
-    /// beginning of the sale; `null` if nobody was.
+    /// When one in ten, half and nine in ten of the visitors of `told_no` had been told that
+    /// everything is sold, in seconds after the beginning of the sale; `null` if nobody was.
     told_no_by_s: Option<[f64; 3]>,
     /// Places that bots get; they are among the visitors.
     bots: usize,
-    /// How many of these are refused when they claim their pass.
+    /// How many of these places are refused when a bot claims its pass.
     bots_refused: usize,
     /// The most visitors inside at once, as the median of the seeds.
     inside_max: f64,
-    /// The most that the promoter allows.
+    /// The most visitors inside that the promoter allows.
     inside_allowed: u64,
     seats_left: f64,
     /// Visitors who joined a waitlist, as the median of the seeds.
@@ -51,7 +51,7 @@ pub struct PlanReport {
     breaks_first: Option<FirstLimit>,
     /// Settings that suit the sale; `null` if they were not asked for.
     recommended: Option<RecommendedSettings>,
-    /// The words of the file that mean something to the swarm and nothing to the simulation.
+    /// The words of the file that the swarm uses and the simulation ignores.
     left_out: Vec<&'static str>,
     /// The calls that booking answers in a second, if that is limited.
     calls_per_s: Option<f64>,
@@ -67,7 +67,7 @@ pub struct PlanReport {
 struct PlannedWait {
     p50: Option<f64>,
     p90: Option<f64>,
-    /// Both by tenth of the line, the front first.
+    /// Both waits by tenth of the line, the front first.
     p50_by_tenth: Vec<Option<f64>>,
     p90_by_tenth: Vec<Option<f64>>,
 }
@@ -250,7 +250,7 @@ impl PlanReport {
         }
     }
 
-    /// Returns the waits: of all who are called, and of each tenth of the line.
+    /// Returns the waits of all who are called, and the waits of each tenth of the line.
     fn wait_lines(&self) -> Vec<String> {
         let (Some(half), Some(most)) = (self.summary.wait_p50_s, self.summary.wait_p90_s) else {
             return Vec::new();

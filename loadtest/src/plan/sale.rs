@@ -1,5 +1,5 @@
-//! Makes a sale for the simulation from a scenario or an on-sale file. Rooms, shows and seating
-//! plans are checked by the same code as in the gateway and in booking.
+//! Makes a sale for the simulation from a scenario or an on-sale file. Checks rooms, shows and
+//! seating plans with the same code as the gateway and booking.
 
 use std::collections::HashMap;
 
@@ -19,15 +19,16 @@ use serde_json::{Map, Value};
 
 use crate::swarm::{CrowdSettings, Scenario, ScenarioOnsale, TrainPlan};
 
-/// How long booking takes to answer one call while it has nothing else to do, in milliseconds. With
-/// an installation on one machine most calls take less.
+/// How long booking takes to answer one call while it has nothing else to do, in milliseconds. In
+/// an installation on one machine, most calls take less time.
 const ANSWER_MS: f64 = 5.0;
 
 /// Makes the sale of a scenario. `calls_per_s` is how many calls booking answers in a second, if
 /// that is limited.
 ///
 /// # Errors
-/// Every fault of the room, of its shows, and of the seating plans.
+/// Every fault of the room, of its shows and of the seating plans, or that the plan ends before the
+/// draw.
 pub fn planned_sale(
     scenario: &Scenario,
     calls_per_s: Option<f64>,
@@ -79,7 +80,7 @@ pub fn planned_sale(
         },
         shows: planned,
         crowd: CrowdSettings {
-            // The other bots are refused at the door.
+            // All other bots are refused when they join, so they are not among the visitors.
             visitors: scenario.crowd.visitors + bots.placed,
             ..scenario.crowd.clone()
         },
@@ -131,8 +132,8 @@ fn planned_shows(
     planned
 }
 
-/// Returns the moment from which seconds are counted: the start of a scenario's run, and otherwise
-/// the opening of the lobby.
+/// Returns the time from which seconds are counted. If `opens_at` has a date, this is the opening
+/// of the lobby. If it counts from the start of a run, this is the start.
 fn start(onsale: &ScenarioOnsale) -> Timestamp {
     let opens_at = onsale.text("opens_at").and_then(|text| text.parse().ok());
     opens_at.unwrap_or(Timestamp::UNIX_EPOCH)

@@ -13,20 +13,21 @@ use serde::Serialize;
 use super::needs::{SaleDemand, tightest};
 use crate::calibration::Calibration;
 
-/// How many paces are tried. Each is the same multiple of the one before.
+/// How many paces are tried. Each pace is the same multiple of the pace before.
 const PACES: i32 = 12;
 /// The slowest pace that is tried sells the seats in about this time, in seconds.
 const SLOWEST_S: f64 = 3.0 * 3_600.0;
 /// The fastest pace that is tried calls enough visitors for all seats in this time, in seconds.
 const FASTEST_S: f64 = 15.0;
-/// A slower pace is better if 99 of 100 seats are sold at most so many times as late as with the
-/// fastest that the machines bear. The waiting is then done in the line, and not inside.
+/// Of the paces that the machines bear, the slowest one is recommended that sells 99 of 100 seats
+/// in at most this multiple of the best pace's time. Visitors then wait in the line, and not
+/// inside.
 const LATER_MAX: f64 = 1.25;
-/// The part of every limit of the measured machines that a recommended pace uses at most.
+/// The largest part of every limit of the measured machines that a recommended pace may use.
 const USE_MAX: f64 = 0.7;
-/// How many times as many visitors may be inside as were in the simulation.
+/// The recommended `max_inside`, as a multiple of the most visitors inside in the simulation.
 const INSIDE_SPARE: f64 = 1.25;
-/// What of a file is an on-sale. The rest describes the crowd or the run.
+/// The sections of a file that make the on-sale. The rest describes the crowd or the run.
 const ONSALE: [&str; 3] = ["venue", "show", "room"];
 
 /// Settings that suit a sale.
@@ -34,18 +35,18 @@ const ONSALE: [&str; 3] = ["venue", "show", "room"];
 pub struct RecommendedSettings {
     per_s: f64,
     max_inside: u64,
-    /// When 99 of 100 seats are sold with them, in seconds after the beginning of the sale; `null`
-    /// if that many are not sold.
+    /// When 99 of 100 seats are sold with these settings, in seconds after the beginning of the
+    /// sale; `null` if fewer are sold.
     sold_99_s: Option<f64>,
-    /// The part that they use of the measured limit of which least is left; `null` without a
-    /// calibration.
+    /// The part of the tightest measured limit that the sale uses with these settings; `null`
+    /// without a calibration.
     used: Option<f64>,
 }
 
 /// How many seeds are simulated with each pace.
 const SEEDS: u64 = 3;
 
-/// A pace, and what came of it in the seed in the middle.
+/// A pace that was tried, and its figures in the seed in the middle.
 struct TriedPace {
     per_s: f64,
     figures: SeedFigures,
@@ -75,15 +76,15 @@ impl TriedPace {
         seeds.swap_remove(seeds.len() / 2)
     }
 
-    /// Returns what a better pace has less of: the time until 99 of 100 seats are sold or, where
-    /// too few people want them, the wait of nine in ten.
+    /// Returns the time by which paces are compared, in seconds; shorter is better. It is the time
+    /// until 99 of 100 seats are sold or, if too few people want them, the wait of nine in ten.
     fn time_s(&self) -> f64 {
         let time_s = self.figures.sold_99_s.or(self.figures.wait_p90_s);
         time_s.unwrap_or(f64::INFINITY)
     }
 }
 
-/// Finds the slowest pace that is about as good as the fastest that the machines bear.
+/// Finds the slowest pace that is about as good as the best pace that the machines bear.
 ///
 /// # Errors
 /// A sentence, if the measured machines bear no pace that was tried.
@@ -154,7 +155,7 @@ impl RecommendedSettings {
     /// start of a run become times of the day after `now`.
     ///
     /// # Errors
-    /// A sentence on the file that cannot be read or written.
+    /// A sentence that names the file that cannot be read or written, and says why.
     pub fn write(&self, from: &Path, file: &Path, now: Timestamp) -> Result<(), String> {
         let told =
             |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());

@@ -63,8 +63,8 @@ impl PlanSweep {
         self.field
     }
 
-    /// Returns the sale with each value of the setting. Each value is the same multiple of the one
-    /// before.
+    /// Returns the sale with each value of the setting. Each value is about the same multiple of
+    /// the value before; values from 10 on are whole numbers.
     pub fn vary(&self, sale: &PlannedSale) -> Vec<(f64, PlannedSale)> {
         let factor = (self.to / self.from).powf(1.0 / f64::from(STEPS - 1));
         let values = (0..STEPS).map(|step| self.from * factor.powi(step));
@@ -85,7 +85,7 @@ impl PlanSweep {
             "per_s" => sale.room.pace.per_s_u = micros_per_s(value),
             "max_inside" => sale.room.pace.max_inside = u64::from(whole),
             "visitors" => {
-                // The bots of the file are among these visitors, or are too many.
+                // The bots are among these visitors, so they cannot be more.
                 sale.crowd.visitors = whole as usize;
                 sale.bots.placed = sale.bots.placed.min(whole as usize);
                 sale.bots.refused = sale.bots.refused.min(whole as usize);

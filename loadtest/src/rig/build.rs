@@ -28,7 +28,8 @@ const READ_BACK_S: &str = "1";
 /// The seed of the random faults of the fake Stripe.
 const PROVIDERS_SEED: u64 = 1;
 
-/// The preparations of a rig: which of its parts can be broken, and whether it sells a train.
+/// What a rig has beyond its specification: which of its parts can be broken, whether it sells a
+/// train, and how its gateways see and check callers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RigFeatures {
     /// Whether the clocks of Redis can be moved.
@@ -66,8 +67,8 @@ impl Rig {
         breakable: RigFeatures,
     ) -> anyhow::Result<Self> {
         let binary = find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
-        // The verdict needs booking's program. It is found before the run, because a run without a
-        // verdict is useless.
+        // The verdict needs booking's program. The program is found before the run, because a run
+        // without a verdict is useless.
         let booking = judge::booking_binary()?;
         let needs_servers = spec.redis != RedisForm::None || spec.ledger != RigLedgerKind::Sqlite;
         if let Some(missing) = fairgate_servers::missing_programs().filter(|_| needs_servers) {
@@ -174,7 +175,7 @@ fn first_settings(
     settings
 }
 
-/// Returns the settings of the gateways whose people are checked.
+/// Returns the settings of gateways that check people.
 fn check_settings(checks: &FakeChallengeServer) -> [ProcessSetting; 5] {
     [
         ("FAIRGATE_TURNSTILE_SITE_KEY", CHALLENGE_SITE_KEY.to_owned()),

@@ -1,4 +1,4 @@
-//! `loadtest rig`: an installation of several nodes to try things on, until it is interrupted.
+//! `loadtest rig`: runs an installation to try things on, until it is interrupted.
 
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};

@@ -86,7 +86,7 @@ impl KillTarget {
         ("ledger", Self::Ledger),
     ];
 
-    /// Returns why a rig has no such process to kill, or `None` if it has one.
+    /// Returns why a rig has no process of this kind to kill, or `None` if it has one.
     pub fn why_missing(self, rig: &RigSpecification) -> Option<&'static str> {
         match self {
             Self::Booking if rig.bookings == 0 => {

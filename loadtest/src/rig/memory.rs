@@ -1,6 +1,6 @@
 //! Reads the resident memory of a process, and its time on processors, from the kernel.
 
-/// The unit of the times that the kernel tells: `USER_HZ`, which programs see as 100 everywhere.
+/// How many ticks the kernel counts in a second: `USER_HZ`. Programs see 100 on every machine.
 const TICKS_PER_S: f64 = 100.0;
 
 /// Returns the resident memory in megabytes (10^6 bytes), or `None` if the process is gone or the
@@ -26,8 +26,8 @@ pub fn processor_s(pid: u32) -> Option<f64> {
     Some(ticks as f64 / TICKS_PER_S)
 }
 
-/// Reads the ticks in user and in system mode. They follow the name, which is in brackets and may
-/// contain spaces.
+/// Reads the ticks in user and in system mode, and adds them up. They follow the process's name,
+/// which is in brackets and may contain spaces.
 fn parse_ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace().skip(11);

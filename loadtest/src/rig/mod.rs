@@ -113,8 +113,8 @@ impl Rig {
         self.spec
     }
 
-    /// Returns whether open baskets can be lost if such a process is killed. A gateway or a booking
-    /// process loses them only if they are in its own memory.
+    /// Returns whether open baskets can be lost if a process of this kind is killed. A gateway or a
+    /// booking process loses them only if they are in its own memory.
     pub fn forgets(&self, what: KillTarget) -> bool {
         match what {
             KillTarget::Gateway | KillTarget::Booking => self.redis.is_none(),

@@ -137,8 +137,8 @@ impl Rig {
         each.reduce(|sum, one| Some(sum? + one?)).flatten()
     }
 
-    /// Returns the processor's time of a part so far in milliseconds, or `None` while it does not
-    /// run.
+    /// Returns the processor time that a part has used so far in milliseconds, or `None` while it
+    /// does not run.
     pub fn cpu_ms(&self, part: RigComponent) -> Option<f64> {
         let each = self.pids(part).into_iter().map(memory::processor_s);
         let all = each.reduce(|sum, one| Some(sum? + one?)).flatten();

@@ -1,12 +1,12 @@
-//! Gives the processes of a rig some of this machine's processors, and this program the others, so
-//! that a crowd takes no time from the system under test.
+//! Gives the processes of a rig some of this machine's processors, and this program the others. The
+//! crowd then takes no processor time from the system under test.
 
 use anyhow::{Context, ensure};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 use super::Rig;
 
-/// Which processors are whose.
+/// The processors of the rig, and those of this program.
 #[derive(Debug, Clone)]
 pub struct ProcessorShares {
     rig: CpuSet,
@@ -17,7 +17,7 @@ impl ProcessorShares {
     /// Takes the first `cpus` processors of this program for the rig.
     ///
     /// # Errors
-    /// Where this program would have none left.
+    /// Where no processor would be left for this program.
     pub fn split(cpus: usize) -> anyhow::Result<Self> {
         let all = sched_getaffinity(None).context("this machine does not tell its processors")?;
         let numbers: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|at| all.is_set(*at)).collect();

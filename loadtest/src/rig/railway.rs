@@ -1,6 +1,5 @@
 //! Describes a railway line with a short and a long train a day, for crowds that also buy train
-//! tickets. Imports the line's timetable, like any other, before a gateway or booking process with
-//! this ledger starts.
+//! tickets. Imports the line's timetable with booking's program before any process uses the ledger.
 
 use std::path::Path;
 

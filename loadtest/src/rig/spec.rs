@@ -1,5 +1,4 @@
-//! Reads the value of `--rig`. A rig that cannot work is refused here, before any
-//! process starts.
+//! Reads the value of `--rig`. Refuses a rig that cannot work, before any process starts.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! Clients that behave badly on purpose, and one that does not: bare TCP connections whose every
-//! byte is chosen here.
+//! Clients that misuse a gateway on purpose, and one that does not. They use bare TCP connections,
+//! so that this module chooses every byte.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use tokio::time::{sleep, timeout};
 
 /// How long one answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// The segments (bytes) of a network with a small MTU. With the large segments of a loopback
-/// device, the system would take whole answers for clients that do not read.
+/// The size of the segments in a network with a small MTU, in bytes. With the large segments of a
+/// loopback device, the kernel would buffer whole answers for clients that do not read.
 const SEGMENT_BYTES: u32 = 536;
-/// The receive buffer (bytes) of a client that does not read.
+/// The receive buffer of a client that does not read, in bytes.
 const RECEIVE_BYTES: usize = 4_096;
 
 /// An answer that was read in full.
@@ -78,8 +78,8 @@ fn status(head: &str) -> anyhow::Result<u16> {
     Ok(status.parse()?)
 }
 
-/// Uploads `bytes` to a promoter's address without a key, whatever the server answers meanwhile.
-/// Returns the status of the answer.
+/// Uploads `bytes` bytes to the promoter's API without a key. Goes on uploading after the server
+/// has answered. Returns the status of the answer.
 ///
 /// # Errors
 /// Where no answer comes.
@@ -109,7 +109,7 @@ pub async fn upload_without_key(address: SocketAddr, bytes: usize) -> anyhow::Re
     told.context("no answer came in time")?
 }
 
-/// Asks for `path` with small segments, and reads no more than the status.
+/// Asks for `path` with small segments, and reads only the status.
 ///
 /// # Errors
 /// Where no answer begins.
@@ -163,7 +163,7 @@ pub async fn open_many(
 /// long that took.
 ///
 /// # Errors
-/// Where a connection is open after `deadline`.
+/// Where a connection is still open after `deadline`.
 pub async fn drip(mut open: Vec<TcpStream>, deadline: Duration) -> anyhow::Result<Duration> {
     let begun = Instant::now();
     let mut answer = vec![0; 4 << 10];

@@ -1,6 +1,6 @@
-//! Lets clients misuse a gateway's edge: long bodies without a key, clients that never read, bodies
-//! of a byte a second, sockets that do nothing. Measures the gateway's memory, how long another
-//! visitor waits meanwhile, and what a large seat map costs.
+//! Lets clients misuse a gateway's edge: they send long bodies without a key, never read an answer,
+//! send a body of a byte a second, or open sockets and send nothing. Measures the gateway's memory,
+//! how long another visitor waits meanwhile, and what a large seat map costs.
 
 mod clients;
 
@@ -29,11 +29,11 @@ const UPLOAD_BYTES: usize = 60_000_000;
 const UPLOAD_MB_MAX: f64 = 10.0;
 /// How much the memory may grow while clients do not read, in megabytes.
 const UNREAD_MB_MAX: f64 = 20.0;
-/// How long a visitor may wait, in milliseconds.
+/// How long a visitor may wait for an answer, in milliseconds.
 const VISITOR_MS_MAX: f64 = 100.0;
 /// The longest compressed seat map, in bytes.
 const MAP_BYTES_MAX: usize = 30_000;
-/// The processor's time for one request for the seat map, in milliseconds.
+/// The most processor time for one request for the seat map, in milliseconds.
 const MAP_CPU_MS_MAX: f64 = 0.2;
 /// How many people join at the same time.
 const JOINS_AT_ONCE: u32 = 4;
@@ -41,7 +41,7 @@ const JOINS_AT_ONCE: u32 = 4;
 const JOIN_AGAIN: Duration = Duration::from_millis(500);
 /// For how long clients that do not read are watched.
 const UNREAD_FOR: Duration = Duration::from_secs(5);
-/// When every slow body and every silent socket must have ended.
+/// The time within which the server must have ended every slow body.
 const CUT_WITHIN: Duration = Duration::from_secs(40);
 
 #[derive(clap::Args)]
@@ -79,7 +79,7 @@ struct EdgeBenchFigures {
     sockets: usize,
     visitor_max_ms: f64,
     visitor_calls: usize,
-    /// When the last of the slow bodies was ended, in seconds.
+    /// The time until the server had ended the last slow body, in seconds.
     slow_body_s: f64,
     map_bytes: usize,
     map_json_bytes: usize,
@@ -210,8 +210,8 @@ async fn prepare(rig: &Rig, address: SocketAddr, joins: u32) -> anyhow::Result<(
     Ok(())
 }
 
-/// Joins as each n-th person, from a network of their own. Asks a gateway that has too much to do
-/// again.
+/// Joins as the person `first` and every [`JOINS_AT_ONCE`]-th person after that, each from a
+/// network of their own. Tries again when the gateway has too much to do.
 async fn join_every_nth(address: SocketAddr, first: u32, joins: u32) -> anyhow::Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     let path = format!("/v1/rooms/{ROOM}/places");
@@ -287,8 +287,8 @@ struct CrowdFigures {
     slow_body: Duration,
 }
 
-/// Opens slow bodies and silent sockets, and asks as a visitor from elsewhere until the server has
-/// ended all of them.
+/// Opens slow bodies and silent sockets. Calls as a visitor from another network until the server
+/// has ended all slow bodies.
 async fn crowd(address: SocketAddr, sockets: usize) -> anyhow::Result<CrowdFigures> {
     const SLOW: &str = "POST /v1/rooms/sale/places HTTP/1.1\r\nhost: edge\r\n\
         x-forwarded-for: 203.0.113.7\r\ncontent-length: 60000\r\n\r\n";
@@ -324,7 +324,8 @@ async fn crowd(address: SocketAddr, sockets: usize) -> anyhow::Result<CrowdFigur
     }
 }
 
-/// Returns the length of the compressed seat map and the processor's time for one request for it.
+/// Returns the length of the compressed seat map in bytes, and the processor time for one request
+/// for it in milliseconds.
 async fn map_cost(
     rig: &Rig,
     address: SocketAddr,

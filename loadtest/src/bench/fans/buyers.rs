@@ -1,5 +1,5 @@
-//! People who buy one seat each, from the join to the ticket, as many at the same time as there are
-//! buyers. Each chooses another seat on the map.
+//! Buyers, who all buy at the same time. A buyer buys again and again: each time as a new person,
+//! who buys one seat, from the join to the ticket. No two people choose the same seat.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -19,10 +19,10 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 const TICKETED_WITHIN: Duration = Duration::from_secs(15);
 /// How often a buyer looks for the ticket.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// The time after which a buyer who has joined is surely called.
+/// The time from the join after which the person is surely called.
 const RELEASED_AFTER: Duration = Duration::from_millis(1_300);
 
-/// Buyers at work. They stop when this is dropped.
+/// Running buyers. They stop when this value is dropped.
 pub struct Buyers {
     bought: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -36,7 +36,7 @@ impl Drop for Buyers {
 }
 
 impl Buyers {
-    /// Lets so many buyers buy one after the other. `first` is the number of the first of them.
+    /// Starts `buyers` buyers. `first` is the number of the first person for whom they buy.
     ///
     /// # Errors
     /// Where the map of the seats cannot be read.
@@ -44,7 +44,7 @@ impl Buyers {
         Ok(Self::start_with(http, buyers, first, seats(http).await?))
     }
 
-    /// Lets buyers buy as [`Self::start`] does, beginning with the last seats of the map.
+    /// Starts buyers as [`Self::start`] does, but they begin with the last seats of the map.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -55,7 +55,7 @@ impl Buyers {
     ) -> anyhow::Result<Self> {
         let mut seats = seats(http).await?;
         seats.reverse();
-        // Nobody has the number of somebody who bought before.
+        // Earlier buyers, who began at `first`, have used only lower numbers.
         Ok(Self::start_with(http, buyers, first + seats.len(), seats))
     }
 
@@ -84,7 +84,7 @@ impl Buyers {
         }
     }
 
-    /// Returns how many tickets there are so far.
+    /// Returns how many seats were bought so far.
     pub fn bought(&self) -> u64 {
         self.bought.load(Ordering::Relaxed)
     }

@@ -1,11 +1,11 @@
 //! Reads the frames of a server from a stream of bytes. Server frames are not masked.
 
-/// The kinds of frames that fans count.
+/// The kinds of frames that fans tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FanFrame<'a> {
     /// A `line` frame, with its text.
     Line(&'a str),
-    /// A picture of seats, or changes of it.
+    /// A picture of the seats, or changes of a picture.
     Seats,
     /// A ping, with what the answer must repeat.
     Ping(&'a [u8]),
@@ -15,7 +15,8 @@ pub enum FanFrame<'a> {
     Other,
 }
 
-/// Takes the first whole frame off `bytes`. Returns `None`, and leaves the bytes, if there is none.
+/// Takes the first whole frame off `bytes`. Returns `None` and leaves `bytes` as they are if there
+/// is no whole frame.
 pub fn next_frame<'a>(bytes: &mut &'a [u8]) -> Option<FanFrame<'a>> {
     let (head, rest) = bytes.split_first_chunk::<2>()?;
     let (len, rest) = match head[1] {

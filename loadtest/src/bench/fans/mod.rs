@@ -1,4 +1,4 @@
-//! Many live sockets of fans, and people who buy beside them.
+//! Many live sockets of fans, who only wait or watch the seats, and buyers beside them.
 
 pub mod buyers;
 mod frames;
@@ -45,7 +45,8 @@ pub async fn prepare(http: &LoadHttpClient, key: &str, changes: Value) -> anyhow
     people::open_doors(http, key, ROOM, changes).await
 }
 
-/// Joins the room as so many people from networks of their own. Returns their signed places.
+/// Joins the room as `people` people, each from a network of their own. Returns their signed
+/// places.
 ///
 /// # Errors
 /// Where a join is refused.
@@ -63,7 +64,7 @@ fn address_of(who: usize) -> String {
     format!("10.{}.{}.5", who >> 8 & 0xff, who & 0xff)
 }
 
-/// Returns the processor's time that the gateway has spent so far, in seconds.
+/// Returns the processor time that the gateway has used so far, in seconds.
 ///
 /// # Errors
 /// Where it cannot be read.

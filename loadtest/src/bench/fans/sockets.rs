@@ -1,6 +1,6 @@
 //! Thousands of live sockets that cost this machine as little as they can: two threads read each
 //! socket once a second, because the gateway under test needs the same processors. A few observers
-//! read at once, and note when frames came.
+//! read every frame as soon as it comes, and note the time.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -32,25 +32,25 @@ pub struct FanCounts {
     pub seats: AtomicU64,
     /// Sockets that the server closed or that broke.
     ended: AtomicU64,
-    /// Why the first of them ended.
+    /// The reason that the server gave for the first socket that it closed.
     reason: Mutex<Option<String>>,
 }
 
-/// Open sockets. They close when this is dropped.
+/// Open sockets. They close when this value is dropped.
 pub struct FanSockets {
     counts: Arc<FanCounts>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// A socket that is read at once.
+/// A socket of which each frame is read as soon as it comes.
 pub struct FanObserver {
     seen: Arc<Mutex<FanObserved>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What an observer saw since it was last asked.
+/// What an observer saw since the last call of [`FanObserver::take`].
 #[derive(Debug, Clone, Default)]
 pub struct FanObserved {
     /// When frames with seats came.
@@ -96,7 +96,7 @@ impl FanSockets {
     /// Checks that every socket is open.
     ///
     /// # Errors
-    /// How many have ended, and why the first of them did.
+    /// How many sockets have ended, and the first reason that the server gave.
     pub fn ensure_open(&self) -> anyhow::Result<()> {
         let ended = self.counts.ended.load(Ordering::Relaxed);
         let reason = self.counts.reason.lock();
@@ -163,7 +163,7 @@ impl FanObserver {
         })
     }
 
-    /// Returns what was seen since this was last called.
+    /// Returns what the observer saw since the last call.
     pub fn take(&self) -> FanObserved {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut seen)
@@ -221,7 +221,7 @@ fn upgrade(
     Ok(stream)
 }
 
-/// Reads each socket once in a sweep, until it should stop.
+/// Reads each socket once in every sweep, until `stop` is set.
 fn sweep(mut sockets: Vec<(TcpStream, Vec<u8>)>, counts: &FanCounts, stop: &AtomicBool) {
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::Relaxed) {
@@ -249,8 +249,9 @@ fn sweep(mut sockets: Vec<(TcpStream, Vec<u8>)>, counts: &FanCounts, stop: &Atom
     }
 }
 
-/// Reads what has come, answers pings, and passes on whole frames. Returns `false` once the
-/// connection has ended. `held` has the beginning of a frame that has not come whole.
+/// Reads the bytes that have come, answers pings, and passes whole frames to `heard`. Returns
+/// `false` once the connection has ended. `held` keeps the beginning of a frame whose rest has not
+/// come yet.
 fn read_some(
     stream: &mut TcpStream,
     held: &mut Vec<u8>,

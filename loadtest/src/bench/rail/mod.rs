@@ -1,6 +1,6 @@
-//! Measures a whole country's timetable. How long does its import take? How soon after a start are
-//! its trips found? How quickly are searches for free seats answered under load? Does one hot train
-//! slow the others?
+//! Measures a whole country's timetable. How long does its import take? How soon after a gateway
+//! starts does it find the trips? How quickly are searches for free seats answered under load? Does
+//! one hot train slow the others?
 
 mod departure;
 mod hot;
@@ -20,8 +20,8 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::rig::{Rig, RigComponent};
 use timetable::RailBenchTimetable;
 
-/// The first day that is asked for, counted from today in UTC. On it no train has left in any time
-/// zone.
+/// The first day that is asked for, counted from today in UTC. On that day, no train has left yet
+/// in any time zone.
 const FIRST_DAY: i64 = 2;
 /// The last day that is asked for.
 const LAST_DAY: i64 = 14;

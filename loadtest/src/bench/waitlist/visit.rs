@@ -37,7 +37,7 @@ pub enum WaitlistPartyPlan {
     Declines,
     /// Lets its first offer run out, and orders the next.
     Sleeps,
-    /// Is away for a while after its first looks, and otherwise does as [`Self::Takes`].
+    /// Is away for a while after its first looks, and otherwise does the same as [`Self::Takes`].
     Goes,
     /// Leaves the waitlist at its fourth look or later, unless it is offered seats before.
     Leaves,
@@ -104,7 +104,7 @@ impl WaitlistPartyClient {
     /// Reads the party's state until its waiting is over, and answers its offers.
     ///
     /// # Errors
-    /// Where the server gives an answer that is not expected.
+    /// Where the server gives an unexpected answer.
     pub async fn wait(&self, party: &mut WaitlistBenchParty) -> anyhow::Result<()> {
         let mut dice = StdRng::seed_from_u64(self.who as u64);
         let mut goes = (self.way == WaitlistPartyPlan::Goes).then(|| dice.random_range(1..4));
@@ -199,9 +199,9 @@ impl WaitlistPartyClient {
         Ok(PartyOrderResult::Gone)
     }
 
-    /// Sends a call until the status of the answer is one of `expected`. Fails on any other status
-    /// except 429 and 5xx, and except while the same call, which a killed process did not answer,
-    /// is still running.
+    /// Sends a call until the status of the answer is one of `expected`. Tries again after 429, 5xx
+    /// or no answer. Also tries again while the same call is still running, because a killed
+    /// process did not answer it. Fails on any other status.
     async fn ask(&self, call: LoadHttpCall, expected: &[u16]) -> anyhow::Result<LoadHttpAnswer> {
         let call = call.bearer(&self.pass);
         loop {
@@ -220,8 +220,8 @@ impl WaitlistPartyClient {
 }
 
 /// Sets the fate of the last offer from the server's answer. If a party declined or ignored the
-/// offer just before a kill, only the server knows whether this was stored or lost with the
-/// process. If it was lost, the party still comes before those who joined later.
+/// offer just before a kill, only the server knows whether it stored this. If it did not, the party
+/// still comes before those who joined later.
 fn set_last_fate(party: &mut WaitlistBenchParty, stands: &Value) {
     let Some((last, before)) = party.offers.split_last_mut() else {
         return;

@@ -13,7 +13,7 @@ use sales::SaleKind;
 
 /// The most by which odds may differ from what came true.
 const OFF_MAX: f64 = 0.05;
-/// Odds that fewer people were told are not judged.
+/// Odds are judged only if at least this many visitors were told them.
 const JUDGED_FROM: u64 = 200;
 /// Odds are told in tenths: 0, 10, 20 … 100 %.
 const BINS: usize = 11;
@@ -165,8 +165,8 @@ mod tests {
             assert!(told.len() >= 9, "{told:?}");
             let wishes: u64 = told.iter().map(|bin| bin.visitors).sum();
             for bin in told {
-                // The wishes of one sale come true together, so it is the sales that count, and
-                // odds that are seldom told come from few sales.
+                // The wishes of one sale come true together, so the number of sales counts and not
+                // the number of wishes. Odds that are seldom told come from few sales.
                 let share = bin.visitors as f64 / wishes as f64;
                 let sales = f64::from(seeds) * (share * BINS as f64).min(1.0);
                 let deviation = (bin.told * (1.0 - bin.told)).max(0.02).sqrt() / sales.sqrt();

@@ -1,6 +1,6 @@
-//! Makes the sales whose told odds are checked. Every seed has a sale of its own: nobody knows
-//! beforehand how many people give up or what those want who do not say it, and odds are right if
-//! they are right over many such sales.
+//! Makes the sales for which the odds are checked. Every seed makes a different sale, because
+//! nobody knows beforehand how many people give up, or what people want who do not say it. Odds are
+//! right if they are right over many such sales.
 
 use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::pace_settings::{PaceSettings, TRICKLE_MIN_U};
@@ -13,9 +13,9 @@ use fairgate_simulation::sale::{
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-/// Odds are read so long after the beginning of the sale, in seconds.
+/// How long after the beginning of the sale the odds are read, in seconds.
 const READ_AFTER_S: f64 = 2.0;
-/// Odds of the lobby are read so long before the draw, in seconds.
+/// How long before the draw the odds are read in the lobby, in seconds.
 const READ_BEFORE_S: f64 = 20.0;
 
 /// A kind of sales.
@@ -43,7 +43,8 @@ impl SaleKind {
         }
     }
 
-    /// Returns the sale of a seed. Sales of a `part` of the size are as much smaller.
+    /// Returns the sale of a seed. `part` scales its seats, visitors and pace: 0.1 makes a tenth of
+    /// each.
     pub fn sale(self, seed: u64, part: f64) -> PlannedSale {
         let mut range = RandomRange(Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x5EED_0FA5));
         match self {

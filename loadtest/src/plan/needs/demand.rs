@@ -1,5 +1,5 @@
 //! Works out from a simulated sale how much of each kind of work there is in each second, and what
-//! it costs by the figures of a calibration.
+//! this work costs by the figures of a calibration.
 
 use fairgate_rules::estimate::refresh_s;
 use fairgate_simulation::behaviour::SecondsRange;
@@ -8,18 +8,18 @@ use fairgate_simulation::sale::PlannedSale;
 
 use crate::calibration::{Calibration, WorkCost};
 
-/// The calls of a purchase after the pass: the hold, the order, the payment, and two that read the
-/// order and its ticket.
+/// How many calls a purchase makes after the pass: the hold, the order, the payment, and two that
+/// read the order and its ticket.
 const CALLS_AFTER_PASS: f64 = 5.0;
 /// How many pictures of the seats a second a visitor inside gets.
 const PICTURES_PER_S: f64 = 1.0;
 
-/// The work of one second, as the mean of a few.
+/// The work of one second, as the mean of the last few seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SecondOfWork {
     pub joins: f64,
     pub polls: f64,
-    /// Open sockets, the most in these seconds.
+    /// The most open sockets in these seconds.
     pub sockets: f64,
     pub sockets_opened: f64,
     pub entries: f64,
@@ -28,8 +28,8 @@ pub struct SecondOfWork {
     pub purchases: f64,
 }
 
-/// How many seconds of work are taken together. A server that is too busy for a second or two only
-/// answers a little later.
+/// The number of seconds in a mean. A server that is too busy for a second or two only answers a
+/// little later.
 const TOGETHER: usize = 5;
 
 /// What a second of work takes: milliseconds of processors by kind of process, and bytes.
@@ -39,9 +39,9 @@ pub type UseOfSecond = WorkCost;
 #[derive(Debug, Clone)]
 pub struct SaleDemand {
     seconds: Vec<SecondOfWork>,
-    /// The places at the end.
+    /// The number of places at the end.
     pub places: f64,
-    /// How many gateways may be lost.
+    /// How many gateways are needed beyond those that do the work: one if the plan loses a gateway.
     pub spare_gateways: u64,
 }
 
@@ -71,7 +71,7 @@ impl SaleDemand {
         }
     }
 
-    /// Returns how long the sale takes from the opening of the lobby, in seconds.
+    /// Returns how long the sale takes, in seconds from the opening of the lobby.
     pub fn length_s(&self) -> f64 {
         self.seconds.len() as f64
     }
@@ -92,8 +92,8 @@ impl SaleDemand {
     }
 }
 
-/// Adds the work of opening the sockets again that a lost gateway had. Each is opened after a time
-/// of `drop_s`.
+/// Adds the work of opening the sockets of a lost gateway again. They are opened evenly over the
+/// range `drop_s` after the loss.
 fn open_again(sale: &PlannedSale, seconds: &mut [SecondOfWork]) {
     let Some(lost) = sale.lost_gateway else {
         return;
@@ -140,7 +140,7 @@ fn work(
 }
 
 impl SecondOfWork {
-    /// Returns the mean of the last seconds. Those before the first one had no work.
+    /// Returns the mean of the last [`TOGETHER`] seconds. Seconds before the first one had no work.
     fn mean(seconds: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> f64| seconds.iter().map(of).sum::<f64>() / TOGETHER as f64;
         Self {
@@ -177,7 +177,7 @@ impl SecondOfWork {
         all
     }
 
-    /// Returns whether the machine of the calibration has done as much of each kind of work.
+    /// Returns whether the calibrated machine has done at least as much of each kind of work.
     pub fn was_reached(&self, calibration: &Calibration) -> bool {
         let work = &calibration.work;
         let done = [
@@ -194,7 +194,8 @@ impl SecondOfWork {
     }
 }
 
-/// Returns what one call of booking costs: a purchase without the join and the pass, by its calls.
+/// Returns what one call to booking costs: the cost of a purchase without the join and the pass,
+/// divided by the number of its calls.
 pub fn call(calibration: &Calibration) -> WorkCost {
     let work = &calibration.work;
     let bought = work.purchase.without(&work.join).without(&work.enter);

@@ -15,16 +15,16 @@ const SOCKETS_KEPT: u64 = 500;
 const MEMORY_MAX: f64 = 0.8;
 /// The largest multiple of the crowd that is tried, as a power of two.
 const DOUBLED_MAX: i32 = 6;
-/// How often the step between a crowd that holds and one that does not is halved.
+/// How often the range between a crowd within the limits and a crowd beyond them is halved.
 const HALVED: u32 = 6;
 
-/// Something of which there is only so much.
+/// A resource of the measured processes that can run out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CapacityLimit {
     /// The processors of the machine.
     Cpu,
-    /// The one processor of the Redis that has the room, or the show.
+    /// The one processor of the Redis server that has the room or the show.
     Redis,
     /// The commits that wait for the ledger's disk.
     Commits,
@@ -39,9 +39,9 @@ pub enum CapacityLimit {
 pub struct FirstLimit {
     /// What there is too little of.
     pub limit: CapacityLimit,
-    /// From how many visitors on.
+    /// The number of visitors from which on the limit breaks.
     pub at_visitors: u64,
-    /// How many times as many these are as the file names. Below 1, the planned crowd is too large.
+    /// This number as a multiple of the planned visitors. Below 1, the planned crowd is too large.
     pub times: f64,
 }
 
@@ -58,11 +58,11 @@ impl CapacityLimit {
     }
 }
 
-/// Returns each limit of the calibrated processes with the part of it that a sale uses in its worst
-/// second.
+/// Returns each limit of the calibrated processes, with the part of the limit that a sale uses in
+/// its worst second.
 pub fn uses(demand: &SaleDemand, calibration: &Calibration) -> [(CapacityLimit, f64); 5] {
     let machine = &calibration.machine;
-    // A calibration whose rig cannot be read was changed by hand; its processes count as one each.
+    // A rig that cannot be read was changed by hand. It counts as one gateway.
     let rig: RigSpecification = calibration.rig.parse().unwrap_or_default();
     let gateways = rig.gateways as f64;
     let cpu_ms = demand.peak(|second| second.cost(calibration).all_ms());
@@ -96,8 +96,8 @@ pub fn tightest(demand: &SaleDemand, calibration: &Calibration) -> (CapacityLimi
     tightest.unwrap_or((CapacityLimit::Cpu, 0.0))
 }
 
-/// Simulates the sale with larger and smaller crowds, with booking that answers at once, and finds
-/// the crowd with which the first limit breaks. Returns `None` if none breaks with 64 times the
+/// Simulates the sale with larger or smaller crowds, and with booking that answers at once. Finds
+/// the crowd with which the first limit breaks. Returns `None` if no limit breaks with 64 times the
 /// crowd.
 pub fn first_limit(sale: &PlannedSale, calibration: &Calibration, seed: u64) -> Option<FirstLimit> {
     let tried = |times: f64| {

@@ -10,7 +10,8 @@ use crate::calibration::Calibration;
 use crate::plan::grouped::grouped;
 use crate::rig::{RedisForm, RigSpecification};
 
-/// The part of a machine that is used in the worst second. The rest is for what no plan foresees.
+/// The part of a machine that is used in the worst second. The rest is spare, because no plan
+/// foresees everything.
 const USED: f64 = 0.7;
 /// A gigabyte, in bytes.
 const GB: f64 = 1e9;
@@ -20,8 +21,8 @@ const GB: f64 = 1e9;
 pub struct NeededMachines {
     /// The processes that were measured, on which processor, and when.
     pub measured_on: String,
-    /// Machines for gateways, one of them to spare if the plan loses one. Booking is inside of them
-    /// if it was when they were measured.
+    /// Machines for gateways. One of them is spare if the plan loses a gateway. Booking is inside
+    /// the gateways if it was inside when they were measured.
     pub gateways: MachineGroup,
     /// Machines for booking processes; none if booking is inside the gateways.
     pub bookings: Option<MachineGroup>,
@@ -35,11 +36,10 @@ pub struct NeededMachines {
     pub mbit_per_s: f64,
     /// The traffic of the whole sale, in gigabytes.
     pub traffic_gb: f64,
-    /// The processors that the proxies need for TLS: every connection is new once. `None` if TLS
-    /// was not measured.
+    /// The processors that the proxies need for TLS. Every join and every opened socket is a new
+    /// connection. `None` if TLS was not measured.
     pub tls_cpus: Option<f64>,
-    /// How long it takes until everybody who waits has a socket again, if all sockets break at
-    /// once, in seconds.
+    /// The time until all sockets are open again if all break at once, in seconds.
     pub reconnect_s: f64,
     /// How many hours the machines run.
     pub hours: f64,
@@ -54,9 +54,9 @@ pub struct NeededMachines {
 /// Machines of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MachineGroup {
-    /// How many.
+    /// How many machines.
     pub count: u64,
-    /// Of how many processors each.
+    /// The number of processors of each machine.
     pub cpus_each: usize,
     /// The processors in use in the worst second.
     pub cpus_used: f64,
@@ -66,7 +66,7 @@ pub struct MachineGroup {
     pub sockets: f64,
 }
 
-/// How much of a server is in use.
+/// How much of a server's machine is in use.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerLoad {
     /// The processors in use in the worst second.
@@ -76,9 +76,9 @@ pub struct ServerLoad {
 /// An amount of money.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NeededMoney {
-    /// How much.
+    /// The amount, in `currency`.
     pub amount: f64,
-    /// The currency of the file of prices.
+    /// The currency that the file of prices names.
     pub currency: String,
 }
 
@@ -91,13 +91,13 @@ pub fn memory_mb(demand: &SaleDemand, calibration: &Calibration) -> f64 {
     (demand.places * memory.place_bytes + sockets * each) / 1e6
 }
 
-/// Returns how many machines are needed: at least one.
+/// Rounds a number of machines up to a whole number, at least one.
 fn whole(machines: f64) -> u64 {
     machines.ceil().max(1.0) as u64
 }
 
-/// Works out the machines of gateways from what of each runs out first: processors, memory, or the
-/// files that sockets are.
+/// Works out how many machines the gateways need. What runs out first decides: processors, memory,
+/// or open files, because every socket is a file.
 fn gateways(
     demand: &SaleDemand,
     calibration: &Calibration,
@@ -118,7 +118,7 @@ fn gateways(
     }
 }
 
-/// Returns the processors that proxies need for TLS; `None` if it was not measured.
+/// Returns the processors that proxies need for TLS, or `None` if TLS was not measured.
 fn tls_cpus(demand: &SaleDemand, calibration: &Calibration) -> Option<f64> {
     let tls = calibration.tls.as_ref()?;
     let second_ms = |second: &SecondOfWork| {
@@ -165,7 +165,7 @@ impl NeededMachines {
         let bytes = demand.sum(|second| second.cost(calibration).bytes);
         let peak_bytes = demand.peak(|second| second.cost(calibration).bytes);
         let open_ms = calibration.work.socket_open.all_ms();
-        // Those that were lost open no sockets.
+        // A lost gateway opens no sockets.
         let opening = gateways.count - demand.spare_gateways;
         let all_cpus = (opening as usize * machine.cpus) as f64 * BUSY_MAX;
         let mut needed = Self {

@@ -1,6 +1,6 @@
-//! Works out what a planned sale takes from the figures that were measured on a machine: gateways,
-//! bookings, Redis, PostgreSQL, bandwidth and money, and which limit breaks first as the crowd
-//! grows.
+//! Works out what a planned sale takes: gateways, booking processes, Redis, PostgreSQL, bandwidth
+//! and money. Also works out which limit breaks first as the crowd grows. Both follow from figures
+//! that were measured on a machine.
 
 mod demand;
 mod limits;
@@ -13,7 +13,8 @@ pub use limits::{FirstLimit, first_limit, tightest};
 pub use machines::NeededMachines;
 pub use prices::Prices;
 
-/// The part of its processors that a machine may use. Beyond it, calls wait for each other so long
-/// that visitors feel it. A calibration measures busy processes, which do much at once; between
-/// two waves of a real crowd the same work takes more.
+/// The largest part of a machine's processors that may be in use. If more is in use, calls wait for
+/// each other so long that visitors notice. There is a second reason: a calibration measures busy
+/// processes, which do much work at once. Between two waves of a real crowd, the same work takes
+/// more time.
 pub const BUSY_MAX: f64 = 0.8;

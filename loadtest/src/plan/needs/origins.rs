@@ -1,26 +1,26 @@
-//! Says which figures were measured, and which follow from figures that were.
+//! Says which figures were measured, and which are extrapolated from measured figures.
 
 use serde::Serialize;
 
 use super::demand::SaleDemand;
 use crate::calibration::Calibration;
 
-/// Whether a figure was measured, or follows from figures that were.
+/// Whether a figure was measured, or is extrapolated from measured figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureOrigin {
     /// The calibrated processes have done as much.
     Measured,
-    /// It is a multiple of what the calibrated processes have done.
+    /// The figure is a multiple of what the calibrated processes have done.
     Extrapolated,
 }
 
 /// Where the figures come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FigureOrigins {
-    /// Processors of all processes, and with them the machines.
+    /// The processors of all processes, and therefore the machines.
     pub processors: FigureOrigin,
-    /// Sockets, and how fast they are opened again.
+    /// Sockets, and how fast they open again.
     pub sockets: FigureOrigin,
     /// Memory.
     pub memory: FigureOrigin,
@@ -51,15 +51,16 @@ impl FigureOrigin {
 }
 
 impl FigureOrigins {
-    /// Says what of a sale the calibrated processes have done.
+    /// Compares the work of a sale with the work that the calibrated processes have done.
     pub fn of(demand: &SaleDemand, calibration: &Calibration) -> Self {
         let work = &calibration.work;
         let reached = demand.all_seconds(|second| second.was_reached(calibration));
-        // The clock ran a little longer than the sockets were meant to wait.
+        // The measurement took a little longer than the sockets were meant to wait, so the measured
+        // number is slightly too low.
         let waited = work.socket_wait.per_s * 1.01;
         let sockets = demand.peak(|second| second.sockets) <= waited;
         let purchases = demand.peak(|second| second.purchases) <= work.purchase.per_s;
-        // As many places were made as sockets were opened.
+        // The calibration made as many places as it opened sockets.
         let places = demand.places <= waited;
         Self {
             processors: FigureOrigin::of(reached),

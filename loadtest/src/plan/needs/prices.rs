@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// The prices, in a currency of the user's.
+/// The prices, in the user's currency.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
@@ -47,7 +47,7 @@ impl Prices {
     /// Reads the file of prices.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let told = |fault: String| format!("{} has no prices: {fault}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! Speaks HTTP as visitors do. It uses keep-alive connections from many source addresses, and reads
-//! each answer whole. hyper's client is named only here. Visitors share connections, because a new
-//! connection would cost the swarm as much processor time as the call itself, and the gateway under
-//! test needs the same processors.
+//! each answer whole. Only this file names hyper's client. Visitors share connections, because a
+//! new connection would cost the swarm as much processor time as the call itself, and the gateway
+//! under test needs the same processors.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(15);
 const SLOW_ANSWER_MAX: Duration = Duration::from_secs(600);
 /// The number of source addresses on loopback.
 const SOURCES: u8 = 16;
-/// The most source addresses of a network that are used. Each keeps connections of its own.
+/// The most source addresses of a network that are used. Each address has its own connections.
 const SOURCES_MAX: usize = 4_096;
 
 /// How long a gateway is avoided after it did not answer, in milliseconds. A load balancer's health
@@ -203,8 +203,8 @@ impl LoadHttpClient {
         }
     }
 
-    /// Makes a client that calls from the addresses of this network, of which it uses at most
-    /// [`SOURCES_MAX`].
+    /// Makes a client that calls from the addresses of this network. It uses at most
+    /// [`SOURCES_MAX`] of them.
     pub fn calling_from(urls: &[String], network: SourceNetwork) -> Self {
         let sources: Arc<[Ipv4Addr]> = network.hosts().take(SOURCES_MAX).collect();
         Self {
@@ -214,8 +214,8 @@ impl LoadHttpClient {
         }
     }
 
-    /// Returns an address of this network that this machine does not have, among those that calls
-    /// would come from.
+    /// Returns an address from which calls would come and which this machine does not have, or
+    /// `None` if it has all of them.
     pub fn missing_source(network: SourceNetwork) -> Option<Ipv4Addr> {
         let mut used = network.hosts().take(SOURCES_MAX);
         used.find(|address| std::net::TcpListener::bind((*address, 0)).is_err())
@@ -270,8 +270,8 @@ impl LoadHttpClient {
         answer
     }
 
-    /// Makes a call whose answer may take minutes, such as one that reads a whole ledger, to the
-    /// first gateway.
+    /// Sends the first gateway a call whose answer may take minutes, such as a call that reads a
+    /// whole ledger.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -355,7 +355,7 @@ impl LoadHttpClient {
     }
 }
 
-/// Makes hyper's client, which calls from this address if there is one.
+/// Makes a client of hyper that calls from `source`, if there is one.
 fn client(source: Option<Ipv4Addr>) -> Client<HttpConnector, Full<Bytes>> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);

@@ -19,7 +19,8 @@ pub struct Machine {
     pub sockets_max: u64,
 }
 
-/// Returns this machine, of which the measured processes have so many processors.
+/// Returns a description of this machine. `cpus` is how many processors the measured processes
+/// could use; `None` stands for all of them.
 pub fn this_machine(cpus: Option<usize>) -> Machine {
     let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     let field = |text: &str, name: &str| {

@@ -1,5 +1,5 @@
-//! Writes to standard output what a command was asked for. A reader that has seen enough and goes
-//! away, as in `loadtest plan FILE | head`, is no error.
+//! Writes the results of a command to standard output. If the reader closes the pipe early, as in
+//! `loadtest plan FILE | head`, that is no error.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write, stdout};
@@ -13,7 +13,7 @@ pub fn print_line(text: impl Display) -> std::io::Result<()> {
     unless_closed(writeln!(out, "{text}").and_then(|()| out.flush()))
 }
 
-/// Takes a closed pipe for success.
+/// Treats a closed pipe as success.
 ///
 /// # Errors
 /// Any other error.

@@ -8,12 +8,12 @@ use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
 use fairgate_simulation::summary::SeedFigures;
 
-/// How often the progress is told, at most.
+/// The shortest time between two messages on the progress.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// The figures of all seeds.
 pub struct SimulatedSeeds {
-    /// The figures, by seed.
+    /// The figures of each seed, in the order of the seeds.
     pub figures: Vec<SeedFigures>,
     /// The mean time that one seed took on one core, in seconds.
     pub seed_s: f64,
@@ -34,8 +34,8 @@ pub fn simulate_seeds(sale: &PlannedSale, first: u64, count: u32) -> SimulatedSe
     }
 }
 
-/// Does something with each of the seeds from `first` on, on all cores, and tells the progress.
-/// Returns the results by seed.
+/// Calls `simulate` for each of the `count` seeds from `first` on, on all cores, and prints the
+/// progress to standard error. Returns the results in the order of the seeds.
 pub fn each_seed<T: Send>(first: u64, count: u32, simulate: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU32::new(0);
     let done: Mutex<Vec<(u32, T)>> = Mutex::new(Vec::new());

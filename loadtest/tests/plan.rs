@@ -1,5 +1,6 @@
-//! Runs `loadtest plan` and `loadtest compare` as processes: their answers, their exit codes, what
-//! they say of files with faults, and the page that a browser shows.
+//! Runs `loadtest plan`, `loadtest compare` and `loadtest calibrate` as processes. Checks their
+//! answers, their exit codes, their messages about files with faults, and the page that a browser
+//! shows.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -36,7 +37,7 @@ mode = "fixed"
 per_s = 20
 "#;
 
-/// Where Chromium may be.
+/// The paths where Chromium may be.
 const CHROMIUM: [&str; 3] = [
     "/usr/bin/chromium",
     "/usr/bin/chromium-browser",
@@ -302,7 +303,7 @@ fn a_calibration_says_what_a_sale_takes_and_a_false_one_is_refused() {
     assert!(planned.status.success(), "{}", text(&planned.stderr));
     let planned: Value = serde_json::from_slice(&planned.stdout).expect("JSON");
     let machines = &planned["machines"];
-    // How many follows from what this machine does beside the test.
+    // The count depends on what else this machine does during the test.
     let count = machines["gateways"]["count"].as_f64().expect("a count");
     assert!(count >= 1.0, "{machines}");
     assert_eq!(machines["cost"]["currency"], "EUR");
@@ -349,10 +350,10 @@ fn a_browser_without_a_network_draws_a_chart_from_each_table() {
             .output()
             .expect("chromium runs")
     };
-    // The README shows such a picture, of a larger sale.
+    // The README shows such a picture of a larger sale.
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let picture = pictures.join("plan.png");
-    // One of an earlier run would hide that none is taken.
+    // The picture of an earlier run would hide that this run takes none.
     let _ = std::fs::remove_file(&picture);
     open(&[
         "--window-size=1000,1100",
@@ -382,7 +383,7 @@ fn a_browser_without_a_network_draws_a_chart_from_each_table() {
 
 /// Returns the sum of each column of the table in a section of a report.
 fn sums(section: &str) -> Vec<String> {
-    // The legend of the chart is a table, too, and comes first.
+    // The chart's legend is also a table, and comes first.
     let body = section.rsplit("<tbody>").next().unwrap_or_default();
     let mut sums: Vec<f64> = Vec::new();
     for row in body.split("<tr>").skip(1) {

@@ -97,15 +97,15 @@ const IMPURE_WORDS: &[&str] = &["env", "fs", "Instant", "net", "process", "Syste
 /// An outside package, and the homes in which it may be named.
 ///
 /// A home that begins with a slash is a file or a folder of that name anywhere. Any other home is a
-/// folder, as a path from the workspace's root.
+/// path from the workspace's root to a folder, which ends with a slash, or to a file.
 struct PackageHome {
     package: &'static str,
     homes: &'static [&'static str],
 }
 
 const PACKAGE_HOMES: &[PackageHome] = &[
-    // What the verdict checks must not be computed by the code that it checks. Only the planner
-    // reads shows and plans as booking does.
+    // The verdict must not check booking with booking's own code. In the load test, only the
+    // planner uses this crate, because it reads shows and plans as booking does.
     PackageHome {
         package: "fairgate_model",
         homes: &["booking/", "gateway/src/", "loadtest/src/plan/"],

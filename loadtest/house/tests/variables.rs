@@ -1,14 +1,15 @@
-//! Checks that the programs accept every `FAIRGATE_…` variable that the sources and papers name. A
-//! program refuses to start with any other.
+//! Checks that the programs accept every `FAIRGATE_…` variable that a source or a document of the
+//! workspace names. A program refuses to start with any other such variable.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use fairgate_house::workspace::WorkspaceFiles;
 
-/// The file that lists the variables. Its own tests name wrong ones.
+/// The file that lists the variables. The test skips it, because its own tests name wrong
+/// variables.
 const LIST: &str = "booking/base/src/config/variables.rs";
-/// The ends of the names of the files that are read. `test` is the script at the root.
+/// The endings of the names of the files that the test reads. `test` is the script at the root.
 const ENDS: &[&str] = &[
     ".rs",
     ".md",

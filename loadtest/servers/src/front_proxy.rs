@@ -1,5 +1,6 @@
 //! Runs a real nginx, HAProxy, Caddy or Envoy with one of the project's sample configurations. Only
-//! the addresses and the certificate in the sample are replaced, so that the test is of the sample.
+//! the addresses and the certificate in the sample are replaced, so that a test checks the sample
+//! itself.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub enum FrontProxyKind {
     Envoy,
 }
 
-/// What the proxy forwards to.
+/// The addresses to which the proxy forwards.
 #[derive(Debug, Clone, Copy)]
 pub struct FrontProxyTargets {
     /// The gateway, which the samples have at `127.0.0.1:8080`.
@@ -49,7 +50,7 @@ pub struct FrontProxy {
 }
 
 impl FrontProxyKind {
-    /// The name of the program, and of its Debian package.
+    /// Returns the name of the program. Its Debian package, if there is one, has the same name.
     #[must_use]
     pub fn program(self) -> &'static str {
         match self {
@@ -60,12 +61,13 @@ impl FrontProxyKind {
         }
     }
 
-    /// Returns whether a test that needs the proxy must be skipped. If so, prints a message. Envoy
-    /// is in no release of Debian, and its package of PyPI is for some platforms only, so its
-    /// absence is never a failure.
+    /// Returns whether a test that needs the proxy must be skipped. If so, prints a message. A
+    /// missing Envoy is never a failure, because no release of Debian has Envoy, and PyPI has it
+    /// only for some platforms.
     ///
     /// # Panics
-    /// Where another program is missing and `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1` is set.
+    /// Where a program other than Envoy is missing and `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1` is
+    /// set.
     #[must_use]
     pub fn must_skip(self, what: &str) -> bool {
         let is_absent = |name: &&str| needs::on_path(name).is_none();
@@ -150,7 +152,7 @@ impl FrontProxyKind {
     }
 }
 
-/// Puts the sample, which is a file of `conf.d`, into a whole configuration.
+/// Returns a whole configuration that contains the sample. The sample is a file for `conf.d`.
 fn nginx_around(sample: &str, place: &str) -> String {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("    {kind}_temp_path {place}/{kind};\n"))
@@ -165,7 +167,7 @@ fn nginx_around(sample: &str, place: &str) -> String {
     )
 }
 
-/// Lets Caddy listen on the port, and on no other.
+/// Returns the sample with settings that make Caddy listen on this port only.
 fn caddy_around(sample: &str, listen: u16) -> String {
     format!(
         "{{\n\tadmin off\n\tauto_https disable_redirects\n\thttps_port {listen}\n\tdefault_bind 127.0.0.1\n}}\n\n{sample}"

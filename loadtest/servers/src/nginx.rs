@@ -1,4 +1,4 @@
-//! Runs nginx in front of a gateway, with the settings that Debian's package has by default.
+//! Runs nginx in front of a gateway, with nginx's own default limits.
 
 use std::path::Path;
 use std::time::Duration;
@@ -76,7 +76,8 @@ pub fn must_skip_nginx(what: &str) -> bool {
     )
 }
 
-/// Only the files that an ordinary user cannot write are named; everything else is the default.
+/// Returns the configuration. It puts into `folder` the files that an ordinary user could not write
+/// at their default paths. All limits are the defaults.
 fn configuration(folder: &Path, port: u16, upstream: &str) -> String {
     let folder = folder.display();
     format!(

@@ -1,5 +1,6 @@
-//! Finds free ports. A process that finds a port keeps it from all processes that ask here until it
-//! ends, so that tests and rigs side by side never start two servers on one port.
+//! Finds free ports. A process that finds a port here claims it until the process ends, and no
+//! other process finds this port here. So tests and rigs that run at the same time never start two
+//! servers on one port.
 
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
@@ -9,8 +10,8 @@ use std::sync::Mutex;
 use anyhow::Context;
 use rand::RngExt;
 
-/// The port on which a node of a cluster talks to other nodes is this much higher than its own
-/// port.
+/// A node of a Redis cluster talks to other nodes on a port that is this much higher than its port
+/// for clients.
 pub const BUS_ABOVE: u16 = 10_000;
 
 /// Finds a free port between 20,000 and 30,000. The system gives higher ports to clients, so no
@@ -27,7 +28,7 @@ pub fn free_port_with_bus() -> anyhow::Result<u16> {
     find(10_000..20_000, &[0, BUS_ABOVE])
 }
 
-/// How often a server is started, if another process takes its port each time.
+/// The most starts of a server whose port another process takes each time.
 const STARTS_MAX: usize = 3;
 
 /// Starts a server on a port that `start` chooses. If another process takes this port before the
@@ -50,7 +51,8 @@ fn is_port_taken(error: &anyhow::Error) -> bool {
     format!("{error:#}").contains("Address already in use")
 }
 
-/// Finds a port such that it and the ports this much `above` it are free, and keeps them all.
+/// Finds a port in `range`. For each number in `above`, the port that is this much higher must be
+/// free. Claims all these ports.
 fn find(range: std::ops::Range<u16>, above: &[u16]) -> anyhow::Result<u16> {
     let mut rng = rand::rng();
     let mut tries = std::iter::repeat_with(|| rng.random_range(range.clone())).take(100);
@@ -59,7 +61,7 @@ fn find(range: std::ops::Range<u16>, above: &[u16]) -> anyhow::Result<u16> {
         .context("no free port was found in a hundred tries")
 }
 
-/// The claims of this process. The system gives them back when the process ends.
+/// The claims of this process. The system frees them when the process ends.
 static CLAIMS: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
 
 fn keep_if_free(port: u16, above: &[u16]) -> bool {
@@ -70,10 +72,10 @@ fn keep_if_free(port: u16, above: &[u16]) -> bool {
     true
 }
 
-/// Claims a free port for this process. The claim is a Unix socket whose name is the port's: only
-/// one process can have a socket of this name, and the system frees it however the process ends.
-/// The claim comes first, because to try a port means to take it for a moment, and its owner could
-/// be about to use it.
+/// Claims a port for this process, if the port is free. The claim is a Unix socket whose name
+/// contains the port. Only one process can have a socket of this name, and the system frees the
+/// name however the process ends. The claim is made before the port is tried. A try takes the port
+/// for a moment, and a process that has claimed the port could be about to use it.
 fn claim(port: u16) -> Option<UnixListener> {
     let name = SocketAddr::from_abstract_name(format!("fairgate-port-{port}")).ok()?;
     let claim = UnixListener::bind_addr(&name).ok()?;

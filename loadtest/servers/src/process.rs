@@ -1,5 +1,5 @@
 //! Runs one server as a process: starts, kills, pauses and ends it. The server also ends when the
-//! process that started it ends. Only this module names rustix.
+//! process that started it ends. In this crate, only this module names rustix.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -218,7 +218,8 @@ pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
 type SpawnRequest = (ServerProgram, mpsc::SyncSender<anyhow::Result<Child>>);
 
 /// Starts a program from a thread that lives as long as this process. The kernel sends the signal
-/// when the starting thread ends, and the threads of tests and runtimes end earlier.
+/// `at_our_end` when the thread that started the program ends. Threads of tests and runtimes would
+/// end too early.
 fn spawn(program: ServerProgram) -> anyhow::Result<Child> {
     static KEEPER: OnceLock<Mutex<mpsc::Sender<SpawnRequest>>> = OnceLock::new();
     let keeper = KEEPER.get_or_init(|| {

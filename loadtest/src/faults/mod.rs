@@ -1,5 +1,5 @@
-//! Runs `loadtest faults`: schedules of faults, each planned from a seed, against real processes
-//! while a crowd buys. Each run ends with the verdict.
+//! Runs `loadtest faults`. For each seed, it starts real processes, lets a crowd buy, and inflicts
+//! a schedule of faults that is planned from the seed. Each run ends with the verdict.
 
 mod page;
 

@@ -1,4 +1,5 @@
-//! Makes the HTML report of seeded faults: the answer first, then what each seed went through.
+//! Makes the HTML report of `loadtest faults`: the answer, the charts, and then the faults and the
+//! result of each seed.
 
 use super::{FaultTrial, hits};
 use crate::html::{HtmlReport, ReportChart, ReportTable};

@@ -1,5 +1,5 @@
-//! Writes what stands beside a run's printed result: the difference from an earlier run, and the
-//! HTML report.
+//! Writes what a run produces in addition to its printed result: the differences from an earlier
+//! run, and the HTML report.
 
 use anyhow::Context;
 
@@ -9,7 +9,7 @@ use super::page::RunPage;
 use crate::compare::{FigureFile, compare_figures};
 use crate::machine::this_machine;
 
-/// A figure differs from a baseline if it is more than this share away from it.
+/// A figure differs from the baseline's figure if the two are apart by more than this share of it.
 const BASELINE_WITHIN: f64 = 0.1;
 
 /// Compares the run with an earlier one, prints what differs, and writes the HTML report, as the
@@ -30,7 +30,8 @@ pub fn write(
             .context("the run could not be compared with the baseline")?,
         None => Vec::new(),
     };
-    // A JSON document on the standard output stays alone there.
+    // The differences go to standard error, because with `--json` standard output must have only
+    // the document.
     for figure in compared.iter().filter(|figure| !figure.agrees) {
         eprintln!("differs from the baseline: {figure}");
     }
@@ -46,7 +47,7 @@ pub fn write(
     page.html().write(file, &document)
 }
 
-/// Returns what the run was asked for and the machine, each with its name.
+/// Returns the options of the run and the properties of the machine, each as a name and a value.
 fn settings(options: &SwarmOptions) -> Vec<(String, String)> {
     let machine = this_machine(None);
     let system = match &options.rig {

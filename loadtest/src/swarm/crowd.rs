@@ -7,8 +7,8 @@ use tokio::task::JoinSet;
 use super::stage::SwarmContext;
 use super::{plan, visitor};
 
-/// Plays the visitors that `is_own` names, of a crowd that is planned from the seed. At the
-/// deadline it ends the run for those that are not done, and returns when all have ended.
+/// Plans a crowd from the seed, and plays the visitors for whom `is_own` returns true. Ends the run
+/// when all of them except the mute ones are done, or at the deadline. Returns when all have ended.
 pub async fn play(stage: &Arc<SwarmContext>, seed: u64, is_own: impl Fn(usize) -> bool) {
     let mut busy = JoinSet::new();
     let mut mute = JoinSet::new();

@@ -1,6 +1,6 @@
 //! Writes the run's history as JSON Lines: the calls of visitors and observers, their answers, and
-//! the frames of their sockets. The judge reads it after the run. A separate thread writes the
-//! file, so that no visitor waits for the disk.
+//! the frames of their sockets. The judge reads the file after the run. A separate thread writes
+//! the file, so that no visitor waits for the disk.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};

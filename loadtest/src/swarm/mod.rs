@@ -1,4 +1,5 @@
-//! `loadtest swarm`: a crowd of visitors who know only the public contract, from join to ticket.
+//! Runs `loadtest swarm`: plays a crowd of visitors from join to ticket. The visitors know only the
+//! public contract.
 
 mod beside;
 mod clock;
@@ -217,7 +218,7 @@ async fn perform(
     Ok(outcome.ended())
 }
 
-/// Returns what the rig must be prepared for.
+/// Returns the features that the rig must be started with for this scenario.
 fn features(scenario: &Scenario) -> RigFeatures {
     RigFeatures {
         proxied: scenario.crowd.bots > 0,

@@ -73,7 +73,7 @@ impl SwarmOutcome {
         }
     }
 
-    /// Says in a sentence how the run ended, and what happened.
+    /// Returns a text that says how the run ended and what happened.
     pub fn answer(&self) -> String {
         let figures = &self.report.figures;
         let figure = |name: &str| figures.get(name).copied().unwrap_or_default();
@@ -177,7 +177,8 @@ impl SwarmOutcome {
     }
 }
 
-/// Returns the operations that were called and booking as a whole, each with [`OF_CALLS`].
+/// Returns the operations that were called and booking as a whole, each with its values of
+/// [`OF_CALLS`] as text.
 pub fn operations(
     figures: &BTreeMap<String, f64>,
 ) -> impl Iterator<Item = (&'static str, Vec<String>)> {

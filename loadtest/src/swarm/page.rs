@@ -5,13 +5,13 @@ use super::outcome::{SwarmOutcome, operations};
 use crate::compare::ComparedFigure;
 use crate::html::{HtmlReport, ReportChart, ReportTable, thinned};
 
-/// What the page is made from.
+/// The contents of the page.
 pub struct RunPage<'a> {
     /// How the run ended.
     pub outcome: &'a SwarmOutcome,
     /// The seed of the crowd.
     pub seed: u64,
-    /// The figures beside those of an earlier run; empty without one.
+    /// The figures of this run and of an earlier run; empty without an earlier run.
     pub compared: &'a [ComparedFigure],
     /// The settings of the run, each with its name.
     pub settings: Vec<(String, String)>,
@@ -19,7 +19,8 @@ pub struct RunPage<'a> {
 
 /// The operations whose latencies are drawn.
 const DRAWN_OPERATIONS: [&str; 5] = ["join", "claim", "hold", "order", "pay"];
-/// The figures that stand at the top, each with its name there and how many of its unit make one.
+/// The figures at the top of the page: the name of each in the report, its name on the page, and
+/// its unit.
 const TOP: [(&str, &str, &str); 17] = [
     ("visitors", "visitors", ""),
     ("entries", "entered", ""),
@@ -238,7 +239,8 @@ fn charts(report: &SwarmReport) -> Vec<ReportChart> {
     charts
 }
 
-/// Returns the chart of the odds that were told, against what came true.
+/// Returns the chart of the odds that visitors were told, with the share of visitors for whom they
+/// came true.
 fn told_odds(points: &RunCharts) -> ReportChart {
     ReportChart {
             title: "Odds".to_owned(),
@@ -256,7 +258,7 @@ fn told_odds(points: &RunCharts) -> ReportChart {
                 .collect(), dots: false, }
 }
 
-/// Returns the chart of what the promoter's report expected.
+/// Returns the chart of the forecasts in the promoter's report.
 fn forecasts(report: &SwarmReport) -> ReportChart {
     let points = &report.charts;
     ReportChart {
@@ -276,7 +278,8 @@ fn forecasts(report: &SwarmReport) -> ReportChart {
                 .collect(), dots: false, }
 }
 
-/// Returns the chart of entries and tickets a second, as means between its points.
+/// Returns the chart of released ranks, entries and tickets a second. Each point is the mean since
+/// the point before.
 fn pace(points: &RunCharts) -> ReportChart {
     let seconds = thinned(&points.seconds);
     let point = |pair: &[RunSecond]| {
@@ -301,7 +304,8 @@ fn pace(points: &RunCharts) -> ReportChart {
     }
 }
 
-/// Returns the charts of the order in which visitors joined, stand in the line, and entered.
+/// Returns two charts by rank: the join number of each visitor who entered, and the time of its
+/// entry.
 fn fairness(points: &RunCharts) -> [ReportChart; 2] {
     let mut by_rank = points.fairness.clone();
     by_rank.sort_unstable_by_key(|visitor| visitor.rank);

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::scenario::{Scenario, VisitorBehaviour};
 
-/// How many networks of 256 addresses 10.0.0.0/8 has.
+/// The number of /24 networks in 10.0.0.0/8.
 const NETWORKS_MAX: usize = 65_536;
 
 /// The plan of one visitor.
@@ -36,11 +36,11 @@ pub struct VisitorPlan {
     pub bot: bool,
     /// The address that a proxy reports as the visitor's, if the scenario has bots.
     pub address: Option<Ipv4Addr>,
-    /// The visitor's own generator, for everything else.
+    /// The visitor's own random number generator, for all other decisions.
     pub rng: ChaCha8Rng,
 }
 
-/// Returns the generator of one visitor.
+/// Returns the random number generator of one visitor.
 fn rng_of(seed: u64, who: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(who as u64 + 1);
@@ -84,8 +84,8 @@ fn plan_visitor(
     }
 }
 
-/// Returns the address of one visitor. Each person has a /24 of its own, and each network of bots,
-/// too, in which all of its bots have the same address.
+/// Returns the address of one visitor. Each person has its own /24 network. All bots of one of the
+/// scenario's bot networks have the same address.
 fn address_of(scenario: &Scenario, who: usize) -> Ipv4Addr {
     let crowd = &scenario.crowd;
     let (base, network) = match who.checked_sub(crowd.visitors) {

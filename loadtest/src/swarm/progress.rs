@@ -1,4 +1,4 @@
-//! Shows the progress of a run on the standard error, once a second on a terminal and every five
+//! Shows the progress of a run on standard error, once a second on a terminal and every five
 //! seconds elsewhere. Without it, a run of several minutes would look as if it hung.
 
 use std::io::{IsTerminal, Write};
@@ -51,8 +51,9 @@ fn line(stage: &SwarmContext) -> String {
     )
 }
 
-/// Says how long the run will still take: as the scenario expects it, or at most, and at the end
-/// until the last abandoned basket lapses.
+/// Returns a text that says how long the run will still take. The time is first what the scenario
+/// expects, then the most that the deadline allows, and when the crowd has ended the time until the
+/// last abandoned basket lapses.
 fn time_left(stage: &SwarmContext) -> String {
     let (elapsed_s, scenario) = (stage.clock.elapsed_s(), &stage.scenario);
     if stage.is_over() {

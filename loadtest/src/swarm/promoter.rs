@@ -76,9 +76,9 @@ pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
     all
 }
 
-/// Reads the report of the room. Returns `null` if it cannot be read, because only the figure of
-/// its forecasts is then missing. One call makes only some of the forecasts that nobody has asked
-/// for before, so the report is read again until it has no more than before.
+/// Reads the report of the room until it has no more forecasts than before, because each call makes
+/// only some of the missing forecasts. If a call fails, returns the report before it, or `null`.
+/// This is no error, because only the figure of the forecasts needs the report.
 pub async fn room_report(stage: &SwarmContext, key: &str) -> Value {
     let room = stage.scenario.onsale.room();
     let call = LoadHttpCall::get(format!("/v1/promoter/rooms/{room}/report")).bearer(key);

@@ -112,7 +112,7 @@ pub async fn play_scenario(
     let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
     apply(http, environment.key, &venues).await?;
     // The clock starts only after the venues are applied, because the gateway may need a second to
-    // read a large plan, and no visitor waits for that.
+    // read a large plan, and no visitor should wait for that.
     let clock = SwarmClock::start();
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
     apply(http, environment.key, &rest).await?;
@@ -172,8 +172,8 @@ pub async fn play_scenario(
     Ok(report)
 }
 
-/// Fails if a train has other seats than its `[[train]]` says, because a plan of the same file
-/// would then foretell another sale.
+/// Fails if a train has another number of seats than its `[[train]]` says, because a plan of the
+/// same file would then foretell another sale.
 fn trains_are_as_planned(scenario: &Scenario, shows: &[SwarmShow]) -> anyhow::Result<()> {
     let trains = shows.iter().filter(|show| show.train.is_some());
     for (plan, train) in scenario.onsale.train_plans().iter().zip(trains) {
@@ -217,7 +217,7 @@ async fn crowd_in_trouble(
             let kills = tokio::spawn(kills);
             ground.play_crowd(stage).await?;
             // Kills that have not happened by now are dropped, because no visitor is left for them
-            // to disturb.
+            // to disturb. `all_kills_were_inflicted` then fails the run.
             kills.abort();
             let _ = kills.await;
         }
@@ -309,7 +309,8 @@ fn write_beginning(
 }
 
 /// Gives visitors who never read their rank the rank of the published draw. The figures of the pace
-/// need their ranks, because the line counts such visitors while it assumes that they are present.
+/// need their ranks, because the line counts such visitors as long as it assumes that they are
+/// present.
 fn fill_missing_ranks(stage: &SwarmContext, record: &Value) {
     let seed = record["seed"]
         .as_str()

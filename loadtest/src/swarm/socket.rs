@@ -1,6 +1,6 @@
 //! Keeps a visitor's live socket open, connects again when it closes, and reads its frames. It
-//! records frames in the history and passes on those that concern the visitor. tokio-tungstenite is
-//! named only here.
+//! records frames in the history and passes on those that concern the visitor. In the load test,
+//! only this module and its submodules name tokio-tungstenite.
 
 mod frames;
 mod wire;
@@ -56,7 +56,7 @@ pub enum SwarmSocketCommand {
     Drop(Duration),
 }
 
-/// A handle on a socket. The socket closes when the handle is dropped; a visitor's socket also
+/// A handle of a socket. The socket closes when the handle is dropped; a visitor's socket also
 /// closes when the run ends.
 pub struct SwarmSocket {
     /// The events that the socket passes on.

@@ -53,7 +53,7 @@ pub struct SwarmShow {
 }
 
 impl SwarmShow {
-    /// Returns the fields by which a party asks for the best seats. For a train, it draws the two
+    /// Returns the fields by which a party asks for the best seats. For a train, draws the two
     /// stops at random.
     pub fn best(&self, quantity: usize, rng: &mut impl Rng) -> Value {
         let Some(train) = &self.train else {
@@ -150,7 +150,7 @@ pub struct SwarmContext {
     paid: Mutex<Vec<SwarmPaidOrder>>,
     /// The shows that the promoter cancelled or is about to cancel.
     cancelled: Mutex<Vec<String>>,
-    /// What each worker process said last.
+    /// The progress that each worker process reported last.
     workers: Mutex<Vec<CrowdProgress>>,
     /// Set when the run is over.
     over: AtomicBool,

@@ -1,5 +1,5 @@
-//! Judges a run against an installation that was running before. Its ledger is read over the
-//! promoter API.
+//! Judges a run against an installation that the swarm did not start. Reads the installation's
+//! ledger over the promoter API.
 
 use std::path::Path;
 

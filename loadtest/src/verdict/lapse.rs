@@ -1,5 +1,6 @@
 //! Checks holds over time: they last until their deadline and are gone soon after it. A fault may
-//! forget holds or delay their end, so most checks skip holds that a fault may have affected.
+//! make the system forget holds or end them late, so most checks skip holds that a fault may have
+//! affected.
 
 use std::collections::HashMap;
 
@@ -11,14 +12,14 @@ use super::timeline::{HoldTimeline, RunTimeline};
 /// How long after deadline and grace a hold may still have effects, in milliseconds.
 const GONE_WITHIN_MS: f64 = 2_000.0;
 
-/// How long a frame may be under way, in milliseconds: its content may be older than its arrival.
+/// How much older than its arrival the content of a frame may be, in milliseconds.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
 /// How long the system may lag after a fault, in milliseconds.
 const RECOVERY_MS: f64 = 5_000.0;
 
-/// The holds and orders that were given a cell, by show and cell, and when each call was sent and
-/// answered.
+/// The holds and orders that were given a cell, by show and cell. Each has the times at which its
+/// call was sent and answered.
 type CellTakers<'a> = HashMap<(&'a str, u32), Vec<(&'a str, f64, f64)>>;
 
 fn takers<'a>(timeline: &RunTimeline<'a>) -> CellTakers<'a> {
@@ -117,8 +118,8 @@ fn calls_after_end(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &m
 }
 
 /// Returns whether a party waited for seats of the show at some time in the span. The store then
-/// keeps freed cells for the waitlist, and they are seen as held until the party that they are
-/// offered to takes them or lets them pass.
+/// keeps freed cells for the waitlist. Observers see these cells as held until the party with the
+/// offer takes them or lets the offer pass.
 fn somebody_waited(timeline: &RunTimeline<'_>, show: &str, from_ms: f64, until_ms: f64) -> bool {
     let mut waiters = timeline.dump.waiters.iter();
     waiters.any(|waiter| {
@@ -143,8 +144,8 @@ fn held_late(
     };
     let deadline = hold.hold_call.expires_ms;
     let seen_ms = gone_ms + FRAME_LATE_MS;
-    // A fault may have forgotten the hold. A fault from shortly before the deadline on may delay
-    // the end of the hold.
+    // A fault may have made the system forget the hold. A fault shortly before the deadline or
+    // after it may delay the end of the hold.
     if timeline.history.forgot_within(hold.call.done_ms, seen_ms)
         || timeline
             .history
@@ -286,7 +287,7 @@ fn told_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         };
         if let Some(known) = timeline.holds.get(&**hold)
             && &**state == "lapsed"
-            // An earlier hold of the same journey may have had the same id.
+            // An earlier hold of the same train journey may have had the same id.
             && frame.at_ms >= known.call.sent_ms
             && frame.at_ms < known.hold_call.expires_ms
             && !timeline.history.forgot_within(known.call.sent_ms, frame.at_ms)

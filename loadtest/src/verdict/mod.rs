@@ -111,7 +111,7 @@ pub struct RunVerdict {
     pub document: Value,
 }
 
-/// Judges the files of a run on a thread of its own, because a large run takes seconds.
+/// Judges the files of a run on a separate thread, because a large run takes seconds.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -132,8 +132,8 @@ pub async fn judge_run(
     judging.await?
 }
 
-/// Judges the files of a run. Of the ledger it judges the shows that the run sold, because other
-/// shows have buyers whom the history does not know.
+/// Judges the files of a run. Skips the ledger's shows that the run did not sell, because the
+/// history does not know their buyers.
 ///
 /// # Errors
 /// If a file cannot be read. The message names the file and, if there is one, the line.

@@ -1,6 +1,6 @@
-//! Makes a bare clone of the checkout: the files that belong to the repository, and nothing beside
-//! it. A stand-in for cargo leads to the programs that were built with this test, because another
-//! build would take many minutes and give the same programs.
+//! Makes a bare clone of the checkout. The clone contains only the files that belong to the
+//! repository. A stand-in for cargo runs the programs that were built with this test, because
+//! another build would take many minutes and give the same programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ pub struct BareClone {
 }
 
 impl BareClone {
-    /// Copies every file that git knows or would add.
+    /// Copies every file that git tracks or would add.
     ///
     /// # Panics
     /// Where git is missing, or the programs are not built.
@@ -46,7 +46,8 @@ impl BareClone {
         }
         fs::create_dir(&tools).expect("a made folder");
         write_stand_in(&root, &built, &tools);
-        // curl then fails if an answer is 400 or higher, and still prints it.
+        // With these settings, curl fails if the status is 400 or higher, and still prints the
+        // answer.
         fs::write(
             tools.join(".curlrc"),
             "fail-with-body\nsilent\nshow-error\n",
@@ -110,7 +111,7 @@ fn files_of(checkout: &Path) -> Vec<String> {
     files.map(str::to_owned).collect()
 }
 
-/// Writes the stand-in for cargo, with the programs of each package as the real cargo names them.
+/// Writes the stand-in for cargo. The real cargo names the programs of each package.
 fn write_stand_in(root: &Path, built: &Path, tools: &Path) {
     let told = Command::new("cargo")
         .args([

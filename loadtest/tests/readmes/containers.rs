@@ -1,6 +1,6 @@
-//! Checks `compose.yaml` and `Dockerfile` as far as that is possible without a container engine:
-//! the processes of `compose.yaml` run with its commands and settings behind its proxy, and each
-//! line of `Dockerfile` is compared with the repository.
+//! Checks `compose.yaml` and `Dockerfile` as far as that is possible without a container engine.
+//! Runs the processes of `compose.yaml` with its commands and settings behind its proxy. Compares
+//! the copied paths, the build and the command of `Dockerfile` with the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,14 +14,14 @@ use fairgate_servers::{
 const COMPOSE: &str = include_str!("../../../compose.yaml");
 const DOCKERFILE: &str = include_str!("../../../Dockerfile");
 const README: &str = include_str!("../../../README.md");
-/// The value of the settings that the caller of compose chooses.
+/// The value of each setting that the caller of compose must choose.
 const CHOSEN: &str = "a-key-that-the-test-chose";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Returns the settings that every process has in common.
+/// Returns the settings that all processes share.
 fn settings() -> Vec<(String, String)> {
     let lines = COMPOSE.lines();
     let lines = lines.skip_while(|line| *line != "x-settings: &settings");
@@ -44,7 +44,7 @@ fn command_of(service: &str) -> Vec<String> {
     serde_json::from_str(command.expect("a command")).expect("a list of words")
 }
 
-/// A process of compose, which ends with this value.
+/// A process of compose. Dropping this value ends it.
 struct Process(Child);
 
 impl Drop for Process {
@@ -55,7 +55,8 @@ impl Drop for Process {
     }
 }
 
-/// Starts a service with these settings, in which `places` replaces the names of the services.
+/// Starts a service with these settings. `places` lists texts of the settings, such as a service
+/// and its port, each with the text that replaces it.
 fn start(service: &str, settings: &[(String, String)], places: &[(String, String)]) -> Process {
     let place = |text: &str| {
         let replace = |text: String, (old, new): &(String, String)| text.replace(old, new);
@@ -86,7 +87,8 @@ fn start(service: &str, settings: &[(String, String)], places: &[(String, String
     Process(started.expect("the service starts"))
 }
 
-/// Returns the sample of nginx as compose changes it, with the second gateway at its place.
+/// Returns the sample of nginx as compose changes it. The first gateway keeps the address of the
+/// samples, which [`FrontProxy`] replaces. The second gateway is at `second`.
 fn proxy_sample(second: &str) -> String {
     let command = command_of("proxy");
     let script = command[2].split('\'').nth(1).expect("a script of sed");
@@ -99,7 +101,7 @@ fn proxy_sample(second: &str) -> String {
     changed.replace("gateway-2:8080", second)
 }
 
-/// Returns what the proxy answers with.
+/// Returns the proxy's answer: the body, a space and the status.
 fn through_proxy(port: u16, more: &[&str], path: &str) -> String {
     let answer = Command::new("curl")
         .args(["-sk", "--noproxy", "*", "-w", " %{http_code}"])
@@ -158,7 +160,7 @@ async fn the_processes_of_compose_serve_visitors_behind_its_proxy() {
     let put = ["-X", "PUT", "-H", &key, "-H", json, "-d", room];
     let made = through_proxy(port, &put, "/v1/promoter/rooms/night");
     assert!(made.ends_with(" 201"), "{made}");
-    // Both gateways know the room a moment later, and nginx asks them in turn.
+    // nginx asks the gateways in turn, and a gateway may know the room only a moment later.
     for gateway in &gateways {
         let client = TestClient::of_address(&format!("http://{gateway}"));
         let room = get("/v1/rooms/night");

@@ -1,6 +1,6 @@
-//! Runs every command of every README, in a bare clone: without anything beside it, and without the
-//! settings of this machine. `table` says how each command is run, and what it must show. A command
-//! without a row fails the tests.
+//! Runs every command of every README in a bare clone, without the settings of this machine.
+//! `table` says how each command is run, and what it must show. A command without a row fails the
+//! tests.
 
 mod clone;
 mod containers;
@@ -21,10 +21,11 @@ use clone::BareClone;
 use table::{ALONE, CommandRow, How, LONGEST, SETTINGS, SHORTER, SUBSTITUTES, commands};
 use terminal::{Ended, Terminal};
 
-/// How many commands run side by side. Most of them wait most of the time.
+/// How many commands run at the same time. Most of them wait most of the time.
 const SIDE_BY_SIDE: usize = 6;
-/// The exit codes of a bench that missed a threshold, and of a swarm that was late itself. Both say
-/// nothing about a build without optimisation. The output must still have the figures or a verdict.
+/// The exit codes of a bench that missed a threshold, and of a swarm that was late itself. In a
+/// build without optimisation, both may happen and show no fault. The output must still have the
+/// figures or a verdict.
 const MISSED: [i32; 2] = [99, 3];
 
 /// Returns whether a command of a block only prepares others, and prints nothing.
@@ -33,7 +34,7 @@ fn is_silent(command: &str) -> bool {
     is_setting || command.ends_with(" &") || command == "kill %1; wait"
 }
 
-/// Returns whether the text only names a program and what it does, such as `booking serve`.
+/// Returns whether the text only names a program and its subcommand, such as `booking serve`.
 fn is_mention(command: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase());
     let [first, rest @ ..] = &command.split(' ').collect::<Vec<_>>()[..] else {
@@ -155,7 +156,7 @@ fn every_form_of_a_command_has_options_that_its_program_knows() {
     assert!(checked.len() > 20, "{checked:?}");
 }
 
-/// Makes the short form of the arena's scenario, beside it.
+/// Writes the short form of the arena's scenario into the folder of the scenario.
 fn write_short_scenario(clone: &BareClone) {
     let folder = clone.root.join("loadtest/scenarios");
     let arena = fs::read_to_string(folder.join("arena.toml")).expect("the arena");
@@ -196,7 +197,7 @@ fn commands_that_need_no_others_work_in_a_bare_clone() {
     }
 }
 
-/// Runs a command in a terminal of its own. In it, port 0 is a free port.
+/// Runs a command in its own terminal, in which port 0 stands for a free port.
 fn run_apart(clone: &BareClone, row: &CommandRow) {
     let free = free_port().expect("a free port");
     let address = ("127.0.0.1:0".to_owned(), format!("127.0.0.1:{free}"));
@@ -205,8 +206,8 @@ fn run_apart(clone: &BareClone, row: &CommandRow) {
     check(row, &terminal.run(text_to_run(row)));
 }
 
-/// Buys two seats of `night-1` as a fan who comes after the draw. Returns the commands that give a
-/// terminal the order and its key.
+/// Buys two seats of `night-1` as a fan who comes after the draw. Returns a command that sets the
+/// order and its key as variables of a terminal.
 async fn buy(gateway: u16) -> String {
     struct Shop(TestClient);
     impl TestShop for Shop {
@@ -236,7 +237,7 @@ async fn buy(gateway: u16) -> String {
     format!("ORDER={id} ORDER_KEY={key}")
 }
 
-/// The addresses of this test in place of those in the READMEs.
+/// Returns the texts of [`SUBSTITUTES`], each with the address of this test that replaces it.
 fn substitutes(gateway: u16, postgres: &str, redis: &str) -> Vec<(String, String)> {
     let port = || free_port().expect("a free port").to_string();
     let known = [
@@ -277,7 +278,8 @@ fn run_in_turn(terminal: &mut Terminal, command: &str) {
                 assert_eq!(ended.status, 0, "{command} after Ctrl-C: {}", ended.said);
             }
         }
-        // The other tests of this file run these.
+        // Another test of this file runs a command of `Apart`, `./test` runs one of `Tests`,
+        // another row runs one of `By`, and nothing runs one of `Excused`.
         How::Apart | How::By(_) | How::Tests(..) | How::Excused => {}
     }
 }
@@ -295,7 +297,7 @@ async fn the_blocks_of_each_readme_work_from_top_to_bottom_in_one_terminal() {
         let gateway = free_port().expect("a free port");
         let substitutes = substitutes(gateway, &postgres.url(), &redis.url());
         let mut terminal = Terminal::open(&clone, &[] as &[PathBuf], substitutes);
-        // Without this, commands would use the port 8080.
+        // Without this setting, commands would use the port 8080.
         let listen = "export FAIRGATE_LISTEN=127.0.0.1:8080";
         assert_eq!(terminal.run(listen).status, 0);
         for command in markdown::block_commands(&readme) {

@@ -1,5 +1,5 @@
-//! Finds the commands in the text of a README: those of its blocks, and those that its sentences
-//! and tables name.
+//! Finds the commands in the text of a README: the commands of its blocks, and the commands that
+//! its sentences and tables name.
 
 /// The first words of commands.
 const PROGRAMS: [&str; 9] = [
@@ -71,7 +71,8 @@ fn is_command(span: &str) -> bool {
     PROGRAMS.contains(&first) && (first == "./test" || words.next().is_some())
 }
 
-/// Returns the line without the comment at its end. A `#` in quotes or within a word is none.
+/// Returns the line without the comment at its end. A `#` in quotes or within a word begins no
+/// comment.
 fn without_comment(line: &str) -> &str {
     let (mut quote, mut before) = (None, ' ');
     for (at, one) in line.char_indices() {

@@ -1,4 +1,4 @@
-//! A terminal: one bash in a bare clone, which runs commands one after the other and keeps their
+//! Runs one bash in a bare clone. The bash runs commands one after the other and keeps their
 //! variables and jobs, as the terminal of a reader does.
 
 use std::fs;
@@ -15,8 +15,8 @@ use crate::clone::BareClone;
 /// The longest time for one command.
 const ENDS_WITHIN: Duration = Duration::from_secs(200);
 
-/// `answers URL` waits until a server answers there. `set -m` gives each job a process group, as in
-/// a terminal that somebody types in.
+/// `answers URL` waits until a server answers there. `set -m` gives each job its own process group,
+/// as in an interactive terminal.
 const PRELUDE: &str = r#"set -m
 until_it() { local end=$((SECONDS + 60)); until "$@"; do [ $SECONDS -lt $end ] || return 1; done; }
 answers() { until_it curl -o /dev/null -H 'Accept: text/html' "$1" 2>/dev/null; }
@@ -28,7 +28,7 @@ end_jobs() { local job; for job in $(jobs -p); do kill -KILL -- "-$job"; done; w
 pub struct Ended {
     /// The exit status.
     pub status: i32,
-    /// What it printed, on both outputs.
+    /// What the command printed on standard output and standard error.
     pub said: String,
 }
 
@@ -44,7 +44,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// Opens a terminal at the clone's root, without any setting from this test's environment. In
-    /// each command, the first text of a substitute is replaced by the second one.
+    /// each command, the first text of each substitute is replaced by the second.
     pub fn open(clone: &BareClone, path: &[PathBuf], substitutes: Vec<(String, String)>) -> Self {
         let own = std::env::var_os("PATH").unwrap_or_default();
         let folders = [clone.tools.clone()].into_iter().chain(path.to_vec());
@@ -107,8 +107,8 @@ impl Terminal {
         self.run(&format!("kill -INT -- -{job}; wait {job}"))
     }
 
-    /// Types the beginning of a group with the command in it, with its substitutes. Returns the
-    /// file for its output.
+    /// Types the opening brace of a group and the command with the substitutes in it. Returns the
+    /// file for the output.
     fn begin(&mut self, command: &str) -> String {
         let replace = |text: String, (old, new): &(String, String)| text.replace(old, new);
         let command = self.substitutes.iter().fold(command.to_owned(), replace);
@@ -132,7 +132,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // If bash is gone already, its jobs were ended with it.
+        // Writing fails only if bash has already ended.
         let _ = writeln!(self.typed, "end_jobs >/dev/null 2>&1; exit 0");
         let _ = self.told.recv_timeout(ENDS_WITHIN);
         let _ = self.bash.kill();

@@ -1,5 +1,5 @@
-//! Waits for a condition. If it is not met in time, the message names the condition. Comes back to
-//! an overloaded server at the time that it gives.
+//! Waits for a condition. If the condition is not met in time, the panic message names it. Repeats
+//! a call to an overloaded server at the time that the server gives.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,6 @@
-//! Runs a server that imitates the interfaces of Turnstile and hCaptcha: it serves the script of
-//! the check, gives answers to those who pass it, and says once about each answer that it is good.
+//! Runs a server that imitates the interfaces of Turnstile and hCaptcha. The server serves the
+//! script of the check, gives an answer to each page that passes the check, and confirms each
+//! answer once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +29,7 @@ struct PassedCheck {
 struct FakeChallengeState {
     passed: HashMap<String, PassedCheck>,
     is_away: bool,
-    /// How many of the next calls fail.
+    /// How many of the next calls of `siteverify` fail.
     failing: u64,
     calls: u64,
 }
@@ -63,24 +64,24 @@ impl FakeChallengeServer {
         &self.url
     }
 
-    /// Answers every call with 503 from now on, or no longer.
+    /// Sets whether the server answers calls of `siteverify` and requests for the script with 503.
     pub fn set_away(&self, is_away: bool) {
         self.inner().is_away = is_away;
     }
 
-    /// Answers so many of the next calls with 503.
+    /// Answers this many of the next calls of `siteverify` with 503.
     pub fn fail_next(&self, calls: u64) {
         self.inner().failing = calls;
     }
 
-    /// Returns how often the server was asked about an answer.
+    /// Returns how often `siteverify` was called.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.inner().calls
     }
 
-    /// Passes a check as a person does, and returns the answer. `cdata` is what the page bound the
-    /// check to.
+    /// Passes a check as a person does, and returns the answer. The page bound the check to
+    /// `cdata`.
     #[must_use]
     pub fn pass(&self, cdata: Option<&str>) -> String {
         let mut inner = self.inner();
@@ -98,7 +99,7 @@ impl FakeChallengeServer {
     }
 }
 
-/// Says whether an answer is good, as both providers do.
+/// Reports whether an answer is good, as both providers do.
 async fn siteverify(
     State(server): State<FakeChallengeServer>,
     Form(asked): Form<HashMap<String, String>>,

@@ -77,7 +77,7 @@ impl RedisNode {
     }
 
     /// Starts the node, and waits until it answers. Ignores an answer that does not name the id of
-    /// the node's own process, because another server answers there.
+    /// the node's own process, because then another server answers on this port.
     pub async fn start(&self) -> anyhow::Result<()> {
         self.process.spawn()?;
         let ready = async || {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::VisitorFigures;
 use super::calls::float;
 
-/// Adds the share of the bots in the places and in the visitors with tickets, and how many people
-/// joined. The first visitors are `people`, and the others bots. Adds nothing without bots.
+/// Adds how many people and how many bots joined, the bots' share of the places, and the bots'
+/// share of the visitors with tickets. The first `people` visitors are people, and the others are
+/// bots. Without bots, adds nothing.
 pub fn figures(all: &[VisitorFigures], people: usize, into: &mut BTreeMap<String, f64>) {
     let (people, bots) = all.split_at(people.min(all.len()));
     if bots.is_empty() {

@@ -17,9 +17,10 @@ const BINS: usize = 10;
 pub struct RunCharts {
     /// Each second, from the start of the run on.
     pub seconds: Vec<RunSecond>,
-    /// The latencies of the operations that were called: each name with [`LATENCY_SHARES`].
+    /// The latencies of each operation that was called, in milliseconds: one for each of
+    /// [`LATENCY_SHARES`].
     pub latencies: BTreeMap<String, Vec<f64>>,
-    /// The bins of odds that anybody was told.
+    /// The bins of odds that have visitors.
     pub odds: Vec<OddsBin>,
     /// What the promoter's report expected at each time of the sale.
     pub forecasts: Vec<MadeForecast>,
@@ -43,18 +44,18 @@ pub struct RunSecond {
     pub ticketed: u64,
     /// How many ranks have been released so far.
     pub released: u64,
-    /// How many seats are free; `null` before a socket said so.
+    /// How many seats are free; `null` before a socket received the count.
     pub free: Option<u64>,
 }
 
-/// What became of the visitors who were told about the same odds.
+/// The visitors who were told similar odds, and what came true.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct OddsBin {
     /// How many visitors.
     pub visitors: u32,
     /// The mean of the odds that they were told, 0 to 1.
     pub told: f64,
-    /// For what share of them a seat was left.
+    /// The share of these visitors for whom a seat was left.
     pub came_true: f64,
 }
 
@@ -69,8 +70,8 @@ pub struct EnteredVisitor {
     pub entered_s: f64,
 }
 
-/// The shares of calls for which a latency is drawn. Their distances grow as in a histogram with a
-/// logarithmic axis, on which the slowest calls can be seen.
+/// The shares of calls for which a latency is drawn. The shares lie closer together towards 1,
+/// because the chart's axis is logarithmic, so that the slowest calls can be seen.
 pub const LATENCY_SHARES: [f64; 13] = [
     0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9975, 0.999, 0.9995, 0.9999,
 ];
@@ -254,7 +255,7 @@ mod tests {
         let told = |second: &[f64]| (tau(second).expect("a tau") * 1e6).round() / 1e6;
         assert_eq!(told(&[1.0, 2.0, 3.0, 4.0]), 1.0);
         assert_eq!(told(&[4.0, 3.0, 2.0, 1.0]), -1.0);
-        // Of the ten pairs, (2, 1), (5, 4) and (5, 3), (4, 3) are in the other order.
+        // Of the ten pairs, (2, 1), (5, 4), (5, 3) and (4, 3) are in the other order.
         assert_eq!(told(&[2.0, 1.0, 5.0, 4.0, 3.0]), 0.2);
         assert_eq!(tau(&[1.0]), None);
     }

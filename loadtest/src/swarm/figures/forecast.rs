@@ -1,4 +1,4 @@
-//! Works out how far the gateway's forecast at half of the sale was off.
+//! Works out the error of the forecast that was the gateway's newest at half of the sale.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,10 @@ use serde_json::Value;
 /// A forecast of the promoter's report, in seconds after the draw.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MadeForecast {
-    /// When it was made.
+    /// When the forecast was made.
     pub made_s: f64,
-    /// When everything was expected to be sold: one in ten sales by then, half, and nine in ten.
+    /// The three times by which everything would be sold with a probability of one in ten, of one
+    /// half, and of nine in ten.
     pub sold_out_s: [f64; 3],
 }
 
@@ -34,9 +35,9 @@ pub fn made(report: &Value, draw_ms: f64) -> Vec<MadeForecast> {
     made.collect()
 }
 
-/// Adds the figure: by what share of the sale's length the forecast was off that was the newest at
-/// half of it. `report` is the promoter's report after the sale. Times are in milliseconds since
-/// the epoch.
+/// Adds the error of the forecast that was the newest at half of the sale, as a share of the sale's
+/// length. `report` is the promoter's report after the sale. Times are in milliseconds since the
+/// epoch.
 pub fn figures(
     report: &Value,
     draw_ms: f64,

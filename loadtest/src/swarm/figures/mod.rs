@@ -175,14 +175,14 @@ pub struct SwarmMeasurements {
     /// When the last seat for sale was sold, in milliseconds since the epoch; `None` while a seat
     /// is free or held.
     pub all_sold_ms: Option<f64>,
-    /// How much time the rig's processes have spent on processors, in milliseconds: the time of
-    /// each reading, and the sum since the first.
+    /// The readings of the time that the rig's processes have spent on processors: when each
+    /// reading was made, and the time spent since the first reading. Both are in milliseconds.
     pub processors: Vec<(f64, f64)>,
-    /// The faults of the run.
+    /// The disturbances of the run.
     pub disturbances: Vec<Disturbance>,
 }
 
-/// Collects the measurements of a run. All visitors share it.
+/// Collects the measurements of a run. All visitors share this value.
 #[derive(Default)]
 pub struct SwarmTally {
     seen: Mutex<SwarmMeasurements>,
@@ -219,7 +219,7 @@ impl SwarmTally {
             .add(op, [intended_ms, sent_ms, done_ms], status, code);
     }
 
-    /// Notes what happened to a visitor. A number that no planned visitor has is ignored.
+    /// Notes what happened to a visitor. Ignores a number that no planned visitor has.
     pub fn person(&self, who: usize, note: impl FnOnce(&mut VisitorFigures)) {
         if let Some(person) = self.seen().people.get_mut(who) {
             note(person);

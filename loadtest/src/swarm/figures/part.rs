@@ -1,4 +1,5 @@
-//! Passes what one process of the swarm measured to another, which adds it to its own.
+//! Passes the measurements of one process of the swarm to another process, which adds them to its
+//! own.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ pub struct MeasuredPart {
 }
 
 impl SwarmTally {
-    /// Returns everything that was measured, with the visitors that `is_own` names.
+    /// Returns everything that was measured about calls and seats, and the visitors for whom
+    /// `is_own` returns true.
     pub fn part(&self, is_own: impl Fn(usize) -> bool) -> MeasuredPart {
         let seen = self.seen();
         let people = seen.people.iter().cloned().enumerate();
@@ -40,7 +42,8 @@ impl SwarmTally {
         seen.released.extend(part.released);
         seen.released
             .sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        // What was measured by two processes at once has older values between newer ones.
+        // Two processes receive the counter at different times, so an older value may follow a
+        // newer one.
         let mut most = None;
         seen.released.retain(|(_, released)| {
             let is_more = most.is_none_or(|most| *released > most);

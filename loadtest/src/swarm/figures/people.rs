@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calls::float;
 
-/// A visitor counts as absent after this long unseen, in milliseconds.
+/// A visitor who has not been seen for this long counts as absent, in milliseconds.
 const ABSENT_AFTER_MS: f64 = 60_000.0;
 
 /// What the figures need to know about one visitor.

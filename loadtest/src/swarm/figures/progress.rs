@@ -1,4 +1,5 @@
-//! Counts how far a crowd is, for the line that a run shows and for reports of worker processes.
+//! Counts how many visitors have joined, entered and bought so far. A run shows these counts as its
+//! progress, and worker processes report them.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,7 @@ pub struct CrowdProgress {
 }
 
 impl CrowdProgress {
-    /// Adds the visitors of another process. Of two p99 the larger is shown.
+    /// Adds the visitors of another process. Keeps the larger of the two p99.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         Self {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::rig::MemorySample;
 
-/// How many seconds are taken together to find the busiest. A plan takes as many together.
+/// The processors' busiest span has this length, in seconds. A plan uses the same length.
 const BUSY_TOGETHER: usize = 5;
 
 /// A run's figures.
@@ -24,8 +24,8 @@ pub struct SwarmReport {
     pub errors: Value,
     /// The number of visitors by outcome.
     pub outcomes: BTreeMap<String, u64>,
-    /// Booking's p99, entries, purchases and memory with one value a second, and the median of
-    /// those p99.
+    /// Booking's p50, p90 and p99, entries, purchases and memory, each over time, and the median of
+    /// these p99 values.
     pub series: Value,
     /// The points of the run's charts.
     pub charts: RunCharts,
@@ -104,8 +104,8 @@ impl SwarmReport {
     }
 }
 
-/// Adds how long after the last sale the last visitor on a socket learned that everything is sold,
-/// and how long after it the last visitor who polls did.
+/// Adds how long after the last sale the last visitor learned that everything is sold: one figure
+/// for visitors on sockets, and one for visitors who poll.
 fn told_of_the_end(seen: &SwarmMeasurements, into: &mut BTreeMap<String, f64>) {
     let Some(sold_ms) = seen.all_sold_ms else {
         return;
@@ -127,7 +127,7 @@ fn told_of_the_end(seen: &SwarmMeasurements, into: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// Adds the most memory used, the memory after a minute, and how much it grew after that.
+/// Adds the most memory used, the memory after a minute, and how much the memory grew after that.
 fn memory(samples: &[MemorySample], into: &mut BTreeMap<String, f64>) {
     let most = samples.iter().map(|one| one.mb).max_by(f64::total_cmp);
     let Some(most) = most else {
@@ -152,8 +152,8 @@ fn memory(samples: &[MemorySample], into: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// Returns what part of so many processors was used in the busiest [`BUSY_TOGETHER`] readings;
-/// `None` after too few readings.
+/// Returns the share of `cpus` processors that was used in the busiest span of [`BUSY_TOGETHER`]
+/// intervals between readings, or `None` after too few readings.
 fn busiest(readings: &[(f64, f64)], cpus: usize) -> Option<f64> {
     let spans = readings.windows(BUSY_TOGETHER + 1).map(|readings| {
         let ((from_ms, before_ms), (to_ms, spent_ms)) = (readings[0], readings[BUSY_TOGETHER]);

@@ -1,5 +1,5 @@
 //! Works out the figures that a plan foretells: when everything was sold, how long called visitors
-//! waited, for which share of each tenth of the line a seat was left, and how good the odds were
+//! waited, for which share of each tenth of the line a seat was left, and the quality of the odds
 //! that visitors read.
 
 use std::collections::BTreeMap;
@@ -54,8 +54,8 @@ pub fn figures(seen: &SwarmMeasurements, draw_ms: f64, into: &mut BTreeMap<Strin
     }
 }
 
-/// Returns how long a visitor waited for its call after the beginning of the sale or, if that is
-/// later, after its join.
+/// Returns how long a visitor waited for its call. The wait counts from the beginning of the sale,
+/// or from the join if the join was later.
 fn waited_s(person: &VisitorFigures, draw_ms: f64) -> Option<f64> {
     let from_ms = person.joined_ms?.max(draw_ms);
     Some(((person.called_ms? - from_ms) / 1e3).max(0.0))

@@ -20,10 +20,10 @@ fn train(id: &str) -> anyhow::Result<ScenarioTrain> {
     })
 }
 
-/// Lets a scenario with a `[[train]]` sell this train of the line.
+/// Adds to the sale the line's trains that the scenario's `[[train]]` tables name.
 ///
 /// # Errors
-/// A sentence on a train that the line does not have.
+/// A message about a train that the line does not have, or not with this number of stops.
 pub fn sell_line(scenario: &mut Scenario) -> Result<(), String> {
     for plan in scenario.onsale.train_plans().to_vec() {
         let is_known = [SHORT_TRAIN, LONG_TRAIN].contains(&plan.id.as_str());

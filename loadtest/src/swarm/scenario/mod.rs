@@ -62,7 +62,7 @@ impl Scenario {
     }
 }
 
-/// `[slow]`: the processes that host booking run for only one part in `factor` of the time.
+/// `[slow]`: the processes that host booking run for only 1/`factor` of the time.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedSlowdown {

@@ -29,7 +29,7 @@ pub struct ScenarioOnsale {
     room: (String, Map<String, Value>),
     /// The trains that are sold in addition to the shows. Their timetable is already imported.
     trains: Vec<ScenarioTrain>,
-    /// What `[[train]]` says of trains.
+    /// The contents of the `[[train]]` tables.
     train_plans: Vec<TrainPlan>,
 }
 
@@ -47,15 +47,15 @@ pub struct ScenarioTrain {
 }
 
 impl ScenarioOnsale {
-    /// Reads `[[venue]]`, `[[show]]` and `[[room]]` of a scenario. The paths of charts start at
-    /// `folder`, the one of the scenario's file.
+    /// Reads `[[venue]]`, `[[show]]`, `[[train]]` and `[[room]]` of a scenario. The paths of charts
+    /// start at `folder`, the folder of the scenario's file.
     ///
     /// # Errors
     /// Every fault, one in each string.
     pub fn read(table: &toml::Table, folder: &Path) -> Result<Self, Vec<String>> {
         let (mut onsale, mut faults) = (Self::default(), Vec::new());
         onsale.train_plans = TrainPlan::read_all(table, &mut faults);
-        // A railway needs no halls.
+        // A scenario that sells trains needs no venue and no show.
         let needs_show = onsale.train_plans.is_empty();
         for (id, mut document) in entries(table, "venue", needs_show, &mut faults) {
             match plan(&mut document, folder) {
@@ -103,14 +103,14 @@ impl ScenarioOnsale {
         &self.room.0
     }
 
-    /// Returns what `[[train]]` says of trains.
+    /// Returns the contents of the `[[train]]` tables.
     pub fn train_plans(&self) -> &[TrainPlan] {
         &self.train_plans
     }
 
-    /// Adds a train whose departures the room's document lists already as `ID-*`. The room then
-    /// sells the departure that the crowd buys, and no other: seats of other days would hide from
-    /// the line that those of this one run out.
+    /// Adds a train whose departures the room's document already lists as `ID-*`. The room then
+    /// sells only the departure that the crowd buys. With the free seats of other days, the line
+    /// would not learn that the seats of this departure run out.
     pub fn sell_listed_train(&mut self, id: &str, train: ScenarioTrain) {
         let departures = json!(format!("{id}-*"));
         let shows = self.room.1.get_mut("shows").and_then(Value::as_array_mut);
@@ -188,7 +188,7 @@ impl ScenarioOnsale {
     }
 
     /// Returns the calls in their order: first the venues, then the shows, then the room, because
-    /// each needs the ones before.
+    /// each kind needs the kinds before it.
     pub fn steps(&self, start: Timestamp) -> Vec<PromoterCall> {
         let venues = self.venues.iter().map(|(id, format, body)| PromoterCall {
             what: format!("venue \"{id}\""),
@@ -241,8 +241,9 @@ fn entries(
 /// The fields that tell where a venue is. Booking checks them.
 const LOCATION_FIELDS: [&str; 4] = ["name", "city", "address", "time_zone"];
 
-/// Returns a venue's format for the query, if it needs one, and its body. Where the venue is stands
-/// in the body of a grid. With a chart it is left out, because no visitor of a crowd reads it.
+/// Returns a venue's format for the query, if it needs one, and its body. The body of a grid
+/// contains [`LOCATION_FIELDS`]. The body of a chart does not, because no visitor of a crowd reads
+/// them.
 fn plan(
     document: &mut Map<String, Value>,
     folder: &Path,

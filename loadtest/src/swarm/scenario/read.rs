@@ -93,9 +93,9 @@ pub fn read_text(name: &str, text: &str) -> Result<Scenario, Vec<String>> {
     parse(name, table(text)?, Path::new("."))
 }
 
-/// Reads a scenario, or an on-sale file with `[crowd]` and `[behaviour]`, which has neither a title
-/// nor the times of a run: it is planned until its room closes, and no longer than
-/// [`SECONDS_MAX`].
+/// Reads a scenario, or an on-sale file with `[crowd]` and `[behaviour]`. An on-sale file has
+/// neither a title nor the times of a run. The plan of such a file ends when its room closes, and
+/// after [`SECONDS_MAX`] at the latest.
 ///
 /// # Errors
 /// As [`read`].

@@ -1,5 +1,5 @@
-//! `[[train]]`: a train as a plan needs it. A run sells the train with this id of the rig's own
-//! line, and reads its seats and terms there.
+//! Reads `[[train]]`, which describes a train for a plan. A run sells the train of the rig's own
+//! line that has this id, and reads its seats and terms from the rig.
 
 use serde::Deserialize;
 
@@ -15,11 +15,11 @@ pub struct TrainPlan {
     pub stops: u32,
     /// How long seats stay in a basket as the buyer sees it, in seconds.
     pub hold_s: u32,
-    /// How much longer they really stay, in seconds.
+    /// How much longer the seats really stay, in seconds.
     pub grace_s: u32,
     /// How long an order has to pay at least, in seconds.
     pub pay_s: u32,
-    /// How long an order's seats outlive its time to pay, in seconds.
+    /// How long an order keeps its seats after its time to pay, in seconds.
     pub claim_grace_s: u32,
     /// How many seats one visitor may have.
     pub seats_per_visitor: u32,

@@ -34,7 +34,7 @@ impl Visitor {
         }
     }
 
-    /// Buys seats of those that are free now.
+    /// Buys seats that are free now.
     async fn buy_now(&mut self, show: usize, party: usize) -> VisitorResult<VisitorOutcome> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let mut wished = self.hold_wish().await?;

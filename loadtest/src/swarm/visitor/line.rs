@@ -213,8 +213,9 @@ impl Visitor {
         }
     }
 
-    /// Reads the room and returns whether it is sold out. A visitor who polls does this once it has
-    /// a rank, because its place does not show that everything is sold.
+    /// Reads the room and returns whether it is sold out. A visitor who polls needs this, because
+    /// its place does not show that everything is sold. Returns false without reading while the
+    /// visitor has no rank.
     async fn is_sold_out(&mut self) -> VisitorResult<bool> {
         if self.rank.is_none() {
             return Ok(false);
@@ -226,8 +227,7 @@ impl Visitor {
         Ok(room.json()["phase"] == "sold_out")
     }
 
-    /// Reads the visitor's own place. The first wait and odds that the place shows after the draw
-    /// are noted for the figures.
+    /// Reads the visitor's own place. Notes the first wait and odds after the draw for the figures.
     async fn read_place(&mut self) -> VisitorResult<PlaceLookResult> {
         let call = LoadHttpCall::get(self.stage.room_path("place")).bearer(&self.place);
         let answer = self.call("place", &call, 0.0, place_fields).await?;
@@ -315,8 +315,7 @@ impl Visitor {
         (self.stage.clock.start_ms() - self.at_ms) / 1e3 + draw_s + after_s
     }
 
-    /// Claims the pass. If the claim is too early, it is repeated after the time that the answer
-    /// names.
+    /// Claims the pass. If the claim is too early, repeats it after the time that the answer names.
     pub(super) async fn claim(&mut self) -> VisitorResult<()> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let mut think_s = behaviour.claim_s.draw(&mut self.plan.rng);
@@ -353,7 +352,7 @@ impl Visitor {
                     think_s = wait_s + SecondsRange(0.0, 0.5).draw(&mut self.plan.rng);
                 }
                 410 => return Err(VisitorOutcome::Closed),
-                // From a crowded network a claim costs work, too, which no bot does.
+                // A claim from a crowded network costs work, as a join does. No bot does this work.
                 403 if self.plan.bot => return Err(VisitorOutcome::Refused),
                 _ => return Err(Self::unforeseen("claim", &answer)),
             }

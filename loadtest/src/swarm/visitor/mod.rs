@@ -53,7 +53,7 @@ pub enum VisitorOutcome {
     Waiting,
     /// The visitor joined and disappeared.
     NoShow,
-    /// The bot got no place or no pass, because its network had enough.
+    /// The bot got no place or no pass, because its network already had too many places.
     Refused,
     /// Something happened that must not happen, or a call got no answer in time.
     Failed(String),

@@ -9,8 +9,8 @@ use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
 
-/// The time after which a visitor asks again how it stands, where the answer does not say, in
-/// seconds.
+/// The time after which a visitor reads its place on the waitlist again if the answer names no
+/// time, in seconds.
 const ASK_AGAIN_S: f64 = 5.0;
 
 impl Visitor {
@@ -72,7 +72,7 @@ impl Visitor {
                     return Ok(said);
                 }
                 (409, Some("nothing_to_wait_for")) => return Err(waited_in_vain(&said)),
-                // A party may be larger than what one visitor may have.
+                // A party may want more seats than one visitor may have.
                 (422, Some("limit_exceeded")) => return Err(OUT_OF_SEATS),
                 (401, Some("pass_expired")) | (429, Some("waiting_room")) => self.claim().await?,
                 _ => return Err(Self::unforeseen("wait", &answer)),
@@ -115,7 +115,7 @@ impl Visitor {
     }
 }
 
-/// Returns how a visitor ends that waits no longer.
+/// Returns the outcome of a visitor who waited in vain.
 fn waited_in_vain(said: &Value) -> VisitorOutcome {
     if said["reason"] == "cancelled" {
         VisitorOutcome::ShowCancelled

@@ -16,14 +16,15 @@ pub(super) struct SwarmWish {
     pub(super) show: usize,
     /// How many seats.
     pub(super) quantity: usize,
-    /// What the visitor asks of the best seats, in order of preference.
+    /// The requests for best seats, in the order of preference.
     choices: Vec<Value>,
     /// When the visitor tapped, in milliseconds since the epoch.
     pub(super) tapped_ms: f64,
 }
 
 impl Visitor {
-    /// Says two wishes: the best seats of one category, and the best seats of any.
+    /// Says one or two wishes. If the show has categories, the first is the best seats of a random
+    /// category. The last is the best seats of any category.
     pub(super) async fn say_wish(&mut self) -> VisitorResult<()> {
         let show = self.plan.rng.random_range(0..self.stage.shows.len());
         let quantity = self.stage.scenario.behaviour.party(&mut self.plan.rng);

@@ -1,5 +1,5 @@
-//! What the coordinator of a swarm and its worker processes tell each other, one JSON document a
-//! line.
+//! Defines the messages between the coordinator of a swarm and its worker processes. Each message
+//! is one line with one JSON document.
 
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ pub enum WorkerReport {
     Done(Box<FinishedWork>),
 }
 
-/// What a worker leaves to the coordinator when its visitors are done.
+/// What a worker passes to the coordinator when its visitors are done.
 #[derive(Serialize, Deserialize)]
 pub struct FinishedWork {
     /// What it measured.

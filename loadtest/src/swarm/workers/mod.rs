@@ -1,6 +1,6 @@
-//! Shares a crowd among several processes, because one process may open only so many files. The
-//! coordinator applies the on-sale, watches the seats, inflicts the faults and judges; the worker
-//! processes play the visitors.
+//! Shares a crowd among several processes, because the number of files that one process may open is
+//! limited. The coordinator applies the on-sale, watches the seats, inflicts the faults and judges;
+//! the worker processes play the visitors.
 
 mod message;
 mod process;

@@ -1,4 +1,4 @@
-//! One worker process: it plays its share of the crowd, and reports to the coordinator.
+//! Runs one worker process, which plays its share of the crowd and reports to the coordinator.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ async fn play(task: WorkerTask) -> anyhow::Result<LoadtestExitCode> {
     if let Some(cancel) = stage.scenario.cancel.clone() {
         let stage = Arc::clone(&stage);
         tokio::spawn(async move {
-            // The coordinator asks for the cancellation at the same time.
+            // At this time the coordinator cancels the show. The worker only notes it.
             let at_ms = stage.clock.start_ms() + cancel.at_s * 1e3;
             tokio::time::sleep_until(stage.clock.instant(at_ms).into()).await;
             stage.cancel(&cancel.show);

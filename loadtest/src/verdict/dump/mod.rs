@@ -68,8 +68,8 @@ pub struct DumpedPayment {
     /// The refunds in the sandbox's own records; `None` if another provider keeps them.
     #[serde(default)]
     pub provider_refunds: Option<Vec<DumpedProviderRefund>>,
-    /// Hashes of the ids by which the provider tells cards apart, for the cards that paid for the
-    /// order or for an order that was exchanged for it.
+    /// Hashes of the provider's ids of the cards that paid for this order, or for an order that was
+    /// exchanged for this order.
     pub cards: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ pub struct DumpedRefund {
     pub done_ms: Option<f64>,
 }
 
-/// An exchange of one order's seats for another's.
+/// An exchange of one order's seats for the seats of another order.
 #[derive(Debug, Deserialize)]
 pub struct DumpedExchange {
     /// The order that was made for the new seats.
@@ -312,8 +312,8 @@ impl DumpedLedger {
         Ok(())
     }
 
-    /// Removes everything of other shows. The work that was not finished stays, because its counts
-    /// do not say of which show it is.
+    /// Removes the records of all other shows. Keeps the counts of unfinished work, because they do
+    /// not name the shows.
     pub fn keep_shows(&mut self, shows: &[String]) {
         let sold = |show: &String| shows.contains(show);
         self.shows.retain(|show, _| sold(show));

@@ -22,7 +22,7 @@ use super::json_lines::{each_line, hex_bytes, kind_of};
 /// The version of the history that this code reads.
 const VERSION: u32 = 1;
 
-/// How long a fault without an end may have effects, in milliseconds.
+/// How long a fault whose end is not recorded may have effects, in milliseconds.
 const FAULT_WITHOUT_END_MS: f64 = 15_000.0;
 
 /// Everything in a history that an invariant needs.

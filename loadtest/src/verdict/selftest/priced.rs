@@ -1,5 +1,6 @@
-//! Lists more planted changes. They break prices, money, exchange chains, scans, acknowledgements,
-//! card limits, keys, holds, waitlists or the provider's books, or they break nothing.
+//! Lists more changes that the self-test plants in a clean run. They break prices, money, exchange
+//! chains, scans, acknowledgements, card limits, keys, holds, waitlists or the provider's books, or
+//! they break nothing.
 
 use serde_json::{Value, json};
 
@@ -9,8 +10,8 @@ use super::plants::plants;
 use super::swap::{exchanged, given_again, not_paid, over};
 
 /// Replaces the amount `from` by `to`, and twice `from` by twice `to`, everywhere in the history
-/// and in the ledger. Prices in the terms and in the promoter's documents stay, as do times and the
-/// numbers of visitors.
+/// and in the ledger. Does not change prices in the terms and in the promoter's documents, times,
+/// and the numbers of visitors.
 fn replace_amounts(run: &mut SelfTestRun, from: i64, to: i64) {
     fn walk(value: &mut Value, from: i64, to: i64) {
         match value {
@@ -149,8 +150,8 @@ fn add_waitlist_entry(
     run.dump.extend(end);
 }
 
-/// Shows the seat of a hold that ran out at 51 s as held, and adds a waitlist entry that waited
-/// from 40 s on.
+/// Keeps the seat of a hold held after the hold ran out at 51 s, and adds a waitlist entry that
+/// waited from 40 s until `ended_s`.
 fn keep_for_waitlist_until(run: &mut SelfTestRun, ended_s: f64) {
     add_waitlist_entry(run, (4, 1), None);
     let entry = run.row("waiter", "waiter", "waiter_4");

@@ -54,7 +54,8 @@ pub const ROWS: &[CommandRow] = &[
         r#"curl -sX PATCH -H "$key" -H "$json" -d '{"paused": true}' $room"#,
         &["\"id\":\"night-one\""],
     ),
-    // Of 199 people, at most a hundred were let in meanwhile.
+    // Fewer than 100 of the 199 people were let in before the pause, so the number of people who
+    // wait begins with 1.
     plain(
         "curl -s http://127.0.0.1:8080/v1/rooms/night-one",
         &["\"phase\":\"selling\"", "\"paused\":true", "\"waiting\":1"],

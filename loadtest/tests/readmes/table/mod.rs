@@ -1,8 +1,9 @@
-//! The table of the commands: how each command of a README is run here, and what it must show.
+//! Lists the commands of the READMEs: how the test runs each command, and what the command must
+//! show.
 //!
-//! Everything that differs from the README's own text stands in this folder. Besides that,
-//! addresses are replaced by free ones (see `SUBSTITUTES`), `cargo` leads to programs that are
-//! built already (see `clone`), and curl fails where an answer is 400 or higher.
+//! If the test runs another command than the README has, the row in this folder says so. In
+//! addition, addresses are replaced by free ones (see `SUBSTITUTES`), `cargo` runs programs that
+//! are already built (see `clone`), and curl fails if the status is 400 or higher.
 
 mod blocks;
 mod others;
@@ -16,11 +17,12 @@ pub enum How {
     Apart,
     /// In the terminal of its README, until it answers at this address. Then it gets Ctrl-C.
     Server(&'static str),
-    /// As `Server`, but it goes on, as on a machine of its own.
+    /// As `Server`, but the command keeps running, because in the README it has a machine of its
+    /// own.
     LastingServer(&'static str),
-    /// By another command, which is this one with its words filled in.
+    /// By another row, whose command is this command with its words filled in.
     By(&'static str),
-    /// By `./test`, because it runs tests of this package whose names contain this text.
+    /// By `./test`. The command runs tests of this package whose names contain this text.
     Tests(&'static str, &'static str),
     /// Not at all.
     Excused,
@@ -30,13 +32,13 @@ pub enum How {
 pub struct CommandRow {
     /// The command, as the README has it.
     pub command: &'static str,
-    /// How it is run.
+    /// How the command is run.
     pub how: How,
-    /// What is run in its place; empty: the command itself.
+    /// The command that is run in its place; empty if the command itself is run.
     pub run: &'static str,
     /// The texts that must be in its output.
     pub shows: &'static [&'static str],
-    /// Why it is not run as it is; empty: it is.
+    /// Why the command is not run as the README has it; empty if it is.
     pub why: &'static str,
 }
 
@@ -50,7 +52,7 @@ const fn row(command: &'static str, how: How) -> CommandRow {
     }
 }
 
-/// A command that is run as the README has it.
+/// Makes the row of a command that is run as the README has it, in its turn.
 const fn plain(command: &'static str, shows: &'static [&'static str]) -> CommandRow {
     CommandRow {
         shows,
@@ -58,7 +60,7 @@ const fn plain(command: &'static str, shows: &'static [&'static str]) -> Command
     }
 }
 
-/// A command in place of which another is run.
+/// Makes the row of a command that is replaced by another command, which is run in its turn.
 const fn other(
     command: &'static str,
     run: &'static str,
@@ -73,7 +75,7 @@ const fn other(
     }
 }
 
-/// A command that is run apart, in a short form.
+/// Makes the row of a command that is run apart, in a short form.
 const fn short(
     command: &'static str,
     run: &'static str,
@@ -85,7 +87,7 @@ const fn short(
     }
 }
 
-/// A command that is run apart, as the README has it.
+/// Makes the row of a command that is run apart, as the README has it.
 const fn apart(command: &'static str, shows: &'static [&'static str]) -> CommandRow {
     CommandRow {
         shows,
@@ -93,7 +95,7 @@ const fn apart(command: &'static str, shows: &'static [&'static str]) -> Command
     }
 }
 
-/// A form of a command, which is run apart with its words filled in.
+/// Makes the row of a form of a command. It is run apart, with its words filled in.
 const fn filled(
     command: &'static str,
     run: &'static str,
@@ -115,7 +117,8 @@ const fn excused(command: &'static str, why: &'static str) -> CommandRow {
 const SHORT: &str = "the whole takes minutes, and its thresholds are those of a release build";
 const TEST: &str = "`./test` runs this test";
 
-/// The texts in the place of which each command gets an address of this test. `@…@` is filled in.
+/// The texts that the test replaces in each command, each with an address of this test. `@…@`
+/// stands for a value that is known only when the test runs.
 pub const SUBSTITUTES: &[(&str, &str)] = &[
     ("postgres://fairgate:secret@db/fairgate", "@POSTGRES@"),
     ("redis://redis:6379", "@REDIS@"),
@@ -126,8 +129,9 @@ pub const SUBSTITUTES: &[(&str, &str)] = &[
     ("127.0.0.1:8090", "127.0.0.1:@BOOKING@"),
 ];
 
-/// What the short form of `loadtest/scenarios/arena.toml` changes. The lines of thresholds that do
-/// not hold for few visitors, which are those of undisturbed runs, are left out.
+/// The values that the short form of `loadtest/scenarios/arena.toml` changes. The short form also
+/// leaves out the thresholds that are marked `undisturbed`, because they do not hold for few
+/// visitors.
 pub const SHORTER: &[(&str, &str)] = &[
     ("planned_s = 115.0", "planned_s = 16.0"),
     ("visitors = 3000", "visitors = 60"),
@@ -138,10 +142,10 @@ pub const SHORTER: &[(&str, &str)] = &[
     ("draw_at = \"+30s\"", "draw_at = \"+4s\""),
 ];
 
-/// The words of the commands that take longest, mostly to wait. They are started first.
+/// Words in the commands that take longest. These commands mostly wait, and are started first.
 pub const LONGEST: &[&str] = &["waitlist", "pruning", "edge", "faults", "swarm"];
 
-/// The words of the commands that cannot share the machine. They run at the end, one by one.
+/// Words in the commands that cannot share the machine. These commands run at the end, one by one.
 pub const ALONE: &[&str] = &["legs -- rush", "bench rail", "bench delta", "bench idle"];
 
 /// The lines of blocks that only set variables of the terminal.
@@ -151,8 +155,8 @@ pub const SETTINGS: &[&str] = &[
     "shows=http://127.0.0.1:8080/v1/promoter/shows",
 ];
 
-/// Every command of the READMEs that is not silent. In commands that are run apart, port 0 stands
-/// for a free port.
+/// Returns the row of every command of the READMEs that is not silent. In commands that are run
+/// apart, port 0 stands for a free port.
 pub fn commands() -> impl Iterator<Item = &'static CommandRow> + Clone {
     blocks::ROWS.iter().chain(others::ROWS)
 }

@@ -1,4 +1,4 @@
-//! The commands that sentences and tables name: those of README.md, and those of all other READMEs.
+//! Lists the commands that sentences and tables of README.md and of all other READMEs name.
 
 use super::{CommandRow, How, apart, excused, filled, row, short};
 

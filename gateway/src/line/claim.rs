@@ -67,15 +67,16 @@ pub struct NotCalledYet {
     pub rank: Option<u64>,
     /// People between the release counter and this place; `None` before the draw.
     pub ahead: Option<u64>,
-    /// In how many seconds to look again.
+    /// The seconds to wait before looking again.
     pub refresh_s: u64,
 }
 
-/// Claims the pass of `place` at `now` (ms). `toll` is what the visitor has paid for the network.
+/// Claims the pass of `place` at `now` (ms). `toll` says what the visitor has paid because of the
+/// network.
 ///
 /// # Errors
-/// Fails if the room is closed, the place's turn has not come, the ledger did not take the pass, or
-/// the store did not answer.
+/// Fails if the room is closed, the place's turn has not come, the place was left or ended, the
+/// toll is too low for the network, the ledger did not take the pass, or the store did not answer.
 pub async fn claim_pass(
     rooms: &RoomRegistry,
     room: &Room,
@@ -96,7 +97,7 @@ pub async fn claim_pass(
     let entered = may_enter(rooms, room, place, rank, toll, now).await?;
     let now_s = now.div_euclid(1000);
     let pass_s = i64::try_from(room.row().document.pass_s).unwrap_or(i64::MAX);
-    // At the end of the room its passes run out.
+    // No pass outlives its room.
     let closes_s = room.row().document.closes_at.map(|at| at.div_euclid(1000));
     let fresh = PassRow {
         number: place.number,

@@ -74,7 +74,7 @@ pub enum JoinRefusal {
     /// The code that brings a place from another device was refused.
     #[error(transparent)]
     Move(#[from] MoveRefusal),
-    /// The place in the request's header is not valid.
+    /// The place that the request shows is not valid, or the promoter ended it.
     #[error(transparent)]
     Place(#[from] PlaceRefusal),
     /// This process sheds joins because of its load.
@@ -101,7 +101,7 @@ impl WaitingLine {
     /// Joins `room` at `now` (ms), or returns the place that the visitor has already.
     ///
     /// # Errors
-    /// The refusals that the contract lists for `POST …/places`.
+    /// Returns the refusals that the contract lists for `POST …/places`.
     pub async fn join(
         &self,
         room: &Room,
@@ -134,8 +134,8 @@ impl WaitingLine {
             NetworkToll::NONE
         } else {
             check_phase(room, now)?;
-            // The load is checked first, so that a join that is refused because of the load uses up
-            // nothing of its network's quota.
+            // The load is checked first. A join that is refused because of the load must not use up
+            // the quota of its network.
             self.load.admit_join()?;
             self.guard.admit(network)?;
             if body.code.is_some() {
@@ -184,9 +184,9 @@ impl WaitingLine {
         })
     }
 
-    /// Returns the place that the request shows. An invalid cookie is ignored, because the browser
-    /// sends it unasked and a new place replaces it; a place in the header must be valid. A place
-    /// that the promoter ended is refused in both.
+    /// Returns the place that the request shows. A place in the header must be valid. An invalid
+    /// place in the cookie is ignored, because the browser sends cookies unasked and a new place
+    /// replaces it. Only a revoked place is refused in the cookie, too.
     async fn presented_place(
         &self,
         room: &Room,
@@ -208,8 +208,8 @@ impl WaitingLine {
         }
     }
 
-    /// Returns whether the holder has a place already. An expired place in the built-in room is
-    /// given up first.
+    /// Returns whether the holder has a place already. In the built-in room, leaves the place first
+    /// if it has expired.
     pub(super) async fn has_place(
         &self,
         room: &Room,
@@ -228,7 +228,7 @@ impl WaitingLine {
     }
 }
 
-/// Refuses fields that mean nothing for a place that comes from another device.
+/// Refuses fields that have no meaning for a place that comes from another device.
 fn refuse_beside_move(body: &JoinBody) -> Result<(), JoinRefusal> {
     let given = [
         ("secret", body.secret.is_some()),

@@ -35,7 +35,7 @@ use crate::web::{ClientNetwork, WebRequestPolicy};
 /// data themselves, and find a place by its number and holder.
 const INCARNATION: u64 = 1;
 
-/// The parts that the lobby's calls need; a cheap handle.
+/// The parts that the lobby's calls need. It is cheap to clone.
 #[derive(Clone)]
 pub struct WaitingLine {
     /// The rooms of this node.
@@ -54,7 +54,7 @@ pub struct WaitingLine {
     pub attempts: AttemptGuards,
     /// Makes challenges and checks their solutions.
     pub challenger: WorkChallenger,
-    /// Asks the providers outside about visitors.
+    /// Asks the outside providers whether visitors passed their checks.
     pub providers: ChallengeProviders,
     /// Writes tickets for waits.
     pub waits: WaitTickets,
@@ -67,7 +67,7 @@ pub struct WaitingLine {
 }
 
 impl WaitingLine {
-    /// Forgets what no longer limits anybody.
+    /// Drops the guards' entries that no longer limit anybody.
     pub fn evict_guards(&self) {
         self.guard.evict();
         self.challenge_guard.evict();
@@ -76,7 +76,8 @@ impl WaitingLine {
         self.attempts.evict();
     }
 
-    /// Notes a wrong code or key of a network. Logs the network by its hash if it has to pause now.
+    /// Counts a wrong code or key of a network. If the network has to pause now, logs it by its
+    /// hash.
     pub fn note_wrong_attempt(&self, network: ClientNetwork, kind: AttemptKind) {
         let what = kind.as_str();
         metrics::counter!("fairgate_wrong_attempts_total", "what" => what).increment(1);
@@ -92,7 +93,7 @@ impl WaitingLine {
     }
 }
 
-/// Builds the claims of a place. The same place always gives the same claims, and so the same text.
+/// Builds the claims of a place. The same place always gives the same claims, and so the same JWT.
 #[must_use]
 pub fn place_claims(room: &Room, place: &Place) -> PlaceClaims {
     let iat = place.at.div_euclid(1000);

@@ -1,5 +1,5 @@
-//! Brings a place to another device by a code that counts once, for five minutes. The place stays
-//! one place: both devices then have it, and it gives one pass.
+//! Brings a place to another device by a code that works once, within five minutes. Both devices
+//! then have the same place, which gives one pass.
 
 use fairgate_pass::PlaceError;
 use rand::RngExt;
@@ -11,9 +11,10 @@ use crate::room::Room;
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, SolvedChallenge, StoreFailure};
 use crate::web::ClientNetwork;
 
-/// How long a code counts, in seconds.
+/// How long a code is valid, in seconds.
 const MOVE_S: i64 = 300;
-/// For so much longer a used code is remembered, because the clocks of two nodes may differ.
+/// How long a used code is remembered after it expired, in milliseconds, because the clocks of two
+/// nodes may differ.
 const CLOCKS_DIFFER_MS: i64 = 60_000;
 
 /// A code that brings a place to another device.
@@ -21,7 +22,7 @@ const CLOCKS_DIFFER_MS: i64 = 60_000;
 pub struct IssuedMove {
     /// The code, in letters, digits, `-` and `_`.
     pub code: String,
-    /// When it stops counting, milliseconds since the epoch.
+    /// When the code expires, milliseconds since the epoch.
     pub expires_at_ms: i64,
 }
 
@@ -55,7 +56,7 @@ impl WaitingLine {
     /// Makes a code for a place at `now` (ms).
     ///
     /// # Errors
-    /// Fails if the place cannot be written as a code, which no place of a room is.
+    /// Fails if the place or the code's end is before 1970 or after 2106.
     pub fn issue_move(
         &self,
         room: &Room,
@@ -73,12 +74,12 @@ impl WaitingLine {
         })
     }
 
-    /// Returns the place that a code brings, and uses the code up. A code whose place has ended, or
-    /// that the store could not be asked about, is not used up. Neither is one of `own`, the place
-    /// that the visitor has here already.
+    /// Returns the place that a code brings, and uses the code up. The code is not used up if its
+    /// place has ended, if the store cannot look the place up, or if its place is `own`, which the
+    /// visitor already has here.
     ///
     /// # Errors
-    /// The refusals of [`MoveRefusal`].
+    /// Returns a [`MoveRefusal`] if the code gives no place.
     pub async fn redeem_move(
         &self,
         room: &Room,
@@ -114,7 +115,7 @@ impl WaitingLine {
         }
         let used = SolvedChallenge {
             id: read.id,
-            // Another node's clock may be behind, and accept the code for a while longer.
+            // Another node's clock may be behind. That node accepts the code for a while longer.
             expires_at: read.exp * 1000 + CLOCKS_DIFFER_MS,
         };
         match store.use_once(room.id(), used, now).await? {

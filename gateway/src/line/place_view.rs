@@ -1,4 +1,4 @@
-//! The view that a visitor gets of their place. The poll, the socket and the page use the same one.
+//! The view that a visitor gets of their place. The poll, the socket and the page all use it.
 
 use fairgate_base::clock::rfc3339;
 use fairgate_rules::estimate::{WaitEstimate, refresh_s};
@@ -11,11 +11,11 @@ use serde::Serialize;
 use crate::room::{Room, RoomTick};
 use crate::store::Place;
 
-/// If the odds of a seat are lower, no wait is shown.
+/// No wait is shown if the odds of a seat are below this.
 const ODDS_KNOWN: f64 = 0.1;
-/// The longest time (seconds) after which a visitor looks at the place again. If all seats left are
-/// in baskets, [`NEAR_THE_END_S`] is used instead.
+/// The longest time (seconds) until a visitor looks at the place again.
 const LOOK_MAX_S: u64 = 45;
+/// The longest time (seconds) until a visitor looks again if all seats left are in baskets.
 const NEAR_THE_END_S: u64 = 5;
 
 /// Where a visitor stands on the way.
@@ -80,8 +80,8 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     let called = rank.is_some_and(|rank| rank < tick.released);
     let state = state_of(place, phase, called, now);
     let wait = match (state, ahead) {
-        // If hardly a seat will be left, the wait depends on seats that may come back, and cannot
-        // be known.
+        // If hardly a seat will be left, nobody can know the wait: it depends on seats that may
+        // come back.
         (PlaceState::Waiting, Some(ahead))
             if phase == RoomPhase::Selling
                 && !row.facts.paused
@@ -138,9 +138,9 @@ fn state_of(place: &Place, phase: RoomPhase, is_called: bool, now: i64) -> Place
     }
 }
 
-/// Returns when to look again, in seconds. If all seats left are in baskets, the line may end or go
-/// on at any moment, so even visitors far back look soon. Everybody looks so often that nobody in
-/// the line is taken for away.
+/// Returns after how many seconds to look again. If all seats left are in baskets, the line may end
+/// or go on at any moment, so even visitors far back look soon. The longest time is short enough
+/// that a visitor who waits is not counted as absent.
 fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     let near_the_end = tick.known && tick.pulse.free == 0 && tick.pulse.held > 0;
     let most = if near_the_end {

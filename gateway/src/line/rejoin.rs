@@ -6,7 +6,7 @@ use fairgate_pass::{Holder, LEEWAY_S, PlaceError};
 use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, StoreFailure};
 
-/// A signed place, by where the request showed it.
+/// A signed place, and where the request showed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceCredential<'h> {
     /// A JWT in a header or subprotocol, which the client sets on purpose.
@@ -30,7 +30,7 @@ pub enum PlaceRefusal {
     /// The place is signed, but nobody has its number.
     #[error("nobody stands at its number")]
     Unknown,
-    /// The visitor gave the place up.
+    /// The visitor left the place.
     #[error("the place was left")]
     Left,
     /// The promoter ended this visitor's place.
@@ -53,7 +53,8 @@ pub enum PlaceRefusal {
 /// Verifies a signed place and returns it as the store knows it now.
 ///
 /// # Errors
-/// Fails if it is no place of this room, the place was left, or the store cannot answer.
+/// Fails if it is not a place of this room, if the visitor left it or the promoter ended it, or if
+/// the store cannot answer.
 pub async fn recognise(
     rooms: &RoomRegistry,
     room: &Room,
@@ -120,7 +121,7 @@ pub fn refuse_revoked(room: &Room, holder: Holder) -> Result<(), PlaceRefusal> {
     }
 }
 
-/// Refuses a place that ended with all others of its room.
+/// Refuses a place that the promoter ended together with all others of its room.
 ///
 /// # Errors
 /// Fails with [`PlaceRefusal::Cleared`].

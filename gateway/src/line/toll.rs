@@ -1,4 +1,5 @@
-//! What a visitor's network must do for a place or a pass, and whether the visitor has done it.
+//! The toll: the challenge that a visitor must solve for a place or a pass, by the number of places
+//! that the visitor's network has. Checks whether the visitor solved it.
 
 use fairgate_pass::Holder;
 use fairgate_rules::network_limits::{
@@ -53,7 +54,7 @@ pub enum NetworkRefusal {
     /// The answer of the room's provider does not count.
     #[error(transparent)]
     Provider(#[from] ProviderRefusal),
-    /// The network asks about too many answers of the provider.
+    /// The network sends too many of the provider's answers to be checked.
     #[error(transparent)]
     Guard(#[from] GuardRefusal),
     /// The promoter lets nobody of this network join or claim.
@@ -61,8 +62,8 @@ pub enum NetworkRefusal {
     Denied,
 }
 
-/// The longest time (ms) that somebody waits in place of a challenge, with all who wait before.
-/// Whoever would wait longer is told so, and keeps no turn.
+/// The longest wait (ms) in place of a challenge, including the waits of all who wait before. A
+/// visitor who would wait longer is refused.
 const WAIT_MS_MAX: i64 = 300_000;
 
 /// What a visitor must solve.
@@ -86,7 +87,7 @@ pub struct BegunWait {
 /// Why no wait was begun.
 #[derive(Debug, thiserror::Error)]
 pub enum NoWait {
-    /// As many wait as can.
+    /// The network began too many waits, or its queue is full.
     #[error(transparent)]
     Guard(#[from] GuardRefusal),
     /// The store did not answer.
@@ -128,12 +129,12 @@ impl TollFor {
 }
 
 impl WaitingLine {
-    /// Returns the toll that a visitor has paid, for the store to compare with the places of the
-    /// visitor's networks.
+    /// Returns the toll that a visitor has paid. The store compares it with the number of places of
+    /// the visitor's networks.
     ///
     /// # Errors
-    /// Fails if the promoter has closed the room to the network, if the solution does not count, or
-    /// if the room asks everybody for one.
+    /// Fails if the promoter has closed the room to the network, if the solution does not count, if
+    /// it cannot be checked now, or if it is missing and the room asks everybody for one.
     pub async fn toll(
         &self,
         room: &Room,
@@ -165,8 +166,8 @@ impl WaitingLine {
     }
 
     /// Checks a solution: a ticket of a wait, a proof of work, or an answer of the room's provider.
-    /// Returns what it proves. Only an answer of a provider costs a call to another server, so only
-    /// these count against a quota of the network.
+    /// Returns what the solution proves. A provider's answer costs a call to another server, so it
+    /// counts against a quota of the network. The other solutions do not.
     async fn check_solution(
         &self,
         room: &Room,
@@ -198,8 +199,8 @@ impl WaitingLine {
     /// Begins a wait in place of a challenge.
     ///
     /// # Errors
-    /// Fails if the network has begun as many waits as it may, if as many people of the wider
-    /// network wait as can, or if the store did not answer.
+    /// Fails if the network has begun too many waits, if the queue of the wider network is full, or
+    /// if the store did not answer.
     pub async fn begin_wait(
         &self,
         room: &Room,
@@ -209,8 +210,8 @@ impl WaitingLine {
     ) -> Result<BegunWait, NoWait> {
         self.wait_guard.admit(network)?;
         let keys = self.network_keys(room, network, now);
-        // Those who wait queue behind the widest network. Otherwise a bot with many small networks
-        // would wait in all of them at once.
+        // All who wait in the widest network share one queue. Otherwise a bot with many small
+        // networks would wait in all of them at once.
         let queue = keys.as_slice().last().copied().unwrap_or_default();
         let own = own_key(keys);
         let wait = WaitRequest {
@@ -241,7 +242,7 @@ impl WaitingLine {
     ///
     /// # Errors
     /// Fails if the promoter has closed the room to the network, if the network has all its places,
-    /// or if they could not be counted.
+    /// if the store could not count them, or if the challenge could not be made.
     pub async fn challenge(
         &self,
         room: &Room,
@@ -290,7 +291,7 @@ impl WaitingLine {
     }
 }
 
-/// Returns the refusal of a network that has all the places that it gets for work.
+/// Returns the refusal of a network that has all the places that it can get by proofs of work.
 fn full(room: &Room) -> NetworkRefusal {
     match room.row().document.challenge.provider() {
         Some(_) => NetworkRefusal::FullUnchecked,
@@ -298,19 +299,19 @@ fn full(room: &Room) -> NetworkRefusal {
     }
 }
 
-/// Returns the key of the visitor's own network. All visitors who are not counted share one.
+/// Returns the key of the visitor's own network. All visitors who are not counted share one key.
 fn own_key(keys: NetworkKeys) -> NetworkKey {
     keys.as_slice().first().copied().unwrap_or_default()
 }
 
-/// Returns what the visitor must do, given what the store refused.
+/// Turns the store's refusal into the refusal that the visitor gets.
 pub fn refusal_of_toll(room: &Room, aim: TollFor, refusal: TollRefusal) -> NetworkRefusal {
     match refusal {
         TollRefusal::SolutionUsed => NetworkRefusal::SolutionUsed,
         TollRefusal::TooCheap(places) => {
             match price(room.row().document.per_network, places, aim.demand(room)) {
                 NetworkPrice::Full => full(room),
-                // The limits may have been raised since.
+                // The limits may have been raised since the store refused.
                 NetworkPrice::Work(_) | NetworkPrice::Free => NetworkRefusal::ChallengeMissing,
             }
         }

@@ -1,5 +1,5 @@
-//! What a visitor who waits wishes for. Wishes are kept in the store until the visitor claims the
-//! pass. They bear on the odds that visitors are told, and never on a number or a rank.
+//! The seats that a waiting visitor would like. The store keeps these wishes until the visitor
+//! claims the pass. Wishes change the odds that visitors see, and never a number or a rank.
 
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::LineMethod;
@@ -17,19 +17,19 @@ pub enum WishRefusal {
     /// The room is closed.
     #[error("the room is closed")]
     RoomClosed,
-    /// The visitor has claimed the pass, and chooses seats by it.
+    /// The visitor has claimed the pass, and chooses seats with it.
     #[error("the pass has been claimed")]
     Claimed,
-    /// There is no line, or it sells nothing of which one could wish for a part.
+    /// The room has no line, or sells no seats by category.
     #[error("this room takes no wishes: {0}")]
     NotTaken(&'static str),
-    /// Booking has not told this node what is on sale.
+    /// Booking has not told this node yet what is on sale.
     #[error("it is not known yet what is on sale")]
     NotKnown,
     /// The visitor changes its wishes too often.
     #[error(transparent)]
     Guard(#[from] GuardRefusal),
-    /// Fields are wrong: each with what is wrong about it.
+    /// The wrong fields, each with its fault.
     #[error("{} fields are wrong", .0.len())]
     Faults(Vec<(String, String)>),
     /// The store failed.
@@ -38,10 +38,10 @@ pub enum WishRefusal {
 }
 
 impl WaitingLine {
-    /// Keeps the wishes of a place at `now` (ms), in place of those before, and returns the place.
+    /// Replaces the wishes of a place at `now` (ms), and returns the view of the place.
     ///
     /// # Errors
-    /// The refusals of [`WishRefusal`]. Nothing is changed then.
+    /// Returns a [`WishRefusal`] if the wishes were not kept.
     pub async fn wish(
         &self,
         room: &Room,
@@ -83,8 +83,8 @@ impl WaitingLine {
         Ok(self.with_odds(room, place, Some(&wishes), now).await)
     }
 
-    /// Describes a place with its wishes at `now` (ms). If the store does not answer, the wishes
-    /// are not known, because the place matters more.
+    /// Describes a place with its wishes at `now` (ms). If the store does not answer, describes the
+    /// place without wishes, because the place matters more.
     pub async fn describe_with_wishes(&self, room: &Room, place: &Place, now: i64) -> PlaceView {
         if room.phase(now) == RoomPhase::Closed {
             room.wishes().clear();

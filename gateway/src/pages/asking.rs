@@ -1,5 +1,5 @@
-//! Reads the documents that pages need from booking's public routes, in process, and makes calls
-//! for visitors whose browser runs no scripts.
+//! Calls booking's routes in process: reads the documents that pages need, and makes calls for
+//! visitors whose browser runs no scripts.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -46,7 +46,7 @@ pub(super) struct VisitorCall<'c> {
 }
 
 impl<'c> VisitorCall<'c> {
-    /// A call without a key and without a body.
+    /// Makes a call without keys and without a body.
     pub fn new(method: Method, path: &'c str, headers: &'c HeaderMap) -> Self {
         Self {
             method,
@@ -58,21 +58,21 @@ impl<'c> VisitorCall<'c> {
         }
     }
 
-    /// Builds the request, or returns `None` if a part of it is not valid in a header or an
-    /// address.
+    /// Builds the request. Returns `None` if a part of it is not valid in a header or an address.
     fn request(self) -> Option<Request<Body>> {
         let body = self
             .body
             .map_or(Body::empty(), |body| body.to_string().into());
         let mut request = Request::builder().method(self.method).uri(self.path);
         let headers = request.headers_mut()?;
-        // The door checks where the form came from, and finds the pass in the cookies.
+        // The door checks from which site the form came, and finds the pass in the cookies.
         for name in [header::HOST, header::ORIGIN, header::COOKIE] {
             for value in self.headers.get_all(&name) {
                 headers.append(&name, value.clone());
             }
         }
-        // Booking logs the request under the id that the browser gets, too.
+        // The door's check also reads `sec-fetch-site`. Booking logs the request under the id that
+        // the browser gets.
         for name in ["sec-fetch-site", "x-request-id"] {
             if let Some(value) = self.headers.get(name) {
                 headers.insert(name, value.clone());
@@ -93,7 +93,7 @@ impl<'c> VisitorCall<'c> {
     }
 }
 
-/// Calls routes in process.
+/// Calls routes in process. Returns `None` if the answer cannot be read or is too long.
 async fn answer_of(routes: &Router, request: Request<Body>) -> Option<(StatusCode, Bytes)> {
     let response = match routes.clone().oneshot(request).await {
         Ok(response) => response,
@@ -104,8 +104,8 @@ async fn answer_of(routes: &Router, request: Request<Body>) -> Option<(StatusCod
     Some((status, bytes.ok()?))
 }
 
-/// Reads a document or a problem from an answer. A call that succeeded without a body has the
-/// document null.
+/// Reads a document or a problem from an answer. The document is null if the call succeeded without
+/// a body.
 fn document_of((status, bytes): (StatusCode, Bytes)) -> Option<Result<Value, DocumentRefusal>> {
     let document = if bytes.is_empty() && status.is_success() {
         Value::Null
@@ -130,8 +130,8 @@ impl PageRoutes {
         answer.and_then(document_of).ok_or_else(missing)?
     }
 
-    /// Makes a call to booking through the door, as the visitor's browser would, and returns the
-    /// document.
+    /// Makes a call to booking through the door, as the visitor's browser would. Returns the
+    /// document of the answer.
     pub(super) async fn call_as_visitor(
         &self,
         call: VisitorCall<'_>,

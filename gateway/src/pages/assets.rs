@@ -1,5 +1,5 @@
-//! Serves styles, scripts, icons and texts. They are immutable under an address with their version,
-//! and revalidated under any other address.
+//! Serves styles, scripts, icons and texts. Browsers keep an asset for a year under the address
+//! with its version. Without the version they ask again each time. Some assets need the version.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use fairgate_base::http::tagged::TaggedAnswer;
 
 use super::{PageRoutes, render_problem};
 
-/// The service worker of the tickets' pages. Its address is below `/t/`, because a worker serves
-/// only pages below its own address.
+/// Serves the service worker of the tickets' pages. Its address is below `/t/`, because a worker
+/// serves only pages below its own address.
 pub(crate) async fn ticket_worker(State(pages): State<PageRoutes>, headers: HeaderMap) -> Response {
     served(&pages, "script/ticket-worker.js", false, &headers)
 }

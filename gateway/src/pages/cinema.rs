@@ -15,8 +15,7 @@ use super::{PageRoutes, address};
 /// The form's fields that are passed to the search, under the same names.
 const ASKED: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
 
-/// The most showings that booking lists on one page. The more there are, the fewer films are on two
-/// pages.
+/// The number of showings on one page. A larger page splits fewer films over two pages.
 const PER_PAGE: &str = "30";
 /// The largest party in a search. No showing sells more seats to one visitor.
 const PARTY_MAX: u32 = 10;
@@ -131,8 +130,8 @@ fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
     }
 }
 
-/// Puts showings together by film, and within a film by cinema and day, in the order in which they
-/// come. Those of one day are in the order of time.
+/// Groups showings by film, and within a film by cinema and day. The groups keep the order of the
+/// showings. The showings of one day are sorted by start.
 fn group_by_film(showings: Vec<Value>) -> Vec<FoundFilm> {
     let mut films: Vec<FoundFilm> = Vec::new();
     for showing in showings {
@@ -168,7 +167,7 @@ fn group_by_film(showings: Vec<Value>) -> Vec<FoundFilm> {
     films
 }
 
-/// Returns the day of a local time.
+/// Returns the date of a local time, as text.
 fn date_of(time: &Value) -> Option<&str> {
     time.as_str()?.get(..10)
 }
@@ -192,7 +191,7 @@ fn showing_view(mut showing: Value, party: u32) -> Value {
     showing
 }
 
-/// Returns the status of the category that has the most seats left.
+/// Returns the best status that a category has.
 fn best_status(showing: &Value) -> &'static str {
     let has = |status: &str| {
         let all = showing["categories"].as_array().into_iter().flatten();
@@ -204,7 +203,7 @@ fn best_status(showing: &Value) -> &'static str {
         .unwrap_or("full")
 }
 
-/// Returns the lowest price of a category that is not full, or of any if all are.
+/// Returns the lowest price of the categories that are not full, or of all if all are full.
 fn lowest_price(showing: &Value) -> Value {
     let all = || showing["categories"].as_array().into_iter().flatten();
     let amount = |one: &&Value| one["price"]["amount"].as_i64();

@@ -1,5 +1,5 @@
-//! The values that the pages' templates are given, one type for each page. A document of booking is
-//! passed on as it is.
+//! The values for the pages' templates, one type for each page. A field of type `Value` has a
+//! document of booking, which the page may have changed.
 
 use std::collections::BTreeMap;
 
@@ -105,14 +105,14 @@ pub(super) struct LobbyPage {
     pub now: String,
     pub room: RoomView,
     pub place: Option<PlaceView>,
-    /// The IANA name of the time zone by whose clocks the page tells its times, if it is known.
+    /// The IANA name of the time zone in which the page shows times, if it is known.
     pub zone: Option<String>,
     pub shows: Vec<ListedShow>,
     /// The address of the shop that the room guards, if it is not Fairgate's.
     pub shop: Option<String>,
     /// The path in that shop that the visitor first asked for, or an empty text.
     pub to: String,
-    /// The path of this page, with the way back to the shop.
+    /// The path of this page, which includes `to`.
     pub here: String,
     /// The problem of a form that was refused.
     pub problem: Option<Value>,
@@ -154,7 +154,7 @@ pub(super) struct OrderPage {
     pub order: String,
     /// The order, if the browser has its key in a cookie because it ran no scripts.
     pub plain: Option<Value>,
-    /// That key. Scripts need it, because they cannot read the cookie.
+    /// The order's key from that cookie. Scripts need it, because they cannot read the cookie.
     pub key: Option<String>,
 }
 
@@ -204,7 +204,7 @@ pub(super) struct FoundShowings {
 /// A film, with its showings that were found.
 #[derive(Debug, Serialize)]
 pub(super) struct FoundFilm {
-    /// The first of its showings, which has what is told of the film.
+    /// The first of its showings. The page shows the film's details from it.
     pub first: Value,
     pub days: Vec<FoundFilmDay>,
 }
@@ -213,7 +213,7 @@ pub(super) struct FoundFilm {
 #[derive(Debug, Serialize)]
 pub(super) struct FoundFilmDay {
     pub cinema: Value,
-    /// The start of the first one.
+    /// The start of the first showing.
     pub start: Value,
     pub showings: Vec<Value>,
 }
@@ -242,7 +242,7 @@ pub(super) struct RailPage {
     pub trips: Vec<Value>,
     /// How many direct trains there are, whether they fit the choice or not.
     pub direct: usize,
-    /// How many journeys with a change there are, likewise.
+    /// How many journeys with a change there are, whether they fit the choice or not.
     pub changing: usize,
     /// Journeys with a change; missing if they were not searched.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -294,7 +294,8 @@ pub(super) struct TrainPage<'a> {
     /// The code of the station where the stretch begins.
     pub from: &'a Value,
     pub to: &'a Value,
-    /// When the train leaves there, if the address names one of several calls.
+    /// When the train leaves that station, if it stops there more than once. Missing if the stretch
+    /// is the train's first one and the address named no departure.
     pub departs: Option<String>,
     pub from_name: &'a Value,
     pub to_name: &'a Value,
@@ -323,6 +324,6 @@ pub(super) struct ProblemPage<'a> {
     /// The labels of the seats that the problem is about.
     pub seats: Vec<&'a str>,
     pub action_href: &'a str,
-    /// The name of the link's words in the texts.
+    /// The key of the link's text.
     pub action: &'static str,
 }

@@ -123,7 +123,7 @@ async fn answer_form(
     };
     match step(&room).await {
         Ok(cookie) => {
-            // The id is that of a room, so it is a slug and is valid in a header.
+            // A room's id is a slug, so the path is valid in a header.
             let back = HeaderValue::try_from(lobby_path(id, to));
             let back = back.unwrap_or(HeaderValue::from_static("/"));
             (

@@ -9,15 +9,16 @@ use super::{PageRoutes, address};
 pub(super) struct FreeSeats {
     /// The document of `GET /v1/shows/{show}/free`.
     pub list: Value,
-    /// The number of the section whose rows it has.
+    /// The number of the section whose rows the list has.
     pub section: Option<u64>,
 }
 
-/// Reads the list of free seats, with the rows of the section that the address names. If it names
-/// none, the rows of the only section are read; if there are several, no rows are.
+/// Reads the list of free seats, with the rows of the section that the address names. If the
+/// address names none, reads the rows of the only section with free seats. If there are several,
+/// reads no rows.
 ///
 /// # Errors
-/// Booking's refusal.
+/// Returns booking's refusal.
 pub(super) async fn read(
     pages: &PageRoutes,
     show: &str,

@@ -1,4 +1,4 @@
-//! The start page: all on-sales, by words, city and day, in pages.
+//! The start page: lists all on-sales in pages, and searches them by words, city and day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::upstream::ShowSummary;
 /// The most cities that the form suggests.
 const CITIES_MAX: usize = 200;
 
-/// The form's fields, under the names of the address.
+/// The form's fields, by their names in the address.
 const FIELDS: [&str; 4] = ["q", "city", "from", "to"];
 
 pub(crate) async fn home(
@@ -50,7 +50,7 @@ pub(crate) async fn home(
         query.push(("page", &page));
         address::with_query("/", &query)
     };
-    // The cinemas have city names of their own.
+    // The city is left out, because the cinemas' cities have other names.
     let words = [("keyword", q), ("from", from), ("to", to)];
     let context = HomePage {
         test: pages.test,
@@ -71,7 +71,7 @@ pub(crate) async fn home(
     render(&pages, "home", &context)
 }
 
-/// Returns the matching rooms of a page, closed ones left out, and how many pages there are.
+/// Returns one page of the matching rooms that are not closed, and how many pages there are.
 async fn open_rooms(
     pages: &PageRoutes,
     search: &OnSaleSearch,
@@ -90,8 +90,8 @@ async fn open_rooms(
     (listed, found.pages)
 }
 
-/// Returns the matching shows of a page, in the order of their beginning, and how many pages there
-/// are. Showings have a search of their own.
+/// Returns one page of the matching shows, sorted by start, and how many pages there are. Leaves
+/// out showings, because they have their own search.
 fn matching_shows(
     pages: &PageRoutes,
     search: &OnSaleSearch,
@@ -109,7 +109,7 @@ fn matching_shows(
     (listed.collect(), found.pages)
 }
 
-/// Returns the cities of the shows, in the order of their names.
+/// Returns the cities of the shows, sorted by name.
 fn cities(shows: &[ShowSummary]) -> Vec<String> {
     let cities = shows.iter().filter_map(|show| show.location.city.clone());
     let cities: BTreeSet<_> = cities.collect();

@@ -46,10 +46,11 @@ use fairgate_model::ids::HoldId;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::ChallengeProvider;
 
-/// The field of an address or a form that says where in a guarded shop a visitor came from.
+/// The field of an address or a form with the path that a visitor first asked for in a guarded
+/// shop.
 pub const WAY_BACK: &str = "to";
 
-/// How many shows a lobby lists. Nobody reads a longer list, because a visitor who wants a certain
+/// The most shows that a lobby lists. Nobody reads a longer list: a visitor who wants a certain
 /// show searches for it.
 const LISTED_MAX: usize = 100;
 
@@ -63,14 +64,14 @@ pub struct PageRoutes {
     pub lobby: WaitingLine,
     /// Booking's own routes, called in process.
     pub booking: Router,
-    /// The same behind the door, which lets visitors with a pass in.
+    /// Booking's routes behind the door, which lets in visitors with a pass.
     pub door: Router,
     /// Whether payments are the sandbox's; the pages then show TEST.
     pub test: bool,
 }
 
-/// Returns the time zone of the first show that has one. The times of a room are told by it, even
-/// if the room has shows in several zones.
+/// Returns the time zone of the first show that has one. A room's times are shown in this zone,
+/// even if its shows are in several zones.
 fn first_zone<'s>(shows: impl IntoIterator<Item = &'s ShowSummary>) -> Option<String> {
     let mut shows = shows.into_iter();
     shows.find_map(|show| show.location.time_zone.clone())
@@ -180,7 +181,7 @@ pub(crate) async fn seats(
         mark_check(&mut page, provider);
         return page;
     }
-    // Everybody expects the sale to end when the show begins, so that end is not shown.
+    // Everybody expects the sale to end when the show begins, so the page does not say it.
     if document["sells_until"] == document["starts_at"] && document["sales_ended"] == false {
         document["sells_until"] = Value::Null;
     }

@@ -9,10 +9,10 @@ use fairgate_rules::room_document::ChallengeProvider;
 
 use crate::challenge::ChallengeProviders;
 
-/// Browsers remember for a year that this site is reached only by TLS.
+/// Tells browsers to use only TLS for this site, for a year.
 const ONLY_TLS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Marks the answer with a page that has a part from outside.
+/// Marks an answer whose page has a part from another site.
 #[derive(Debug, Clone, Copy)]
 pub enum ForeignPart {
     /// The payment form.
@@ -51,8 +51,8 @@ impl PagePolicy {
         }
     }
 
-    /// Sets the headers of an answer to a request that named this host. Only the page with a part
-    /// from outside may load from there.
+    /// Sets the headers of an answer. `host` is the host that the request named. Only a page that
+    /// has a `part` from another site may load from that site.
     pub fn secure(&self, headers: &mut HeaderMap, host: Option<&str>, part: Option<ForeignPart>) {
         let policy = self.content_policy(host, part);
         // The hosts are checked, so the policy is always valid in a header.
@@ -81,8 +81,8 @@ impl PagePolicy {
         )
     }
 
-    /// Returns the origins of the live socket: that of the public address, or else those of the
-    /// host that the request named.
+    /// Returns the origins of the live socket: the public address's origin, or else the origins of
+    /// the host that the request named.
     fn socket_origins(&self, host: Option<&str>) -> String {
         if let Some(public) = &self.inner.public_url {
             return public.replacen("http", "ws", 1);
@@ -151,7 +151,7 @@ mod tests {
             let expected = format!("{part}{own} https://hcaptcha.com https://*.hcaptcha.com;");
             assert!(hcaptcha.contains(&expected), "{hcaptcha}");
         }
-        // One that is not set up adds nothing.
+        // A provider that is not set up adds nothing.
         let turnstile = check(ChallengeProvider::Turnstile);
         assert_eq!(turnstile, headers(&policy, "a.example", None).0);
     }

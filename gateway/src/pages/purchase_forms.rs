@@ -22,22 +22,23 @@ use fairgate_model::orders::OrderState;
 
 type FormResult = Result<Form<Vec<(String, String)>>, FormRejection>;
 
-/// The word in the address of a checkout that a form led to: the page then shows the basket without
-/// scripts.
+/// The parameter in the address of a checkout that a form led to. With it, the page shows the
+/// basket without scripts.
 pub(super) const PLAIN: &str = "plain";
 
-/// The word with which the sandbox approves a payment.
+/// The outcome in a form that approves a payment in the sandbox.
 const APPROVE: &str = "approve";
 
-/// How often, and how long apart, a form looks for an outcome that is on its way.
+/// How many times a form looks for an outcome that is on its way.
 const OUTCOME_LOOKS: u32 = 40;
+/// The pause between two of these looks.
 const OUTCOME_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The most seats, areas or travellers that a form may name one by one.
 const NAMED_MAX: usize = 100;
 
-/// The fields of the forms from which a page of seats can be asked for again, and what they are
-/// called in its address.
+/// The fields of a form that the link back to the seats repeats, each with its name in the link's
+/// address.
 const ASKED_AGAIN: [(&str, &str); 7] = [
     ("from", "from"),
     ("to", "to"),
@@ -77,9 +78,9 @@ impl FormFields {
         self.text(name)?.parse().ok()
     }
 
-    /// Returns the idempotency key of a call with this body. A button that is pressed twice sends
-    /// one call. A form that the browser kept, and that asks for something else now, is another
-    /// call.
+    /// Returns the idempotency key of a call with this body. If a button is pressed twice, both
+    /// calls have the same key. If the browser kept the form and the visitor changed it, the call
+    /// has another key.
     fn key_of(&self, body: &Value) -> Option<String> {
         let digest = Sha256::new()
             .chain_update(self.text("key")?)
@@ -88,7 +89,8 @@ impl FormFields {
     }
 }
 
-/// Returns a key for a form, with which it is sent once however often its button is pressed.
+/// Returns a random key for a form. With it, the form counts once, even if its button is pressed
+/// several times.
 pub(super) fn form_key() -> String {
     format!("{:032x}", rand::rng().random::<u128>())
 }
@@ -133,8 +135,8 @@ fn nothing_chosen() -> Problem {
     )
 }
 
-/// Returns where a visitor goes on who got no seats: to the waiting room without a pass, to the
-/// seats or the order that it has already, or back to where it chose.
+/// Returns where a visitor who got no seats can continue: in the lobby if the visitor has no pass,
+/// at the checkout or the order that the visitor has already, or on the page with the seats.
 fn way_after_refusal(refusal: &Value, show: &str, fields: &FormFields) -> WayOn {
     let named = |name: &str| refusal[name].as_str();
     if let Some(room) = named("room") {
@@ -183,7 +185,7 @@ fn hold_body(fields: &FormFields) -> Value {
     if !seats.is_empty() {
         body["seats"] = json!(seats);
     }
-    // A list in which nothing was ticked has no quantity either.
+    // A form with a list of seats has no quantity. If nothing was ticked, nothing was chosen.
     let is_named = body.get("seats").or(body.get("areas")).is_some();
     if is_named || fields.all("quantity").next().is_none() {
         return body;
@@ -246,7 +248,7 @@ pub(crate) async fn order(
     }
 }
 
-/// Gives held seats back, and returns to the page where others are chosen.
+/// Gives held seats back, and redirects to the page where the visitor can choose others.
 pub(crate) async fn release(
     State(pages): State<PageRoutes>,
     Path(hold): Path<HoldId>,
@@ -258,7 +260,7 @@ pub(crate) async fn release(
     show_outcome(&pages, post(&pages, call).await, seats)
 }
 
-/// Pays an order in the sandbox, or declines to.
+/// Approves or declines an order's payment in the sandbox.
 pub(crate) async fn pay(
     State(pages): State<PageRoutes>,
     Path(order): Path<String>,
@@ -284,7 +286,8 @@ pub(crate) async fn pay(
     show_outcome(&pages, paid.await, page)
 }
 
-/// Takes the seats that were kept for an order that was paid too late, or asks for the money back.
+/// Answers the offer of other seats for an order that was paid too late: takes the seats, or asks
+/// for the money back.
 pub(crate) async fn consent(
     State(pages): State<PageRoutes>,
     Path(order): Path<String>,
@@ -318,8 +321,8 @@ fn nothing_answered() -> Problem {
     )
 }
 
-/// Leads to a page after a form has done its work, or tells why it could not, with the way back to
-/// this page.
+/// Redirects to `page` if the form's call succeeded. Otherwise shows the refusal, with a link back
+/// to `page`.
 fn show_outcome<T>(
     pages: &PageRoutes,
     outcome: Result<T, DocumentRefusal>,
@@ -331,7 +334,7 @@ fn show_outcome<T>(
     }
 }
 
-/// Waits for a moment until an approved order has its tickets, because a page without scripts does
+/// Waits a few seconds for the tickets of an approved order, because a page without scripts does
 /// not look again by itself.
 async fn await_tickets(
     pages: &PageRoutes,
@@ -353,8 +356,8 @@ async fn await_tickets(
 }
 
 /// Makes a call that changes something, unless a foreign page sent the form. If the button was
-/// pressed twice, the browser shows the second answer alone. So the second call waits until the
-/// first one has its outcome.
+/// pressed twice, the browser shows only the second answer. So the second call waits for the
+/// outcome of the first.
 async fn post(pages: &PageRoutes, call: VisitorCall<'_>) -> Result<Value, DocumentRefusal> {
     pages.lobby.web.check_origin(call.headers)?;
     for _ in 0..OUTCOME_LOOKS {
@@ -401,12 +404,12 @@ pub(super) async fn basket(
     pages.call_as_visitor(call).await
 }
 
-/// Reads an order whose key the browser has in a cookie, with the codes of its tickets as `svg`.
-/// Returns `None` for all other browsers, whose scripts read it, and if the key opens it no longer:
-/// scripts may have another one.
+/// Reads an order with the key in the browser's cookie, and adds the codes of its tickets as `svg`.
+/// Returns `None` if the browser has no such cookie, because its scripts then read the order. Also
+/// returns `None` if the key no longer opens the order, because scripts may have another key.
 ///
 /// # Errors
-/// Booking's refusal.
+/// Returns booking's other refusals.
 pub(super) async fn order_with_tickets(
     pages: &PageRoutes,
     order: &str,
@@ -533,7 +536,7 @@ mod tests {
         for none in ["0", ""] {
             assert_eq!(body(&[("area-0", "Floor"), ("places-0", none)]), json!({}));
         }
-        // A number that cannot be read is refused by booking, in its own words.
+        // Booking refuses a number that cannot be read, in its own words.
         assert_eq!(
             body(&[("quantity", "two")]),
             json!({"best": {"quantity": 0}})

@@ -169,7 +169,8 @@ async fn search_trains(
     Ok(())
 }
 
-/// Searches journeys with a change, unless the visitor wants none.
+/// Searches journeys with a change, if the visitor wants them, or if `is_needed` and the visitor
+/// has not ruled them out. Returns `None` if they were not searched.
 async fn search_journeys(
     pages: &PageRoutes,
     asked: &TrainSearch<'_>,
@@ -190,7 +191,7 @@ async fn search_journeys(
     Ok(Some(journeys))
 }
 
-/// Lists the trains, and the journeys that the page has, as the visitor chose.
+/// Filters and sorts the trains, and the page's journeys, as the visitor chose.
 fn list_found(page: &mut RailPage, choice: &TripListChoice, trips: Vec<Value>) {
     let journeys = page.journeys.take();
     let changing = journeys.iter().flatten();
@@ -251,8 +252,8 @@ fn trip_views(mut trips: Value, party: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Gives each ride of a train that is in the list more than once its departure as `ride`, because
-/// the stations alone do not say which of its rides is meant.
+/// Finds trains that are in the list more than once. Sets `ride` of each of their rides to the
+/// departure, because the stations alone do not say which ride is meant.
 fn mark_rides_of_loops(trips: &mut [Value]) {
     let shows: Vec<Value> = trips.iter().map(|trip| trip["show"].clone()).collect();
     for trip in trips {
@@ -273,7 +274,7 @@ fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
             journey[end] = local_time(&journey[end], &zone);
         }
         let mut trips = journey["trips"].take();
-        // Of a loop's rides, the journey takes one, and its stations do not say which.
+        // A journey takes one ride of a train that runs in a loop. The stations do not say which.
         for trip in trips.as_array_mut().into_iter().flatten() {
             trip["ride"] = trip["departs"].clone();
         }
@@ -387,7 +388,7 @@ mod tests {
             json!({"show": show, "from": from, "to": to, "departs": departs, "arrives": departs,
                 "time_zone": "UTC", "classes": [{"class": "second", "free": 9}]})
         };
-        // The loop stands once in the journey, so its stations alone do not say which ride it is.
+        // The looping train is in the journey once. Its stations alone do not say which ride it is.
         let journeys = json!([{"departs": "2027-01-10T08:00:00Z", "arrives": "2027-01-10T11:00:00Z", "trips": [
             trip("g1", "A", "B", "2027-01-10T08:00:00Z"),
             trip("k3", "B", "C", "2027-01-10T10:00:00Z"),

@@ -11,8 +11,8 @@ use super::asking::DocumentRefusal;
 use super::contexts::ProblemPage;
 use super::{PageRoutes, address};
 
-/// The problem that a page tells. The layer `errors_follow_accept` gives it to programs instead of
-/// the page.
+/// The problem that a page shows. The layer `errors_follow_accept` sends the problem to programs
+/// instead of the page.
 #[derive(Debug, Clone)]
 pub struct ProblemOfPage(pub Value);
 
@@ -46,11 +46,11 @@ pub(super) fn render_problem(pages: &PageRoutes, problem: &Problem) -> Response 
     problem_page(pages.test, problem)
 }
 
-/// Where a page about a problem leads.
+/// The link of a problem's page: where the visitor can continue.
 #[derive(Debug, Clone)]
 pub(super) struct WayOn {
     pub href: String,
-    /// The name of the link's words in the pages' texts.
+    /// The key of the link's text in the pages' texts.
     words: &'static str,
 }
 
@@ -62,12 +62,12 @@ impl WayOn {
         }
     }
 
-    /// To the page of a show or of a train, with what its address asks for.
+    /// Leads back to the page of a show or of a train. `asked` becomes the query of its address.
     pub fn to_seats(show: &str, asked: &[(&str, &str)]) -> Self {
         Self::back_to(address::with_query(&address::path(&["s", show]), asked))
     }
 
-    /// To the checkout of the seats that the visitor holds.
+    /// Leads to the checkout of the seats that the visitor holds.
     pub fn to_checkout(href: String) -> Self {
         Self {
             href,
@@ -75,7 +75,7 @@ impl WayOn {
         }
     }
 
-    /// To the page of an order.
+    /// Leads to the page of an order.
     pub fn to_order(order: &str) -> Self {
         Self {
             href: address::path(&["o", order]),
@@ -83,7 +83,7 @@ impl WayOn {
         }
     }
 
-    /// To the lobby of a room.
+    /// Leads to the lobby of a room.
     pub fn to_lobby(room: &str) -> Self {
         Self {
             href: address::path(&["r", room]),
@@ -91,7 +91,7 @@ impl WayOn {
         }
     }
 
-    /// Back to the page that the form was on.
+    /// Leads back to the page that the form was on.
     pub fn back_to(href: String) -> Self {
         Self {
             href,
@@ -105,7 +105,7 @@ pub(super) fn render_refused(pages: &PageRoutes, refused: &DocumentRefusal) -> R
     render_refused_with(pages, refused, &WayOn::to_all())
 }
 
-/// Renders booking's refusal as a page that leads on.
+/// Renders booking's refusal as a page with this link.
 pub(super) fn render_refused_with(
     pages: &PageRoutes,
     refused: &DocumentRefusal,
@@ -127,7 +127,7 @@ pub fn problem_page(test: bool, problem: &Problem) -> Response {
     .unwrap_or_else(|| problem.clone().into_response())
 }
 
-/// Returns the labels of a list of seats, which are texts or have a `label`.
+/// Returns the labels of a list of seats. Each seat is a text, or an object with a `label`.
 fn seat_labels(seats: &Value) -> Vec<&str> {
     let seats = seats.as_array().into_iter().flatten();
     seats

@@ -33,7 +33,8 @@ pub(super) async fn train(
     let stretch = stretch_stops(&stops, asked_from, asked_to, departs, now_ms);
     let stop = |at: usize| stops.get(at).cloned().unwrap_or_default();
     let (from, to) = (stop(stretch.start), stop(stretch.end));
-    // A ride that is not the train's first one between these stations is named by its departure.
+    // The address names a ride by its departure, if it is not the train's first ride between these
+    // stations.
     let first = stretch_stops(&stops, asked_from, asked_to, None, i64::MIN);
     let later_ride = (first != stretch)
         .then(|| from["departs"].as_str().and_then(moment))
@@ -90,7 +91,7 @@ fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
 }
 
 /// Returns whether a train calls more than once at the station of a stop. Only such a train has
-/// several rides between two stations, and needs to be told which one is meant.
+/// several rides from there, so the address must say which one is meant.
 fn calls_again(stops: &[Value], stop: &Value) -> bool {
     let calls = stops
         .iter()
@@ -107,10 +108,12 @@ fn leaves_at(stop: &Value, at: Timestamp) -> bool {
     stop["departs"].as_str().and_then(moment) == Some(at)
 }
 
-/// Returns the indices of the stretch's ends: the first stop at `from`, and the next stop at `to`
-/// after it. If the train calls more than once at `from`, `departs` tells which call is meant, and
-/// without it the first one is meant that the train has not left at `now_ms`. If there is no such
-/// stop, the first or last stop is used.
+/// Returns the indices of the stretch's two ends.
+///
+/// The stretch starts at the stop at `from` that the train leaves at `departs`. If there is none,
+/// it starts at the first stop at `from` that has a stop at `to` after it and that the train has
+/// not left at `now_ms`, or else at the first stop at `from`. The stretch ends at the next stop at
+/// `to`. The train's first or last stop replaces an end that is not found.
 fn stretch_stops(
     stops: &[Value],
     from: &str,
@@ -141,9 +144,9 @@ fn stretch_stops(
     start..end
 }
 
-/// Finds this train in a search for its stretch, whose results have the prices and free seats of
+/// Finds this train in a search for its stretch. The search returns the prices and free seats of
 /// each class. Tries the day in the address, then the day of departure in the timetable's time
-/// zone, then the days after and before it, because that time zone may not be known.
+/// zone. That time zone may not be known, so the days after and before are tried last.
 async fn find_trip(
     pages: &PageRoutes,
     show: &Value,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::address;
 
-/// In which order trains are listed.
+/// The order in which trains are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TripOrder {
@@ -34,7 +34,7 @@ pub(super) enum ChangesChoice {
     One,
 }
 
-/// What the visitor wants to see of the trains that were found.
+/// How the visitor filters and sorts the trains that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct TripListChoice {
     /// The class, or an empty text for all.
@@ -75,7 +75,7 @@ impl TripListChoice {
         }
     }
 
-    /// Adds these fields to the address of a search.
+    /// Adds the form's fields of this choice to the address of a search.
     pub fn add_to(&self, search: &str) -> String {
         let sort = match self.sort {
             TripOrder::Departure => "",
@@ -97,8 +97,8 @@ impl TripListChoice {
         format!("{search}{fields}")
     }
 
-    /// Returns the trains that fit, in the chosen order. Each gets `best` (its cheapest class with
-    /// enough seats, or null), `most_free`, `fastest` and `cheapest`.
+    /// Returns the trains that fit, in the chosen order. Adds `best` to each train (its cheapest
+    /// class with enough seats, or null), `most_free`, `fastest` and `cheapest`.
     pub fn arrange(&self, mut trips: Vec<Value>) -> Vec<Value> {
         trips.retain_mut(|trip| self.leaves_in_time(trip) && self.keep_class(trip));
         for trip in &mut trips {
@@ -110,8 +110,8 @@ impl TripListChoice {
     }
 
     /// Returns the journeys that fit, in the chosen order. Each of their trains has the chosen
-    /// class. Each journey gets `total` (the sum of the cheapest classes with enough seats, or null
-    /// if a train has none or is sold in another currency), `fastest` and `cheapest`.
+    /// class. Adds `total` to each journey (the sum of the cheapest classes with enough seats, or
+    /// null if a train has none or is sold in another currency), `fastest` and `cheapest`.
     pub fn arrange_journeys(&self, mut journeys: Vec<Value>) -> Vec<Value> {
         journeys.retain_mut(|journey| {
             self.leaves_in_time(journey) && trips_of(journey).all(|trip| self.keep_class(trip))
@@ -127,7 +127,7 @@ impl TripListChoice {
         departs_at(trip) >= self.after.as_str()
     }
 
-    /// Keeps only the chosen class of a train. Returns whether the train has any classes then.
+    /// Keeps only the chosen class of a train. Returns whether the train has any classes left.
     fn keep_class(&self, trip: &mut Value) -> bool {
         let Some(classes) = trip["classes"].as_array_mut() else {
             return false;
@@ -140,8 +140,8 @@ impl TripListChoice {
     fn mark_and_sort(&self, found: &mut [Value], price: impl Fn(&Value) -> Option<i64>) {
         mark_least(found, "fastest", duration_s);
         mark_least(found, "cheapest", &price);
-        // Journeys with a change come fastest first. What is alike in the chosen order stays in the
-        // order of departure.
+        // Booking returns journeys with a change fastest first, so all are sorted by departure
+        // first. Those that are equal in the chosen order then stay in the order of departure.
         found.sort_by_key(departure);
         match self.sort {
             TripOrder::Departure => {}
@@ -193,8 +193,8 @@ pub(super) fn classes_of<'a>(trips: impl IntoIterator<Item = &'a Value>) -> Vec<
     classes
 }
 
-/// Returns the moment of a departure. Its local time does not order departures on a day on which
-/// the clocks change.
+/// Returns the moment of a departure. Local times cannot sort departures on a day on which the
+/// clocks change.
 fn departure(trip: &Value) -> Option<Timestamp> {
     trip["departs"].as_str()?.parse().ok()
 }
@@ -306,13 +306,13 @@ mod tests {
         );
     }
 
-    /// A journey whose two trains cost so much in each class.
+    /// Returns a journey of two trains. `prices` has the price of each train's second class.
     fn journey(departs: &str, duration_s: i64, prices: [i64; 2]) -> Value {
         let trips = prices.map(|price| trip("x", departs, 1, price, true));
         json!({"departs": format!("2027-01-10T{departs}:00+08:00"), "duration_s": duration_s, "trips": trips})
     }
 
-    /// Three journeys, fastest first, as booking tells them.
+    /// Returns three journeys, fastest first, as booking returns them.
     fn journeys() -> Vec<Value> {
         vec![
             journey("09:00", 8_000, [200, 300]),

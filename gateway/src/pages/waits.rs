@@ -13,8 +13,9 @@ use crate::web::ClientNetwork;
 /// The field of a form that carries the ticket of a wait.
 pub(super) const WAIT_FIELD: &str = "wait";
 
-/// Returns the problem of a form that needs a challenge: how long to wait instead, with the ticket
-/// that the form sends after the wait. A wait that is not over goes on with its `ticket`.
+/// Returns the problem for a form that `refusal` stopped. If a wait can replace the challenge, the
+/// problem says how long to wait, and has the ticket that the form sends after the wait. If the
+/// wait of `ticket` is not over, that wait goes on.
 pub(super) async fn wait_instead(
     lobby: &WaitingLine,
     room: &Room,
@@ -59,8 +60,8 @@ pub(super) async fn wait_instead(
     .retry_after(wait_s)
 }
 
-/// Keeps the ticket of a visitor whose form was refused for something else than its network, so
-/// that the visitor does not wait again.
+/// Adds the ticket to the problem of a form that was refused for a reason other than the network.
+/// So the visitor does not have to wait again.
 pub(super) fn keep_ticket(problem: Problem, ticket: Option<&String>) -> Problem {
     match ticket {
         Some(ticket) => problem.with_member("wait_ticket", ticket),

@@ -21,7 +21,7 @@ use crate::ledger::{LedgerError, RoomAuditEntry, RoomChangeOutcome, RoomRow};
 use crate::room::{Room, RoomView, UnknownRoom};
 use crate::store::StoreFailure;
 
-/// How many codes one room may have.
+/// The most codes that one room may have.
 pub(super) const CODES_MAX: usize = 1_000_000;
 pub(super) const CODE_BYTES_MAX: usize = 128;
 /// How many times a change is tried if other changes of the room come in between.
@@ -122,7 +122,7 @@ pub enum RoomChangeRefusal {
     /// A field of a revocation is not valid.
     #[error(transparent)]
     Revocation(RevokeFault),
-    /// No living place is the one to revoke.
+    /// The revocation fits no living place.
     #[error("there is no such place")]
     NoSuchPlace,
     /// The list has no codes, or too many.
@@ -398,8 +398,9 @@ impl PromoterControls {
         }
     }
 
-    /// Writes a change that was decided from `row`. Returns `None` if the room was changed since;
-    /// the room's new row has then been read, and the caller decides again.
+    /// Writes a change that was decided from `row`. If the room was changed since, reads the new
+    /// row and returns `None`. The caller then decides again. If `fixed` names any fields, nobody
+    /// may have joined yet.
     pub(super) async fn write_change(
         &self,
         room: &Room,
@@ -410,8 +411,8 @@ impl PromoterControls {
     ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let before_joins = !fixed.is_empty();
         if before_joins {
-            // A store that many nodes share may have joins that are not in the ledger yet. So the
-            // store is asked, too.
+            // The store is asked, too, because a store that many nodes share may have joins that
+            // are not in the ledger yet.
             let joined = RoomView::fresh(&self.rooms, room).await.joined;
             if joined > 0 || room.draw_state().row.freeze.is_some() {
                 return Err(RoomChangeRefusal::draw_fixed(fixed));

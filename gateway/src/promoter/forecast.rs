@@ -1,5 +1,5 @@
-//! Forecasts when a room's seats are sold out, from the samples of its report, and says how good
-//! earlier forecasts were. A forecast follows from the samples alone, so all nodes tell the same.
+//! Forecasts when a room's seats are sold out, from the samples of its report. Says how good
+//! earlier forecasts were. All nodes make the same forecasts, because all read the same samples.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,13 +18,14 @@ use tokio::sync::Mutex;
 use crate::ledger::RoomSample;
 use crate::room::RoomRegistry;
 
-/// A short sale is forecast once in this time, a longer one once a minute.
+/// The time between two forecasts of a short sale.
 const SHORT_MS: i64 = 10_000;
+/// The time between two forecasts of a longer sale.
 const MINUTE_MS: i64 = 60_000;
-/// One call of the report makes at most so many forecasts, the newest first. Only a node that has
-/// just started has more to make.
+/// The most forecasts that one call of the report makes, the newest first. More are missing if
+/// nobody has read the report on this node for a while.
 const MADE_AT_ONCE: usize = 8;
-/// Samples before this time are not looked at. The sale of an everyday room has no end.
+/// How far before the newest sample the samples are read. The everyday room's sale has no end.
 const LOOK_BACK_MS: i64 = 12 * 3_600_000;
 /// How long a basket keeps its seats if booking does not say so, in seconds.
 const HOLD_S: u32 = 305;
@@ -79,7 +80,7 @@ enum MadeForecast {
     SeatsLeft,
 }
 
-/// The forecasts of a room by the time of their last sample; `None` where none could be made.
+/// The forecasts of a room by the time of their last sample. `None`: none could be made.
 type RoomForecasts = BTreeMap<i64, Option<MadeForecast>>;
 
 /// The forecasts that this node has made, by room.
@@ -89,7 +90,7 @@ pub struct MadeForecasts {
 }
 
 impl MadeForecasts {
-    /// Makes the forecasts that are still missing, and returns all of a room.
+    /// Makes the forecasts of a room that are still missing, and returns all of its forecasts.
     pub async fn report(
         &self,
         rooms: &RoomRegistry,
@@ -100,7 +101,7 @@ impl MadeForecasts {
         let Some(sale) = SaleSamples::of(&row.document, &row.facts, samples) else {
             return ForecastReport::default();
         };
-        // While it is held, nobody else makes the same forecasts.
+        // While this call holds the lock, no other call makes the same forecasts.
         let mut all = self.rooms.lock().await;
         let made = all.entry(room.id().to_owned()).or_default();
         let due = sale.due();
@@ -113,14 +114,14 @@ impl MadeForecasts {
                 let forecast_at = |at: i64| (at, sale.forecast(&planned, hold_s, at));
                 missing.into_iter().map(forecast_at).collect::<Vec<_>>()
             });
-            // Only a panic can be lost here. The next report tries again.
+            // The task fails only if it panics. The next report tries again.
             made.extend(new.await.unwrap_or_default());
         }
         sale.told(made, &due, row.facts.paused)
     }
 }
 
-/// Returns how long baskets keep their seats, in seconds.
+/// Returns the longest time that baskets keep their seats, in seconds.
 async fn hold_s(rooms: &RoomRegistry, room: &crate::room::Room) -> u32 {
     let shows = rooms.shows_of(room).await.unwrap_or_default();
     let longest = shows.iter().map(|show| show.hold_s).max();
@@ -147,7 +148,8 @@ struct SaleSamples {
 }
 
 impl SaleSamples {
-    /// Returns the samples since the first release; `None` before it, and without a line.
+    /// Returns the samples since the draw or the first release. Returns `None` before the first
+    /// release, and for a room without a line.
     fn of(document: &RoomDocument, facts: &RoomFacts, samples: &[RoomSample]) -> Option<Self> {
         if document.method == LineMethod::Open {
             return None;
@@ -172,7 +174,7 @@ impl SaleSamples {
         })
     }
 
-    /// Returns when the last cell was sold, if it was.
+    /// Returns the time of the sample since which all cells are sold, or `None` if some are not.
     fn sold_out_at(&self) -> Option<i64> {
         let last = self.samples.last()?;
         let is_out = |sample: &RoomSample| sample.free + sample.held == 0 && sample.sold > 0;
@@ -187,7 +189,7 @@ impl SaleSamples {
         since.last().map(|sample| sample.at_ms)
     }
 
-    /// Returns the times of the samples with which a forecast is made: one in ten seconds in a
+    /// Returns the times of the samples at which a forecast is made: one every ten seconds in a
     /// short sale, and one a minute in a longer one.
     fn due(&self) -> Vec<i64> {
         let sold_out_at = self.sold_out_at().unwrap_or(i64::MAX);
@@ -293,7 +295,8 @@ mod tests {
 
     const BEGAN_AT: i64 = 1_800_000_000_000;
 
-    /// Ten visitors a second are called, all enter and half of them buy two seats 20 s later.
+    /// Returns the samples of a sale. Ten visitors a second are called, and all enter. Half of them
+    /// buy two seats 20 s later.
     fn samples(seats: u64) -> Vec<RoomSample> {
         let at = |second: u64| {
             let done = (5 * second.saturating_sub(20)).min(seats / 2);

@@ -29,7 +29,7 @@ pub struct PromoterControls {
     /// Takes the lease that lets one node at a time change room documents. Also tells booking which
     /// room covers which shows.
     pub follower: RoomFollower,
-    /// Sends changes of a room to its sockets.
+    /// Sends the changes of rooms to their sockets.
     pub hubs: RoomSocketHubs,
     /// Makes the keys under which networks are counted.
     pub hasher: NetworkHasher,

@@ -13,7 +13,7 @@ use crate::room::Room;
 
 /// The longest reason, in characters.
 const REASON_MAX: usize = 500;
-/// How often a change is tried if other changes of the room come in between.
+/// How many times a change is tried if other changes of the room come in between.
 const TRIES_MAX: u32 = 10;
 
 /// Whose places end. Exactly one of `visitor`, `network`, `code` and `all` is given.
@@ -46,7 +46,7 @@ pub struct RevokeFault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RevokeTarget {
     Visitor(Holder),
-    /// The network's bits as those of an IPv6 address, and the length of its prefix.
+    /// The network as the bits of an IPv6 address, and the length of its prefix.
     Network(u128, u8),
     Code(Digest),
     All,
@@ -121,8 +121,8 @@ impl RevokeInput {
     }
 }
 
-/// Reads an address or a network into bits of an IPv6 address and the length of its prefix.
-/// Returns `None` for a length that places are not counted by.
+/// Reads an address or a network as the bits of an IPv6 address and the length of its prefix.
+/// Returns `None` if the text is neither, or if places are not counted by prefixes of this length.
 fn parse_network(text: &str) -> Option<(u128, u8)> {
     let (address, length) = match text.trim().split_once('/') {
         Some((address, length)) => (address, Some(length.parse::<u8>().ok()?)),
@@ -147,12 +147,12 @@ fn parse_network(text: &str) -> Option<(u128, u8)> {
 }
 
 impl PromoterControls {
-    /// Ends places of a room. Returns how many had a visitor. Their passes open nothing new on any
-    /// node within two seconds. Their leaves stay in the draw.
+    /// Ends places of a room. Returns how many of them had a visitor. After at most two seconds,
+    /// their passes open nothing new on any node. Their leaves stay in the draw.
     ///
     /// # Errors
-    /// Fails if the input is not valid, there is no such room or no such place, or ledger or store
-    /// do not answer.
+    /// Fails if the input is not valid, there is no such room or no such place, or the ledger or
+    /// the store does not answer.
     pub async fn revoke(&self, id: &str, input: &RevokeInput) -> Result<u64, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         let (target, reason) = input.checked().map_err(RoomChangeRefusal::Revocation)?;
@@ -162,7 +162,7 @@ impl PromoterControls {
             RevokeTarget::All => self.clear(&room, &reason).await?,
             _ => self.revoke_selected(&room, input, &target, &reason).await?,
         };
-        // The news take effect here at once; other nodes read them within a second.
+        // The change takes effect here at once. Other nodes read it within a second.
         self.follower.catch_up().await?;
         Ok(ended)
     }
@@ -203,8 +203,8 @@ impl PromoterControls {
         Ok(revoked.await?)
     }
 
-    /// Ends all places that the room has now. The room's row says so at once; the places themselves
-    /// are ended by the room's loop.
+    /// Ends all places that the room has now, by a limit in the room's row: all places with a
+    /// number below it have ended. The room's loop then ends the places themselves in the store.
     async fn clear(&self, room: &Room, reason: &str) -> Result<u64, RoomChangeRefusal> {
         for _ in 0..TRIES_MAX {
             let row = room.row();
@@ -223,7 +223,7 @@ impl PromoterControls {
                 .await?
                 .is_some()
             {
-                // Booking knows passes and not the limit, so each living pass is stopped now.
+                // Booking knows the passes, but not the limit. So each living pass is stopped now.
                 let cause = (PassStopCause::Cleared, reason.to_owned());
                 let (ledger, now) = (self.rooms.ledger(), self.rooms.now_ms());
                 ledger

@@ -1,10 +1,10 @@
-//! Decides when the sockets of a room must be told its prices again: if the prices changed, and if
-//! a category has sold out. Pure.
+//! Decides when the sockets of a room must get its prices again: when the prices have changed, and
+//! when a category has sold out. Pure.
 
 use crate::upstream::PriceTier;
 
-/// After a room was told that a category is sold out, so many milliseconds must pass until it is
-/// told so again. Seats that come back from baskets for a moment are in the `line` frames anyway.
+/// The shortest time (ms) between two announcements that a category has sold out. The `line` frames
+/// show seats that come back from baskets for a moment anyway.
 const SOLD_OUT_AGAIN_MS: i64 = 30_000;
 
 /// The tiers that a room's sockets know.
@@ -12,12 +12,12 @@ const SOLD_OUT_AGAIN_MS: i64 = 30_000;
 pub struct AnnouncedTiers {
     /// The tiers, with the seats left at the last look.
     known: Vec<PriceTier>,
-    /// When each was last told to be sold out, milliseconds since the epoch.
+    /// When each tier was last announced as sold out, milliseconds since the epoch.
     sold_out_at: Vec<Option<i64>>,
 }
 
 impl AnnouncedTiers {
-    /// Takes over the newest tiers. Returns whether they have to be told at once.
+    /// Takes over the newest tiers. Returns whether they have to be sent at once.
     pub fn update(&mut self, tiers: &[PriceTier], now: i64) -> bool {
         let is_same = self.known.len() == tiers.len()
             && self

@@ -10,7 +10,7 @@ use fairgate_rules::estimate::refresh_s;
 /// 5, and gets a frame at every other wake. The slowest group still wakes often enough to notice a
 /// client that has gone.
 const GROUPS: [u64; 4] = [1, 2, 5, 15];
-/// One slot for every second of every group.
+/// The number of slots: one for every second of every group.
 pub const SLOTS: usize = 1 + 2 + 5 + 15;
 /// Seconds between two `line` frames of a called visitor, who needs only the figures in them.
 const CALLED_S: u64 = 5;
@@ -28,8 +28,9 @@ pub struct SocketCadence {
 
 impl SocketCadence {
     /// Returns the cadence of a place that is `called`, or has `ahead` people ahead (`None` before
-    /// the draw). `key` is any number that belongs to the place. It spreads the places over the
-    /// slots. Two frames are `at_least` so far apart.
+    /// the draw). `per_s_u` is the pace in millionths of a visitor per second. `key` is any number
+    /// that belongs to the place. It spreads the places over the slots. `at_least` is the shortest
+    /// time between two frames.
     #[must_use]
     pub fn for_place(
         ahead: Option<u64>,
@@ -61,7 +62,7 @@ impl SocketCadence {
     }
 
     /// Returns whether a socket gets a `line` frame at this wake, if it got the last one `since`
-    /// ago. It gets a frame at the wake nearest to its time.
+    /// ago. A socket gets each frame at the wake nearest to the time at which the frame is due.
     #[must_use]
     pub fn is_due(&self, since: Duration) -> bool {
         since + Duration::from_secs(self.wake_s) / 2 >= Duration::from_secs(self.every_s)

@@ -17,7 +17,7 @@ use super::ending::SocketEnd;
 use super::frame::SharedFrame;
 use super::outlet::SocketOutlet;
 
-/// The longest time to send the close frame and to wait for the client's.
+/// The longest time to send the close frame and to wait for the client's close frame.
 const BYE_MAX: Duration = Duration::from_secs(2);
 
 /// A socket, and its outlet.
@@ -37,7 +37,7 @@ pub enum WireEvent {
     Heard(Ws),
 }
 
-/// Sets the limits of a socket whose clients send messages of at most so many bytes.
+/// Sets the limits of a socket whose client sends messages of at most `message_bytes_max` bytes.
 pub fn with_limits(upgrade: WebSocketUpgrade, message_bytes_max: usize) -> WebSocketUpgrade {
     upgrade
         .read_buffer_size(128)
@@ -46,10 +46,10 @@ pub fn with_limits(upgrade: WebSocketUpgrade, message_bytes_max: usize) -> WebSo
         .max_frame_size(message_bytes_max)
 }
 
-/// The bytes that came since the last whole message. A client could send empty fragments for ever,
-/// which never make a message and never exceed its length.
+/// Limits the bytes that may come before a message is whole. A client could send empty fragments
+/// for ever: they never make a whole message, and the message never exceeds its longest length.
 struct UnfinishedMessage {
-    /// How many bytes had been read with the last whole message.
+    /// How many bytes had been read when the last message was whole.
     whole: u64,
     bytes_max: u64,
 }
@@ -68,7 +68,7 @@ impl ClientWire {
         }
     }
 
-    /// Returns what sends frames to this client.
+    /// Returns the outlet, which sends frames to this client.
     #[must_use]
     pub fn outlet(&self) -> &Arc<SocketOutlet> {
         &self.outlet
@@ -132,8 +132,8 @@ impl ClientWire {
         number.is_ok_and(|number| self.outlet.take_pong(number))
     }
 
-    /// Ends the socket: sends the close frame, or the answer to the client's, and lets the client
-    /// end the connection.
+    /// Ends the socket: sends the close frame, or answers the client's close frame. Then lets the
+    /// client end the connection.
     pub async fn end(&mut self, end: SocketEnd) {
         self.outlet.end();
         let goodbye = async {

@@ -14,7 +14,7 @@ const ASK_EVERY: Duration = Duration::from_secs(40);
 /// How long a ping may be unanswered before the client is treated as gone.
 const UNREAD_FOR_MAX: Duration = Duration::from_secs(60);
 
-/// The bytes that one client was sent and has not proved to have read.
+/// Counts the bytes that were sent to one client and that the client has not proved to have read.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientReadTracker {
     /// Unread bytes sent before the last ping.

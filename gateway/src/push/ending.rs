@@ -18,7 +18,7 @@ pub enum SocketEnd {
 }
 
 impl SocketEnd {
-    /// Reads why a message of the client could not be read.
+    /// Returns how the socket ends if a message of the client could not be read.
     pub(super) fn of_error(error: axum::Error) -> Self {
         let error: Box<dyn Error + Send + Sync> = error.into_inner();
         match error.downcast_ref::<FrameError>() {
@@ -44,12 +44,12 @@ impl SocketEnd {
         Self::Close(close_code::AGAIN, reason.into())
     }
 
-    /// Closes with 1008: the place has newer sockets, as many as are allowed.
+    /// Closes with 1008: the place has newer sockets, and as many of them as are allowed.
     pub(super) fn replaced() -> Self {
         Self::policy("this place has too many live connections; the newest ones stay open")
     }
 
-    /// Closes normally, because a visitor who gave up the place gets no more messages.
+    /// Closes normally, because a visitor who has left the place gets no more messages.
     pub(super) fn place_left() -> Self {
         Self::Close(
             close_code::NORMAL,
@@ -62,7 +62,8 @@ impl SocketEnd {
         Self::Close(close_code::NORMAL, "the promoter ended this place".into())
     }
 
-    /// Closes for a restart, with a random delay so that not all clients come back at once.
+    /// Closes for a restart. Tells the client a random delay, so that not all clients come back at
+    /// once.
     pub(super) fn restart() -> Self {
         let retry_ms: u32 = rand::rng().random_range(500..5000);
         Self::Close(

@@ -1,4 +1,4 @@
-//! The call that opens a live socket: checks who may open one, and serves it to its end.
+//! The call that opens a live socket: checks who may open one, and serves the socket until it ends.
 
 use std::sync::Arc;
 
@@ -70,7 +70,8 @@ pub(crate) async fn live(
     Ok(upgrade.on_upgrade(async move |socket| {
         let wire = ClientWire::new(socket, MESSAGE_BYTES_MAX, connection);
         let visitor = VisitorSocket::new(wire, push, room, shown);
-        // A task of its own: the task of the upgrade is larger, and would stay as long.
+        // The socket gets its own task. The task of the upgrade is larger, and would live as long
+        // as the socket.
         tokio::spawn(serve_socket(visitor, opened));
     }))
 }
@@ -94,7 +95,7 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
         .find_map(|protocol| protocol.trim().strip_prefix("place."))
 }
 
-/// What belongs to an open socket, and is given back when it ends.
+/// What an open socket holds until it ends.
 struct OpenedSocket {
     ear: PersonalReceiver,
     _here: PresenceGuard,
@@ -102,7 +103,7 @@ struct OpenedSocket {
     _permit: SocketPermit,
 }
 
-/// Serves a socket to its end.
+/// Serves a socket until it ends.
 #[expect(
     clippy::manual_async_fn,
     reason = "the task of an `async fn` would have room for the arguments twice"
@@ -114,8 +115,8 @@ fn serve_socket(
     async move {
         metrics::gauge!("fairgate_sockets").increment(1);
         let end = visitor.run(&mut opened.ear, &mut opened.stopping).await;
-        // The future of the end is boxed, because it would take its room in the task of every
-        // socket.
+        // The future of the end is boxed. Otherwise the task of every socket would need room for
+        // it.
         Box::pin(visitor.end(end)).await;
         metrics::gauge!("fairgate_sockets").decrement(1);
         drop(opened);

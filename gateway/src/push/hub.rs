@@ -1,7 +1,7 @@
 //! Sends the shared frames of one room. Each frame is encoded once. News goes to the task of every
-//! socket at once. A `line` frame is written to each socket as often as its
-//! [cadence](super::cadence) says, by one loop for all of them. The tasks of visitors who have just
-//! been called are woken.
+//! socket at once. One loop writes `line` frames to all sockets, to each as often as its
+//! [cadence](super::cadence) says. The loop also wakes the tasks of visitors who have just been
+//! called.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,10 +22,10 @@ use super::standing::LineStanding;
 use super::teller::FrameTeller;
 use crate::room::{Room, RoomTick, RoomView};
 
-/// How many news frames are stored, once for all sockets. A socket that has missed more gets the
+/// How many news frames are stored, once for all sockets. A socket that is further behind gets the
 /// current state instead.
 const BACKLOG: usize = 16;
-/// The value of a slot in which no rank waits to be called.
+/// The value of `nearest` in a slot in which no rank waits to be called.
 const NOBODY: u64 = u64::MAX;
 
 /// News that goes to every socket of a room at once.
@@ -46,8 +46,8 @@ pub struct RoomSocketHubs {
 }
 
 impl RoomSocketHubs {
-    /// Makes the hubs, and starts the thread that writes shared frames. How often sockets are told
-    /// follows `cadence`.
+    /// Makes the hubs, and starts the thread that writes shared frames. `cadence` says how often
+    /// sockets get frames.
     #[must_use]
     pub fn new(cadence: PushCadence) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl RoomSocketHubs {
         &self.teller
     }
 
-    /// Returns how often this node's sockets are told.
+    /// Returns how often this node's sockets get frames.
     #[must_use]
     pub fn cadence(&self) -> &PushCadence {
         &self.cadence
@@ -98,15 +98,16 @@ pub struct RoomSocketHub {
     /// Whether the `line` frame of an earlier beat is still being written.
     is_telling: AtomicBool,
     next_id: AtomicU64,
-    /// When this hub began. `woken` is the second since then up to which slots have been woken.
+    /// When this hub began.
     begun: Instant,
+    /// The second since `begun` up to which slots have been woken.
     woken: Mutex<u64>,
     /// What was sent last. If a change by hand has sent a phase, the room's loop does not send it
     /// again.
     sent: Mutex<SentRoom>,
 }
 
-/// What the sockets of a room were told last.
+/// What was last sent to the sockets of a room.
 #[derive(Default)]
 struct SentRoom {
     phase: Option<RoomPhase>,
@@ -116,7 +117,7 @@ struct SentRoom {
 /// The sockets that are woken in the same seconds.
 struct WakeSlot {
     sockets: Mutex<BTreeMap<u64, Arc<LineSocket>>>,
-    /// The lowest rank in this slot that was not called when it was last read.
+    /// The lowest rank in this slot that had not been called when its socket was last scheduled.
     nearest: AtomicU64,
 }
 
@@ -129,11 +130,12 @@ struct LineSocket {
 
 struct LineSocketState {
     standing: LineStanding,
-    /// The slot that has this socket; `None` before the first and after the last.
+    /// The slot that has this socket. `None` before the first [`HubListener::reschedule`], and
+    /// after the listener was dropped.
     slot: Option<usize>,
 }
 
-/// What the sockets of a slot are told.
+/// The `line` frame for the sockets that are due, and the figures that it was made from.
 struct LineBeat {
     frame: SharedFrame,
     tick: Arc<RoomTick>,
@@ -179,8 +181,8 @@ impl RoomSocketHub {
         }
     }
 
-    /// Subscribes the socket of the visitor with this join number to news from now on. It gets
-    /// `line` frames from its first [`HubListener::reschedule`] on.
+    /// Subscribes the socket of the visitor with this join number to news from now on. The socket
+    /// gets `line` frames from its first [`HubListener::reschedule`] on.
     #[must_use]
     pub fn listen(self: &Arc<Self>, outlet: Arc<SocketOutlet>, number: u64) -> HubListener {
         HubListener {
@@ -208,8 +210,8 @@ impl RoomSocketHub {
         self.announce_room_if(room, now, true);
     }
 
-    /// Sends the `room` frame if the phase or the prices are not those that were sent last, or if a
-    /// category has sold out.
+    /// Sends the `room` frame if the phase or the prices differ from those that were sent last, or
+    /// if a category has sold out.
     pub fn announce_changes(&self, room: &Room, now: i64) {
         self.announce_room_if(room, now, false);
     }
@@ -227,7 +229,7 @@ impl RoomSocketHub {
         }
     }
 
-    /// Sends the `draw` frame once the freeze is published, and then the `room` frame.
+    /// Sends the `draw` frame and then the `room` frame, if the freeze is published.
     pub fn announce_draw(&self, room: &Room, now: i64) {
         let draw = room.draw_state();
         // Between the freeze and its root there is nothing to publish yet.
@@ -249,7 +251,7 @@ impl RoomSocketHub {
 
     /// Sends the `line` frame of the room's last tick to the slots that are due in this second, and
     /// to the slots with a visitor who was just called. If an earlier frame is still being written,
-    /// the next call sends it to the slots that were due meanwhile.
+    /// does nothing. The next call then also sends to the slots that were due meanwhile.
     pub fn announce_line(self: &Arc<Self>, room: &Room, now: i64) {
         if self.is_telling.load(Ordering::SeqCst) {
             return;
@@ -272,7 +274,7 @@ impl RoomSocketHub {
         for (slot, at) in self.slots.iter().enumerate() {
             let is_called = at.nearest.load(Ordering::SeqCst) < released;
             if is_called || wakes(slot, after, second) {
-                // `nearest` is cleared first, because each socket that is read sets its rank again.
+                // Each of these sockets sets `nearest` again when it is scheduled.
                 at.nearest.store(NOBODY, Ordering::SeqCst);
                 due.extend(at.lock().values().cloned());
             }
@@ -280,7 +282,8 @@ impl RoomSocketHub {
         due
     }
 
-    /// Writes the `line` frame to a socket if it is due, or wakes its task if there is more to do.
+    /// Writes the `line` frame to a socket that is due for it, and pings any other socket if a ping
+    /// is due. Wakes the socket's task instead if the task has something to do.
     fn tell_socket(&self, socket: &LineSocket, beat: &LineBeat) {
         let (outlet, now) = (&socket.outlet, Instant::now());
         let mut state = socket.lock();
@@ -295,8 +298,8 @@ impl RoomSocketHub {
         self.reschedule(socket, &mut state, &beat.tick, beat.per_s);
     }
 
-    /// Puts a socket into the slot of its cadence, where it is woken at once when its rank is
-    /// called.
+    /// Puts a socket into the slot of its cadence. The slot keeps the lowest rank, so that its
+    /// sockets are woken at once when that rank is called.
     fn reschedule(
         &self,
         socket: &LineSocket,
@@ -378,8 +381,8 @@ impl HubListener {
     }
 
     /// Lets the hub write `line` frames to this socket as often as its standing asks for. The
-    /// caller must read the room's tick afterwards, because nobody was woken if the rank was called
-    /// just before.
+    /// caller must read the room's tick afterwards. If the rank was called just before this call,
+    /// the hub did not wake the task.
     pub fn reschedule(&self, tick: &RoomTick, per_s: f64) {
         let mut state = self.socket.lock();
         if state.slot.is_none() {
@@ -416,7 +419,7 @@ mod tests {
         })
     }
 
-    /// Tells the sockets that are due, and returns how many there were.
+    /// Sends a `line` frame to the sockets that are due, and returns how many were due.
     async fn beat(hub: &Arc<RoomSocketHub>, second: u64, released: u64) -> usize {
         let due = hub.take_due(second, released);
         let told = due.len();

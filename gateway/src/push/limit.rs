@@ -36,7 +36,8 @@ pub struct SocketPermit {
 
 impl SocketLimit {
     /// Allows at most `wanted` sockets, and at most three quarters of the files that the public
-    /// port of this process may use: half of all files if it also guards a shop, and else all.
+    /// port of this process may use. The port may use all files that the process may open, or half
+    /// of them if it also guards a shop.
     #[must_use]
     pub fn new(wanted: usize, guards_shop: bool) -> Self {
         let share = if guards_shop { 2 } else { 1 };
@@ -59,7 +60,7 @@ impl SocketLimit {
     /// Takes the right to one socket.
     ///
     /// # Errors
-    /// [`TooManySockets`] if as many sockets are open as are allowed.
+    /// Returns [`TooManySockets`] if as many sockets are open as are allowed.
     pub fn acquire(&self) -> Result<SocketPermit, TooManySockets> {
         let taken = self
             .inner

@@ -36,11 +36,11 @@ pub enum LiveMessage<'a> {
         waiting: u64,
         /// Seats of all shows.
         seats: LineSeats,
-        /// Free seats by entry of the room's prices.
+        /// The free seats of each entry of the room's prices.
         left: Vec<u64>,
         /// Milliseconds between two frames with seats for one watcher.
         seats_every_ms: u64,
-        /// When the figures were taken, RFC 3339.
+        /// When the frame was made, RFC 3339.
         at: String,
     },
     /// The visitor may claim the pass now.

@@ -1,5 +1,5 @@
 //! The sending half of one visitor's socket. The task of the socket and the loops that send shared
-//! frames use it. A loop never waits for a client and wakes no task, unless the task has something
+//! frames use it. A loop never waits for a client. It wakes the task only if the task has something
 //! to do.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use super::frame::SharedFrame;
 pub struct SocketOutlet {
     connection: ConnectionHandle,
     drain: Mutex<ClientReadTracker>,
-    /// Whether the socket ends. Nothing may come after its close frame.
+    /// Whether the socket is ending. Nothing may be sent after its close frame.
     ending: AtomicBool,
     /// Whether the socket's task has something to do.
     stirred: AtomicBool,
@@ -46,7 +46,7 @@ impl SocketOutlet {
         !self.is_stuck() && self.lock().may_send()
     }
 
-    /// Returns whether bytes wait that the system did not take yet.
+    /// Returns whether some bytes still wait because the system has not taken them.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         self.connection.is_stuck()
@@ -58,8 +58,8 @@ impl SocketOutlet {
         self.lock().is_stalled(Instant::now())
     }
 
-    /// Sends a shared frame, and a ping if one is due. Returns `false` if the client takes no
-    /// frames now. Nothing is queued then.
+    /// Sends a shared frame, and a ping if one is due. If the client takes no frames now, queues
+    /// nothing and returns `false`.
     pub fn offer(&self, frame: &SharedFrame) -> bool {
         let mut drain = self.lock();
         if self.is_ending() || !drain.may_send() {
@@ -125,7 +125,7 @@ impl SocketOutlet {
 
     /// Ends the sending, before the close frame. Shared frames that come later are not sent.
     pub fn end(&self) {
-        // Whoever sends now has the lock, and finishes first.
+        // A thread that is sending now has the lock, and finishes first.
         let _sending = self.lock();
         self.ending.store(true, Ordering::Release);
     }

@@ -1,6 +1,6 @@
-//! The seats of watched shows. One loop for each show reads the current picture, and writes to
-//! every watcher what its client has not seen yet, as often as the process can spare. Nothing is
-//! queued for a watcher. A slow watcher gets a longer delta, or a snapshot.
+//! The seats of watched shows. One loop for each show reads the current picture. It writes to every
+//! watcher what its client has not seen yet, as often as the load of this process allows. Nothing
+//! is queued for a watcher. A slow watcher gets a longer delta, or a snapshot.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +42,7 @@ struct SeatWatcher {
     have: Mutex<Option<u64>>,
 }
 
-/// One socket's watching of one show. Dropping it ends the watching.
+/// One socket's subscription to the seats of one show. Dropping it ends the subscription.
 pub struct SeatWatch {
     watched: Arc<WatchedShow>,
     watcher: Arc<SeatWatcher>,
@@ -51,8 +51,8 @@ pub struct SeatWatch {
 }
 
 impl WatchedShows {
-    /// Makes an empty list of watched shows. The seats of watched shows are read from `core`, and
-    /// written by the `teller` as often as `cadence` allows.
+    /// Makes an empty list of watched shows. The seats come from `core`. The `teller` writes them
+    /// to sockets as often as `cadence` allows.
     #[must_use]
     pub fn new(core: Arc<dyn BookingCore>, cadence: PushCadence, teller: FrameTeller) -> Self {
         Self {
@@ -65,8 +65,8 @@ impl WatchedShows {
         }
     }
 
-    /// Lets a socket watch a show. It gets a snapshot with the first [`SeatWatch::catch_up`], and
-    /// deltas from then on. Returns `None` if there is no such show.
+    /// Lets a socket watch a show. The socket gets a snapshot with the first
+    /// [`SeatWatch::catch_up`], and deltas from then on. Returns `None` if there is no such show.
     ///
     /// # Errors
     /// Fails if booking does not answer.
@@ -132,7 +132,7 @@ impl WatchedShows {
     }
 }
 
-/// Reads one show's changes, and tells its watchers, until nobody watches it.
+/// Reads one show's changes and sends them to its watchers, until nobody watches the show.
 async fn follow_show(seats: WatchedShows, show: String, watched: Arc<WatchedShow>) {
     let mut told = [None; GROUPS as usize];
     for beat in (0..GROUPS).cycle() {
@@ -172,8 +172,9 @@ impl WatchedShow {
         Ok(())
     }
 
-    /// Returns the watchers of the groups that are due in this beat, if every group is due once in
-    /// so many beats. `told` has the newest version that each group was told.
+    /// Returns the watchers of the groups that are due in this beat and were not sent the newest
+    /// version. Every group is due once in `beats` beats. `told` has the version that was last sent
+    /// to each group.
     fn take_due(
         &self,
         beat: u32,
@@ -201,7 +202,7 @@ impl WatchedShow {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the group of the watcher with this id.
+    /// Locks the group of the watcher with this id.
     fn lock_group(&self, id: u64) -> MutexGuard<'_, HashMap<u64, Arc<SeatWatcher>>> {
         let group = &self.groups[(id % u64::from(GROUPS)) as usize];
         group.lock().unwrap_or_else(PoisonError::into_inner)
@@ -209,8 +210,8 @@ impl WatchedShow {
 }
 
 impl SeatWatcher {
-    /// Sends what the client has not seen yet. Returns `false` if that is nothing, or if the client
-    /// takes no frames now.
+    /// Sends what the client has not seen yet. Returns `false` if there is nothing to send, or if
+    /// the client takes no frames now.
     fn tell(&self, watched: &WatchedShow) -> bool {
         let mut have = self.lock();
         let (frame, version) = {

@@ -1,7 +1,7 @@
-//! One visitor's socket. Its task sends what only this visitor gets, and news of the room. Frames
-//! of the line and of seats that all visitors share are written by [loops](super::hub) without
-//! this task. It never waits for its client. A frame that cannot be sent now is not queued. The
-//! client gets the newest state later.
+//! One visitor's socket. Its task sends what only this visitor gets, and news of the room.
+//! [Loops](super::hub) write the frames of the line and of seats, which many sockets share, without
+//! this task. The task never waits for its client. A frame that cannot be sent now is not queued.
+//! The client gets the newest state later.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ impl VisitorSocket {
         }
     }
 
-    /// Serves the socket to its end.
+    /// Serves the socket until it ends, and returns why it ended.
     pub async fn run(
         &mut self,
         ear: &mut PersonalReceiver,
@@ -88,7 +88,7 @@ impl VisitorSocket {
         }
     }
 
-    /// Ends the socket.
+    /// Closes the socket as `end` says.
     pub async fn end(&mut self, end: SocketEnd) {
         self.wire.end(end).await;
     }
@@ -98,12 +98,12 @@ impl VisitorSocket {
         ear: &mut PersonalReceiver,
         stopping: &mut watch::Receiver<bool>,
     ) -> Result<(), SocketEnd> {
-        // The futures of what happens seldom are boxed, because they would take their room in the
-        // task of every socket.
+        // The futures that seldom run are boxed. Otherwise the task of every socket would need room
+        // for them.
         Box::pin(self.begin()).await?;
         loop {
-            // While this is false, news stays in the queue that all sockets share, and at most a
-            // few personal events wait for this client.
+            // While the client takes no frames, news stays in the queue that all sockets share, and
+            // at most a few personal events wait for this client.
             let open = self.wire.is_open();
             let event = tokio::select! {
                 moved = self.wire.next() => SocketEvent::Wire(moved?),
@@ -146,7 +146,7 @@ impl VisitorSocket {
             {
                 Err(self.tell_revoked(note)?)
             }
-            // The event is about a place in another room, or an earlier place.
+            // The event is about a place in another room, or about an earlier place.
             PersonalEvent::Left { .. }
             | PersonalEvent::Revoked { .. }
             | PersonalEvent::Cleared { .. } => Ok(()),
@@ -173,8 +173,8 @@ impl VisitorSocket {
         Ok(())
     }
 
-    /// Sends what the client has missed, and tells a visitor whose turn has come. A client that
-    /// takes frames again gets the newest state once.
+    /// Sends what the client has missed, and the `turn` frame if the visitor's turn has come. A
+    /// client that has missed news and takes frames again gets the current state once.
     async fn resume(&mut self, was_open: bool) -> Result<(), SocketEnd> {
         if let Some(watch) = &self.watch {
             watch.catch_up();
@@ -228,8 +228,9 @@ impl VisitorSocket {
         self.reschedule_wake().await
     }
 
-    /// Updates how often the hub writes `line` frames to this socket. If its visitor has been
-    /// called meanwhile, tells it at once.
+    /// Updates how often the hub writes `line` frames to this socket. If the visitor has been
+    /// called meanwhile, sends the call at once. If the client takes no frames, sends the call
+    /// later.
     async fn reschedule_wake(&mut self) -> Result<(), SocketEnd> {
         let (tick, per_s) = (self.room.last_tick(), self.room.pace_per_s());
         self.listener.reschedule(&tick, per_s);
@@ -276,7 +277,7 @@ impl VisitorSocket {
         let place = match status {
             Ok(PresentedPlaceStatus::Here(place)) => Some(place),
             Ok(PresentedPlaceStatus::Left | PresentedPlaceStatus::Unknown) => None,
-            // The store cannot answer now. The next `line` frame asks again.
+            // The store cannot answer now. It is asked again with the next `line` frame.
             Err(_) => return Ok(()),
         };
         self.listener

@@ -1,5 +1,5 @@
-//! Decides how often watchers of seats and visitors near the front are told, by what this process
-//! can spare. People who buy go first: the cadence slows long before calls are slow.
+//! Decides how often watchers of seats and visitors near the front get frames, by the load of this
+//! process. People who buy go first: frames become rarer long before calls become slow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,29 +7,29 @@ use std::time::Duration;
 
 use crate::load::{LoadLevel, ProcessLoad};
 
-/// How often changes of seats are read. Watchers are told after each reading, or after every
-/// second, third, fourth or sixth one.
+/// The time between two readings of seat changes. Watchers get frames after each reading, or after
+/// every second, third, fourth or sixth reading.
 pub const BEAT: Duration = Duration::from_millis(250);
-/// The readings between two frames for one watcher. With the slowest, a picture is at most 1.75 s
-/// old.
+/// The choices of how many readings there are from one frame of a watcher to the next. With the
+/// largest, a picture is at most 1.75 s old.
 const BEATS: [u32; 5] = [1, 2, 3, 4, 6];
-/// The groups of watchers. Each of [`BEATS`] divides their number, so that as many watchers are
-/// told after each reading.
+/// The number of groups of watchers. Each of [`BEATS`] divides this number, so that equally many
+/// groups get frames after each reading.
 pub const GROUPS: u32 = 12;
-/// The part of a core that deltas may always use.
+/// The part of a core that deltas may use at least, unless the process sheds them.
 const CORES_MIN: f64 = 0.05;
 /// The part of a core that deltas may use while the process sheds them.
 const CORES_SHED: f64 = 0.02;
 /// The part of the idle cores that deltas may use.
 const OF_IDLE: f64 = 0.1;
-/// The assumed time to tell one watcher, before any was told.
+/// The time (ns) that one frame for a watcher is assumed to take before any was measured.
 const COST_NS: u64 = 6_000;
-/// How much the newest measurement of that time counts, as one part of so many.
+/// The newest measurement of that time has a weight of one part in this many.
 const COST_PARTS: u64 = 16;
 /// The least time between two `line` frames of one visitor while the process sheds deltas.
 const LINE_SHED: Duration = Duration::from_secs(5);
 
-/// How often sockets are told; a cheap handle.
+/// How often sockets get frames; a cheap handle.
 #[derive(Clone, Default)]
 pub struct PushCadence {
     inner: Arc<PushCadenceState>,
@@ -38,11 +38,11 @@ pub struct PushCadence {
 struct PushCadenceState {
     load: ProcessLoad,
     watchers: AtomicUsize,
-    /// What one watcher cost lately, in nanoseconds.
+    /// The mean time that one frame for a watcher took lately, in nanoseconds.
     cost_ns: AtomicU64,
 }
 
-/// One watcher who is counted until this is dropped.
+/// One watcher. It is counted until this value is dropped.
 pub struct CountedWatcher {
     cadence: PushCadence,
 }
@@ -78,7 +78,7 @@ impl PushCadence {
         }
     }
 
-    /// Notes how long it took to tell so many watchers.
+    /// Notes how long it took to send a frame to each of `told` watchers.
     pub fn note_cost(&self, told: usize, took: Duration) {
         let Some(each) = took.as_nanos().checked_div(told as u128) else {
             return;
@@ -89,7 +89,7 @@ impl PushCadence {
         self.inner.cost_ns.store(mean, Ordering::Relaxed);
     }
 
-    /// Returns the readings between two frames for one watcher.
+    /// Returns how many readings there are from one frame of a watcher to the next.
     #[must_use]
     pub fn seat_beats(&self) -> u32 {
         let inner = &self.inner;
@@ -101,7 +101,7 @@ impl PushCadence {
         )
     }
 
-    /// Returns the milliseconds between two frames for one watcher.
+    /// Returns the time between two frames of one watcher, in milliseconds.
     #[must_use]
     pub fn seats_every_ms(&self) -> u64 {
         u64::try_from((BEAT * self.seat_beats()).as_millis()).unwrap_or(u64::MAX)
@@ -134,8 +134,8 @@ fn cores(level: LoadLevel, idle: f64) -> f64 {
     }
 }
 
-/// Returns the fewest readings between two frames for which telling everybody, which takes `all_s`
-/// of a core, fits into so many cores.
+/// Returns the fewest readings between two frames of a watcher for which the work fits into
+/// `cores`. A frame for each watcher takes `all_s` seconds of one core.
 fn beats(all_s: f64, cores: f64) -> u32 {
     let fits = |beats: &u32| all_s <= cores * (BEAT * *beats).as_secs_f64();
     let slowest = BEATS[BEATS.len() - 1];

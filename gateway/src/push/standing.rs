@@ -1,4 +1,5 @@
-//! Where one socket's visitor stands in the line, and when the socket was told last. Pure.
+//! Where one socket's visitor stands in the line, and when the socket got its last `line` frame.
+//! Pure.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ pub struct LineStanding {
     number: u64,
     /// The visitor's rank; `None` before the draw.
     pub rank: Option<u64>,
-    /// Whether the socket has told its visitor that the turn has come.
+    /// Whether the socket has sent the `turn` frame, or has found that the visitor needs none.
     pub is_call_handled: bool,
     /// Whether a `line` frame was due while the client took no frames.
     pub is_line_missed: bool,
@@ -22,7 +23,7 @@ pub struct LineStanding {
 }
 
 impl LineStanding {
-    /// Makes the standing of a visitor with this join number, who was told nothing yet.
+    /// Makes the standing of a visitor with this join number, who has got no frames yet.
     #[must_use]
     pub fn new(number: u64) -> Self {
         Self {
@@ -36,7 +37,7 @@ impl LineStanding {
     }
 
     /// Sets the cadence by the room's tick and pace, and returns the slot that wakes the socket.
-    /// No socket is told more often than every `at_least`.
+    /// `at_least` is the shortest time between two `line` frames.
     pub fn reschedule(&mut self, tick: &RoomTick, per_s: f64, at_least: Duration) -> usize {
         let ahead = self.rank.map(|rank| tick.ahead(rank));
         let is_called = self.is_called(tick.released);
@@ -68,7 +69,7 @@ impl LineStanding {
             .is_none_or(|at| self.cadence.is_due(now.saturating_duration_since(at)))
     }
 
-    /// Notes that the socket got a `line` frame at `now`, or should have got one.
+    /// Notes that a `line` frame was due at `now`, and whether it was sent.
     pub fn note_line(&mut self, now: Instant, is_sent: bool) {
         self.is_line_missed = !is_sent;
         if is_sent {

@@ -1,7 +1,7 @@
-//! The thread that writes the frames which many sockets share. On the threads of the runtime, each
-//! pause between some sockets would last as long as all other work that waits, and without pauses
-//! the calls of people who buy would wait for all sockets. The system shares the processors among
-//! threads fairly.
+//! The thread that writes the frames that many sockets share. The threads of the runtime do not
+//! fit. Without pauses, the calls of people who buy would wait until all sockets are written. With
+//! pauses, each pause would last until all other waiting work is done. The system shares the
+//! processors fairly between this thread and the runtime's threads.
 
 use std::sync::{Arc, mpsc};
 
@@ -22,7 +22,7 @@ impl Default for FrameTeller {
 }
 
 impl FrameTeller {
-    /// Starts the thread. Where the system starts no thread, the callers' threads do the work.
+    /// Starts the thread. If the system cannot start one, the callers' threads do the work.
     #[must_use]
     pub fn start() -> Self {
         let (sender, receiver) = mpsc::channel::<Work>();
@@ -50,7 +50,7 @@ impl FrameTeller {
             },
             None => work(),
         }
-        // It ends early only if the work panicked.
+        // The sender is dropped without a message only if the work panicked.
         let _ = ended.await;
     }
 }

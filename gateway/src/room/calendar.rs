@@ -8,7 +8,7 @@ use jiff::Timestamp;
 const ENTRY_MS: i64 = 15 * 60_000;
 
 /// Returns the calendar of a room as of `now` (ms). `draw_called_at` is the time (ms) to which the
-/// draw was brought forward, if it was. The entries are written by the clocks of `zone`, if it is
+/// draw was brought forward, if it was. Times are in the time zone `zone`, or in UTC if it is not
 /// known. A room whose sale begins with its opening has one entry.
 #[must_use]
 pub(super) fn of_room(

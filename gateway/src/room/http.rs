@@ -83,7 +83,7 @@ pub(crate) async fn list(
     } = query;
     let search = OnSaleSearch::parse(&q, &city, &from, &to)?;
     let page = page.map_or(1, NonZeroUsize::get);
-    // Without booking, rooms are found by their titles.
+    // If booking does not answer, rooms are found only by their titles.
     let shows = rooms.core().shows(&["*".to_owned()]).await;
     let shows = shows.unwrap_or_default();
     let found = ListPage::of(search.find_rooms(rooms.all(), &shows), page);
@@ -206,7 +206,7 @@ pub(crate) async fn leaves(
         media_type: "application/octet-stream",
         etag: format!("\"{}\"", hex::encode(frozen.tree.root())),
         cache_control: FOREVER,
-        // All clients share the leaves themselves: a copy for each would fill the memory.
+        // All answers share the leaves, because a copy for each would fill the memory.
         body: Bytes::from_owner(SharedLeaves(frozen)),
     };
     Ok(answer.respond(&headers))

@@ -167,7 +167,7 @@ impl Room {
         )
     }
 
-    /// Replaces the figures by those of a new tick.
+    /// Replaces the figures of the last tick by the figures of a new one.
     pub fn set_tick(&self, tick: RoomTick) {
         *self
             .inner
@@ -258,8 +258,8 @@ impl Room {
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         PhaseInputs {
-            // The freeze is published with its root. Until then the phase is still that of the
-            // lobby.
+            // The freeze is published with its root. Until then the room stays in the lobby's
+            // phase.
             frozen: draw.row.sealed.is_some(),
             drawn: draw.ranked.is_some(),
             sold_out: self.last_tick().is_sold_out(),

@@ -36,7 +36,7 @@ pub struct RoomDependencies {
     pub stopping: watch::Receiver<bool>,
 }
 
-/// The failure that this node knows no room of that name.
+/// This node knows no room of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no room \"{0}\"")]
 pub struct UnknownRoom(pub String);
@@ -143,7 +143,7 @@ impl RoomRegistry {
             .collect()
     }
 
-    /// Returns each room with its show patterns, without the built-in room.
+    /// Returns all rooms except the built-in one, each with its show patterns.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
         self.all()

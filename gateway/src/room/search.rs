@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use super::Room;
 use crate::upstream::ShowSummary;
 
-/// How many rooms or shows a page of a list has.
+/// The most rooms or shows on one page of a list.
 pub const PER_PAGE: usize = 40;
 
 /// What a search asks for. An empty text, and a day that is not given, match everything.
@@ -27,7 +27,7 @@ pub struct OnSaleSearch {
 pub struct UnreadableDay {
     /// The parameter.
     pub field: &'static str,
-    /// What it has.
+    /// The text of the parameter.
     pub day: String,
 }
 
@@ -41,7 +41,7 @@ pub struct FoundRoom<'s> {
 }
 
 impl OnSaleSearch {
-    /// Reads a search. Days are by the venues' clocks, and `to` is included.
+    /// Reads a search. Days are in the venues' time zones, and `to` is included.
     ///
     /// # Errors
     /// Fails if a day cannot be read.
@@ -67,10 +67,10 @@ impl OnSaleSearch {
         self.is_at(show) && self.is_on(show) && self.names(&words_of(show))
     }
 
-    /// Returns the rooms that match with their shows: those with a matching show, and those whose
-    /// title matches if no city and no day is asked for. They come in the order of their first
-    /// matching show, or of their sale if they have none. `shows` are all shows that rooms may
-    /// cover.
+    /// Returns the matching rooms, each with all its shows. A room matches if one of its shows
+    /// does. A room also matches by its title, if the search names no city and no day. Rooms are
+    /// sorted by their first matching show, or by the start of their sale if no show matches.
+    /// `shows` are all shows that rooms may cover.
     #[must_use]
     pub fn find_rooms<'s>(&self, rooms: Vec<Room>, shows: &'s [ShowSummary]) -> Vec<FoundRoom<'s>> {
         let mut covered = shows_by_room(&rooms, shows);
@@ -107,7 +107,7 @@ impl OnSaleSearch {
     }
 }
 
-/// Returns the texts of a show that words are looked for in.
+/// Returns the text of a show in which words are searched.
 fn words_of(show: &ShowSummary) -> String {
     let place = show.location.line();
     let place = place.as_deref().unwrap_or_default();
@@ -220,7 +220,7 @@ mod tests {
         check(["Carmen", "", "", ""], false);
         check(["", "Koln", "", ""], true);
         check(["", "Berlin", "", ""], false);
-        // It begins half an hour after midnight, by the clocks of the venue.
+        // The show begins half an hour after midnight in the venue's time zone.
         check(["", "", "2027-06-02", "2027-06-02"], true);
         check(["", "", "", "2027-06-01"], false);
         check(["", "", "2027-06-03", ""], false);

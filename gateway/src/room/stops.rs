@@ -18,16 +18,16 @@ pub struct RoomStops {
 
 #[derive(Default)]
 struct KnownStops {
-    /// The cursor up to which the ledger was read and its news were passed on.
+    /// The cursor up to which the ledger's news was read and passed on.
     cursor: u64,
     /// Stopped passes by join number.
     passes: HashMap<u64, StoppedPass>,
-    /// The holders whose places the promoter ended, with what they are told.
+    /// The holders whose places the promoter ended, with the promoter's note to each.
     revoked: HashMap<Holder, Arc<str>>,
 }
 
 impl RoomStops {
-    /// Returns the cursor up to which all news were passed on.
+    /// Returns the cursor up to which all news was passed on.
     pub fn cursor(&self) -> u64 {
         self.read().cursor
     }
@@ -41,8 +41,8 @@ impl RoomStops {
         self.revoked.store(count, Ordering::Relaxed);
     }
 
-    /// Notes what the ledger had. Forgets passes that were left or whose room was closed once no
-    /// pass of theirs can be accepted at `now_s`.
+    /// Adds the stopped passes that were read from the ledger. Forgets the passes that nobody can
+    /// use any more at `now_s`, unless the promoter revoked them.
     pub(crate) fn note(&self, stopped: &[StoppedPass], now_s: i64) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         for pass in stopped {
@@ -69,7 +69,8 @@ impl RoomStops {
         self.read().passes.get(&number).map(|pass| pass.cause)
     }
 
-    /// Returns what a visitor whose place the promoter ended is told.
+    /// Returns the promoter's note to a visitor whose place the promoter ended, or `None` if the
+    /// promoter did not end it.
     pub fn revocation(&self, holder: Holder) -> Option<Arc<str>> {
         self.read().revoked.get(&holder).cloned()
     }

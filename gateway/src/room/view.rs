@@ -88,8 +88,8 @@ pub struct RoomView {
 }
 
 impl RoomView {
-    /// Builds the view of the room now, with visitors who joined since the last tick. It asks the
-    /// store, so it is for an answer to one client.
+    /// Builds the view of the room now, with visitors who joined since the last tick. This asks the
+    /// store, so it is only for answers to one client.
     pub async fn fresh(rooms: &RoomRegistry, room: &Room) -> Self {
         let now = rooms.now_ms();
         let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
@@ -104,7 +104,7 @@ impl RoomView {
         view
     }
 
-    /// Builds the view at `now` (ms) from the last tick. It is for shared frames, which must not
+    /// Builds the view at `now` (ms) from the last tick. This is for shared frames, which must not
     /// wait for the store.
     #[must_use]
     pub fn from_last_tick(room: &Room, now: i64) -> Self {

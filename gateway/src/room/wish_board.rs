@@ -1,6 +1,6 @@
 //! What the places of a room wish for, as this node knows it, and the odds of these wishes. The
-//! odds are worked out when somebody asks for them, at most once every [`GOOD_FOR`], by a task of
-//! its own that goes on if its caller goes away.
+//! odds are worked out when somebody asks for them, at most once every [`GOOD_FOR`]. A separate
+//! task does this, and goes on if the caller goes away.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,17 +17,19 @@ use super::tick::RoomTick;
 use crate::store::{CHANGES_MAX, RoomStore, StoreFailure, WishCursor, WishList};
 use crate::upstream::ShowSeatsLeft;
 
-/// How long odds are told until they are worked out again.
+/// How long odds are used before new ones are worked out.
 const GOOD_FOR: Duration = Duration::from_secs(5);
-/// Until they are so old, odds are told while new ones are being worked out.
+/// The age up to which a caller gets old odds at once, while new ones are being worked out.
 const GOOD_MEANWHILE: Duration = Duration::from_secs(15);
-/// Older odds are not told at all.
+/// The age from which odds are not used at all.
 const TOLD_MAX: Duration = Duration::from_secs(60);
-/// The longest that a caller waits for odds. The place matters more, and the next look has them.
+/// The longest time that a caller waits for odds. The visitor's place matters more, and the visitor
+/// sees the odds at the next look.
 const WAITED_MAX: Duration = Duration::from_millis(300);
-/// For so many different wishes the odds before the draw are kept.
+/// The most different wishes whose odds before the draw are kept.
 const KNOWN_MAX: usize = 10_000;
-/// So many lists that no place has any more may be kept.
+/// How many lists may be kept beyond twice the number of places with wishes. Unused lists are
+/// forgotten only when there are more.
 const LISTS_SPARE: usize = 1_000;
 
 /// A line whose visitors wish for seats.
@@ -44,7 +46,7 @@ pub struct LineAtTick {
 
 /// The wishes of a room and their odds.
 pub struct WishBoard {
-    /// What was read of the wishes. Whoever has the lock is working out the next odds.
+    /// The wishes that were read. The task that works out the next odds holds the lock.
     known: Arc<tokio::sync::Mutex<KnownWishes>>,
     made: watch::Sender<Option<MadeOdds>>,
 }
@@ -63,7 +65,7 @@ impl Default for WishBoard {
 struct KnownWishes {
     cursor: WishCursor,
     by_number: HashMap<u64, WishList>,
-    /// Equal lists are kept once.
+    /// All different lists. Places with equal lists share one.
     lists: HashSet<WishList>,
 }
 
@@ -76,18 +78,19 @@ struct MadeOdds {
 /// The odds of wishes, as they were worked out at one time.
 pub struct WishOdds {
     forecast: WishForecast,
-    /// The odds before the draw by wish. They are the same for everybody then, and take half a
-    /// millisecond.
+    /// The odds of each wish before the draw, when they are the same for everybody. The odds of one
+    /// wish take half a millisecond to work out.
     before_draw: Mutex<HashMap<SeatWish, f64>>,
-    /// Who was present then. Both say how many people were in front of a rank.
+    /// Who was present at that time. With `released`, this says how many people were ahead of a
+    /// rank.
     crowd: Arc<PresenceBitmap>,
     released: u64,
     is_ordered: bool,
 }
 
 impl WishOdds {
-    /// Returns the odds of a wish as the visitor at a rank is told them. Before the draw nobody has
-    /// a rank.
+    /// Returns the odds of a wish as the visitor at `rank` sees them. Before the draw nobody has a
+    /// rank.
     #[must_use]
     pub fn told(&self, wish: &SeatWish, rank: Option<u64>) -> f64 {
         if self.is_ordered {
@@ -113,9 +116,9 @@ impl WishOdds {
 }
 
 impl WishBoard {
-    /// Returns the odds of wishes. They may be [`GOOD_FOR`] old, and older while new ones are being
-    /// worked out, up to [`TOLD_MAX`]. Returns `None` if nobody can say any now: nothing is on
-    /// sale, or booking has not told what is, or the first odds are not ready.
+    /// Returns the odds of wishes. They may be [`GOOD_FOR`] old. While new ones are being worked
+    /// out they may be older, up to [`TOLD_MAX`]. Returns `None` if nothing is on sale, if booking
+    /// has not said what is on sale, or if no odds are ready that are new enough.
     pub async fn odds(
         &self,
         line: LineAtTick,
@@ -150,7 +153,8 @@ impl WishBoard {
         earlier.filter(still_told).map(|earlier| earlier.odds)
     }
 
-    /// Forgets all wishes and odds of a room that has closed.
+    /// Forgets all wishes and odds of a room that has closed. Does nothing while odds are being
+    /// worked out.
     pub fn clear(&self) {
         if let Ok(mut known) = self.known.try_lock() {
             *known = KnownWishes::default();
@@ -158,7 +162,7 @@ impl WishBoard {
         }
     }
 
-    /// Works out the next odds. It is a task of its own, because a caller may go away.
+    /// Works out the next odds in a separate task, because the caller may go away.
     fn renew(
         &self,
         mut known: OwnedMutexGuard<KnownWishes>,
@@ -172,7 +176,7 @@ impl WishBoard {
                 tracing::debug!(room = line.room, %error, "the wishes could not be read");
                 return;
             }
-            // In a long line it takes a while, which no other call should wait for.
+            // In a long line this takes a while. No other call should wait for it.
             let worked_out = tokio::task::spawn_blocking(move || {
                 if let Some(odds) = known.work_out(&line, &supply) {
                     made.send_replace(Some(odds));
@@ -214,7 +218,7 @@ impl KnownWishes {
         }
     }
 
-    /// Forgets lists that no place has any more, once there are many.
+    /// Forgets lists that no place has any more, once there are too many lists.
     fn forget_unused_lists(&mut self) {
         if self.lists.len() > 2 * self.by_number.len() + LISTS_SPARE {
             self.lists.retain(|list| Arc::strong_count(list) > 1);
@@ -341,7 +345,7 @@ mod tests {
         }
     }
 
-    /// A line before a show of twenty seats.
+    /// Returns the line of a room with one show of twenty seats.
     fn line(is_ordered: bool) -> LineAtTick {
         let supply = SeatSupply {
             free: 20,

@@ -4,13 +4,13 @@ use super::document::{ArenaCategory, ArenaSection};
 use super::oval::junction;
 use super::stand::{BowlSection, CHAIR, ROW, WHEELCHAIR_ROW};
 
-/// The angle at which the bowl ends on the right of the stage.
+/// The angle (degrees) at which the bowl ends on the right of the stage.
 const END_ANGLE: f64 = -68.0;
 /// The width of the aisles.
 const AISLE: f64 = 44.0;
 const LOWER_ROWS: u32 = 18;
 const UPPER_ROWS: u32 = 20;
-/// The first row of the upper tier that is cheaper.
+/// The first of the upper tier's cheaper rows, counted from 0 at the front.
 const UPPER_REAR: u32 = 10;
 /// The distance from the back of the lower tier to the boxes, and from them to the upper tier.
 const PASSAGE: f64 = 95.0;
@@ -20,12 +20,12 @@ const BOX_ROW: f64 = 34.0;
 /// The distance from the chairs of one box to those of the next.
 const BOX_GAP: f64 = 60.0;
 
-/// The distance of the first boxes' row from the oval.
+/// The distance of the boxes' first row from the oval.
 const BOXES_AT: f64 = (LOWER_ROWS - 1) as f64 * ROW + WHEELCHAIR_ROW + PASSAGE;
 /// The distance of the upper tier's first row from the oval.
 const UPPER_AT: f64 = BOXES_AT + (BOX_ROWS - 1) as f64 * BOX_ROW + PASSAGE;
 
-/// Returns the sections of the lower tier, 101 and up, from the stage's right and clockwise.
+/// Returns the sections of the lower tier, 101 and up, clockwise from the right of the stage.
 pub fn lower_tier() -> Vec<ArenaSection> {
     let ends = ring(true, 5, 3);
     let count = ends.len();
@@ -82,7 +82,7 @@ pub fn boxes() -> Vec<ArenaSection> {
         .collect()
 }
 
-/// Returns the sections of the upper tier, 201 and up, from the stage's right and clockwise.
+/// Returns the sections of the upper tier, 201 and up, clockwise from the right of the stage.
 pub fn upper_tier() -> Vec<ArenaSection> {
     let ends = ring(true, 7, 4);
     let count = ends.len();
@@ -111,8 +111,9 @@ pub fn upper_tier() -> Vec<ArenaSection> {
     ends.into_iter().enumerate().map(section).collect()
 }
 
-/// Cuts the ring around the floor into sections: so many on each long side and at the end that
-/// faces the stage, and if wanted one on each side of the stage. Every section is on one arc.
+/// Cuts the ring around the floor into sections, and returns the two angles (degrees) of each.
+/// `on_side` sections are on each long side, `at_end` are at the end that faces the stage. With
+/// `beside_stage`, one more is on each side of the stage. Every section is on a single arc.
 fn ring(beside_stage: bool, on_side: u32, at_end: u32) -> Vec<(f64, f64)> {
     let junction = junction();
     let cut = |from: f64, to: f64, parts: u32| {

@@ -1,4 +1,4 @@
-//! The plan as a document: what is written in the format `fairgate`.
+//! The plan as a document in the format `fairgate`.
 
 use serde::{Serialize, Serializer};
 
@@ -53,11 +53,11 @@ pub struct ArenaSection {
 #[derive(Serialize)]
 pub struct ArenaRow {
     pub label: String,
-    /// Its category, if it is not that of the section.
+    /// The row's category, if it differs from the section's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<ArenaCategory>,
     pub count: u32,
-    /// The number of its first seat.
+    /// The number of the row's first seat.
     pub first: u32,
     pub from: DocumentPoint,
     pub to: DocumentPoint,
@@ -71,11 +71,11 @@ pub struct ArenaRow {
     pub restricted_view: bool,
 }
 
-/// A point, which is written as `[x, y]` in tenths of a unit.
+/// A point, written as `[x, y]` and rounded to tenths of a unit.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentPoint(pub ArenaPoint);
 
-/// Returns points as the document has them.
+/// Wraps points for the document.
 pub fn points(list: &[ArenaPoint]) -> Vec<DocumentPoint> {
     list.iter().copied().map(DocumentPoint).collect()
 }
@@ -94,7 +94,7 @@ fn tenths<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> 
     in_tenths(*value).serialize(serializer)
 }
 
-/// Rounds to a tenth of a unit, 2.5 millimetres. The sum with 0 makes 0 of -0.
+/// Rounds to a tenth of a unit, 2.5 millimetres. Adding 0.0 turns -0.0 into 0.0.
 fn in_tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0 + 0.0
 }

@@ -1,22 +1,23 @@
-//! The floor: the stage with its catwalk, and blocks of straight rows in front of it. Between the
-//! last blocks is the place of the sound desk.
+//! The floor: the stage with its catwalk, and blocks of straight rows in front of the stage. The
+//! sound desk stands between the last two blocks.
 
 use super::document::{ArenaCategory, ArenaRow, ArenaSection, DocumentPoint, StageShape, points};
 use super::oval::{ArenaPoint, half_width};
 use super::stand::{BORDER, CHAIR, ROW, chairs_on};
 
-/// The width of the way between the floor's outermost chairs and the bowl.
+/// The width of the walkway between the floor's outermost chairs and the bowl.
 const WAY: f64 = 110.0;
 /// The number of chairs in a row of a block in the middle.
 const MIDDLE_CHAIRS: u32 = 24;
-/// The distance of a block beside a middle block from the arena's axis.
+/// The distance from the arena's axis to a block beside a middle block.
 const BESIDE_MIDDLE: f64 = 290.0;
-/// The distance of a block beside the catwalk or the sound desk from the arena's axis.
+/// The distance from the arena's axis to a block beside the catwalk or the sound desk.
 const BESIDE_GAP: f64 = 150.0;
 
 /// The point of the stage that the audience looks at.
 pub const FOCAL: ArenaPoint = (0.0, -830.0);
-/// The right half of the stage without the round end of the catwalk, from the back to the front.
+/// The corners of the stage's right half, from the back to the front, without the round end of the
+/// catwalk.
 const STAGE_RIGHT: [ArenaPoint; 6] = [
     (200.0, -1_290.0),
     (250.0, -1_110.0),
@@ -25,13 +26,13 @@ const STAGE_RIGHT: [ArenaPoint; 6] = [
     (80.0, FOCAL.1),
     (80.0, -610.0),
 ];
-/// The middle and the radius of the catwalk's round end.
+/// The middle of the catwalk's round end.
 const CATWALK_END: ArenaPoint = (0.0, -540.0);
 const CATWALK_RADIUS: f64 = 106.0;
 
 /// Blocks side by side on the floor.
 struct BlockLine {
-    /// Where the first row is.
+    /// The y of the first row.
     y: f64,
     rows: u32,
     /// Whether there is a block in the middle.
@@ -89,7 +90,7 @@ pub fn stage() -> StageShape {
     }
 }
 
-/// Returns the blocks, from the left and from the front.
+/// Returns the blocks, from the front to the back and from the left to the right.
 pub fn blocks() -> Vec<ArenaSection> {
     let mut blocks: Vec<ArenaSection> = Vec::new();
     for line in &BLOCK_LINES {
@@ -127,7 +128,7 @@ fn block(label: String, line: &BlockLine, left: f64, chairs: u32) -> ArenaSectio
             category: None,
             count: chairs,
             first: 1,
-            // Somebody on the floor who looks at the stage has the plan's left on the left.
+            // The left of the plan is on the left of a person who looks at the stage.
             from: DocumentPoint((left, y)),
             to: DocumentPoint((right, y)),
             bend: 0.0,

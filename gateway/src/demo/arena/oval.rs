@@ -1,26 +1,26 @@
 //! The oval around the arena's floor. Four arcs form it, and all rows of the bowl are arcs around
-//! the same four centres. So rows are parallel to the oval, at any distance from it.
+//! the same four centres. So all rows are parallel to the oval.
 //!
-//! The middle of the arena is the origin, in units of which 20 are one chair. x grows to the right
-//! and y downwards, to the end that faces the stage. A place on the oval is named by the angle of
-//! the direction outwards: 0° to the right, 90° downwards.
+//! The middle of the arena is the origin. A chair is 20 units wide. x grows to the right. y grows
+//! downwards, to the end that faces the stage. An angle names a point of the oval: the direction
+//! outwards at that point, with 0° to the right and 90° downwards.
 
 /// A point of the plan.
 pub type ArenaPoint = (f64, f64);
 
-/// The distance of the centres of the two narrow ends from the middle.
+/// The distance from the middle to the centre of each narrow end's arc.
 const END_CENTER: f64 = 650.0;
-/// The radius of the narrow ends.
+/// The radius of the narrow ends' arcs.
 const END_RADIUS: f64 = 650.0;
 /// Half the width of the oval.
 const HALF_WIDTH: f64 = 950.0;
-/// The distance of the centres of the two long sides from the middle. The arc on the right has its
-/// centre on the left. The arcs of ends and sides meet without a corner, because their centres and
-/// the point where they meet are on one straight line.
+/// The distance from the middle to the centre of each long side's arc. The arc on the right has its
+/// centre on the left. An end and a side meet without a corner, because their centres and the point
+/// where they meet are on one straight line.
 const SIDE_CENTER: f64 = (END_CENTER * END_CENTER
     - (HALF_WIDTH - END_RADIUS) * (HALF_WIDTH - END_RADIUS))
     / (2.0 * (HALF_WIDTH - END_RADIUS));
-/// The radius of the long sides.
+/// The radius of the long sides' arcs.
 const SIDE_RADIUS: f64 = HALF_WIDTH + SIDE_CENTER;
 
 /// One of the four arcs.
@@ -57,7 +57,7 @@ pub fn arc_at(angle: f64) -> OvalArc {
     }
 }
 
-/// Returns half the width of the oval's inside at this height, as far as the long sides reach.
+/// Returns half the inner width of the oval at the height `y`, which must be on the long sides.
 pub fn half_width(y: f64) -> f64 {
     (SIDE_RADIUS * SIDE_RADIUS - y * y).sqrt() - SIDE_CENTER
 }

@@ -13,7 +13,7 @@ const WHEELCHAIR: f64 = 32.0;
 pub const WHEELCHAIR_ROW: f64 = 46.0;
 /// The label of the row of places for wheelchairs.
 const WHEELCHAIR_LABEL: &str = "W";
-/// The width of the outline around the middles of chairs.
+/// The distance from the middles of the outermost chairs to the outline.
 pub const BORDER: f64 = 20.0;
 /// The rows that an entrance interrupts, counted from 0 at the front.
 const ENTRANCE_ROWS: std::ops::Range<u32> = 3..8;
@@ -25,7 +25,7 @@ const OUTLINE_PIECES: u32 = 10;
 /// A section of the bowl.
 pub struct BowlSection {
     pub label: String,
-    /// The angles of its two ends in degrees, clockwise.
+    /// The angles of the section's two ends in degrees, clockwise.
     pub ends: (f64, f64),
     /// The distance of the first row from the oval.
     pub outwards: f64,
@@ -37,7 +37,7 @@ pub struct BowlSection {
     /// The width of the aisle between this section and the next.
     pub aisle: f64,
     pub category: ArenaCategory,
-    /// The first row of another category, and that category.
+    /// The first rear row, and the category of the rear rows.
     pub rear: Option<(u32, ArenaCategory)>,
     /// Whether an entrance interrupts rows.
     pub entrance: bool,
@@ -66,8 +66,8 @@ impl BowlSection {
         }
     }
 
-    /// Returns one row, or its parts on both sides of the entrance. Its seats are numbered from the
-    /// left, as somebody sees them who looks at the floor from there.
+    /// Returns one row, or its parts on both sides of the entrance. Seats are numbered from the
+    /// left of a person who sits in the row and looks at the floor.
     fn ordinary_row(&self, arc: &OvalArc, row: u32) -> Vec<ArenaRow> {
         let outwards = self.outwards + f64::from(row) * self.row;
         let (right, left) = self.chairs_between(arc, outwards);
@@ -113,8 +113,8 @@ impl BowlSection {
         }
     }
 
-    /// Returns the angles (radians) of the outermost chairs of a row, so far from the ends that the
-    /// aisle is equally wide everywhere.
+    /// Returns the angles (radians) of the outermost chairs of a row. Their distance from the
+    /// section's ends makes the aisle equally wide at every row.
     fn chairs_between(&self, arc: &OvalArc, outwards: f64) -> (f64, f64) {
         let margin = f64::midpoint(self.aisle, self.chair) / arc.radius_at(outwards);
         (
@@ -125,8 +125,8 @@ impl BowlSection {
 
     fn outline(&self, arc: &OvalArc, inner: f64, outer: f64) -> Vec<DocumentPoint> {
         let edge = |outwards: f64| {
-            // Half the aisle and half a chair are between the end and the outermost chair, of which
-            // the border takes its part.
+            // Half the aisle and half a chair are between the section's end and the middle of its
+            // outermost chair. The border takes a part of this space.
             let margin = (f64::midpoint(self.aisle, self.chair) - BORDER).max(0.0);
             let turn = (margin / arc.radius_at(outwards)).asin();
             let (right, left) = (
@@ -144,7 +144,7 @@ impl BowlSection {
 }
 
 /// Returns a row of as many chairs as fit on an arc between two angles (radians). The row begins at
-/// the larger angle, so its middle is to the right of somebody who walks along it.
+/// the larger angle, so it bends to the right.
 fn arc_row(arc: &OvalArc, outwards: f64, (right, left): (f64, f64), chair: f64) -> ArenaRow {
     let radius = arc.radius_at(outwards);
     ArenaRow {
@@ -161,7 +161,7 @@ fn arc_row(arc: &OvalArc, outwards: f64, (right, left): (f64, f64), chair: f64) 
     }
 }
 
-/// Returns how many chairs fit on a length from the middle of the first to the middle of the last.
+/// Returns how many chairs fit if `length` is from the middle of the first to that of the last.
 pub fn chairs_on(length: f64, chair: f64) -> u32 {
     #[expect(
         clippy::cast_possible_truncation,

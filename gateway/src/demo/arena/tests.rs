@@ -1,4 +1,4 @@
-//! Tests that the arena could be built: nothing overlaps, and everybody can sit.
+//! Tests that the arena could be built: no shapes overlap, and no seats are too close.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +19,8 @@ fn section_label(map: &SeatMap, section: Option<u32>) -> &str {
     &map.sections[section.expect("every seat is in a section") as usize]
 }
 
-/// Returns whether a point is inside a shape: a line from it to the right crosses the edge an odd
-/// number of times.
+/// Returns whether a point is inside a shape. A line from an inner point to the right crosses the
+/// edge an odd number of times.
 fn inside(shape: &[OutlinePoint], [x, y]: OutlinePoint) -> bool {
     let next = shape.iter().cycle().skip(1);
     let crossed = shape.iter().zip(next).filter(|([ax, ay], [bx, by])| {
@@ -134,16 +134,16 @@ fn every_row_of_the_bowl_is_parallel_to_the_oval_and_all_others_are_straight() {
         let outwards: Vec<f64> = seats.iter().map(|seat| outwards(seat.x, seat.y)).collect();
         let parallel = outwards.iter().all(|out| (out - outwards[0]).abs() < 0.2);
         assert!(parallel, "{label}-{}: {outwards:?}", row.label);
-        // The middle is to the right of the straight line from the first seat to the last, which is
-        // outwards.
+        // The row must bulge outwards: its middle is to the right of the straight line from the
+        // first seat to the last.
         let (right, down) = (last.x - first.x, last.y - first.y);
         let aside = right * (middle.y - first.y) - down * (middle.x - first.x);
         assert!(aside > 0.0, "{label}-{}", row.label);
     }
 }
 
-/// Returns the distance of a point from the oval. Only one of the four arcs has the point in its
-/// range of angles.
+/// Returns the distance of a point from the oval. The nearest arc is the one of four whose range of
+/// angles has the point.
 fn outwards(x: f32, y: f32) -> f64 {
     let (x, y) = (f64::from(x), f64::from(y));
     let distances = [0.0, 90.0, 180.0, 270.0]

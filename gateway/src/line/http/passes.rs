@@ -77,7 +77,7 @@ pub(crate) async fn pass(
 /// Builds the `Set-Cookie` header of a pass.
 ///
 /// # Errors
-/// The errors of [`cookies::of_pass`] and [`crate::web::WebRequestPolicy::set_cookie`].
+/// Returns the errors of [`cookies::of_pass`] and [`crate::web::WebRequestPolicy::set_cookie`].
 pub fn pass_cookie_header(
     lobby: &WaitingLine,
     claimed: &ClaimedPass,
@@ -118,8 +118,8 @@ pub(crate) async fn verify_any(
     check_pass(&lobby, room, &headers)
 }
 
-/// Checks the pass as [`verify_any`] does, for proxies that take only 200 as a yes: Envoy's, and
-/// those of Kubernetes' Gateway API that are built on it.
+/// Checks the pass as [`verify_any`] does, for proxies that take only 200 as a yes: Envoy, and the
+/// gateways of Kubernetes' Gateway API that are built on Envoy.
 pub(crate) async fn verify_with_200(
     State(lobby): State<WaitingLine>,
     Path(named): Path<HashMap<String, String>>,
@@ -165,8 +165,8 @@ pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<J
 }
 
 /// Returns the live pass of the room that a request shows, as Bearer or in its cookie. A site
-/// behind a proxy may use the header `Authorization` for something else, so the cookie counts, too,
-/// if the Bearer is no such pass.
+/// behind a proxy may use the header `Authorization` for something else. So if the Bearer is not a
+/// live pass of the room, the cookie is read.
 ///
 /// # Errors
 /// 401 `pass_invalid` without a pass, or with a pass that is not one of this room; 401

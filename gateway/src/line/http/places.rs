@@ -76,7 +76,8 @@ pub(crate) async fn join(
     let mut response = (status, [no_store()], Json(answer)).into_response();
     response.headers_mut().append(header::SET_COOKIE, cookie);
     if body.moved.is_some() {
-        // A pass of the place that this browser had before must not book for the new one.
+        // The browser may still have the pass of an earlier place. That pass must not book for the
+        // new place.
         let gone = lobby.web.remove_cookie(CookieKind::Pass, room.id())?;
         response.headers_mut().append(header::SET_COOKIE, gone);
     }
@@ -170,7 +171,7 @@ pub(crate) async fn leave(
 /// Builds the `Set-Cookie` header of a place.
 ///
 /// # Errors
-/// The errors of [`cookies::of_place`] and [`crate::web::WebRequestPolicy::set_cookie`].
+/// Returns the errors of [`cookies::of_place`] and [`crate::web::WebRequestPolicy::set_cookie`].
 pub fn place_cookie_header(
     lobby: &WaitingLine,
     room: &Room,

@@ -53,8 +53,8 @@ pub enum PersonalEvent {
     },
 }
 
-/// The events that one socket has not read. It is smaller than a channel of the runtime, and there
-/// is one for every socket.
+/// The events that one socket has not read. Every socket has such a queue, so it is smaller than a
+/// channel of the runtime.
 #[derive(Default)]
 struct PersonalQueue {
     unread: Mutex<UnreadEvents>,

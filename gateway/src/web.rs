@@ -23,7 +23,7 @@ pub use shop_link::{ShopLink, is_path};
 pub struct WebRequestPolicy {
     inner: Arc<WebSettings>,
     /// Counts the requests whose client's address was not read: they named one although no proxy is
-    /// trusted, or they named none although one is.
+    /// trusted, or they named none although a proxy is trusted.
     addresses: Arc<Mutex<AddressTally>>,
 }
 
@@ -36,7 +36,8 @@ pub struct WebSettings {
     pub origins: Vec<String>,
     /// How many trusted proxies are in front of this process.
     pub trusted_hops: usize,
-    /// The header in which they name the client's address. Without a trusted proxy it is not read.
+    /// The header in which the trusted proxies name the client's address. Without a trusted proxy,
+    /// it is not read.
     pub forwarding_header: ForwardingHeader,
     /// The shop that a room guards and that is not Fairgate's.
     pub shop: Option<ShopLink>,
@@ -47,7 +48,7 @@ pub struct WebSettings {
 pub struct ClientNetwork {
     /// The network's bits. An IPv4 address is mapped into IPv6.
     bits: u128,
-    /// Whether the request came straight from this machine, past no proxy.
+    /// Whether the request came straight from this machine, through no proxy.
     is_direct_loopback: bool,
 }
 
@@ -157,7 +158,7 @@ impl WebRequestPolicy {
         shop.filter(|shop| shop.room == room)
     }
 
-    /// Returns the address of the client: the one that the trusted proxies told, or else the
+    /// Returns the address of the client: the one that the trusted proxies named, or else the
     /// peer's.
     #[must_use]
     pub fn client_address(&self, headers: &HeaderMap, peer: SocketAddr) -> IpAddr {
@@ -169,7 +170,8 @@ impl WebRequestPolicy {
     pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> ClientNetwork {
         let is_proxied = self.inner.trusted_hops > 0;
         let told = self.told_address(headers);
-        // A proxy on this machine that is not trusted must not exempt its clients.
+        // Without trusted proxies, a request that names another address came through a proxy. If
+        // that proxy runs on this machine, its clients must not count as this machine.
         let is_odd = if is_proxied {
             told.is_none()
         } else {
@@ -183,7 +185,7 @@ impl WebRequestPolicy {
         }
     }
 
-    /// Returns the client's address that the trusted proxies told.
+    /// Returns the client's address that the trusted proxies named.
     fn told_address(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let settings = &self.inner;
         settings

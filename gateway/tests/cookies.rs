@@ -222,7 +222,7 @@ async fn cookies_of_earlier_releases_are_read_and_replaced() {
     assert!(shared.header("cache-control").contains("max-age"));
     assert_eq!(cookies_set(&shared), Vec::<String>::new());
 
-    // What cannot be verified stays, and opens nothing.
+    // A cookie that cannot be verified stays, and opens nothing.
     let foreign = format!("fairgate_place_demo={}x", place);
     let read = with_cookies(&gateway, "GET", "/v1/rooms/demo/place", &foreign).await;
     read.problem(401, "place_required");

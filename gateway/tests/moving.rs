@@ -1,4 +1,4 @@
-//! Tests until when a code brings a place to another device, at times that the test sets.
+//! Tests how long a code can bring a place to another device. The test sets the time of each call.
 
 mod support;
 
@@ -31,7 +31,7 @@ use support::Bare;
 /// The moment at which Ana's code is made.
 const MADE: &str = "2027-01-10T09:00:00Z";
 
-/// The line of one node without a listener. Its calls are told the time.
+/// The line of one node without a listener. Each of its calls is given the time.
 struct Node {
     line: WaitingLine,
     _stop: watch::Sender<bool>,

@@ -335,7 +335,7 @@ async fn once_the_ledger_answers_again_no_node_warns_of_the_outage_that_ended() 
     }
     let server = Server::start().await.expect("a server");
     let node = Node::start(&server.url()).await;
-    // Nothing but the test reads for this follower.
+    // Only the test makes this follower read.
     let of_node = node.promoter;
     let personal = PersonalEventHub::default();
     let follower = RoomFollower::new(of_node.rooms, of_node.hubs, personal);

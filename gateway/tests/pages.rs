@@ -99,7 +99,7 @@ async fn unknown_paths_get_a_404_page_and_assets_can_be_revalidated() {
         .header("if-none-match", style.headers["etag"].clone());
     assert_eq!(Gateway::read(known).await.status, 304);
     assert_eq!(gateway.get("/assets/../Cargo.toml").await.status, 404);
-    // What a page loads later fits only pages of the same build.
+    // The files that a page loads later fit only pages of the same build.
     let part = "/assets/page/lobby/lobby-draw-check.js";
     assert_eq!(gateway.get(part).await.status, 404);
     let other = format!("{part}?v=0123456789abcdef");

@@ -88,7 +88,8 @@ async fn each_wish_has_odds_that_fall_along_the_line() {
     assert!(odds.iter().all(|(_, first, any)| any >= first), "{odds:?}");
     assert_eq!((odds[0].1, odds[0].2), (1.0, 1.0), "{odds:?}");
     assert!(odds[39].1 < 0.2 && odds[39].2 < 0.5, "{odds:?}");
-    // A basket that lapses helps those who are called then, so not every step is one down.
+    // A basket that lapses helps those who are called at that time, so the odds do not fall at
+    // every step.
     for (ahead, next) in odds.iter().zip(&odds[1..]) {
         assert!(
             next.1 <= ahead.1 + 0.2 && next.2 <= ahead.2 + 0.2,

@@ -19,7 +19,7 @@ async function solve(challenge) {
       workers.forEach((worker, first) => {
         worker.addEventListener("message", ({ data }) => solved(data));
         worker.addEventListener("error", failed);
-        // The second argument says that nothing is handed over. A worker has no origin to name.
+        // The second argument is the list of transferred objects. A worker's call names no origin.
         worker.postMessage({ parameters: challenge.parameters, first, step }, []);
       });
     });

@@ -1,13 +1,14 @@
-// Sends a call that a room may answer with a task. What solves the task is loaded when needed.
+// Sends a call that a room may answer with a task. The code that solves the task is loaded when it
+// is needed.
 
 import { call } from "./core.js";
 
-/** How often a task is solved anew if the room does not accept the solution. */
+/** The most tasks that are solved for one call. */
 const TRIES = 3;
 /**
- * Solutions that were sent with a call which was refused only for a while, for example because too
- * many joined at once, by the call's name. The server refuses such a call before it looks at the
- * solution, so the next call sends the solution again.
+ * Solutions that no call has used up, by the call's name. If the server refuses a call only for a
+ * while, for example because too many join at once, it does so before it looks at the solution. So
+ * the next call sends the solution again.
  */
 const unused = new Map();
 
@@ -33,7 +34,7 @@ export async function withChallenge(base, secret, send, begin) {
   for (let tries = 0; tries < TRIES && answer.problem?.code === "challenge_failed" && canSolve(); tries += 1) {
     const solver = await import("./challenge-task.js").catch(() => null);
     if (!solver) {
-      // Without a connection, this is what the visitor is told.
+      // If there is no connection, the visitor is told so.
       const reached = await call("GET", base);
       return reached.ok ? answer : reached;
     }

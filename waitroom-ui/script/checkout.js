@@ -11,7 +11,7 @@ import { askForTravellers, travellersNamed } from "./travellers.js";
 
 const id = data.hold;
 const path = `/v1/holds/${encodeURIComponent(id)}`;
-const LOOK_MS = 15_000; // Other tabs tell at once. A look also finds what happened elsewhere.
+const LOOK_MS = 15_000; // Other tabs report changes at once. A look also finds changes from elsewhere.
 const intent = new Intent();
 const countdown = new Countdown($("clock"), () => expired());
 const SUMS = ["amount_too_small", "amount_too_large", "amount_too_fine"];

@@ -86,8 +86,8 @@ let venueZone = data.zone;
 export const useVenueZone = (zone) => void (venueZone = zone ?? venueZone);
 
 /**
- * Returns the time zone in which to write times, if it is known and the browser knows it, else
- * undefined, which is the reader's own.
+ * Returns the time zone in which to write times: `zone`, or else the venue's. If it is not known,
+ * or the browser does not know it, returns undefined, which stands for the reader's own.
  */
 export function shownZone(zone) {
   const wanted = zone ?? venueZone;
@@ -184,7 +184,7 @@ export const mayPass = (problem) => problem.status === 0 || problem.status >= 50
 
 /**
  * Shows in `#problem` what happened, what was not changed and what to do. `values` fill the texts;
- * with `values.again`, a span of time, the page says that it tries again by itself after it.
+ * with `values.again`, a span of time, the page says that it tries again by itself after that time.
  * `actions` are `{ label, href }` or `{ label, run }`. A `problem` of null clears the element.
  */
 export function showProblem(problem, values = {}, actions = []) {
@@ -198,7 +198,7 @@ export function showProblem(problem, values = {}, actions = []) {
   at.dataset.code = problem.code;
   const kinds = [problem.seats_in_baskets === 0 ? "capacity_sold" : null, problem.reason, problem.code].filter(Boolean);
   if (!later || kinds.every((one) => raw(`problems.${one}`))) return writeProblem(kinds, problem, values, actions);
-  // If the words cannot be fetched, the problem has those of the server.
+  // If the words cannot be fetched, the problem is shown in the server's words.
   loadLaterTexts().then(() => newest === problem && writeProblem(kinds, problem, values, actions));
 }
 

@@ -5,8 +5,8 @@
 const EVERYDAY = "everyday";
 
 /**
- * Returns the part of the search that finds the shows that belong together with a show: those of
- * its on-sale or, without one, those with its title at its venue.
+ * Returns the search parameters that find the shows that belong together with a show: the shows of
+ * its on-sale or, without an on-sale, the shows with its title at its venue.
  */
 export const searchFor = ({ room, title, venue }) => (room === EVERYDAY ? { q: title, venue } : { room });
 

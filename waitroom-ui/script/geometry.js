@@ -65,8 +65,8 @@ export function indexOf(g, label) {
 }
 
 /**
- * Returns the plan's categories, each with its price, and the colour that the plan gives to it or
- * one of the palette.
+ * Returns the categories of the plan and of the prices. Each has its price, and the plan's colour
+ * or one of the palette.
  */
 function orderCategories(drawn, priced) {
   const prices = new Map((priced ?? []).map((category) => [String(category.key), category]));
@@ -224,7 +224,8 @@ function joined(all, parts) {
 }
 
 /**
- * Returns each run's box and the sums of its seats' positions, which boxes and middles come from.
+ * Returns each run's box and the sums of its seats' positions. The boxes and middles of sections
+ * are computed from them.
  */
 function extentsOf({ runs, firsts, x, y }) {
   return runs.map(({ n }, k) => {

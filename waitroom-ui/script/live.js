@@ -114,7 +114,7 @@ export class Live {
     };
     socket.onmessage = (message) => {
       this.heardAt = performance.now();
-      // The browser said that it is offline, and the socket works nevertheless.
+      // The browser may have said that it is offline, but the socket works.
       this.tell("live");
       this.failures = 0;
       this.heldUntil = undefined;

@@ -3,7 +3,7 @@
 import { $, announce, put, show, t } from "./core.js";
 import { countdownParts, countdownTarget } from "./lobby-words.js";
 
-/** From this long (ms) before the end on, the last minute is announced to screen readers. */
+/** How long (ms) before the end screen readers are told that the last minute begins. */
 const LAST_MINUTE_MS = 60_000;
 /**
  * Shows the countdown of `room()` and updates it twice a second. `serverMs()` returns the time by

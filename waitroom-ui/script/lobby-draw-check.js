@@ -57,7 +57,7 @@ function checkAside(given, progress) {
       else failed(new Error("the record is not valid"));
     });
     worker.addEventListener("error", () => done(inPage()));
-    // The second argument says that nothing is handed over. A worker has no origin to name.
+    // The second argument is the list of transferred objects. A worker's call names no origin.
     worker.postMessage(given, []);
   });
   return steps.finally(() => worker.terminate());

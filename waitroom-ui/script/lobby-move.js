@@ -55,8 +55,8 @@ function build({ base, arrived }) {
 }
 
 /**
- * Makes the box work that makes a link, and offers the code of this page's address. May be called
- * again. `lobby` is the one of `wireParts`.
+ * Makes the box for a link work, and offers to use the code in this page's address. May be called
+ * again. `lobby` is the argument of `wireParts`.
  */
 export function wireMove(lobby) {
   if (!$("move-here")) build(lobby);
@@ -70,7 +70,7 @@ async function bringHere(base, arrived) {
   $("move-use").disabled = true;
   const answer = await call("POST", `${base}/places`, { body: { move: code } });
   $("move-use").disabled = false;
-  // The code may still count, so the offer stays.
+  // The code may still be valid, so the offer stays.
   if (!answer.ok && (mayPass(answer.problem) || answer.problem.retry_after_s)) return showProblem(answer.problem, { retry: span(answer.problem.retry_after_s ?? 10) });
   // A code counts once, so it must not stay in the address.
   history.replaceState(null, "", location.pathname + location.search);

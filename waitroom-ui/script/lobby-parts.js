@@ -9,7 +9,7 @@ import { $, data, keptNames, loadLaterTexts } from "./core.js";
  * pass), and `arrived(answer)`, which is called when a place was brought here. A part that cannot
  * be loaded is left out: the page works without it, and tries again the next time.
  *
- * Returns what the page calls after each change.
+ * Returns a function that the page calls after each change.
  */
 export function wireParts(lobby) {
   const own = async () => {
@@ -31,6 +31,6 @@ export function wireParts(lobby) {
   addEventListener("hashchange", arrive);
   $("move-box").addEventListener("toggle", () => $("move-box").open && quietly(move));
   arrive();
-  // Only the server's answer about the place says what it wishes for. The page's own data does not.
+  // Only the server's answer about the place contains its wishes. The page's own data does not.
   return () => ($("wish") || lobby.now.place?.wait_ahead !== undefined) && quietly(wish);
 }

@@ -22,7 +22,8 @@ export function render({ room, place, line, placeAt }) {
   for (const box of ["leave-box", "move-box"]) show($(box), Boolean(place) && state !== "closed" && state !== "done");
   const isBefore = room.phase === "scheduled" || room.phase === "prequeue";
   show($("calendar"), isBefore);
-  // Its own clock would hide it only later, and the button of the turn would move under a finger.
+  // The countdown hides itself up to half a second later. By then a visitor may be about to press
+  // the button of the turn, which would move.
   if (!isBefore) show($("countdown"), false);
   renderPrices(room);
   show($("check-line"), Boolean(place));

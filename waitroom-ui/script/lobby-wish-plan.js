@@ -16,10 +16,9 @@ export function takesWishes(room, place) {
 }
 
 /**
- * Returns the wishes that count for a place, without odds if they are only known here: those that
- * the server tells, or those that this browser keeps for the place (`mine`: `{ number, wishes }`).
- * The server tells null if it knows of none, which may be because it lost them, and `[]` if the
- * visitor removed them.
+ * Returns the wishes that count for a place: those that the server tells or, without odds, those
+ * that this browser keeps for the place (`mine`: `{ number, wishes }`). The server tells null if it
+ * knows of none, which may be because it lost them, and `[]` if the visitor removed them.
  */
 export function wishesThatCount(place, mine) {
   if (place?.wishes !== null) return place?.wishes ?? [];
@@ -33,9 +32,10 @@ export const isRefusedForGood = ({ status, code }) => [401, 409, 410].includes(s
 const RESEND_MS = 30_000;
 
 /**
- * Returns how long (ms) to wait before wishes are sent once more that the server was sent and still
- * does not know. If it refused them `refusals` times in a row and named a time to come back,
- * `retry_after_s`, this is at first that time, and twice as long after each further refusal.
+ * Returns how long (ms) to wait before wishes that the server still does not know are sent again.
+ * If the server refused them `refusals` times in a row and named a time to come back
+ * (`retry_after_s`), the first wait is that time. Each further refusal doubles it up to the usual
+ * wait.
  */
 export function resendMs(refusals, retry_after_s) {
   if (!refusals || !retry_after_s) return RESEND_MS;
@@ -76,7 +76,9 @@ export function categoriesOf(shows, slug) {
   return [...found.values()];
 }
 
-/** Returns a wish without empty fields and what the server adds, in one order of fields. */
+/**
+ * Returns a wish without empty fields and without what the server adds, always in the same order.
+ */
 export const plainWish = ({ show, quantity, categories, accessible }) => ({
   ...(show ? { show } : {}),
   quantity,
@@ -109,8 +111,8 @@ export const movedUp = (rows, at) => (at > 0 ? [...rows.slice(0, at - 1), rows[a
 /**
  * Returns the calls for a hold to try, best first, as `{ at, show, best }`: `at` is the wish's
  * index and `best` is what to ask for. A wish without a show is tried at each show that has such
- * seats. A wish without categories asks for all that the show sells, if they are known: without any
- * named, the server gives seats only and no standing places.
+ * seats. A wish without categories asks for all categories that the show sells, if they are known.
+ * If a call names none, the server gives only seats and no standing places.
  */
 export function triesOf(wishes, shows) {
   return wishes.flatMap((wish, at) => {
@@ -127,9 +129,9 @@ export function triesOf(wishes, shows) {
 }
 
 /**
- * Returns the first of these tries of each wish, without those that ask only for categories of
- * which the room's prices say that no seat is free. If that is said of all tries, returns the first
- * of all.
+ * Returns the first of these tries of each wish. Leaves out those whose categories have no free
+ * seat, as the room's prices say. If that is so for all tries, it leaves out none of them for this
+ * reason.
  */
 export function triesWorthMaking(tries, shows, prices) {
   const isHopeless = ({ show, best }) => {
@@ -145,7 +147,10 @@ export function triesWorthMaking(tries, shows, prices) {
   return worth.filter(isWithin).slice(0, TRIES_MAX);
 }
 
-/** Returns the labels of a wish's categories. A key that no show has any more stands for itself. */
+/**
+ * Returns the labels of a wish's categories. For a key that no show has any more, the label is the
+ * key.
+ */
 export function labelsOfWish(wish, shows) {
   const known = categoriesOf(shows, wish.show);
   return (wish.categories ?? []).map((key) => known.find((one) => one.key === key)?.label ?? key);

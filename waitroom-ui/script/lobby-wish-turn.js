@@ -1,5 +1,5 @@
 // At the turn: one button that claims the pass and holds the best seats that fit the first wish
-// that can be met. Beside it the visitor may still go in and choose seats.
+// that can be met. With the other button, the visitor still goes in and chooses seats.
 
 import { $, announce, kept, make, randomHex, show, showProblem, span, t } from "./core.js";
 import { lobbyState } from "./lobby-state.js";
@@ -61,7 +61,7 @@ export function renderTurn(lobby, shows, itsWishes) {
   makeSecond($("turn"), isTold);
 }
 
-/** Makes the button that only claims the pass the second one, or the first one again. */
+/** Shows the button that only claims the pass as the second choice, or as the first one again. */
 function makeSecond(button, isSecond) {
   if (button.disabled || button.classList.contains("plain") === isSecond) return;
   plainWords ??= button.innerHTML;
@@ -118,8 +118,8 @@ async function holdTried(lobby, shows, { attempt, isRepeated }) {
 }
 
 /**
- * Returns the attempt with its tries. A repeated attempt keeps those that it had, although others
- * may be free by now: one of them may have held seats, and its answer may have been lost.
+ * Returns the attempt with its tries. A repeated attempt keeps its tries, although other seats may
+ * be free by now: one of the tries may have held seats, and its answer may have been lost.
  */
 function planned(lobby, shows, attempt) {
   const known = openAttempt(lobby); // Another tab may have made the same attempt meanwhile.
@@ -129,7 +129,7 @@ function planned(lobby, shows, attempt) {
   return whole;
 }
 
-/** Links to the seats of the shows that were tried. */
+/** Returns links to the seats of the shows that were tried. */
 function seatsLinks(tries, shows) {
   const tried = shows.filter(({ show: slug }) => tries.some((one) => one.show === slug)).slice(0, 3);
   return tried.map(({ show: slug, title }) => ({ href: `/s/${encodeURIComponent(slug)}`, label: tried.length > 1 ? t("lobby.go_seats_for", { title }) : t("lobby.go_seats") }));

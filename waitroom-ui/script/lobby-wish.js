@@ -11,9 +11,12 @@ import { detailsSaid, roomShows, wishSaid } from "./lobby-wish-words.js";
 let resendAt = 0;
 /** How many times in a row the server refused them. */
 let refusals = 0;
-/** The server's list that was kept last. Each is kept once, as another tab may change it. */
+/**
+ * The server's list that this browser stored last. Each list is stored only once, because another
+ * tab may have stored newer wishes since.
+ */
 let listKept = null;
-/** Whether the panel's styles are there. It appears only with them. */
+/** Whether the panel's styles have loaded. The panel appears only after that. */
 let isStyled = false;
 let isFormOpen = false;
 /** The room's shows, or null until they are known. */
@@ -25,7 +28,7 @@ const keptName = (lobby) => `wish.${lobby.slug}`;
 
 const wishesOfPlace = (lobby) => wishesThatCount(lobby.now.place, kept.get(keptName(lobby)));
 
-/** Shows the wishes of the place in `lobby.now`. `lobby` is the one of `wireParts`. */
+/** Shows the wishes of the place in `lobby.now`. `lobby` is the argument of `wireParts`. */
 export function renderWish(lobby) {
   const { room, place } = lobby.now;
   const isOpen = takesWishes(room, place);
@@ -121,7 +124,7 @@ async function send(lobby, wishes) {
     if (wishes.length) kept.set(keptName(lobby), { number, wishes });
     else kept.remove(keptName(lobby));
     lobby.now.place.wishes = answer.body.wishes;
-    // An answer about the place that comes now may be older than this.
+    // An answer about the place that comes now may have been requested before.
     resendAt = performance.now() + resendMs(0);
   }
   return answer;
@@ -142,7 +145,9 @@ async function save(lobby, wishes, close) {
   lobby.refresh();
 }
 
-/** Keeps the wishes that the server has, or sends it those of this browser if it knows of none. */
+/**
+ * Stores the server's wishes in this browser. If the server knows of none, sends it this browser's.
+ */
 function renewKept(lobby) {
   const { number, wishes } = lobby.now.place;
   if (wishes === null) return sendAgain(lobby);

@@ -69,7 +69,10 @@ export function withSeatsLeft(prices, left) {
 /** Returns the labels of the tiers that had free seats in `before` and have none in `after`. */
 export const newlyGone = (before, after) => (after ?? []).filter((tier) => tier.free === 0 && before?.some((old) => old.label === tier.label && old.currency === tier.currency && old.free > 0)).map((tier) => tier.label);
 
-/** A countdown of more than so many days would only worry people. The date is on the page. */
+/**
+ * Longer countdowns are not shown, because so many days would only worry people. The date is on the
+ * page.
+ */
 const DAYS_MAX = 99;
 
 /**

@@ -233,7 +233,7 @@ async function claim(button, again) {
   if (answer.problem?.code === "challenge_failed") return $("turn-form").submit();
   if (answer.ok) {
     showProblem(null);
-    // Other tabs follow the entry, and the page of the seats shows the clock of the pass.
+    // This tells other tabs of the pass, and the page of the seats shows the clock of the pass.
     remember({ claimed_at: Date.now(), pass_until: answer.body.expires_at });
     return true;
   }
@@ -274,7 +274,7 @@ async function followOtherTab({ key, newValue }) {
   live.start();
 }
 
-/** Returns what shows on a button that a task is being solved. */
+/** Returns a function that shows on a button that a task is being solved. */
 const solving = (button) => (seconds) => busy(button, seconds ? t("lobby.solving", { about: span(seconds) }) : t("lobby.checking"));
 
 /** Disables a button while its call runs and shows `words` on it. `idle` restores the button. */

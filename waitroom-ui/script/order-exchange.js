@@ -1,6 +1,6 @@
-// Exchanges the seats of a paid order for seats of a show that belongs together with its own, or of
-// another train between the same stations. The exchange makes a new order, which shows the cost
-// before anything is paid.
+// Exchanges the seats of a paid order for seats of the same show, of a show that belongs together
+// with it, or of another train between the same stations. The exchange makes a new order, which
+// shows the cost before anything is paid.
 
 import { $, call, make, money, put, show, showProblem, t, when } from "./core.js";
 import { exchangeChoices, searchFor } from "./exchange-choices.js";

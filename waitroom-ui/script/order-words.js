@@ -8,7 +8,8 @@ const SOON_MS = 1_600; // With the jitter of the page less than 2 s.
 const LATER_MS = 10_000;
 const SELDOM_MS = 60_000;
 const HIDDEN_MS = 15_000;
-// For how long after the time to pay a late payment is expected. Later, one shows within 10 s.
+// How long after the time to pay the order is read closely, because a late payment may come. After
+// that, a late payment shows within 10 s.
 const LATE_MS = 15 * 60_000;
 // How many times an order whose money is on its way back is read closely.
 const QUICK_READS = 40;

@@ -197,7 +197,7 @@ async function act(to, body, buttons) {
 }
 
 ready();
-// What is done in one tab shows in the others at once, because they are told of what is stored.
+// A tab that changes the order also stores something, which tells the other tabs at once.
 addEventListener("storage", ({ key }) => key === `fairgate.order.${id}` && refresh());
 $("approve").addEventListener("click", () => answerSandbox("approve"));
 $("decline").addEventListener("click", () => answerSandbox("decline"));

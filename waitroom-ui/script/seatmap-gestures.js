@@ -7,7 +7,7 @@ import { neighbour, seatAt } from "./geometry.js";
 const TAP_PX = 6; // A pointer that moved less counts as a tap.
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Makes a canvas serve a `SeatMap`. */
+/** Passes the events of a canvas to a `SeatMap`. */
 export function listen(canvas, map) {
   const pointers = new Map();
   const at = (event) => {

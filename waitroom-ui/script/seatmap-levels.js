@@ -172,7 +172,7 @@ export class Levels {
     for (const key of this.tilesIn(level, view, corner, width, height)) {
       let tile = level.tiles.get(key);
       if (tile && !tile.stale) continue;
-      // At least one tile goes on in each frame, however late it is.
+      // Each frame works on at least one tile, even if its time is over.
       if (worked && performance.now() >= end_ms) return true;
       if (!tile) {
         const [x, y] = [(key % KEY_STEP) - 1, Math.floor(key / KEY_STEP) - 1];

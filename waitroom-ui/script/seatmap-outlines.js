@@ -57,8 +57,8 @@ export function convexHull(points) {
 const cross = ([ox, oy], [ax, ay], [bx, by]) => (ax - ox) * (by - oy) - (ay - oy) * (bx - ox);
 
 /**
- * Returns the index of the section whose outline has a point of the plan inside it or within
- * `reach` of its box's edge, or -1.
+ * Returns the index of the section whose outline contains a point of the plan or, if none does,
+ * whose box is within `reach` of the point. Returns -1 if there is none.
  */
 export function sectionAt(g, x, y, reach) {
   const inside = g.outlines.find(({ points }) => contains(points, x, y));
@@ -82,8 +82,8 @@ export function contains(points, x, y) {
 }
 
 /**
- * Returns whether a side of a closed line, widened by `pad`, may cross a box. Sides are taken for
- * their own boxes, so the answer may be true for a side that only comes near.
+ * Returns whether a side of a closed line, widened by `pad`, may cross a box. Each side counts as
+ * the box around it, so the answer may be true for a side that only comes near.
  */
 export function crosses(points, { left, top, right, bottom }, pad) {
   for (let k = 0, before = points.length - 1; k < points.length; before = k++) {

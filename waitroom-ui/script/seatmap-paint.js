@@ -48,7 +48,7 @@ export class Minimap {
     this.fresh = false;
   }
 
-  /** The plan has changed, so the picture is made again before it is shown next. */
+  /** Notes that the plan has changed. The picture is made again before it is shown next. */
   outdate() {
     this.fresh = false;
   }

@@ -1,13 +1,13 @@
 // What is drawn around the seats of a train and of a cinema's hall: the carriages with their
-// windows, doors and passages, and the walls with the screen. Plans of both have seats alone. This
-// is pure code that needs no page.
+// windows, doors and passages, and the walls with the screen. The plans of both contain only seats.
+// This is pure code that needs no page.
 
 const CORNER_STEPS = 4; // Lines that a round corner is drawn with.
 const NOSE_STEPS = 16;
 const CARRIAGE_NAMES_PX = 8; // Buttons name the carriages, too, so the names may give way to seats.
 
 /**
- * Draws the shapes of a train or a hall. Returns `{outlines, stage, under, over}`: the outlines of
+ * Returns the shapes of a train or a hall, as `{outlines, stage, under, over}`: the outlines of
  * sections and the stage, as plans have them, and shapes that are painted below and above the
  * outlines, as `[{points, fill, stroke?}]` with the names of colours. A train also has `namesUpTo`:
  * up to this distance between seats, in CSS pixels, its carriages are named on the map.
@@ -16,7 +16,7 @@ export function shapesOf(g, kind) {
   return kind === "train" ? trainOf(g) : hallOf(g);
 }
 
-/** The train lies along x. Sections are its carriages, from the left. */
+/** Returns the shapes of a train, which lies along x. Sections are its carriages, from the left. */
 function trainOf(g) {
   const wall = g.spacing * 0.24;
   const [top, bottom] = [Math.min(...g.sections.map(({ box }) => box.top)), Math.max(...g.sections.map(({ box }) => box.bottom))].map((y, k) => y + (k ? 1 : -1) * g.spacing * 1.5);
@@ -52,7 +52,7 @@ function carriage({ left, right, top, bottom }, noseLeft, noseRight, r) {
   return [...rightEnd, ...leftEnd];
 }
 
-/** The curve of a train's end, from its upper corner around its tip to its lower corner. */
+/** Returns the curve of a train's end, from its upper corner around its tip to its lower corner. */
 function noseCurve(x, length, middle, half) {
   return Array.from({ length: NOSE_STEPS + 1 }, (_, k) => {
     const angle = ((k / NOSE_STEPS) * 180 - 90) * (Math.PI / 180);
@@ -67,7 +67,10 @@ function windscreen(x, length, top, bottom) {
   return { points: [...outer, ...inner], fill: "glass" };
 }
 
-/** The rows of a hall are one behind the other. The first one is in front of the screen. */
+/**
+ * Returns the shapes of a hall. Its rows are one behind the other, the first one in front of the
+ * screen.
+ */
 function hallOf(g) {
   const rows = g.sections.flatMap((section) => section.rows);
   if (!rows.length) return { under: [], over: [] };
@@ -77,7 +80,7 @@ function hallOf(g) {
   const s = g.spacing;
   const front = forward < 0 ? top : bottom;
   const middle = (left + right) / 2;
-  // Few seats get a screen that still looks like one.
+  // A hall with few seats gets a screen that still looks like a screen.
   const half = Math.max(3 * s, (right - left) / 2);
   const [screenY, depth, bend] = [front + forward * 3.6 * s, 0.5 * s, Math.min(s, half * 0.08)];
   const edge = (at) => Array.from({ length: NOSE_STEPS + 1 }, (_, k) => {

@@ -11,7 +11,8 @@ export function viewOf(box, { width, height }, spacing, margin = 22) {
 }
 
 /**
- * Returns the view that shows the whole plan. Few seats are not made larger than a finger needs.
+ * Returns the view that shows the whole plan. The seats of a small plan are not made larger than a
+ * finger needs.
  */
 export function wholeView(g, size) {
   const plates = g.areas.some(({ center }) => center);
@@ -39,7 +40,7 @@ export function kept(view, bounds, { width, height }) {
 /** Returns the view on the way from one to another: `share` 0 is the first, 1 the second. */
 export function between(from, to, share, { width, height }) {
   const scale = from.scale * (to.scale / from.scale) ** share;
-  // The point of the plan that is in the middle moves evenly in the scale's own measure.
+  // With this share, the plan moves past the middle at an even speed on the screen.
   const eased = from.scale === to.scale ? share : (1 / from.scale - 1 / scale) / (1 / from.scale - 1 / to.scale);
   const middle = (at, size) => (size / 2 - at.value) / at.scale;
   const along = (axis, size) => {

@@ -13,8 +13,8 @@ import { Minimap, paintMarks } from "./seatmap-paint.js";
 import { between, kept, viewOf, wholeView, zoomed } from "./seatmap-view.js";
 
 const PICK_PX = { mouse: 7, touch: 13, pen: 9 }; // If seats are closer together than this, a tap zooms in first.
-const FRAME_MS = 5; // Of each frame for painting bitmaps; the rest is the browser's.
-const RESIZED_MS = 60; // The same after a change of the map's size, which no motion waits for.
+const FRAME_MS = 5; // The time in each frame for painting bitmaps; the browser has the rest.
+const RESIZED_MS = 60; // The same after a change of the map's size, when nothing is moving.
 const STILL_MS = 120; // After this time without movement, the picture is painted sharp.
 const FLIGHT_MS = 420;
 
@@ -298,7 +298,9 @@ export class SeatMap {
     if (seat >= 0) this.on.pick(seat);
   }
 
-  /** Zooms to the section under a point; if it fills the map already, until seats can be picked. */
+  /**
+   * Zooms to the section under a point or, if it fills the map already, until seats can be picked.
+   */
   approach(x, y, least) {
     const { scale } = this.view;
     const section = this.g.sections[sectionAt(this.g, ...this.planAt(x, y), 24 / scale)];

@@ -6,8 +6,8 @@ import { Countdown, skewOf } from "./countdown.js";
 import { isOpen } from "./entry.js";
 
 /**
- * Shows the clock, if this browser claimed the pass in the lobby of the room, which is the room's
- * document. `answer` is a promise of an answer of the server, which tells its time.
+ * Shows the clock, if this browser claimed the pass in the room's lobby. `room` is the room's
+ * document. `answer` is a promise of an answer whose `Date` header tells the server's time.
  */
 export async function showChoiceTime(room, answer) {
   if (!room || isOpen(room)) return;

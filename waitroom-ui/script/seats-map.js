@@ -1,6 +1,6 @@
-// A seat map with its list, its tip and its feed: what the page of a show and that of a train have
-// in common. It follows the states of the seats and shows them. What is picked and held is the
-// page's.
+// A seat map with its list, its tip and its feed: the parts that the pages of a show and of a train
+// have in common. It follows the states of the seats and shows them. The page itself keeps what is
+// picked and held.
 
 import { $, call, put, show, showProblem, t } from "./core.js";
 import { BLOCKED, FREE, STATE_NAMES } from "./frames.js";

@@ -13,8 +13,8 @@ export class Picker {
    * `page`: {seats, showDocument, room, lobby, button, stretch, actions(problem, ask)}: `seats` is
    * the `LiveSeatMap`, and `button` holds what is chosen. Trains add the `stretch` to each call,
    * and what helps after a refusal. `on`: `changed()`, `held(answer)`, `found(labels)` when seats
-   * are suggested (none: no longer), `wait(wish)` when best available found nothing and the visitor
-   * wants to wait.
+   * are suggested, without labels when none are suggested any more, `wait(wish)` when best
+   * available found nothing and the visitor wants to wait.
    */
   constructor(page, on) {
     this.page = page;

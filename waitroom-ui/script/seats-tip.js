@@ -3,13 +3,16 @@
 import { $, announce, show } from "./core.js";
 
 export class SeatTip {
-  /** `words(index)` returns what to tell of a seat. */
+  /** `words(index)` returns the words for a seat. */
   constructor(words) {
     this.words = words;
     this.index = -1;
   }
 
-  /** Shows the words at a point of the map. `index` −1: no seat. A key's seat is also spoken. */
+  /**
+   * Shows the words at a point of the map. `index` −1: no seat. The words of a seat that a key
+   * reached are also spoken.
+   */
   point(index, x, y, byKey) {
     const at = $("map-tip");
     this.index = index;
@@ -22,7 +25,7 @@ export class SeatTip {
     if (byKey) announce(at.textContent, true);
   }
 
-  /** The seat's state may have changed. */
+  /** Writes the words again, because the seat's state may have changed. */
   renew() {
     if (this.index >= 0) $("map-tip").textContent = this.words(this.index);
   }

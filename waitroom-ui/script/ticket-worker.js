@@ -1,8 +1,8 @@
-// The service worker of the tickets' pages. It always asks the network first. Only where the
-// network gives no answer, it answers with what a ticket's page has stored (ticket-store.js). It
-// touches no other page: its scope is /t/, and it stores nothing itself.
+// The service worker of the tickets' pages. It always asks the network first. If the network gives
+// no answer, or the server fails, it answers with what a ticket's page has stored
+// (ticket-store.js). It touches no other page: its scope is /t/, and it stores nothing itself.
 
-const PATIENCE_MS = 4_000; // A connection that has not answered for so long is treated as none.
+const PATIENCE_MS = 4_000; // A connection that has not answered for this long counts as none.
 const PARTS = [/^\/t\/[^/]+$/, /^\/v1\/tickets\/[^/]+$/, /^\/assets\//];
 
 addEventListener("install", () => globalThis.skipWaiting());

@@ -61,7 +61,7 @@ class Carriages {
     this.seats.map.showSection(k);
   }
 
-  /** The visitor's basket has these seats; without any, the visitor may choose. */
+  /** Shows the seats in the visitor's basket. Without any, the visitor may choose seats. */
   setHeld(labels) {
     this.held = this.seats.indicesOf(labels);
     this.isHeld = labels.length > 0;

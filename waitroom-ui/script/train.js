@@ -54,10 +54,10 @@ const waiting = new Waiting(
 // the visitor is present even if the page is in the background.
 const live = new Live(room?.room ?? "everyday", { frame: (frame) => frame.type === "offer" && frame.show === doc.show && waiting.look() });
 
-/** The seats that a traveller picks, once they are opened. */
+/** The carriages in which a traveller picks seats, once they are opened. */
 let ownSeats = null;
 
-/** While seats are held, the carriages show them, and nothing else can be chosen. */
+/** Shows held seats in the carriages. While seats are held, no others can be chosen. */
 function showOwn(labels) {
   show($("own"), !bar.hold || ownSeats !== null);
   ownSeats?.setHeld(labels);
@@ -119,8 +119,8 @@ function taken(held) {
 }
 
 /**
- * Returns what helps after a refusal on a train. `ask` makes the call again, with more fields if it
- * is given some.
+ * Returns the actions that may help after a refusal on a train. `ask` makes the call again, with
+ * more fields if it is given some.
  */
 function helpAfter(problem, ask) {
   const actions = [];

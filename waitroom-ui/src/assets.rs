@@ -1,4 +1,4 @@
-//! Serves styles, scripts, icons and texts as bytes. Their addresses change when they change.
+//! Serves styles, scripts, icons and texts as bytes. If any of them changes, all addresses change.
 //!
 //! One version, a hash over everything that is served, is part of every address (`?v=…`). Scripts
 //! import each other, and a page with scripts of two builds would break. So the joined scripts
@@ -125,8 +125,8 @@ pub fn version() -> &'static str {
     &BUNDLE.version
 }
 
-/// Returns the address of an asset as pages name it. Does not check that the file exists,
-/// which a test does.
+/// Returns the address of an asset as pages name it. Does not check that the file exists; a test
+/// does.
 pub(crate) fn asset_address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
 }

@@ -24,8 +24,8 @@ const FIRST_COMMON: [&str; 6] = [
     "zoned",
 ];
 
-/// The problems whose words a page has from the beginning: those that keep it from fetching the
-/// others, those that stand for all others, and those that many people see at once.
+/// The problems whose words a page has from the beginning: those that keep it from fetching further
+/// words, those that stand for all others, and those that many people see at once.
 const FIRST_PROBLEMS: [&str; 6] = [
     "invalid",
     "offline",
@@ -35,7 +35,8 @@ const FIRST_PROBLEMS: [&str; 6] = [
     "unknown",
 ];
 
-/// The texts of the lobby that no script of its first load uses. The page has those that it shows.
+/// The texts of the lobby that no script of its first load uses. Where the page shows such a text,
+/// it contains it already.
 const LATER_IN_LOBBY: [&str; 37] = [
     "ahead",
     "calendar",

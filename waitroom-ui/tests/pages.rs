@@ -453,7 +453,7 @@ fn cinema() -> Value {
     })
 }
 
-/// The results of a search that are put together by film.
+/// Returns the results of a search, grouped by film.
 fn cinema_by_film() -> Value {
     let mut found = cinema();
     let mut showings = found["showings"].take();

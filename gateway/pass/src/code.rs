@@ -1,5 +1,6 @@
-//! Tickets as a QR code holds them: the claims of the JWS in less than half of its characters, so
-//! that the squares of the QR code stay large. The README has the layout.
+//! Writes and reads tickets in the form that a QR code holds: the claims of the JWS in less than
+//! half of its characters, so that the squares of the QR code stay large. The README has the
+//! layout.
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -7,20 +8,20 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use crate::TicketClaims;
 use crate::code_bytes::{CodeReader, CodeWriter, from_base45, to_base45};
 
-/// What every code of a ticket begins with. A change of the layout gets another number.
+/// The prefix of every ticket's code. If the layout changes, so does the number.
 pub(crate) const CODE_PREFIX: &str = "FG1:";
-/// The most characters of a code: what a QR code of version 9 holds at the error-correction level
-/// L. Only a seat's label of more than 56 bytes makes a code longer.
+/// The most characters of a code: a QR code of version 9 holds as many at the error-correction
+/// level L. A code is only longer if its seat's label has more than 56 bytes.
 pub const CODE_CHARS_MAX: usize = 335;
 /// The bytes that the characters after the prefix stand for: two bytes in three characters.
 const CODE_BYTES_MAX: usize = (CODE_CHARS_MAX - CODE_PREFIX.len()) / 3 * 2;
 /// The most bytes of a name in a code.
 const NAME_BYTES_MAX: usize = 48;
 const SIGNATURE_BYTES: usize = 64;
-/// The bytes of a key's thumbprint that name the key.
+/// How many bytes of a key's thumbprint name the key.
 const KEY_TAG_BYTES: usize = 4;
-/// Is signed before the fields. A JWS has no zero byte and no space, so no signature of one is a
-/// signature of the other.
+/// This text is signed in front of the fields. It contains spaces and a zero byte, and what a JWS
+/// signs contains neither. So the signature of a JWS is never the signature of a code.
 const CONTEXT: &[u8] = b"fairgate ticket code 1\0";
 const IS_TEST: u8 = 1;
 const HAS_NAME: u8 = 2;

@@ -1,10 +1,10 @@
-//! The parts of a ticket's code: numbers, texts, slugs and legs as bytes, and the bytes in the 45
-//! characters that a QR code packs closely (RFC 9285).
+//! Writes and reads the parts of a ticket's code: numbers, texts, slugs and legs as bytes, and
+//! bytes as the 45 characters that a QR code packs closely (RFC 9285).
 
 use crate::fields::{push_number, take, take_number};
 
 const CHARACTERS: &[u8; 45] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:";
-/// The characters of a slug. They are numbered from 1, and 0 is no character.
+/// The characters of a slug. They are numbered from 1; 0 stands for no character.
 const SLUG_CHARACTERS: &[u8; 37] = b"-0123456789abcdefghijklmnopqrstuvwxyz";
 /// The radix of a slug: three characters in two bytes.
 const SLUG_RADIX: u16 = 40;

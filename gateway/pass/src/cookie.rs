@@ -1,6 +1,6 @@
-//! Places and passes as a browser's cookies carry them: the same contents as the JWTs in a quarter
-//! of their bytes. Proxies limit how long a request's header may be, and the browser of a visitor
-//! of twenty rooms sends the cookies of all of them.
+//! Writes and reads places and passes as cookies. They have the same contents as the JWTs in a
+//! quarter of the bytes. Proxies limit how long a request's header may be, and the browser of a
+//! visitor of twenty rooms sends the cookies of all of them.
 //!
 //! A value is the base64url of its fields and a MAC of 16 bytes over them, over the kind of the
 //! value and over its room. Only the gateways of an installation can make and read it, because the
@@ -19,7 +19,7 @@ use crate::{
 const MAC_BYTES: usize = 16;
 /// The longest value that is read, in characters. Every value that is written is shorter.
 const VALUE_CHARS_MAX: usize = 160;
-/// What the id of every pass begins with. 32 lower-case hex digits follow.
+/// The prefix of every pass's id. 32 lower-case hex digits follow.
 const PASS_ID_PREFIX: &str = "pass_";
 
 /// The contents of a place's cookie. The rest of the place's claims follow from its room.
@@ -54,7 +54,7 @@ impl CookieKind {
 
 fn mac(key: &hmac::Key, kind: CookieKind, room: &str, fields: &[u8]) -> [u8; MAC_BYTES] {
     let mut context = hmac::Context::with_key(key);
-    // Neither a kind nor a room's slug contains a zero byte, so each part ends where it seems to.
+    // Neither a kind nor a room's slug contains a zero byte, so no other parts give the same bytes.
     for part in [kind.context(), &[0], room.as_bytes(), &[0], fields] {
         context.update(part);
     }
@@ -65,8 +65,8 @@ fn mac(key: &hmac::Key, kind: CookieKind, room: &str, fields: &[u8]) -> [u8; MAC
 }
 
 impl Keyring {
-    /// Writes a place as the value of a cookie. Returns `None` if it cannot be written so short
-    /// because its time is before 1970 or after 2106. The same claims give the same text.
+    /// Writes a place as the value of a cookie. Returns `None` if its time is before 1970 or after
+    /// 2106. The same claims give the same text.
     pub fn place_cookie(&self, claims: &PlaceClaims) -> Option<String> {
         let fields = place_fields(claims)?;
         Some(self.write_cookie(CookieKind::Place, &claims.room, fields))
@@ -82,9 +82,9 @@ impl Keyring {
         take_place(&fields)
     }
 
-    /// Writes a pass as the value of a cookie. Returns `None` if it cannot be written so short: its
-    /// id is not one that gateways give, or its times are not those of a pass. The same claims give
-    /// the same text.
+    /// Writes a pass as the value of a cookie. Returns `None` if its id or its times do not have
+    /// the form that gateways give them, because the value has no space for others. The same claims
+    /// give the same text.
     pub fn pass_cookie(&self, claims: &PassClaims) -> Option<String> {
         let id = claims.jti.strip_prefix(PASS_ID_PREFIX)?;
         let id = u128::from_str_radix(id, 16)

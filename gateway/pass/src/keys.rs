@@ -12,7 +12,8 @@ use base64::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What the keys of cookies are derived with. A change of the cookies' layout gets another number.
+/// The context that cookie keys are derived with. If the layout of cookies changes, so does the
+/// number.
 const COOKIE_KEY_CONTEXT: &[u8] = b"fairgate cookies 1";
 
 /// A signing key as the ledger stores it. It is secret, so its `Debug` output shows only the name.

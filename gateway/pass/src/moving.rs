@@ -1,6 +1,6 @@
-//! Codes that bring a place to another device. A code has the whole place, an id by which it counts
-//! once, and a time after which it counts no more. It is written and checked as cookies are, so
-//! only the gateways of an installation can make and read it.
+//! Codes that bring a place to another device. A code contains the whole place, an id that lets it
+//! be used only once, and a time after which it is invalid. It is written and checked as cookies
+//! are, so only the gateways of an installation can make and read it.
 
 use crate::cookie::{CookieKind, place_fields, take_place};
 use crate::fields::take;
@@ -11,9 +11,9 @@ use crate::{Keyring, PlaceClaims, PlaceCookie, TokenError};
 pub struct PlaceMove {
     /// The place.
     pub place: PlaceCookie,
-    /// The id by which the code counts once.
+    /// The id that lets the code be used only once.
     pub id: [u8; 16],
-    /// When the code stops counting, unix seconds.
+    /// When the code expires, unix seconds.
     pub exp: i64,
 }
 

@@ -84,7 +84,7 @@ fn long_titles_and_names_are_cut_so_that_the_code_fits() {
 fn a_changed_or_foreign_code_is_refused() {
     let (_, keyring) = keyring();
     let code = keyring.sign_ticket_code(&ticket("night-1")).unwrap();
-    // From the character after the prefix and the key's name on, each change breaks the signature.
+    // A change of any character after the prefix and the key's name breaks the signature.
     for at in 10..code.len() {
         let mut changed = code.clone().into_bytes();
         changed[at] = if changed[at] == b'0' { b'1' } else { b'0' };

@@ -1,4 +1,4 @@
-//! The handles that the routes are served with, each with the parts that it needs.
+//! Builds the handles that the routes use, each with the parts that it needs.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Challenges that a visitor solves before joining or claiming: proof of work by the ALTCHA
 //! protocol, the check of a provider outside, or a wait for browsers without scripts. Work and
-//! waits cost a visitor time, and prove nothing else.
+//! waits only cost a visitor time; they do not prove that the visitor is a person.
 
 mod pow;
 mod provider;

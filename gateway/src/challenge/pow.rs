@@ -1,7 +1,7 @@
 //! Proof of work by the ALTCHA protocol, version 2. Only this file uses the altcha crate.
 //!
-//! A challenge is signed, so nothing is stored until it was solved. Whoever solves it tries
-//! counters from 0 on; the right one was chosen at random, so all counters may have to be tried.
+//! A challenge is signed, so nothing is stored until it is solved. The solver tries counters from 0
+//! on. The right counter was chosen at random, so the solver may have to try all of them.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ use crate::store::SolvedChallenge;
 /// How long (ms) a challenge may take to be solved and sent back.
 const LIVES_MS: i64 = 120_000;
 
-/// Rounds of the hash for one counter. A browser needs some 20 µs to begin a call, and the server
-/// derives one key for each challenge.
+/// Rounds of the hash for one counter: so many that the 20 µs a browser needs to begin a call
+/// matter little, and so few that the server can derive one key for each challenge.
 const ROUNDS: u32 = 1_000;
 
 /// How many counters of [`ROUNDS`] a phone tries in a second: a sixth of what one core of a
@@ -53,7 +53,7 @@ pub struct ChallengeFault(String);
 pub struct SolvedWork {
     /// How much work it was.
     pub level: WorkLevel,
-    /// The challenge, which counts once.
+    /// The challenge, whose solution counts only once.
     pub solved: SolvedChallenge,
     /// Whether it was given in place of a check by a provider that did not answer.
     pub stands_in: bool,
@@ -160,8 +160,9 @@ impl WorkChallenger {
         })
     }
 
-    /// Checks a solution: the payload of ALTCHA. What it is bound to is compared first, then its
-    /// signature. No key is derived, because the right one was signed with the challenge.
+    /// Checks a solution, which is the payload of ALTCHA. Compares the room, the holder and the
+    /// time that the challenge is bound to, then checks its signature. Derives no key, because the
+    /// right key was signed with the challenge.
     ///
     /// # Errors
     /// [`ChallengeRefusal`].
@@ -192,7 +193,7 @@ impl WorkChallenger {
         if verified.invalid_signature != Some(false) {
             return Err(ChallengeRefusal::Malformed);
         }
-        // Without the signature of its key, a solution would be checked by its prefix alone.
+        // If a challenge has no signature of its key, altcha compares only the key's prefix.
         if !verified.verified || parameters.key_signature.is_none() {
             return Err(ChallengeRefusal::Wrong);
         }

@@ -1,8 +1,7 @@
 //! Waits in place of work, for browsers without scripts. The people of one wider network wait one
-//! after the other, each as long as a phone works at most, so waiting gives few places.
+//! after the other, each at most as long as a phone would work, so waiting gives few places.
 //!
-//! A wait is a signed ticket. Nothing is stored for it but the time at which the network's last
-//! wait ends.
+//! A wait is a signed ticket. The store keeps only the time at which the network's last wait ends.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -17,7 +16,8 @@ use crate::store::SolvedChallenge;
 
 /// What every ticket begins with, to tell it from the solution of a challenge.
 const PREFIX: &str = "wait.";
-/// How long (minutes) a ticket is good after its wait. Longer would let a bot wait in advance.
+/// How long (minutes) a ticket is good after its wait. A longer time would let a bot wait in
+/// advance.
 pub const GOOD_FOR_MIN: i64 = 30;
 /// [`GOOD_FOR_MIN`] in milliseconds.
 const GOOD_FOR_MS: i64 = GOOD_FOR_MIN * 60_000;

@@ -1,5 +1,5 @@
-//! Forgets the networks of places when they no longer count: all of them after the end of a room,
-//! and in a room without an end those of earlier days.
+//! Forgets the networks of places that no longer count. After the end of a room these are all
+//! places. In a room without an end these are the places of earlier days.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(600);
 /// How far the networks of one room are forgotten.
 #[derive(Default)]
 pub(super) struct NetworkForgetter {
-    /// The number from which on places are to be read.
+    /// The next step reads places from this number on.
     next: u64,
-    /// When no older place was left.
+    /// When a search last found no older place.
     looked: Option<Instant>,
     is_done: bool,
 }
@@ -58,8 +58,8 @@ impl NetworkForgetter {
         Ok(())
     }
 
-    /// Returns the time (ms) before which the given places no longer count, if they are to be
-    /// looked for now.
+    /// Returns the time (ms) before which the networks of places no longer count, if such places
+    /// are due to be looked for now.
     fn due_before(&self, room: &Room, now: i64) -> Option<i64> {
         if room.phase(now) == RoomPhase::Closed {
             let row = room.row();

@@ -243,7 +243,7 @@ fn sample_time(room: &Room, now: i64) -> i64 {
     now - now.rem_euclid(sample_every_ms(now - draw_at))
 }
 
-/// Returns the time between two samples, so long after the draw.
+/// Returns the time between two samples, `after_draw_ms` after the draw.
 fn sample_every_ms(after_draw_ms: i64) -> i64 {
     if (0..AT_FIRST_MS).contains(&after_draw_ms) {
         SAMPLE_EVERY_AT_FIRST_MS

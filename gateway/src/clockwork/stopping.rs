@@ -10,15 +10,15 @@ use crate::ledger::PassStopCause;
 use crate::room::{Room, RoomRegistry};
 use crate::store::{StoreFailure, StoreLeaveRequest};
 
-/// How long after its end a room's passes are looked for. A node that has not heard of the end may
-/// give passes for a moment.
+/// How long after the end of a room its passes are looked for. A node that has not heard of the end
+/// may give passes for a moment.
 const CLOSING_FOR: Duration = Duration::from_secs(5);
 /// The most places that one transaction ends.
 const PLACES_MAX: u32 = 1_000;
 /// The most transactions in one step.
 const STEPS_MAX: u32 = 10;
 
-/// How far the endings of one room have come.
+/// How far this node has come with the endings of one room.
 #[derive(Default)]
 pub(super) struct RoomStopper {
     /// When this node first stopped the passes of the closed room.

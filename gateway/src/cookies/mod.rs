@@ -8,8 +8,8 @@ use fairgate_pass::{Keyring, PassClaims, PlaceClaims};
 
 use crate::web::WebRequestPolicy;
 
-/// What browsers demand of a cookie with this prefix: that its own host set it, over TLS and for
-/// all paths. So no neighbouring host can plant one.
+/// Browsers accept a cookie with this prefix only if its own host sets it, over TLS and for all
+/// paths. So no neighbouring host can plant one.
 const HOST_PREFIX: &str = "__Host-";
 /// How long (seconds) a browser stores a place: longer than any on-sale lasts.
 pub const PLACE_STORED_S: i64 = 180 * 86_400;
@@ -66,7 +66,7 @@ pub fn is_own(name: &str) -> bool {
 /// Writes a place as a cookie's value.
 ///
 /// # Errors
-/// Fails if the place cannot be written so short, which no place of a room is.
+/// Fails if the place cannot be written as a cookie. Every place of a room can.
 pub fn of_place(keyring: &Keyring, claims: &PlaceClaims) -> Result<String, CookieNotWritten> {
     keyring.place_cookie(claims).ok_or(CookieNotWritten)
 }
@@ -74,7 +74,7 @@ pub fn of_place(keyring: &Keyring, claims: &PlaceClaims) -> Result<String, Cooki
 /// Writes a pass as a cookie's value.
 ///
 /// # Errors
-/// Fails if the pass cannot be written so short, which no pass of a room is.
+/// Fails if the pass cannot be written as a cookie. Every pass of a room can.
 pub fn of_pass(keyring: &Keyring, claims: &PassClaims) -> Result<String, CookieNotWritten> {
     keyring.pass_cookie(claims).ok_or(CookieNotWritten)
 }
@@ -84,8 +84,8 @@ impl WebRequestPolicy {
     /// seconds.
     ///
     /// # Errors
-    /// Fails if the value is not valid in a header. Those of [`of_place`] and [`of_pass`] always
-    /// are.
+    /// Fails if the value is not valid in a header. The values of [`of_place`] and [`of_pass`]
+    /// always are.
     pub fn set_cookie(
         &self,
         kind: CookieKind,

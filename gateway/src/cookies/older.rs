@@ -12,8 +12,8 @@ use fairgate_pass::{Keyring, PlaceError};
 use super::{CookieKind, HOST_PREFIX, PASS_STORED_S, PLACE_STORED_S, pairs};
 use crate::web::WebRequestPolicy;
 
-/// How many older cookies one request can have replaced: a place and a pass of twenty rooms. The
-/// rest is replaced by later requests.
+/// The most older cookies that one request replaces: a place and a pass of twenty rooms. Later
+/// requests replace the rest.
 const REPLACED_MAX: usize = 40;
 
 /// Replaces older cookies.
@@ -27,17 +27,17 @@ pub struct OlderCookies {
     pub clock: Clock,
 }
 
-/// An older cookie, as its name says.
+/// An older cookie, as read from its name.
 struct OlderCookie<'h> {
     kind: CookieKind,
     room: &'h str,
     name: &'h str,
     value: &'h str,
-    /// Whether the value is a JWT. Otherwise it is as today's, under a name without the prefix.
+    /// Whether the value is a JWT. Otherwise it has today's form, and its name lacks the prefix.
     is_jwt: bool,
 }
 
-/// What a valid older cookie is today.
+/// What a valid older cookie becomes.
 enum Rewritten {
     /// The same place or pass, as it is written today.
     New {
@@ -112,7 +112,7 @@ impl OlderCookies {
         })
     }
 
-    /// Returns what a valid cookie is today, or `None` if it cannot be verified.
+    /// Returns what a valid cookie becomes, or `None` if it cannot be verified.
     fn rewrite(&self, cookie: &OlderCookie<'_>) -> Option<Rewritten> {
         let (keyring, room) = (&self.keyring, cookie.room);
         let now_s = self.clock.now_ms().div_euclid(1000);

@@ -146,8 +146,8 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Takes over a newer row of a room, whoever wrote it. Visitors whose places ended with it are
-    /// told. Returns `false` if this node already has that row.
+    /// Takes over a newer row of a room, whoever wrote it. Tells the visitors whose places ended
+    /// with this row. Returns `false` if this node already has that row.
     pub(crate) fn take_row(&self, room: &Room, row: RoomRow) -> bool {
         let (below, note) = (row.facts.cleared_below, row.facts.cleared_note.clone());
         let was_cleared_below = room.row().facts.cleared_below;

@@ -1,6 +1,6 @@
-//! Slows networks that send wrong codes or wrong keys. A network may be wrong now and then, as the
-//! people behind one carrier's address are. Beyond that each wrong attempt brings a longer pause,
-//! in which no attempt is looked at.
+//! Slows networks that send wrong codes or wrong keys. A network may send a few, because many
+//! people may share one carrier's address. After that each wrong attempt begins a longer pause, in
+//! which every attempt is refused unread.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -18,12 +18,12 @@ use crate::web::ClientNetwork;
 const BURST: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
 /// After this time one more attempt may be wrong.
 const FREE_AFTER: Duration = Duration::from_secs(2);
-/// The longest pause. A person of the same network waits no longer because of somebody else.
+/// The longest pause, so that nobody waits longer because of somebody else in the same network.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// The pauses of a network begin anew after it was not wrong for so long.
+/// If no new pause begins for this long after the last one, the next pause is short again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// For so long after a right attempt its network does not pause. Otherwise one guest on the Wi-Fi
+/// A network does not pause for this long after a right attempt. Otherwise one guest on the Wi-Fi
 /// of a venue could stop the scanners at its doors.
 const TRUSTED_FOR: Duration = Duration::from_secs(12 * 3600);
 
@@ -69,7 +69,7 @@ impl AttemptGuards {
         }
     }
 
-    /// Forgets the networks that were not wrong for a while.
+    /// Forgets what no longer counts: unused quotas, old pauses and old right attempts.
     pub fn evict(&self) {
         for guard in [&self.codes, &self.partner_keys, &self.role_keys] {
             guard.evict();
@@ -85,7 +85,7 @@ pub struct AttemptGuard<C: Clock = DefaultClock> {
 struct AttemptGuardState<C: Clock> {
     quotas: NetworkQuotas<C>,
     pauses: Mutex<HashMap<QuotaSlot, AttemptPause>>,
-    /// When each network was right last, since the guard began.
+    /// When each network last made a right attempt, since the guard began.
     right: Mutex<HashMap<QuotaSlot, Duration>>,
     begun: C::Instant,
     clock: C,
@@ -130,8 +130,8 @@ impl<C: Clock + Clone> AttemptGuard<C> {
         }
     }
 
-    /// Refuses an attempt while its network pauses. The machine itself never pauses, so that its
-    /// operator is not shut out.
+    /// Refuses an attempt while its network pauses. A direct call from this machine never pauses,
+    /// so that its operator is not shut out.
     ///
     /// # Errors
     /// [`GuardRefusal::TooManyAttempts`].
@@ -171,7 +171,7 @@ impl<C: Clock + Clone> AttemptGuard<C> {
         Some(lasts)
     }
 
-    /// Forgets the networks that were not wrong for a while.
+    /// Forgets what no longer counts: unused quotas, old pauses and old right attempts.
     pub fn evict(&self) {
         let now = self.inner.now();
         self.inner.quotas.evict();
@@ -235,7 +235,7 @@ mod tests {
             assert_eq!(wait_s(&guard), 0);
         }
         for expected in [2, 4, 8, 16, 32, 60, 60] {
-            // What had come free meanwhile is used up first.
+            // The first of these calls use up the wrong attempts that are free again by now.
             let pause = std::iter::repeat_with(|| guard.note_wrong(network(1)));
             let pause = pause.take(40).flatten().next();
             assert_eq!(pause, Some(Duration::from_secs(expected)));
@@ -271,7 +271,7 @@ mod tests {
     fn people_who_are_wrong_now_and_then_never_pause() {
         let clock = FakeRelativeClock::default();
         let guard = AttemptGuard::with_clock(clock.clone());
-        // One of a hundred among 10,000 people in five minutes, behind one address.
+        // Of 10,000 people behind one address, one in a hundred is wrong within five minutes.
         for _ in 0..100 {
             assert_eq!(guard.note_wrong(network(1)), None);
             clock.advance(Duration::from_secs(3));

@@ -39,7 +39,7 @@ pub enum GuardRefusal {
         /// Whole seconds until the visitor may change its wishes again.
         wait_s: u64,
     },
-    /// The network sent so many wrong codes or keys that none is looked at for a while.
+    /// The network sent so many wrong codes or keys that all its attempts are refused for a while.
     #[error("too many wrong codes or keys came from one network; it pauses for {wait_s} s")]
     TooManyAttempts {
         /// Whole seconds until a code or key is looked at again.

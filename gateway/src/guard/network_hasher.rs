@@ -46,8 +46,9 @@ impl NetworkHasher {
             .collect()
     }
 
-    /// Returns the keys under which places of this network may be counted at `now` (ms). `bits` are
-    /// those of an IPv6 address, and `prefix` is one of the lengths that places are counted by.
+    /// Returns the keys under which places of this network may be counted at `now` (ms). `bits` is
+    /// the IPv6 address of the network, and `prefix` is one of the prefix lengths that places are
+    /// counted by.
     #[must_use]
     pub fn keys_of_network(
         &self,
@@ -67,8 +68,8 @@ impl NetworkHasher {
             .collect()
     }
 
-    /// Returns a name of the network for logs. Whoever reads them learns no address, and can tell
-    /// one network from another.
+    /// Returns a name of the network for logs. Whoever reads the logs learns no address, and can
+    /// tell one network from another.
     #[must_use]
     pub fn log_name(&self, network: ClientNetwork) -> String {
         let own = network.with_wider().into_iter().next();
@@ -90,7 +91,8 @@ impl NetworkHasher {
     }
 }
 
-/// Returns the epoch that is part of the keys: a day, or none in a room that has an end.
+/// Returns the epoch that is part of the keys: the day, or the lasting epoch in a room that has an
+/// end.
 fn epoch_of(document: &RoomDocument, now: i64) -> NetworkEpoch {
     let today = || NetworkEpoch::of_day(now.div_euclid(NETWORK_DAY_MS));
     document

@@ -1,5 +1,6 @@
 //! Lets pages on the listed origins (`FAIRGATE_ORIGINS`) make calls and read the answers (CORS).
-//! Pages on other origins are told nothing, so their browsers refuse them.
+//! Answers to pages on other origins get no such headers, so browsers do not let these pages read
+//! them.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use tower_http::cors::CorsLayer;
 
 use super::wrapping::is_call;
 
-/// How long a browser may remember what it may send. Chromium keeps it no longer than two hours.
+/// How long a browser may cache the answer to a preflight. Chromium caches it for at most two
+/// hours.
 const PREFLIGHT_KEPT: Duration = Duration::from_secs(600);
 
 /// The headers of calls that a page must be allowed to send.
@@ -69,8 +71,9 @@ impl CrossOriginPolicy {
         Self { origins, layer }
     }
 
-    /// Returns whether the policy applies to a request: a call by a page on a listed origin. A
-    /// check of a pass is a proxy's call, which must be answered by the pass alone.
+    /// Returns whether the policy applies to a request: a call by a page on a listed origin. It
+    /// does not apply to a check of a pass, which a proxy makes: the answer must depend on the pass
+    /// alone.
     fn applies(&self, request: &Request) -> bool {
         let origin = request.headers().get(header::ORIGIN);
         origin.is_some_and(|origin| self.origins.contains(origin))
@@ -80,8 +83,7 @@ impl CrossOriginPolicy {
     }
 }
 
-/// Returns whether this is an `OPTIONS` call of its own, and not a browser's question before
-/// another call.
+/// Returns whether this is an `OPTIONS` call of its own, and not a browser's preflight.
 fn is_plain_options(request: &Request) -> bool {
     request.method() == Method::OPTIONS
         && !request
@@ -89,7 +91,7 @@ fn is_plain_options(request: &Request) -> bool {
             .contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Answers a browser's question before a call, and lets pages on listed origins read answers.
+/// Answers preflights, and lets pages on listed origins read answers.
 pub async fn listed_origins_may_call(
     State(policy): State<CrossOriginPolicy>,
     request: Request,

@@ -93,8 +93,8 @@ fn shows_role_key(request: &Request) -> bool {
     needs_role && request.headers().contains_key(header::AUTHORIZATION)
 }
 
-/// Slows networks that send wrong keys of roles. While a network pauses, no key of it is looked at,
-/// unless it showed a right one in the last hours.
+/// Slows networks that send wrong keys of roles. While a network pauses, its keys are refused
+/// unread, unless it showed a right key in the last hours.
 pub async fn wrong_keys_are_slowed(
     State((lobby, test)): State<(WaitingLine, bool)>,
     request: Request,
@@ -165,8 +165,8 @@ pub async fn bare_errors_explain_themselves(
     told
 }
 
-/// Gives a program the problem itself where a browser gets a page about it. A browser says that it
-/// takes HTML; a program that says nothing gets JSON.
+/// Sends a problem as JSON to a program and as a page to a browser. A browser says in `Accept` that
+/// it takes HTML; a program that says nothing gets JSON.
 pub async fn errors_follow_accept(request: Request, next: Next) -> Response {
     let wants_page = accepts_html(request.headers());
     let mut response = next.run(request).await;

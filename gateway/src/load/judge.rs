@@ -27,7 +27,7 @@ pub struct LoadMeasurement {
     pub ledger_ms: u64,
 }
 
-/// The lag in milliseconds from which each level applies. Nobody notices the first yet, a person
+/// The lag in milliseconds from which each level applies. Nobody notices the first lag, a person
 /// notices the second, and calls time out at the third.
 const LAG_MS: [u64; 3] = [50, 250, 1_000];
 /// The wait for the ledger in milliseconds from which each level applies.

@@ -1,6 +1,6 @@
-//! Measures how loaded this process is, and decides what it sheds: first the rate of deltas, early,
-//! because people who buy go first, then new joins, then new holds. Payments, webhooks, claims and
-//! reads of a visitor's own orders are never shed.
+//! Measures how loaded this process is, and decides what it sheds: first the rate of deltas, then
+//! new joins, then new holds. Deltas are shed early, because people who buy go before people who
+//! watch. Payments, webhooks, claims and reads of a visitor's own orders are never shed.
 
 mod appointments;
 mod http;

@@ -23,7 +23,7 @@ pub struct GatewayOpsRoutes {
     pub follower: RoomFollower,
     /// Counts the sockets of each room.
     pub hubs: RoomSocketHubs,
-    /// Knows whether requests come past a proxy that is not trusted.
+    /// Knows whether the addresses of clients can be read from requests.
     pub web: WebRequestPolicy,
     /// Knows which providers of challenges do not answer.
     pub providers: ChallengeProviders,

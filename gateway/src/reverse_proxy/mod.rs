@@ -20,7 +20,7 @@ pub use settings::{GuardSettings, ReverseProxySettings, WhenUnverifiable};
 pub struct ShopGuard {
     /// Verifies passes.
     pub lobby: WaitingLine,
-    /// Knows whether this node still hears the ledger.
+    /// Knows whether this node still reads the ledger.
     pub follower: RoomFollower,
     /// Says when a program without a pass should come back.
     pub waits: Arc<dyn ComeBackTimes>,
@@ -56,7 +56,7 @@ enum GuardStep {
     Forward,
     /// Its sender must wait for a pass first.
     Wait,
-    /// Nobody can say whether it may pass.
+    /// It is refused, because nobody can get a pass.
     Refuse,
 }
 
@@ -66,13 +66,13 @@ fn decide(has_pass: bool, outage: Option<LineOutage>, when: WhenUnverifiable) ->
     match (has_pass, outage, when) {
         (true, _, _) | (false, Some(_), WhenUnverifiable::Open) => GuardStep::Forward,
         (false, Some(LineOutage::UnknownRoom), WhenUnverifiable::Closed) => GuardStep::Refuse,
-        // The lobby still shows places, and says itself what it cannot do.
+        // The lobby still shows places, and says what it cannot do.
         (false, Some(LineOutage::SilentLedger) | None, _) => GuardStep::Wait,
     }
 }
 
 impl ShopGuard {
-    /// Finds out whether the line can give and check passes. Logs where that has changed.
+    /// Finds out whether the line can give and check passes. Logs each change.
     async fn note_outage(&self) -> Option<LineOutage> {
         if self.lobby.rooms.get(&self.room).is_err() {
             self.follower.look_for(&self.room).await;

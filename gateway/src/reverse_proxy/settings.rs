@@ -8,7 +8,7 @@ use fairgate_rules::naming::is_slug;
 
 use crate::upstream::foreign_origin::OriginUrl;
 
-/// Where this process listens for visitors of the shop, unless it is set.
+/// The default address at which this process listens for visitors of the shop.
 const LISTEN: ([u8; 4], u16) = ([127, 0, 0, 1], 8081);
 
 /// The knobs that concern only the reverse proxy.
@@ -39,9 +39,9 @@ pub struct ReverseProxySettings {
 /// What happens to requests without a pass while the line can give and check none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenUnverifiable {
-    /// They reach the shop: better a crowd than nobody.
+    /// They reach the shop, which may then get a crowd.
     Open,
-    /// They do not reach the shop: better nobody than a crowd.
+    /// They do not reach the shop, which may then get no visitors.
     Closed,
 }
 

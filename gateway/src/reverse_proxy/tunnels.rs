@@ -1,5 +1,5 @@
-//! The open WebSockets of a guarded shop. What allows one may end while it is open, so one loop
-//! asks for all of them, a second apart.
+//! The open WebSockets of a guarded shop. A WebSocket may lose its permission while it is open, so
+//! one loop checks all of them every second.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::ShopGuard;
 
-/// How often it is looked whether passes are still good.
+/// How often the permissions of open WebSockets are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The open WebSockets; a cheap handle.
@@ -66,7 +66,7 @@ impl OpenTunnels {
         self.lock().open.is_empty()
     }
 
-    /// Ends those that nothing allows any more.
+    /// Ends the WebSockets that are no longer allowed.
     fn end_unless(&self, is_allowed: impl Fn(Option<&LivePass>) -> bool) {
         let is_allowed = |tunnel: &AllowedTunnel| is_allowed(tunnel.pass.as_ref());
         self.lock().open.retain(|_, tunnel| is_allowed(tunnel));
@@ -78,9 +78,9 @@ impl OpenTunnels {
 }
 
 impl OpenTunnel {
-    /// Returns when nothing allows this WebSocket any more.
+    /// Waits until this WebSocket is no longer allowed.
     pub async fn ended(&mut self) {
-        // The only news is that the other end was dropped.
+        // Nothing is ever sent, so this returns when the sender is dropped.
         let _ = (&mut self.allowed).await;
     }
 }
@@ -91,8 +91,8 @@ impl Drop for OpenTunnel {
     }
 }
 
-/// Ends WebSockets whose pass has run out or was stopped, and those that were let through without
-/// one once the line is well again. Runs until the process drains.
+/// Ends WebSockets whose pass has run out or was stopped. After an outage it also ends those that
+/// were let through without a pass. Runs until the process drains.
 pub async fn end_stopped_tunnels(shop: ShopGuard, mut stopping: watch::Receiver<bool>) {
     let mut every = interval(LOOK_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);

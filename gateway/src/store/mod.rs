@@ -136,16 +136,16 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         wait: WaitRequest,
     ) -> Result<WaitReservation, StoreFailure>;
-    /// Uses up an id that counts once, such as that of a code. Returns whether it counted. The
-    /// store remembers it until its end, and may forget it if it loses its data.
+    /// Uses up an id that counts only once, such as the id of a code. Returns false if it was used
+    /// before. The store remembers the id until it expires, and may forget it if it loses its data.
     async fn use_once(
         &self,
         room: &str,
         used: SolvedChallenge,
         now: i64,
     ) -> Result<bool, StoreFailure>;
-    /// Keeps what the visitor of a number wishes for, in place of the wishes before. The store may
-    /// forget wishes if it loses its data. It forgets those of a place that was given up.
+    /// Stores the wishes of a number's visitor in place of the earlier ones. The store may forget
+    /// wishes if it loses its data. It forgets the wishes of a place that was given up.
     async fn set_wishes(
         &self,
         room: &str,

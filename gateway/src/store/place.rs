@@ -15,7 +15,7 @@ pub struct SolvedChallenge {
     pub expires_at: i64,
 }
 
-/// A wait in place of work that a visitor begins.
+/// A request to begin a wait in place of work.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitRequest {
     /// The network whose people wait one after the other.
@@ -33,12 +33,13 @@ pub struct WaitRequest {
 pub enum WaitReservation {
     /// It ends at this time, milliseconds since the epoch.
     Until(i64),
-    /// It would last too long, so none was begun. From this time on (ms) one may begin.
+    /// It would last too long, so no wait was begun. One may begin from this time on, milliseconds
+    /// since the epoch.
     FullUntil(i64),
 }
 
 impl WaitRequest {
-    /// Decides about the wait, given when the last wait of the network ends.
+    /// Decides about the wait. `last_ends` is when the last wait of the network ends (ms).
     #[must_use]
     pub fn after(&self, last_ends: i64) -> WaitReservation {
         let ends = last_ends.max(self.now).saturating_add(self.takes_ms);
@@ -69,7 +70,7 @@ impl NetworkToll {
         solved: None,
     };
 
-    /// Returns each network, with the number of places at which it gives no more.
+    /// Returns each network with its bound: with so many places, it refuses further ones.
     pub fn limited(&self) -> impl Iterator<Item = (NetworkKey, u64)> + use<'_> {
         let keys = self.keys.as_slice().iter().copied();
         keys.enumerate().map(|(at, key)| {

@@ -24,8 +24,8 @@ pub struct WishCursor {
 pub struct WishChanges {
     /// The cursor for the next call.
     pub cursor: WishCursor,
-    /// Whether the store has begun a new life since the cursor. It has forgotten all wishes before
-    /// it, and so must the caller.
+    /// Whether the store has begun a new life since the cursor. Then it has forgotten all earlier
+    /// wishes, and the caller must forget them, too.
     pub is_new_life: bool,
     /// The newest wishes of each number that changed, in the order of the changes. At most
     /// [`CHANGES_MAX`]; if there are so many, there may be more.

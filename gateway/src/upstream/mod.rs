@@ -128,8 +128,8 @@ pub trait BookingCore: Send + Sync + 'static {
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure>;
-    /// Tells booking that these passes of a room open nothing new any more. Telling it again
-    /// is harmless.
+    /// Tells booking that these passes of a room can no longer be used for anything new. Telling it
+    /// again is harmless.
     async fn stop_passes(
         &self,
         room: &str,

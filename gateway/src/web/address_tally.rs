@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// How long a window of the count is. The figures cover the present window and the one before.
 const WINDOW: Duration = Duration::from_secs(300);
-/// Operators are warned from this share on: one of so many requests.
+/// Operators are warned if at least one in this many requests does not tell its client.
 const WARNED_FROM: u64 = 20;
 
 /// The requests of one window.

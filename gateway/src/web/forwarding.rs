@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// Headers of proxies that have another content. They are likely to be confused with one that has
-/// the address.
+/// Headers of proxies that do not contain an address. They are easily confused with a header that
+/// does.
 const WITHOUT_ADDRESS: [&str; 5] = [
     "host",
     "via",
@@ -59,8 +59,8 @@ impl ForwardingHeader {
     }
 
     /// Returns the client's address that the farthest of `hops` trusted proxies named. In a list
-    /// this is the entry `hops` from the right. Of a header with one address it is the address,
-    /// however many proxies there are. Returns `None` if it is missing or not readable.
+    /// this is the entry `hops` from the right. In a header with one address it is that address,
+    /// whatever `hops` is. Returns `None` if it is missing or not readable.
     #[must_use]
     pub fn client_address(&self, headers: &HeaderMap, hops: usize) -> Option<IpAddr> {
         let skip = hops.checked_sub(1)?;

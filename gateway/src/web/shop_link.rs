@@ -1,6 +1,6 @@
 //! The link from a lobby to the shop that its room guards and that is not Fairgate's.
 
-/// The longest way back (bytes) that a link keeps.
+/// The longest path (bytes) that a link may lead to.
 const PATH_BYTES_MAX: usize = 1024;
 
 /// The shop that a room guards.

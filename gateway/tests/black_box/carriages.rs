@@ -75,7 +75,8 @@ async fn a_traveller_picks_seats_that_are_free_on_the_stretch_and_pays_its_price
         .await;
     assert!(told.contains("Carriage 4, seat 1A"), "{told}");
 
-    // Cem takes one of them first, which the map shows and the choice loses.
+    // Cem takes one of the chosen seats first. The map shows that, and the seat is no longer
+    // chosen.
     let cem = Visitor::admitted(&server, "everyday").await;
     let whole_way = json!({"seats": ["4-1B"], "from": "RVN", "to": "HIL"});
     server.try_hold(&cem, &show, &whole_way).await.is(201);
@@ -101,7 +102,7 @@ async fn a_traveller_picks_seats_that_are_free_on_the_stretch_and_pays_its_price
     assert!(way.contains("R1 Lakeside <b> – Hilltop"), "{way}");
     ana.picture("11-rail-carriages-held").await;
 
-    // Given back, the seats can be chosen again.
+    // Seats that were given back can be chosen again.
     ana.click("#release").await;
     ana.until::<bool>(
         "document.querySelector('#held').hidden && !document.querySelector('#own-chosen').hidden",
@@ -180,7 +181,7 @@ async fn two_browsers_travel_on_one_seat_one_after_the_other() {
             .await;
         browser.click("#to-checkout").await;
     }
-    // Who wants to travel the whole way sees without loading the page again that the seat is taken.
+    // The page for the whole way shows that the seat is taken, without being loaded again.
     until_state(&whole_way, "4-3F", "held").await;
     pay_sandbox(&ana, &["Ana Fan"]).await;
     pay_sandbox(&ben, &["Ben Fan"]).await;

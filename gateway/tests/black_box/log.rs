@@ -38,7 +38,7 @@ async fn an_outage_of_redis_is_one_line_and_its_end_another_and_no_secret_is_in_
     }
     let redis = RedisServers::single().await.expect("it starts");
     let database = PostgresServer::start().await.expect("it starts");
-    // This server lets everybody in, so the password is only carried along.
+    // This server accepts every password, so the planted one does not matter to it.
     let url = database.url();
     let database_url = url.replacen("fairgate@", "fairgate:planted-database-password@", 1);
     assert_ne!(url, database_url);

@@ -1,5 +1,5 @@
-//! Looks at the pages of a fan's way as people see them whose system forces its colours and stops
-//! motion, and with large text.
+//! Checks the pages of a fan's way for people whose system forces its colours and stops motion, and
+//! for people who need large text.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Tests that a place comes to another device by a code that counts once, and stays one place.
+//! Tests that a code brings a place to another device once, and that it stays one place.
 
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use crate::harness::{
     Browser, Promoter, Server, TestAnswer, TestShop, Visitor, in_seconds, show, text, until,
 };
 
-/// How long after the server knows something the page may still show what was before.
+/// How long the page may still show the old state after the server knows the new one.
 const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 
 /// Gives the held seats back on the page of their show, and returns whether they are given back.
@@ -111,7 +111,7 @@ async fn an_order_that_lapsed_says_that_no_payment_arrived_until_one_arrives_lat
     assert!(words.contains("no payment has arrived"), "{words}");
     browser.picture("15-order-lapsed").await;
 
-    // Somebody else has the seats, so the late payment gets an offer of others.
+    // Somebody else has the seats, so the late payment gets an offer of other seats.
     let ben = Visitor::admitted(&server, "sale").await;
     let held = server.try_hold(&ben, "night", &seats).await.is(201);
     let others = server.checkout(&ben, &held).await;

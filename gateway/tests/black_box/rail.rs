@@ -293,7 +293,7 @@ async fn without_scripts_the_search_asks_which_station_is_meant() {
     );
     assert!(browser.has("#changing [data-show^='b7-']").await);
     browser.picture("11-rail-one-change").await;
-    // The choice of changes is kept by the links to other days and to the way back.
+    // The links to other days and to the way back keep the choice of changes.
     let direct_only = format!("/rail?from=RVN&to=HIL&date={date}&seats=1&changes=0");
     browser.go(&server.at(&direct_only)).await;
     browser

@@ -65,8 +65,8 @@ async fn figures(rows: u32, seats: u32) -> Option<Value> {
     Some(figures)
 }
 
-/// Reads the plan once. A server compresses it for the first of many readers, which takes a program
-/// without optimisation a tenth of a second, and the page is what is measured here.
+/// Reads the plan once, so that the server compresses it before the page is measured. Without
+/// optimisation, the compression takes a tenth of a second.
 async fn answer_once(server: &Server) {
     let plan = server.http.get(server.at("/v1/shows/night/seatmap"));
     let plan = plan

@@ -198,7 +198,8 @@ async fn five_hundred_sockets_that_never_read_slow_no_other_and_memory_does_not_
         slower_p50.push(with.0 / without.0);
         slower_p99.push(with.1 / without.1);
     }
-    // If the messages of half a minute were kept for each silent socket, it would be 30 MB more.
+    // If the server kept the messages of half a minute for each silent socket, it would need 30 MB
+    // more.
     assert!(
         highest * 100 <= minute * 105,
         "{minute} KiB grew to {highest} KiB"

@@ -98,7 +98,7 @@ async fn a_revoked_visitor_is_told_and_comes_in_no_more() {
     let join = json!({"secret": again.secret});
     again.post("places", &join).await.problem(403, "revoked");
     revoke(&promoter, body).await.problem(404, "not_found");
-    // Nobody else is touched.
+    // The other visitor's pass is still valid.
     verify(&server, &bob).await.is(204);
     assert_eq!(promoter.room("sale").await["revoked"], 1);
     let audit = promoter.get("rooms/sale/audit").await.is(200);

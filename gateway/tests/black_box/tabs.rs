@@ -4,8 +4,9 @@ use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server};
 
-/// Presses a button once in a tab, and tells whether the place is then in this state. If the page's
-/// script has not run yet, the button sends its form, and the tab gets the page anew.
+/// Returns an expression that presses a button once in a tab, and is true once the place is in this
+/// state. If the page's script has not run yet, the button sends its form, and the tab gets the
+/// page anew.
 fn pressed(button: &str, state: &str) -> String {
     format!(
         "(() => {{

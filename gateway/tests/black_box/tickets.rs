@@ -100,7 +100,7 @@ async fn an_opened_ticket_opens_without_a_connection_until_it_is_given_back() {
         .await;
     assert!(said.contains("A-1") && said.contains("€99.00"), "{said}");
     ana.picture("14-ticket-without-a-connection").await;
-    // No other page comes from the store.
+    // No other page opens without a connection.
     let path = format!("/o/{}", text(&order, "order"));
     assert!(!ana.reaches(&server.at(&path)).await);
     assert!(!ana.reaches(&server.at("/")).await);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, Visitor, room, show, until};
 
-/// Returns an expression that is true if the list of wishes is shown with so many of them.
+/// Returns an expression that is true if the list of wishes is shown with this many wishes.
 fn lists(count: usize) -> String {
     format!(
         "!document.querySelector('#wish').hidden && document.querySelectorAll('#wish-list li').length === {count}"

@@ -115,7 +115,7 @@ async fn passes_of_two(server: &Server) -> [String; 2] {
     [pass_cookie(&ana).await, pass_cookie(&ben).await]
 }
 
-/// A hall with stalls and a gallery whose front row costs less, and a floor to stand on.
+/// Returns a hall with stalls and a gallery whose front row costs less, and a floor to stand on.
 fn hall_with_floor() -> Value {
     let section = |label: &str, category: &str, y: u32| {
         let row =
@@ -261,7 +261,7 @@ async fn seats_that_are_kept_for_late_money_are_taken_by_a_form() {
     let held = server.try_hold(&ana, "night", &seats).await.is(201);
     let late = server.checkout(&ana, &held).await;
     server.order_in(&late, "expired").await;
-    // Somebody else has the seats, so the late money gets an offer of others.
+    // Somebody else has the seats, so the late money gets an offer of other seats.
     let ben = Visitor::admitted(&server, "sale").await;
     let held = server.try_hold(&ben, "night", &seats).await.is(201);
     let others = server.checkout(&ben, &held).await;
@@ -314,7 +314,7 @@ async fn a_form_is_sent_once_and_serves_nobody_else() {
     let checkout = places[0].split('?').next().expect("a path").to_owned();
     assert!(checkout.starts_with("/checkout/hold_night_"), "{checkout}");
 
-    // Another visitor, and a foreign page, do nothing with it.
+    // Neither another visitor nor a foreign page can use this checkout.
     let buyer = [("name", "Ana"), ("email", "ana@example.org"), ("key", "o")];
     let of_another = send(&server, &checkout, &of_ben, &buyer).await;
     assert_eq!(of_another.status, 403);
@@ -364,7 +364,7 @@ async fn only_its_cookie_pays(server: &Server, (page, key): &(String, String), p
         (shown.matches("<svg").count() >= 2 && shown.contains("plain-tickets")).then_some(())
     })
     .await;
-    // The page hands the key to scripts, which cannot read the cookie, and to nobody else.
+    // The page contains the key for its scripts, which cannot read the cookie. Nobody else gets it.
     let secret = key.split_once('=').expect("a cookie").1;
     let own = server.http.get(server.at(page)).header("cookie", key);
     let own = TestAnswer::of(own).await.expect("an answer").text();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Gateway, TestAnswer};
 
-/// A gateway behind one trusted proxy, with the room `demo` that gives three places for nothing.
+/// Starts a gateway behind one trusted proxy. Its room `demo` gives each network three free places.
 pub async fn behind_a_proxy(data: &tempfile::TempDir, changes: Value) -> Gateway {
     let gateway = Gateway::start_with(data.path(), &[("trusted_hops", "1")]).await;
     let mut document = json!({"per_network": {"soft": 3, "hard": 8}});

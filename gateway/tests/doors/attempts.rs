@@ -68,7 +68,7 @@ async fn a_network_that_guesses_keys_has_to_pause() {
         } else {
             assert_eq!(own.status, 200, "{}", own.text());
         }
-        // What needs no key is not harmed.
+        // Calls that need no key still work.
         assert_eq!(join(&gateway, address, &json!({})).await.status, 201);
     }
     let right = format!("Bearer {PROMOTER}");

@@ -1,4 +1,4 @@
-//! The promoter's lists of networks: those that may not join, and those that pay nothing.
+//! The promoter's lists of networks: those that may not join, and those that need no challenge.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a network pays for places, and where they end.
+//! How much work the places of a network cost, and after how many it gets no more.
 
 use serde_json::json;
 

@@ -97,7 +97,7 @@ async fn a_check_lets_in_beyond_hard_and_is_asked_again_at_the_claim() {
         assert_eq!(joined.status, 201, "{}", joined.text());
         places.push(joined.json()["place"].as_str().expect("a place").to_owned());
     }
-    // A browser without scripts waits instead, which does not help beyond hard.
+    // A browser without scripts waits instead. The wait does not help beyond the hard limit.
     let form = gateway.client.post(gateway.url("/r/demo/join"));
     let form = form.header("accept", "text/html");
     let page = Gateway::read(form.header("x-forwarded-for", "192.0.2.99")).await;
@@ -159,7 +159,7 @@ async fn while_the_provider_is_away_work_stands_in_for_its_check() {
         "{}",
         ready.text()
     );
-    // Nobody gets in for nothing, and everybody for work.
+    // Without work nobody gets in, and with work everybody does.
     let nothing = join(&gateway, address, &json!({})).await;
     assert_eq!(nothing.refusal(), (403, "challenge_failed".into()));
     for of in 1..=2 {

@@ -198,7 +198,7 @@ async fn without_a_pass_nobody_reaches_the_shop(site: &Site, visitor: &Visitor) 
         lobby.contains("/r/night-one?to=") && lobby.contains("basket"),
         "{lobby}"
     );
-    // A question of a browser before a call is no pass either.
+    // A browser's preflight does not open the shop without a pass either.
     let before_a_call = visitor
         .request(Method::OPTIONS, SHOP, "/basket")
         .header("access-control-request-method", "POST");
@@ -274,7 +274,7 @@ async fn let_in(site: &Site, visitor: &Visitor) -> (String, String) {
     (place, cookie_of(&claimed))
 }
 
-/// Waits until this pass opens the shop no more.
+/// Waits until this pass no longer opens the shop.
 async fn until_stopped(visitor: &Visitor, cookie: &str, why: &str) {
     let stopped = async || {
         let asked = visitor.request(Method::GET, SHOP, "/");

@@ -3,8 +3,8 @@
 //!
 //! A script that no other script imports is the script of a page or of a worker. It is joined with
 //! all that it imports into `page/NAME.js`. A module that a page loads later is a file of its own,
-//! `page/NAME/MODULE.js`, which takes from the page's script what that has. So each module is
-//! evaluated once in a page.
+//! `page/NAME/MODULE.js`. It takes from the page's script the modules that are joined there. So
+//! each module is evaluated once in a page.
 
 mod module;
 mod style;
@@ -20,7 +20,7 @@ use module::{Import, Module};
 /// its parts, which would start the script of their own build a second time.
 const OWN_VERSION: &str = "new URL(import.meta.url).search";
 
-/// Stands in the written files for the version, which is known when all of them are written.
+/// Stands for the version in the written files. The version is known only when all are written.
 pub(crate) const VERSION_MARK: &str = "@assets-version@";
 
 type Modules<'a> = BTreeMap<&'a str, Module<'a>>;
@@ -248,12 +248,12 @@ fn in_order<'a>(
     Ok(())
 }
 
-/// Returns the name in a joined script of what a module exports.
+/// Returns the name by which a joined script knows the exports of a module.
 fn space_of(name: &str) -> String {
     format!("$_{}", name.replace('-', "_"))
 }
 
-/// Writes how a module takes what it imports from the joined script.
+/// Writes the code with which a module takes its imports from the joined script.
 fn take(import: &Import<'_>) -> String {
     let names = names(import, ":");
     format!("const{{{names}}}={};", space_of(&import.from))

@@ -17,7 +17,8 @@ pub(super) struct Module<'a> {
     starts: Vec<usize>,
 }
 
-/// `import { names } from "./from.js";`. A name is the exported name and the name in this module.
+/// `import { names } from "./from.js";`. Each name is a pair: the exported name, and the name in
+/// this module.
 pub(super) struct Import<'a> {
     pub names: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     pub from: String,

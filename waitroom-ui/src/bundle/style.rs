@@ -1,7 +1,7 @@
 //! Joins the styles of a page into one file without comments and superfluous whitespace.
 
-/// The styles of each joined file, in their order. Every page has the base, and `wish` is what the
-/// lobby loads later.
+/// The styles of each joined file, in their order. Every page has the base. The lobby loads `wish`
+/// later.
 pub(super) const PAGE_STYLES: [(&str, &[&str]); 7] = [
     ("base", &["base", "lists"]),
     ("lobby", &["base", "lobby"]),

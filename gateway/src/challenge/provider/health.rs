@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::siteverify::SiteverifyFault;
 
-/// How many calls in a row must fail. One visitor's call is made at most twice, so two visitors
-/// have failed by then.
+/// How many calls in a row must fail before an outage begins. One visitor causes at most two calls,
+/// so at least two visitors have failed by then.
 const FAILURES_MIN: u32 = 3;
-/// Failures that lie further apart do not count together.
+/// A failure that comes later than this after the last one begins a new count.
 const FAILURES_WITHIN: Duration = Duration::from_secs(60);
 
 /// What the last calls to a provider have shown. Pure.
@@ -29,7 +29,7 @@ impl ProviderHealth {
 
     /// Notes that a call failed. Returns whether an outage begins with it.
     pub(super) fn note_failure(&mut self, fault: SiteverifyFault, now: Instant) -> bool {
-        // Keys that the provider does not know are refused to every visitor.
+        // If the provider does not know the keys, it refuses every visitor's call.
         let is_sure = match &fault {
             SiteverifyFault::Crowded => return false,
             SiteverifyFault::Keys(_) => true,

@@ -1,9 +1,9 @@
 //! Turnstile and hCaptcha: services outside that tell people from bots. A page shows the provider's
 //! check, and this server asks the provider whether the answer is good.
 //!
-//! While a provider does not answer, visitors solve a proof of work in place of its check. Nobody
-//! is shut out because of the outage, and nobody gets a place for nothing. If only one visitor's
-//! call fails, only that visitor gets a proof of work.
+//! While a provider does not answer, visitors solve a proof of work in place of its check. So the
+//! outage shuts nobody out, and nobody gets a place without work. If only one visitor's call fails,
+//! only that visitor gets a proof of work.
 
 mod health;
 mod settings;
@@ -203,7 +203,7 @@ async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<Sitever
     note_fault(client, &fault);
     let left = ANSWER_WITHIN.checked_sub(begun.elapsed());
     match client.ask(answer, left.filter(|_| is_silent)?).await {
-        // The first call may have used the answer up, so a refusal of it says nothing.
+        // The first call may have used the answer up, so a refusal now says nothing about it.
         Ok(told) => told.success.then_some(told),
         Err(fault) => {
             note_fault(client, &fault);
@@ -220,7 +220,7 @@ fn note_fault(client: &Arc<ProviderClient>, fault: &SiteverifyFault) {
     }
 }
 
-/// Returns how long (ms) the provider takes an answer after the check was passed.
+/// Returns how long (ms) the provider accepts an answer after the visitor passed the check.
 fn answer_lives_ms(provider: ChallengeProvider) -> i64 {
     match provider {
         ChallengeProvider::Turnstile => 300_000,

@@ -31,7 +31,8 @@ const TURNSTILE: ProviderKnobs = ["turnstile_site_key", "turnstile_secret", "tur
 const HCAPTCHA: ProviderKnobs = ["hcaptcha_site_key", "hcaptcha_secret", "hcaptcha_url"];
 
 impl ProvidersSettings {
-    /// Reads the accounts. A site key without its secret is a fault, and so is the opposite.
+    /// Reads the accounts. A site key without a secret is a fault, and so is a secret without a
+    /// site key.
     pub fn read(reader: &mut SettingReader) -> Self {
         Self {
             turnstile: read_provider(reader, TURNSTILE),

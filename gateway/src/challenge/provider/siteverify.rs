@@ -23,7 +23,7 @@ const AT_ONCE: usize = 256;
 const AGAIN: Duration = Duration::from_secs(2);
 /// The longest answer (bytes) of a visitor that is sent on.
 const ANSWER_BYTES_MAX: usize = 4_096;
-/// What the provider is asked about to see whether it answers. It is no visitor's answer.
+/// The text that a provider is asked about to see whether it answers. It is no visitor's answer.
 const PROBE: &str = "fairgate-probe";
 
 /// What the provider says about an answer.
@@ -50,7 +50,7 @@ pub(super) enum SiteverifyFault {
     Keys(String),
 }
 
-/// Returns whether a text can be an answer of a provider. What cannot be one is not sent on.
+/// Returns whether a text can be an answer of a provider. Other texts are not sent on.
 pub(super) fn is_answer(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.=:/+".contains(&byte);
     !text.is_empty() && text.len() <= ANSWER_BYTES_MAX && text.bytes().all(is_part)
@@ -155,7 +155,7 @@ impl ProviderClient {
         let turn = timeout(TURN_WITHIN, self.turns.acquire()).await;
         let _turn = turn.map_err(|_| SiteverifyFault::Crowded)?;
         let silent = |error: reqwest::Error| {
-            // The address of the error says where the provider was looked for, and no secret.
+            // The text of the error contains the provider's address, and no secret.
             SiteverifyFault::Silent(error.to_string())
         };
         let form = [

@@ -1,5 +1,5 @@
-//! The headers that a guarded shop gets. What the visitor sends to this gateway alone is taken out,
-//! and what only this gateway may say is set here.
+//! Builds the headers that a guarded shop gets. Removes what is meant for this gateway alone, and
+//! sets what only this gateway may say.
 
 use std::net::IpAddr;
 

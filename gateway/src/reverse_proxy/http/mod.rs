@@ -34,7 +34,7 @@ pub(crate) async fn guard(State(shop): State<ShopGuard>, request: Request) -> Re
         return explain(&parts.headers, wrong_method());
     }
     let pass = live_pass(&shop.lobby, &shop.room, &parts.headers).ok();
-    // A visitor with a pass does not wait for the question whether the line is well.
+    // The line is not checked for a visitor with a pass, so that this visitor does not wait for it.
     let outage = match pass {
         Some(_) => None,
         None => shop.note_outage().await,
@@ -108,7 +108,7 @@ fn client_address(shop: &ShopGuard, parts: &Parts) -> IpAddr {
     shop.lobby.web.client_address(&parts.headers, peer)
 }
 
-/// Returns whether the Bearer is a pass, which is nobody else's to see.
+/// Returns whether the Bearer is a pass of this installation, which the shop must not see.
 fn is_bearer_ours(shop: &ShopGuard, headers: &HeaderMap) -> bool {
     let rooms = &shop.lobby.rooms;
     let now_s = rooms.now_ms().div_euclid(1000);
@@ -140,8 +140,8 @@ async fn send_to_lobby(shop: &ShopGuard, parts: &Parts) -> Response {
     .into_response()
 }
 
-/// Returns the address of the lobby, with the way back to the page that was asked for. What a form
-/// or a script would send cannot be asked for again.
+/// Returns the address of the lobby. For a request for a page it contains the way back to that
+/// page. A request that a form or a script sent cannot be repeated by a link.
 fn lobby_address(shop: &ShopGuard, parts: &Parts) -> String {
     let asked = parts
         .uri

@@ -1,4 +1,4 @@
-//! Cases of places that the promoter ended.
+//! Contract cases for places that the promoter ended.
 
 use super::*;
 use crate::ledger::PassStopCause;

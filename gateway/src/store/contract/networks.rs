@@ -43,7 +43,7 @@ pub(super) async fn a_network_gets_as_many_places_as_it_paid_for(Pair { store, .
         assert_eq!(join(visitor(of, &[OWN, WIDER], 2, 5)).await, None);
     }
     assert_eq!(join(visitor(2, &[OWN, WIDER], 2, 5)).await, too_cheap(2, 2));
-    // A neighbour in the same wider network is not harmed.
+    // A neighbour in the same wider network still gets a place.
     assert_eq!(join(visitor(3, &[[3; 8], WIDER], 2, 5)).await, None);
     assert_eq!(
         join(visitor(4, &[[4; 8], WIDER], 2, 3)).await,

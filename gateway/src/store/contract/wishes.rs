@@ -1,4 +1,4 @@
-//! The part of the contract that is about the wishes of places.
+//! Contract cases for the wishes of places.
 
 use fairgate_rules::wishes::SeatWish;
 use futures_util::future::join_all;

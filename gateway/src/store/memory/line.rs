@@ -202,8 +202,7 @@ impl RoomLine {
         self.absent.mark_void(number);
     }
 
-    /// Gives a place up. Returns whether the ledger must make its leaf void, which it must before
-    /// the freeze.
+    /// Gives a place up. Returns whether the ledger must make its leaf void.
     pub(super) fn leave(&mut self, leaving: &StoreLeaveRequest) -> bool {
         self.end_place(leaving);
         // A leaf is made void only before the freeze. After it, the leaves below the frozen count

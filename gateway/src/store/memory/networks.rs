@@ -8,14 +8,14 @@ use fairgate_rules::network_limits::NetworkPlaces;
 use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
 use crate::store::{NetworkToll, SolvedChallenge, TollRefusal, WaitRequest, WaitReservation};
 
-/// How many entries with an end are kept before those that have ended are dropped.
+/// With fewer entries than this, those that have ended are not dropped yet.
 const ENDING_KEPT: usize = 1024;
 
 /// Entries that end by themselves.
 #[derive(Default)]
 struct EndingEntries<K> {
     ends: HashMap<K, i64>,
-    /// At how many entries those that have ended are dropped again.
+    /// At this number of entries, those that have ended are dropped next.
     sweep_at: usize,
 }
 

@@ -9,9 +9,9 @@ use crate::store::wishes::{CHANGES_MAX, WishChanges, WishCursor, WishList};
 #[derive(Default)]
 pub(super) struct LineWishes {
     by_number: HashMap<u64, WishList>,
-    /// The last change of each number.
+    /// The version of the last change of each number.
     last_change: HashMap<u64, u64>,
-    /// The number of each of these changes.
+    /// The number that each of these versions changed.
     changes: BTreeMap<u64, u64>,
     version: u64,
 }

@@ -1,4 +1,5 @@
-//! The networks of visitors: how many places they have, and what their scripts need of them.
+//! The networks of visitors in Redis: how many places they have, when their waits end, and which
+//! ids were used.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::scripts::{
 use crate::ledger::{NetworkEpoch, NetworkKeys};
 use crate::store::{NetworkToll, SolvedChallenge, StoreFailure, WaitRequest, WaitReservation};
 
-/// Counts the places of networks.
+/// Counts the places of networks, reserves their waits, and notes used ids.
 pub struct NetworkCounter {
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,

@@ -40,7 +40,7 @@ fn read_hash(reply: &RedisReply) -> Result<[u8; 32], RedisCallError> {
     })
 }
 
-/// Reads 32 bytes, or nothing.
+/// Reads the 32 bytes of a code. An empty reply is no code.
 fn read_code(reply: &RedisReply) -> Result<Option<Digest>, RedisCallError> {
     if reply.as_bytes()?.is_empty() {
         return Ok(None);

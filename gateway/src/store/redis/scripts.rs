@@ -65,7 +65,7 @@ script_record! {
 }
 
 script_record! {
-    /// A network, and the number of places at which it gives no more.
+    /// A network and its bound: with so many places, it refuses further ones.
     pub struct LimitedNetworkRecord {
         key: [u8; 8],
         bound: u64,
@@ -226,13 +226,13 @@ redis_scripts! {
         now_ms: i64,
     }
 
-    /// Uses up an id that counts once.
+    /// Uses up an id that counts only once.
     pub struct UseOnceScript = use_once [] {
         id: [u8; 16],
         lives_ms: i64,
     }
 
-    /// Keeps the wishes of a number.
+    /// Stores the wishes of a number.
     pub struct SetWishesScript = set_wishes [] {
         number: u64,
         wishes: String,

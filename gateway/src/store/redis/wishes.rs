@@ -1,4 +1,4 @@
-//! Keeps the wishes of a room's places, and reads which of them changed.
+//! Stores the wishes of a room's places, and reads which of them changed.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct WishKeeper {
 }
 
 impl WishKeeper {
-    /// Keeps the wishes of a number in place of those before.
+    /// Stores the wishes of a number in place of the earlier ones.
     pub async fn set_wishes(
         &self,
         room: &str,
@@ -33,7 +33,7 @@ impl WishKeeper {
         Ok(())
     }
 
-    /// Returns the wishes of a number; `None` if it has never said any.
+    /// Returns the wishes of a number; `None` if none are stored, or if they cannot be read here.
     pub async fn wishes_of(
         &self,
         room: &str,

@@ -6,7 +6,8 @@ use reqwest::Url;
 
 use super::OriginFailure;
 
-/// How many calls in a row must fail. One call may fail alone, because of what it asks for.
+/// How many calls in a row must fail before the server counts as away. A single call may fail
+/// because of what it asks for.
 const FAILURES_MIN: u32 = 3;
 
 /// What the last calls to the server have shown; a cheap handle.

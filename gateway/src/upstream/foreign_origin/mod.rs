@@ -1,5 +1,5 @@
 //! Sends visitors' requests to an HTTP server that is not Fairgate's. Both bodies are streamed. A
-//! request is sent once, because nothing is known of what it does.
+//! request is sent only once, because this gateway does not know what the request does.
 
 mod health;
 
@@ -62,7 +62,7 @@ impl fmt::Display for OriginUrl {
     }
 }
 
-/// Why there is no answer of the server.
+/// Why the server gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginFailure {
     /// No connection was made, so the server got nothing.
@@ -134,7 +134,7 @@ impl ForeignOrigin {
             request = request.body(reqwest::Body::wrap_stream(body));
         }
         let answer = self.answer(parts, request).await;
-        // A visitor who breaks off an upload says nothing about the server.
+        // If a visitor breaks off an upload, the failure says nothing about the server.
         if !is_broken_off.load(Ordering::Relaxed) {
             self.health.note(&self.base, &answer);
         }

@@ -33,8 +33,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(20);
 const LONG_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// The headers that the HTTP client or this gateway sets itself, and the headers that concern only
-/// the browser and this gateway. Booking learns which encodings the client takes, because it has
-/// the large answers compressed already.
+/// the browser and this gateway. `Accept-Encoding` is not among them, because booking keeps its
+/// large answers compressed.
 const OWN: [HeaderName; 4] = [
     header::HOST,
     header::CONTENT_LENGTH,

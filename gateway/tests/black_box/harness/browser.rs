@@ -62,7 +62,8 @@ const SHIFT: i64 = 8;
 /// The code of the Tab key.
 const TAB: i64 = 9;
 
-/// What the description of each page of a PDF has; that of all pages together goes on with an `s`.
+/// The beginning of the description of each page of a PDF. In the description of all pages
+/// together, an `s` follows.
 const PDF_PAGE: &[u8] = b"/Type /Page";
 
 /// One person's browser, with one tab.
@@ -210,7 +211,7 @@ impl Browser {
         self.page.goto(address).await.is_ok()
     }
 
-    /// Shows the page as the printer of a reader of dark pages gets it.
+    /// Shows the page as it is printed for a reader who prefers dark pages.
     pub async fn like_a_dark_print(&self) {
         let dark = MediaFeature::new("prefers-color-scheme", "dark");
         let media = SetEmulatedMediaParams::builder()
@@ -220,7 +221,7 @@ impl Browser {
         set.expect("a known medium");
     }
 
-    /// Shows pages as a reader of dark, or of light pages gets them.
+    /// Shows pages as a reader who prefers dark, or light, pages gets them.
     pub async fn prefer_dark(&self, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
         let media = SetEmulatedMediaParams::builder()
@@ -247,7 +248,7 @@ impl Browser {
         self.resize(PHONE, true).await;
         self.run("document.documentElement.style.fontSize = '200%'; undefined")
             .await;
-        // Names what is too wide, or has a word that is, because a picture of it is not kept.
+        // Names the elements that are too wide or have a word that is, because no picture is kept.
         let wide = format!(
             "document.documentElement.scrollWidth <= {0} ? 'nothing' : [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right + Math.max(0, one.scrollWidth - one.clientWidth) > {0} + 1).map((one) => one.outerHTML.slice(0, 120)).join('\\n')",
             PHONE.0
@@ -376,7 +377,7 @@ impl Browser {
             .await;
     }
 
-    /// Sends keys through the page's body. It is found as soon as the page is there.
+    /// Sends keys through the page's body, as soon as the page is there.
     async fn typing(&self, send: impl AsyncFnOnce(&Element) -> chromiumoxide::error::Result<()>) {
         let body = until("the page is there", async || {
             self.page.find_element("body").await.ok()
@@ -409,7 +410,7 @@ impl Browser {
             .expect("a slower processor");
     }
 
-    /// Touches a point of the window with a finger, and lifts it where the last of `moves` is.
+    /// Touches a point of the window with a finger, moves it along `moves`, and lifts it there.
     pub async fn touch(&self, at: (f64, f64), moves: &[(f64, f64)]) {
         let send = async |kind: DispatchTouchEventType, points: Vec<(f64, f64)>| {
             let points = points.into_iter().map(|(x, y)| TouchPoint::new(x, y));

@@ -1,5 +1,5 @@
-//! Drives Firefox by WebDriver BiDi, and WebKit by WebDriver. Both are Debian's packages. A person
-//! there clicks and types as the browser's user would.
+//! Drives Firefox by WebDriver BiDi, and WebKit by WebDriver. Both are Debian's packages. Tests
+//! click and type there as a person would.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -25,7 +25,7 @@ const SCREEN: &str = "/usr/bin/Xvfb";
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 
 /// Brings an element into view, and returns its middle once a click there will hit it. Notes
-/// whether the click did, because the page may move in between.
+/// whether the click has hit it, because the page may move in between.
 const MIDDLE: &str = "async (selector) => {
     const element = document.querySelector(selector);
     if (!element || element.disabled) return null;
@@ -100,7 +100,7 @@ impl OtherBrowser {
                 break address.trim().to_owned();
             }
         };
-        // Whoever does not read the rest would stop the browser at a full pipe.
+        // If nobody read the rest, the pipe would fill up and the browser would stop.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         let (socket, _) = connect_async(format!("{address}/session"))
             .await
@@ -234,8 +234,8 @@ impl OtherBrowser {
                 {"type": "pointerMove", "x": x, "y": y}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0},
             ]}))
             .await;
-            // A page that the click led to does not know the note, and a page in between answers
-            // nothing.
+            // A page that the click led to has no such note. While a page is replaced, nothing
+            // answers.
             let hit = self.eval("return window.hasHit !== false").await;
             (hit != Some(Value::Bool(false))).then_some(())
         })
@@ -254,7 +254,7 @@ impl OtherBrowser {
             .await;
     }
 
-    /// Lets the browser's user do something with the mouse or the keyboard.
+    /// Uses the mouse or the keyboard as the browser's user would.
     async fn act(&self, source: Value) {
         match &self.driver {
             Driver::Bidi(tab) => {

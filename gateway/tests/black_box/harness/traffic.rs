@@ -45,7 +45,7 @@ impl Traffic {
         let all = Arc::new(Mutex::new(BTreeMap::new()));
         let kept = Arc::clone(&all);
         tokio::spawn(async move {
-            // Of one request, the events are taken in the order in which they happen.
+            // The branches are in the order in which the events of one request happen.
             loop {
                 tokio::select! {
                     biased;

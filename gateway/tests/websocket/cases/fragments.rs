@@ -3,7 +3,7 @@
 use super::Case;
 use crate::client::{ENDS, GOES_ON, PING, TEXT, TEXT_BEGINS};
 
-/// A continuation without a beginning is an error, whatever follows.
+/// Builds a continuation without a beginning, which is an error, whatever follows.
 fn without_beginning(id: &str, head: u8, chop: usize) -> Case {
     Case::new(id)
         .send(head, "non-continuation payload")
@@ -12,7 +12,7 @@ fn without_beginning(id: &str, head: u8, chop: usize) -> Case {
         .closes(1002)
 }
 
-/// Two fragments with a ping between them.
+/// Builds two fragments with a ping between them.
 fn with_ping(id: &str, chop: usize) -> Case {
     Case::new(id)
         .send(TEXT_BEGINS, "fragment1")
@@ -31,7 +31,7 @@ fn two_fragments(id: &str, chop: usize) -> Case {
         .text("fragment1fragment2")
 }
 
-/// A whole text in fragments, and then a continuation that continues nothing.
+/// Builds a whole text in fragments, and then a continuation that continues nothing.
 fn after_the_end(id: &str, head: u8) -> Case {
     two_fragments(id, usize::MAX)
         .send(head, "fragment3")
@@ -39,7 +39,7 @@ fn after_the_end(id: &str, head: u8) -> Case {
         .closes(1002)
 }
 
-/// Five fragments with two pings between them.
+/// Builds five fragments with two pings between them.
 fn five_fragments(id: &str, chop: usize) -> Case {
     Case::new(id)
         .send(TEXT_BEGINS, "fragment1")

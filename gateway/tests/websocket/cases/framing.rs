@@ -114,7 +114,7 @@ fn opcodes() -> Vec<Case> {
     all
 }
 
-/// A text of `length` bytes in fragments of `part` bytes, echoed whole.
+/// Builds a text of `length` bytes in fragments of `part` bytes, which is echoed whole.
 fn in_parts(id: String, length: usize, part: usize) -> Case {
     let text = vec![b'*'; length];
     let mut parts: Vec<_> = text.chunks(part).collect();

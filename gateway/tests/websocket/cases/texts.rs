@@ -7,7 +7,7 @@ use crate::client::{ENDS, GOES_ON, TEXT, TEXT_BEGINS};
 const COSMOS: &[u8] = b"\xce\xba\xe1\xbd\xb9\xcf\x83\xce\xbc\xce\xb5";
 const GREETING: &str = "Hello-\u{b5}@\u{df}\u{f6}\u{e4}\u{fc}\u{e0}\u{e1}-UTF-8!!";
 
-/// Sequences of the suite's chapters that are all valid, or all not.
+/// A chapter of the suite, whether all its sequences are valid, and the sequences.
 type Sequences = (&'static str, bool, &'static [&'static [u8]]);
 
 const SEQUENCES: &[Sequences] = &[
@@ -42,7 +42,7 @@ fn whole(id: String, text: &[u8], is_valid: bool) -> Case {
     judged(Case::new(id).send(TEXT, text), text, is_valid)
 }
 
-/// The text in fragments of `part` bytes.
+/// Builds the text in fragments of `part` bytes.
 fn in_fragments(id: &str, text: &[u8], part: usize, is_valid: bool) -> Case {
     let case = text
         .chunks(part)

@@ -1,5 +1,5 @@
--- Keeps the wishes of a number in place of those before, and numbers the change, so that every node
--- can read what changed since it read last.
+-- Stores the wishes of a number in place of the earlier ones. Numbers the change, so that each node
+-- can read the changes since its last reading.
 call('HSET', K('wishes'), number, wishes)
 call('ZADD', K('wish_changes'), call('HINCRBY', LIFE, 'wish_version', 1), number)
 return 1

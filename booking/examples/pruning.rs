@@ -101,7 +101,7 @@ async fn main() -> Result<ExitCode, Failure> {
     })
 }
 
-/// Writes old answers and old, settled events.
+/// Writes old stored answers and old, settled provider events.
 async fn fill(ledger: &Ledger, rows: u64) -> Result<(), Failure> {
     let now_ms = Clock::system().now_ms();
     let mut filling = JoinSet::new();
@@ -109,7 +109,7 @@ async fn fill(ledger: &Ledger, rows: u64) -> Result<(), Failure> {
         let ledger = ledger.clone();
         filling.spawn(async move {
             for n in (first..rows).step_by(usize::try_from(FILLING)?) {
-                // Scopes and event ids come in no order, as in real use.
+                // In real use, scopes and event ids come in no order.
                 let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 if n % 5 < ANSWERS_OF_FIVE {
                     let mut scope = [0; 32];
@@ -145,7 +145,7 @@ async fn fill(ledger: &Ledger, rows: u64) -> Result<(), Failure> {
 }
 
 /// Runs pairs of turns, one turn with deletion and one without it. Returns the median of the pairs'
-/// ratios: purchases per second with deletion to those without it.
+/// ratios. A ratio is the purchases per second with deletion, divided by those without it.
 async fn turns(shop: &Arc<Shop>, ledger: &Ledger, turn: Duration) -> Result<f64, Failure> {
     // While this program has the lease, booking's own worker deletes nothing. The worker tries
     // again a minute later.
@@ -179,7 +179,7 @@ async fn turns(shop: &Arc<Shop>, ledger: &Ledger, turn: Duration) -> Result<f64,
     Ok(ratios[ratios.len() / 2])
 }
 
-/// A booking with its workers, which end when it is dropped.
+/// A running booking and its workers. The workers end when this is dropped.
 struct Running {
     app: Booking,
     router: Router,

@@ -346,7 +346,8 @@ fn import_cinema(
     Ok(())
 }
 
-/// Returns the text of an error. Each fault has a line of its own, as compilers print them.
+/// Returns the text of an error. Each fault gets its own line, in the form in which compilers print
+/// errors.
 fn import_error_text(file: &Path, refused: &ProgrammeImportError) -> String {
     match refused {
         ProgrammeImportError::Refused(ProgrammePutRefusal::Faulty(faults)) => {

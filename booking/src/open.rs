@@ -1,5 +1,5 @@
 //! Opens booking over the stores that the settings name. Only this module knows which ledger and
-//! which store are behind the traits. A gateway with booking inside uses this module, too.
+//! which store are behind the traits. A gateway that hosts booking also uses this module.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::{RedisStore, RedisStoreOpenError, RedisStoreOptions};
 
-/// How long closing the ledger may take, so that a disk that does not answer cannot keep the
-/// process running.
+/// How long closing the ledger may take. Without a limit, a disk that does not answer would keep
+/// the process running.
 const CLOSING_MAX: Duration = Duration::from_secs(30);
 
 /// The name of the ledger's file in the data folder.
@@ -65,8 +65,9 @@ pub enum BookingOpenError {
     Store(#[from] RedisStoreOpenError),
 }
 
-/// Opens the database that the settings name: PostgreSQL, or else the file in the data folder. No
-/// other process can use the folder until the returned lock is dropped.
+/// Opens the database that the settings name: PostgreSQL or, if none is named, the file in the data
+/// folder. For a file, also locks the data folder: no other process can use it until the returned
+/// lock is dropped.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -88,13 +89,13 @@ pub async fn installation(
 /// Opens the ledger in an installation's database, and brings its tables up to date.
 ///
 /// # Errors
-/// Returns an error where the tables cannot be brought up to date.
+/// Returns an error if the tables cannot be brought up to date.
 pub async fn open_ledger(installation: &Installation) -> Result<Ledger, BookingOpenError> {
     Ok(Ledger::open(installation.clone()).await?)
 }
 
 /// Opens booking over an installation's database. The inventory store is in Redis if `redis_url` is
-/// given, or else in this process's memory.
+/// given, and otherwise in this process's memory.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -126,11 +127,11 @@ pub async fn open_redis(url: &SecretSetting) -> Result<Redis, BookingOpenError> 
     Ok(redis)
 }
 
-/// Returns the clock of an installation. Where many processes share a database, it follows the
-/// database's clock for as long as this process runs.
+/// Returns the clock of an installation. If several processes may share the database, the clock
+/// follows the database's clock for as long as this process runs.
 ///
 /// # Errors
-/// Returns an error where the database does not answer.
+/// Returns an error if the database does not answer.
 pub async fn installation_clock(installation: &Installation) -> Result<Clock, LedgerError> {
     if matches!(installation, Installation::File(_)) {
         return Ok(Clock::system());
@@ -145,9 +146,9 @@ pub async fn installation_clock(installation: &Installation) -> Result<Clock, Le
     Ok(clock)
 }
 
-/// Acquires the leases that a process needs to share a database with other processes. `keeps` names
-/// the stores of this process. The flag is true for a store in Redis, which other processes share.
-/// A ledger file needs no leases, because only one process uses its folder.
+/// Acquires the leases that a process needs to share a database with other processes. `keeps` lists
+/// the stores of this process. The flag of a store is true if it is in Redis, where other processes
+/// share it. A ledger file needs no leases, because only one process uses its folder.
 ///
 /// # Errors
 /// [`BookingOpenError`].
@@ -163,8 +164,8 @@ pub async fn process_leases(
     }
 }
 
-/// Closes the database, as the last step of a process. A closed ledger file is complete without its
-/// `-wal` file.
+/// Closes the database. This is the last step of a process. A closed ledger file is complete
+/// without its `-wal` file.
 pub async fn close_installation(installation: &Installation) {
     match tokio::time::timeout(CLOSING_MAX, installation.close()).await {
         Ok(Ok(())) => {}

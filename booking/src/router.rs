@@ -1,6 +1,5 @@
 //! Every route of booking on one page: the public routes, and the routes for gateways and
-//! operators. Only a booking that runs as its own process serves the routes for gateways and
-//! operators.
+//! operators. Only a separate booking process serves the routes for gateways and operators.
 
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -73,8 +72,8 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
         .merge(promoter)
 }
 
-/// Returns the public routes' part of the OpenAPI document. A gateway uses it if booking runs as
-/// its own process.
+/// Returns the public routes' part of the OpenAPI document. A gateway uses it if booking runs in
+/// another process.
 #[must_use]
 pub fn openapi_document() -> OpenApi {
     let mut document = catalogue().into_openapi();
@@ -176,8 +175,8 @@ fn dump() -> OpenApiRouter<DumpRoutes> {
     OpenApiRouter::new().routes(routes!(dump::dump))
 }
 
-/// Builds the router of a booking that runs as its own process: the routes for the public, for
-/// gateways and for operators.
+/// Builds the router of a separate booking process: the routes for the public, for gateways and for
+/// operators.
 pub fn process_router(
     public: Router,
     gateways: InternalRoutes,
@@ -216,7 +215,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
     Router::new().nest(PREFIX, inside)
 }
 
-/// Returns the operators' routes on the port that the public routes are on.
+/// Returns the operators' routes that are on the public port.
 fn for_operators(ops: BookingOpsRoutes) -> Router {
     let document = api_document(&openapi_document());
     let mut routes = Router::new()
@@ -232,7 +231,7 @@ fn for_operators(ops: BookingOpsRoutes) -> Router {
     routes.with_state(ops)
 }
 
-/// Builds the router of the operators' own port.
+/// Builds the router of the operators' separate port.
 pub fn operators_port(ops: BookingOpsRoutes) -> Router {
     let all = Router::new()
         .route("/healthz", get(ops::healthz))

@@ -1,6 +1,6 @@
 //! The passes that were stopped before they expire: their visitors left, their room was closed, or
-//! the promoter ended their places. Gateways report these passes. Every booking process has them in
-//! memory, so that each call with a pass can be checked at once.
+//! the promoter ended their places. Gateways report these passes. Every booking process keeps them
+//! in memory, so that it can check each call with a pass at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,7 +13,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::ledger::{Ledger, LedgerError};
 
-/// How often passes that were reported to other processes are read.
+/// How often this process reads the passes that were reported to other processes.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 
 /// The stopped passes as this process last read them; a cheap handle.
@@ -36,7 +36,7 @@ impl StoppedPasses {
     /// Reads the stopped passes from the ledger.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn open(ledger: Ledger, clock: Clock) -> Result<Self, LedgerError> {
         let stopped = Self {
             ledger,
@@ -47,11 +47,12 @@ impl StoppedPasses {
         Ok(stopped)
     }
 
-    /// Stops passes of a room, each given as its join number and its expiry (unix seconds). They
-    /// are in the ledger when this returns, and in the memory of every process soon after.
+    /// Stops passes of a room. Each pass is given as its join number and its expiry (unix seconds).
+    /// The passes are in the ledger when this returns, and in the memory of every process soon
+    /// after.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take them.
+    /// Returns an error if the ledger did not accept them, or cannot be read.
     pub async fn stop(&self, room: &str, passes: Vec<(u64, i64)>) -> Result<(), LedgerError> {
         self.ledger
             .stop_passes(room, passes, self.accepted_after_s())
@@ -67,7 +68,7 @@ impl StoppedPasses {
         of_room.is_some_and(|numbers| numbers.contains_key(&pass.number))
     }
 
-    /// Reads what was stopped since the last reading.
+    /// Reads the passes that were stopped since the last reading.
     async fn refresh(&self) -> Result<(), LedgerError> {
         let after = {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +85,7 @@ impl StoppedPasses {
             numbers.insert(row.number, row.expires_s);
         }
         known.cursor = known.cursor.max(cursor);
-        // An expired pass is refused anyway.
+        // Expired passes are refused anyway.
         for numbers in known.rooms.values_mut() {
             numbers.retain(|_, expires_s| *expires_s > accepted_after_s);
         }
@@ -92,13 +93,13 @@ impl StoppedPasses {
         Ok(())
     }
 
-    /// Returns the time (unix seconds) such that a pass that expired then or earlier is accepted no
-    /// more.
+    /// Returns the latest expiry (unix seconds) of a pass that is no longer accepted.
     fn accepted_after_s(&self) -> i64 {
         self.clock.now_ms().div_euclid(1000) - LEEWAY_S
     }
 
-    /// Reads what other processes were told, so that it takes effect here within a second.
+    /// Reads the passes that were reported to other processes again and again, so that each takes
+    /// effect here within a second.
     pub async fn follow_forever(self) {
         let mut every = tokio::time::interval(FOLLOW_EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -21,8 +21,9 @@ pub struct CalendarEvent<'a> {
     pub starts_at: Timestamp,
     /// When it ends.
     pub ends_at: Timestamp,
-    /// The IANA name of the zone in which the event's beginning is written. Without it, or if it is
-    /// not known, it is written in UTC. The end is in UTC: the clocks may change in between.
+    /// The IANA name of the zone in which the event's beginning is written. The beginning is
+    /// written in UTC if there is no name, or if the name is not known. The end is always in UTC,
+    /// because the clocks may change between beginning and end.
     pub time_zone: Option<&'a str>,
 }
 
@@ -88,7 +89,7 @@ fn utc_stamp(at: Timestamp) -> String {
 }
 
 /// Describes a time zone as it is at `there`. A calendar must describe each zone that it names. The
-/// rules before and after the event do not matter, and most readers know the zone by its name.
+/// rules before and after the event are left out: most readers know the zone by its name.
 fn time_zone(zone: &str, there: &Zoned) -> [String; 8] {
     let offset = there.strftime("%z");
     [
@@ -114,9 +115,9 @@ fn escaped(value: &str) -> String {
 /// Folds a line between characters, so that no part is longer than [`LINE_BYTES`].
 ///
 /// Every part but the first begins with a space, which a reader removes. If the part's own text
-/// would begin with a space, the line is folded one byte earlier. The check counts characters, but
+/// would begin with a space, the line is folded one byte earlier. This check counts characters, but
 /// the fold counts bytes. So a line with letters of several bytes may be folded earlier than
-/// necessary, or a part's own text may begin with a space.
+/// necessary, or the text of a part may begin with a space all the same.
 fn folded_line(line: &str) -> String {
     let begins_with_space = |at: usize| line.chars().nth(at).is_some_and(char::is_whitespace);
     let mut folded = String::with_capacity(line.len() + line.len() / LINE_BYTES * 3);

@@ -1,5 +1,5 @@
 //! The log of background work that is tried again. While a server is away, the log of warnings says
-//! so once. The tries that fail meanwhile are logged as debug.
+//! so once, and each failed try is logged only as debug.
 
 use fairgate_databases::LedgerError;
 
@@ -15,8 +15,8 @@ impl BackgroundError for LedgerError {
     }
 }
 
-/// Logs that background work failed and will be tried again: fields and a message, as in
-/// `tracing::warn!`, after the error.
+/// Logs that background work failed and will be tried again. The fields and the message follow the
+/// error, as in `tracing::warn!`.
 #[macro_export]
 macro_rules! log_failed_try {
     ($error:expr, $($rest:tt)+) => {{

@@ -1,5 +1,5 @@
 //! Two trials of selling a train's seats by the leg. Each prints its figures. The exit code is 1 if
-//! the figures miss what is expected.
+//! the figures are worse than expected.
 //!
 //! - `legs fit` compares the rule for choosing seats with other ways to seat the same travellers.
 //! - `legs rush [TIMES]` lets 200 buyers ask 20,000 times (or TIMES times) for stretches of one
@@ -19,9 +19,9 @@ use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
 use serde_json::json;
 
-/// The least share of [`fit::Sold::reseating`] that the tightest fit must sell.
+/// The least ratio of the sales by the tightest fit to [`fit::Sold::reseating`].
 const OF_RESEATING: f64 = 0.98;
-/// The least ratio of what the tightest fit sells to what a random choice sells.
+/// The least ratio of the sales by the tightest fit to the sales by a random choice.
 const ABOVE_RANDOM: f64 = 1.02;
 
 #[tokio::main]

@@ -1,5 +1,5 @@
-//! A train's run on one service date: its calls in order, and what its stretches cost. The sale of
-//! the train's legs needs nothing else from the timetable.
+//! A train's run on one service date: its calls in order, and the prices of its stretches. To sell
+//! the train's legs, no other part of the timetable is needed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,14 +16,14 @@ use crate::money::AMOUNT_MAX;
 pub struct TrainRun {
     /// The train's code, as people say it: "G1".
     pub train: String,
-    /// The day on which it leaves its first station, by the timetable's time zone.
+    /// The day in the timetable's time zone on which the train leaves its first station.
     pub date: Date,
-    /// The IANA name of that time zone, in which the run's times are shown. None if the run was
+    /// The IANA name of that time zone, in which the run's times are shown. `None` if the run was
     /// stored before runs had a zone.
     pub time_zone: Option<String>,
     /// Its stops in order, at least two.
     pub calls: Vec<StationCall>,
-    /// What its stretches cost.
+    /// The prices of its stretches.
     pub fares: Arc<TrainFares>,
 }
 
@@ -34,11 +34,11 @@ pub struct StationCall {
     pub station: String,
     /// The station's name.
     pub name: String,
-    /// When the train arrives; none at the first call.
+    /// When the train arrives. `None` at the first call.
     pub arrives: Option<Timestamp>,
-    /// When the train leaves; none at the last call.
+    /// When the train leaves. `None` at the last call.
     pub departs: Option<Timestamp>,
-    /// Metres from the first call, along the line.
+    /// Metres along the line from the first call.
     pub at_m: u64,
     /// Whether nobody may get on here.
     pub no_boarding: bool,
@@ -51,12 +51,12 @@ pub struct StationCall {
 pub enum TrainFares {
     /// By class: a base price and a price for each kilometre.
     ByDistance(BTreeMap<String, DistanceRate>),
-    /// By (class, from, to), in minor units. A stretch that is missing here is not sold.
+    /// A price in minor units for each (class, from, to). A stretch without an entry is not sold.
     Table(BTreeMap<(String, String, String), i64>),
 }
 
-/// The price of a class by distance. `base` and `least` are in minor units, and `per_km` is in
-/// hundredths of a minor unit.
+/// The rate of a class by which a price grows with the distance. `base` and `least` are in minor
+/// units, and `per_km` is in hundredths of a minor unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DistanceRate {
@@ -74,7 +74,7 @@ impl DistanceRate {
     /// Returns the fare for a distance in metres, rounded up to the next whole minor unit.
     #[must_use]
     pub fn fare_for_distance(&self, metres: u64) -> i64 {
-        /// Hundredths in a minor unit times metres in a kilometre.
+        /// The hundredths in a minor unit, times the metres in a kilometre.
         const PARTS: u128 = 100 * 1_000;
         let per_km = u128::from(self.per_km.max(0).unsigned_abs());
         let distance_price = (u128::from(metres) * per_km).div_ceil(PARTS);
@@ -91,8 +91,8 @@ impl TrainRun {
         u16::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u16::MAX)
     }
 
-    /// Returns the legs of the first ride from one station to another, by their codes. Returns none
-    /// if nobody can ride from one to the other.
+    /// Returns the legs of the first ride from one station to another, by their codes. Returns
+    /// `None` if nobody can ride from one to the other.
     #[must_use]
     pub fn between(&self, from: &str, to: &str) -> Option<Range<u16>> {
         self.rides(from, to).into_iter().next()
@@ -110,15 +110,16 @@ impl TrainRun {
         rides_between(calls, from, to)
     }
 
-    /// Returns when the train leaves the station where the legs begin, or when it arrives there if
-    /// the timetable has no departure; none if the timetable has neither.
+    /// Returns when the train leaves the station where the legs begin. If the timetable has no
+    /// departure there, returns when the train arrives. Returns `None` if the timetable has
+    /// neither.
     #[must_use]
     pub fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let call = self.calls.get(usize::from(legs.start))?;
         call.departs.or(call.arrives)
     }
 
-    /// Returns what a seat of a class costs over some legs, in minor units. Returns none if the
+    /// Returns what a seat of a class costs over some legs, in minor units. Returns `None` if the
     /// class is not sold there, if nobody may get on or off there, if there are no legs, or if they
     /// do not belong to this run.
     #[must_use]
@@ -144,7 +145,7 @@ impl TrainRun {
     }
 }
 
-/// A call, as the search for rides sees it.
+/// A call of a train, with what the search for rides needs to know.
 pub(super) struct RideCall<T> {
     /// The station.
     pub station: T,
@@ -154,7 +155,7 @@ pub(super) struct RideCall<T> {
     pub alights: bool,
 }
 
-/// Returns the legs of every ride from one station to another along a list of calls. A ride ends at
+/// Returns the legs of every ride from one station to another in a list of calls. A ride ends at
 /// the first call where travellers may get off, and begins at the last call before that where they
 /// may get on. So no ride contains another one.
 pub(super) fn rides_between<T: Copy + PartialEq>(
@@ -260,7 +261,7 @@ mod tests {
     #[test]
     fn a_fare_by_distance_is_rounded_up_and_never_below_the_least() {
         let run = run(&["A", "B", "C"], by_distance());
-        // 10.5 km at 46 minor units a kilometre cost 483. With the base of 500 that is less than
+        // 10.5 km at 46 minor units a kilometre cost 483. With the base of 500 this is less than
         // the least fare.
         assert_eq!(run.fare("second", &(0..1)), Some(1_200));
         assert_eq!(run.fare("second", &(0..2)), Some(500 + 966));

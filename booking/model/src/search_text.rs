@@ -1,35 +1,35 @@
-//! Compares what people type with names and titles, whatever the accents, the hyphens, the letters'
-//! case and one typing error. Only this module uses the edit distance and Unicode's normal forms.
+//! Compares what people type with names and titles. It ignores accents, hyphens and case, and
+//! tolerates typing errors. Only this module uses the edit distance and Unicode's normal forms.
 
 use strsim::osa_distance;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// The first character of the scripts that have no spaces between words, such as Chinese.
+/// The first character of those scripts that have no spaces between words, such as Chinese.
 const UNSPACED_FROM: char = '\u{2e80}';
 
 /// A text in the form that is compared: words of lower-case letters and digits, without accents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchText {
-    /// The ways to divide the text into words. The first one divides it at everything but letters
-    /// and digits: "l étoile". The second one exists where it differs, and divides the text at
-    /// spaces only: "létoile", "oceans".
+    /// The ways to divide the text into words. The first way divides at everything but letters and
+    /// digits: "l étoile". The second way divides only at spaces: "létoile", "oceans". It is left
+    /// out if it gives the same words.
     readings: Vec<Vec<SearchWord>>,
     /// All words joined without spaces, since people may join or split words when they type.
     whole: SearchWord,
 }
 
-/// How well a typed text matches a title. The smaller, the better.
+/// How well a typed text matches a title. A smaller value is a better match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextMatch {
-    /// How many edits turn the typed text into the title or a part of it. An edit is a letter
-    /// inserted, deleted, replaced, or swapped with its neighbour.
+    /// How many edits turn the typed text into the title or a part of it. An edit inserts, deletes
+    /// or replaces a letter, or swaps two neighbouring letters.
     pub edits: usize,
     /// Which part of the title was typed.
     pub part: MatchedPart,
 }
 
-/// The part of a title that a typed text matches, the best one first.
+/// The part of a title that a typed text matches. Better matches come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchedPart {
     /// The whole title.
@@ -38,7 +38,7 @@ pub enum MatchedPart {
     Words,
     /// Beginnings of its words, or a part of a title without spaces.
     Beginnings,
-    /// Words of another text that belongs to it.
+    /// Words of another text that belongs to the title.
     OtherText,
 }
 
@@ -124,8 +124,8 @@ impl SearchText {
         &self.whole.text
     }
 
-    /// Returns which part of this title was typed, if no edit is needed. A typed word needs no edit
-    /// if a word of the title begins with it.
+    /// Returns which part of this title was typed, or `None` if an edit is needed. A typed word
+    /// needs no edit if a word of the title begins with it.
     #[must_use]
     pub fn match_exactly(&self, typed: &Self) -> Option<MatchedPart> {
         let (whole, typed_whole) = (&self.whole.text, &typed.whole.text);
@@ -180,14 +180,13 @@ impl SearchText {
             return Some(0);
         }
         let edits = self.words().filter_map(|word| word.edits_from(typed, most));
-        // If every typed letter has to be edited, the words have nothing in common and do not
-        // match.
+        // If every typed letter needs an edit, the words have nothing in common and do not match.
         edits.filter(|edits| *edits < typed.chars).min()
     }
 }
 
 /// Returns a text in lower case and without accents. Letters that Unicode does not divide into a
-/// plain letter and an accent become the plain letters that people type for them.
+/// plain letter and an accent become the plain letters that people type instead.
 fn folded(text: &str) -> String {
     let plain = text.nfkd().filter(|char| !is_combining_mark(*char));
     let mut folded = String::with_capacity(text.len());
@@ -201,7 +200,7 @@ fn folded(text: &str) -> String {
             'ł' => folded.push('l'),
             'đ' | 'ð' => folded.push('d'),
             'ı' => folded.push('i'),
-            // Lower case may add an accent of its own.
+            // Making a letter lower case may add a new accent.
             char if is_combining_mark(char) => {}
             char => folded.push(char),
         }

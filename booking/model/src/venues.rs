@@ -8,7 +8,7 @@ use crate::shows::document::FieldFault;
 /// The most characters of a name, a city or an address.
 const TEXT_MAX: usize = 200;
 
-/// Where shows take place, as text. A field is `None` where nothing is known.
+/// The place where shows happen, as text. A field is `None` if it is not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VenueLocation {
@@ -26,7 +26,7 @@ impl VenueLocation {
     /// Checks a location that a promoter wrote, and writes the time zone as IANA does.
     ///
     /// # Errors
-    /// Returns everything that is wrong, in the order of the fields.
+    /// Returns all faults, in the order of the fields.
     pub fn checked(mut self) -> Result<Self, Vec<FieldFault>> {
         let faults = self.faults();
         if !faults.is_empty() {
@@ -66,7 +66,7 @@ impl VenueLocation {
         faults
     }
 
-    /// Returns this location with what is unknown taken from another one.
+    /// Returns this location. Fields that are unknown are taken from `other`.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {
         let either = |own: Option<String>, other: &Option<String>| own.or_else(|| other.clone());
@@ -87,8 +87,8 @@ impl VenueLocation {
     }
 }
 
-/// Returns the name of a time zone as IANA writes it. A zone without a place, such as `Etc/GMT-2`,
-/// cannot be told to people.
+/// Returns the name of a time zone as IANA writes it. Returns `None` for a zone without a place,
+/// such as `Etc/GMT-2`, because people do not know such names.
 fn zone_name(written: &str) -> Option<String> {
     let zone = TimeZone::get(written).ok()?;
     let name = zone.iana_name()?;
@@ -97,7 +97,7 @@ fn zone_name(written: &str) -> Option<String> {
 }
 
 fn is_one_line(text: &str) -> bool {
-    // Characters that turn the direction of a text around can make it read as another one.
+    // Characters that change the direction of a text can make people read another text.
     let turns = |one: char| matches!(one, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let length = text.chars().count();
     (1..=TEXT_MAX).contains(&length)

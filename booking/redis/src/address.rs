@@ -5,13 +5,13 @@ use redis::{ConnectionInfo, IntoConnectionInfo};
 
 use crate::RedisCallError;
 
-/// A parsed address; it never prints its password.
+/// A parsed address. It never shows its password.
 #[derive(Clone)]
 pub(crate) enum RedisAddress {
     /// One server.
     Single(Box<ConnectionInfo>),
-    /// A primary that Sentinels name. User and password are for the servers; the Sentinels are
-    /// asked without them.
+    /// A primary whose address the Sentinels know. User and password are for the Redis servers. The
+    /// Sentinels are asked without them.
     Sentinel {
         sentinels: Vec<ConnectionInfo>,
         primary: String,
@@ -80,8 +80,8 @@ fn parse_nodes(text: &str) -> Result<Vec<ConnectionInfo>, RedisCallError> {
 }
 
 fn parse_node(url: &str) -> Result<ConnectionInfo, RedisCallError> {
-    // The package's message about a bad URL may contain the password, so the error names only the
-    // bad part.
+    // The message of the `redis` package about a bad URL may contain the password. So the error
+    // names only the kind of fault.
     url.into_connection_info().map_err(|_| {
         wrong_address("a host, port, user, password or database number cannot be read")
     })

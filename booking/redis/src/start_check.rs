@@ -1,11 +1,11 @@
-//! Checks at the start of a process whether Redis can be used. A fault is told in one sentence,
-//! with the address but without its password, and with what to do.
+//! Checks at the start of a process whether Redis can be used. A fault is described in one
+//! sentence: the address without its password, what is wrong, and what to do.
 
 use crate::address::RedisAddress;
 use crate::health::{info_field, is_old};
 use crate::{Redis, RedisCallError, RedisCommand, ServerFinding};
 
-/// Why Redis cannot be used from the start on. Nothing was written to it.
+/// Why Redis cannot be used when the process starts. Nothing was written to it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Redis at {address} cannot be used: {fault}")]
 pub struct RedisStartError {
@@ -40,7 +40,7 @@ impl Redis {
     }
 }
 
-/// Says what is wrong with a server that answers.
+/// Describes what is wrong with a server that answers.
 fn server_fault(address: &RedisAddress, info: &str) -> Option<String> {
     let version = info_field(info, "redis_version").unwrap_or_default();
     if is_old(version) {
@@ -60,7 +60,7 @@ fn server_fault(address: &RedisAddress, info: &str) -> Option<String> {
     }
 }
 
-/// Says what is wrong if the servers did not answer as they should.
+/// Describes what is wrong if the servers did not answer as they should.
 fn call_fault(error: &RedisCallError) -> Option<String> {
     let (code, detail) = match error {
         RedisCallError::Unreachable(why) => {
@@ -76,7 +76,7 @@ fn call_fault(error: &RedisCallError) -> Option<String> {
         RedisCallError::Refused(code, detail) => (code.as_str(), detail.as_str()),
     };
     match code {
-        // The account need not be allowed to read the version.
+        // An account that may not read the version can still be used.
         "NOPERM" => None,
         "NOAUTH" | "WRONGPASS" => Some(format!(
             "it refuses user and password ({code}); correct them in the address"

@@ -1,4 +1,4 @@
-//! Makes the handles that the routes work on.
+//! Makes the handles that the routes use.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::orders::checkout::OrderDesk;
 use crate::payments::PaymentProvider;
 use crate::tickets::TicketDesk;
 
-/// The most bytes of seats' states as JSON that are kept for the next clients.
+/// The most bytes of seat states that are kept in memory as JSON for the next clients.
 const ENCODED_STATES_MAX: u64 = 16 << 20;
 
 impl Booking {

@@ -1,6 +1,6 @@
 //! The catalogue: venues with their versioned plans, shows that each pin one plan version, and the
-//! list of which room covers which show. Data that every request needs is in memory; the ledger is
-//! the authority.
+//! list that says which room covers which show. Data that every request needs is in memory. The
+//! ledger is the authority.
 
 pub mod departures;
 pub mod places;
@@ -35,7 +35,7 @@ const TERMS_MAX: usize = 10_000;
 pub struct Catalogue {
     ledger: Ledger,
     shared: Arc<CatalogueState>,
-    /// The provider that takes the money, or none where payments are not configured.
+    /// The provider that takes the money. It says so if payments are not configured.
     provider: ProviderKind,
 }
 
@@ -49,7 +49,7 @@ struct CatalogueState {
     venues: RwLock<places::VenueLocations>,
     /// The locations of the halls of the cinema programme.
     halls: RwLock<places::VenueLocations>,
-    /// Earlier versions of terms that were asked for. They never change.
+    /// Earlier versions of terms that were read from the ledger. They never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
     /// The fields above are at least as new as this catalogue version of the ledger. The lock is
     /// held while any of them is changed, so that an older reading never replaces a newer change.
@@ -61,7 +61,7 @@ impl Catalogue {
     /// payments.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn open(ledger: Ledger, provider: ProviderKind) -> Result<Self, LedgerError> {
         let catalogue = Self {
             shared: Arc::default(),
@@ -75,11 +75,11 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Takes over changes of other nodes: reads new departures and the catalogue's version, and
-    /// reads the catalogue only where the version is new. Returns whether the catalogue was read.
+    /// Takes over changes of other nodes. Reads new departures and the catalogue's version, and
+    /// reads the catalogue only if the version is new. Returns whether the catalogue was read.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn refresh_catalogue(&self) -> Result<bool, LedgerError> {
         self.follow_departures().await?;
         let newest = self.ledger.catalogue_version().await?;
@@ -92,8 +92,8 @@ impl Catalogue {
     }
 
     async fn reload(&self, version: &mut u64) -> Result<(), LedgerError> {
-        // The version is read before the data. So a change in between leads to one more reading,
-        // and no change is missed.
+        // The version is read before the data. So no change is missed: a change between the two
+        // readings makes the next refresh read the catalogue again.
         let newest = self.ledger.catalogue_version().await?;
         let coverage = RoomCoverage::new(self.ledger.coverage().await?);
         let mut shows = HashMap::new();
@@ -109,7 +109,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Builds the show from its stored form. Returns the show in memory if it is the same.
+    /// Builds the show from its stored form. If the same show is in memory, returns that one.
     async fn resolve_show(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
         let known = self.show(&stored.id).filter(|known| {
             known.document == stored.document
@@ -144,7 +144,7 @@ impl Catalogue {
         }))
     }
 
-    /// Returns the show of this id: a promoter's show, or else a departure.
+    /// Returns the show with this id: a promoter's show or, if there is none, a departure.
     #[must_use]
     pub fn show(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();
@@ -160,7 +160,7 @@ impl Catalogue {
     }
 
     /// Returns a show as [`Self::show`] does, but a departure only if it has a row in the ledger.
-    /// In all other departures every seat is free, so no show has to be made for them.
+    /// In all other departures every seat is free, so callers need no show for them.
     #[must_use]
     pub fn show_with_ledger_row(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();
@@ -181,16 +181,16 @@ impl Catalogue {
         read(&self.shared.coverage).room_of(show)
     }
 
-    /// Returns the list of (room, patterns).
+    /// Returns the list of rooms, each with the patterns of the shows that it covers.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
         read(&self.shared.coverage).rooms().to_vec()
     }
 
-    /// Replaces the list of (room, patterns).
+    /// Replaces the list of rooms and their patterns.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take it.
+    /// Returns an error if the ledger did not accept the list.
     pub async fn replace_coverage(
         &self,
         coverage: Vec<(String, Vec<String>)>,
@@ -205,7 +205,7 @@ impl Catalogue {
     /// replaces the venue's location. Returns the plan's version.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take it.
+    /// Returns an error if the ledger did not accept it.
     pub async fn put_venue(
         &self,
         venue: &VenueId,
@@ -231,11 +231,11 @@ impl Catalogue {
         Ok(version)
     }
 
-    /// Returns the terms that a hold or an order of a show names by their number. A hold or an
-    /// order that was made before terms had numbers gets the show's current terms.
+    /// Returns the terms that a hold or an order of a show names by their version. A hold or an
+    /// order that was made before terms had versions gets the show's current terms.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read, or does not know the version.
+    /// Returns an error if the ledger cannot be read, or does not know the version.
     pub async fn terms(&self, show: &Show, version: u32) -> Result<Arc<SaleTerms>, LedgerError> {
         if version == show.terms || version == UNNUMBERED {
             return Ok(Arc::new(SaleTerms::from_document(&show.document)));
@@ -258,7 +258,7 @@ impl Catalogue {
     /// Returns the terms that apply to an order of a show.
     ///
     /// # Errors
-    /// Returns an error as [`Catalogue::terms`] does.
+    /// Returns the errors of [`Catalogue::terms`].
     pub async fn order_terms(&self, show: &Show, version: u32) -> Result<OrderTerms, LedgerError> {
         Ok(OrderTerms {
             original: SaleTerms::clone(&*self.terms(show, version).await?),
@@ -274,10 +274,10 @@ impl Catalogue {
         self.provider.rules(currency)
     }
 
-    /// Returns a venue's newest plan, or `None` where there is no such venue.
+    /// Returns a venue's newest plan, or `None` if there is no such venue.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn newest_plan(
         &self,
         venue: &VenueId,
@@ -320,8 +320,8 @@ fn geometry(map: &SeatMap) -> Result<EncodedGeometry, serde_json::Error> {
     })
 }
 
-/// Locks for reading, even after a panic elsewhere: values behind these locks change as a whole, so
-/// none is half-written.
+/// Locks for reading, even after a panic elsewhere. Values behind these locks are replaced as a
+/// whole, so none is half-written.
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
-//! Where the venues are, for pages, tickets and calendars. A promoter describes a venue with its
-//! plan, and a cinema programme describes its halls. A timetable has only the time zone of its
-//! trains.
+//! Where the venues are, for pages, tickets and calendars. Promoters describe venues together with
+//! their plans, and a cinema programme describes its halls. Of trains only the timetable's time
+//! zone is known.
 
 use std::collections::HashMap;
 
@@ -19,17 +19,17 @@ impl Catalogue {
         *write(&self.shared.halls) = halls;
     }
 
-    /// Returns whether a show is in a hall of the cinema programme, which has a screen.
+    /// Returns whether a show is in a hall of the cinema programme. Such halls have a screen.
     #[must_use]
     pub fn has_screen(&self, show: &Show) -> bool {
         show.run.is_none() && read(&self.shared.halls).contains_key(&show.document.venue)
     }
 
-    /// Returns where a show takes place.
+    /// Returns where a show takes place, as far as it is known.
     #[must_use]
     pub fn place_of(&self, show: &Show) -> VenueLocation {
         if let Some(run) = &show.run {
-            // A train's venue is its kind of carriages, which is no location.
+            // A train's venue is its kind of carriages, which has no location.
             return VenueLocation {
                 time_zone: run.time_zone.clone(),
                 ..VenueLocation::default()

@@ -1,5 +1,5 @@
-//! The parts of a programme after it was read and checked: flat lists, in the form that the ledger
-//! stores.
+//! The parts of a programme after it was read and checked: flat lists. The ledger stores them in
+//! this form.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// A whole programme. Its parts refer to each other by ids, and every id that is named exists.
+/// A whole programme. Its parts refer to each other by ids. Every id that is referred to exists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Programme {
     /// The currency of all prices.
@@ -63,11 +63,11 @@ pub struct Cinema {
     pub name: String,
     /// Street and number.
     pub address: String,
-    /// The postal code, as it is written in that country.
+    /// The postal code, as people write it in that country.
     pub postal_code: String,
-    /// Degrees north.
+    /// Degrees north of the equator.
     pub lat: f64,
-    /// Degrees east.
+    /// Degrees east of Greenwich.
     pub lon: f64,
 }
 
@@ -80,13 +80,14 @@ pub struct Hall {
     pub cinema: String,
     /// The name on its door.
     pub name: String,
-    /// The text of its plan. If there is none, the venue exists already and keeps its newest plan.
+    /// The specification of its plan, such as `grid:10x12`. `None` if the venue exists already and
+    /// keeps its newest plan.
     pub plan: Option<String>,
-    /// At which share of the hall's depth its best seats are, from 0 at the screen to 1. If there
-    /// is none, the plan decides.
+    /// At which share of the hall's depth its best seats are, from 0 at the screen to 1 at the
+    /// back. `None` if the plan decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focal_depth: Option<f32>,
-    /// The hall's path in the document it was read from.
+    /// The hall's path in the programme's document.
     #[serde(skip)]
     pub at: String,
 }
@@ -140,7 +141,7 @@ pub struct Showing {
     pub rating: Option<String>,
     /// Prices in minor units, by category key or seat label of the hall's plan.
     pub prices: BTreeMap<String, i64>,
-    /// The showing's path in the document it was read from.
+    /// The showing's path in the programme's document.
     #[serde(skip)]
     pub at: String,
 }

@@ -1,5 +1,5 @@
 //! Turns a programme's document into shows on sale. Builds the halls' plans and checks the prices
-//! against them. Everything is written in one transaction, or nothing is.
+//! against them. One transaction writes everything or nothing.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,15 +26,16 @@ const GRACE_S: u32 = 5;
 /// How many seats of a showing one visitor may hold and buy.
 const SEATS_MAX: u32 = 10;
 /// At which share of a hall's depth its best seats are, unless its chart or the programme says
-/// otherwise. There the screen fills the view without making anybody raise their head.
+/// otherwise. At this depth the screen fills the view, and nobody has to raise their head.
 const FOCAL_DEPTH: f32 = 2.0 / 3.0;
-/// How many faults of one chart are reported. Putting the chart as a venue's plan reports all.
+/// How many faults of one chart are reported. If the chart is put as a venue's plan, all are
+/// reported.
 const CHART_FAULTS_TOLD: usize = 5;
 
 /// Where to find the charts that halls name.
 #[derive(Debug, Clone)]
 pub enum ChartSource {
-    /// In this folder, which is the folder of the programme's file.
+    /// In this folder, which contains the programme's file.
     In(PathBuf),
     /// The programme came in a request, without its charts.
     Nowhere,
@@ -69,7 +70,7 @@ pub struct ProgrammeSummary {
     pub notes: Vec<ProgrammeNote>,
 }
 
-/// Why a programme was not accepted. Nothing was changed, unless the ledger failed.
+/// Why a programme was not accepted. Nothing was changed, except perhaps if the ledger failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammePutRefusal {
     /// Every fault of the document.
@@ -82,7 +83,7 @@ pub enum ProgrammePutRefusal {
     /// Seats of these shows were sold in another currency.
     #[error("{} showings were sold in another currency: keep that one, or give them new ids", .0.len())]
     CurrencyInUse(Vec<ShowId>),
-    /// The ledger failed. If that was after the programme was stored, the new programme is in
+    /// The ledger failed. If it failed after the programme was stored, the new programme is in
     /// force.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -95,7 +96,7 @@ struct ParsedHallPlan {
     digest: [u8; 32],
 }
 
-/// A hall's plan: a plan from the programme, or else the venue's newest plan.
+/// A hall's plan: the plan in the programme or, if there is none, the venue's newest plan.
 enum HallPlan {
     New(Arc<ParsedHallPlan>),
     Present(Arc<SeatingPlan>),
@@ -118,7 +119,7 @@ impl CinemaCatalogue {
     /// checkout.
     ///
     /// # Errors
-    /// Returns a [`ProgrammePutRefusal`]. Nothing was changed, unless the ledger failed.
+    /// Returns a [`ProgrammePutRefusal`]. Nothing was changed, except perhaps if the ledger failed.
     pub async fn put_programme(
         &self,
         text: &str,
@@ -128,7 +129,7 @@ impl CinemaCatalogue {
     ) -> Result<ProgrammeSummary, ProgrammePutRefusal> {
         self.catalogue.refresh_catalogue().await?;
         self.refresh_programme().await?;
-        // Editors of some systems begin a text with this mark.
+        // Editors on some systems put this mark at the beginning of a text.
         let text = text.trim_start_matches('\u{feff}');
         let mut faults = ProgrammeFaults::default();
         let programme = read::read_programme(text, &mut faults)
@@ -272,8 +273,8 @@ impl CinemaCatalogue {
         shows
     }
 
-    /// Returns those of the shows that exist already. Each has the plan that it pins, and the hall
-    /// whose plan it will pin.
+    /// Returns those of the shows that exist already. Each comes with the plan that it pins now,
+    /// and the hall whose plan it will pin.
     fn pinned(&self, shows: &[(ShowId, ShowDocument)]) -> PinnedPlans {
         let pinned = shows.iter().filter_map(|(id, document)| {
             let present = self.catalogue.show(id)?;
@@ -336,10 +337,10 @@ impl CinemaCatalogue {
     }
 }
 
-/// Existing shows, each with the plan it pins and the hall whose plan it will pin.
+/// Existing shows, each with the plan that it pins now and the hall whose plan it will pin.
 type PinnedPlans = HashMap<ShowId, (Arc<SeatingPlan>, VenueId)>;
 
-/// Returns the check that the ledger runs on each seat in use: whether the new plan leaves the seat
+/// Returns the check that the ledger runs on each seat in use: whether the new plan keeps the seat
 /// as it is. A show that another node stored in the meantime is unknown here, so the check fails
 /// for all its seats.
 fn stored_seat_check(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatCheck {
@@ -372,9 +373,10 @@ fn plan_path(hall: &Hall) -> String {
     format!("{}.plan", hall.at)
 }
 
-/// Builds a plan from `grid:ROWSxSEATS`, or from `fairgate:FILE` or `seatsio:FILE`: a plan or chart
-/// in the programme's folder. Its focal point is at a share of its depth. A plan with a focal point
-/// of its own keeps that one, if no share is given.
+/// Builds a plan from `grid:ROWSxSEATS`, or from `fairgate:FILE` or `seatsio:FILE`, which name a
+/// plan or chart in the programme's folder. The focal point of the plan is at the share
+/// `focal_depth` of its depth. Without `focal_depth`, a plan from a file keeps its own focal point,
+/// and other plans get [`FOCAL_DEPTH`].
 fn build_hall_plan(
     plan: &str,
     focal_depth: Option<f32>,

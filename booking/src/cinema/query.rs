@@ -13,8 +13,8 @@ const PER_PAGE: usize = 20;
 const PER_PAGE_MAX: usize = 30;
 /// The most characters a keyword may have.
 const KEYWORD_CHARS_MAX: usize = 100;
-/// The largest radius, in kilometres: a little more than half of the globe's circumference. It
-/// covers the whole globe.
+/// The largest radius, in kilometres. It is a little more than half of the earth's circumference,
+/// so it covers the whole globe.
 const RADIUS_KM_MAX: f64 = 20_100.0;
 
 /// `GET /v1/cinema/showings?…`; an empty parameter is one that was not given.
@@ -54,7 +54,7 @@ pub struct ShowingParams {
     per_page: String,
 }
 
-/// A parameter that is wrong, and what would be right.
+/// A wrong parameter, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadParam {
     /// The parameter's name.
@@ -69,7 +69,7 @@ type ParamResult<T> = Result<T, BadParam>;
 /// later.
 ///
 /// # Errors
-/// Returns the first parameter that is wrong.
+/// Returns the first wrong parameter.
 pub fn read(params: &ShowingParams, now: Timestamp) -> ParamResult<ShowingQuery> {
     let lat = number_param("lat", &params.lat, -90.0, 90.0)?;
     let lon = number_param("lon", &params.lon, -180.0, 180.0)?;

@@ -37,11 +37,11 @@ impl From<LedgerError> for ProgrammeImportError {
 
 /// Imports the programme in a file into the ledger that the settings name. If the ledger is a
 /// database, nodes may serve meanwhile, and they use the new programme within a second. If the
-/// ledger is a file, no other process may use it, so nothing can be imported while a gateway runs.
-/// A price that the provider `payments` never takes is refused.
+/// ledger is a file, no other process may use it at the same time, so nothing can be imported while
+/// a gateway runs. A price that the provider `payments` never takes is refused.
 ///
 /// # Errors
-/// Returns a [`ProgrammeImportError`]. Nothing was changed, unless the ledger failed.
+/// Returns a [`ProgrammeImportError`]. Nothing was changed, except perhaps if the ledger failed.
 pub async fn import_programme(
     file: &Path,
     stores: &StoreSettings,
@@ -66,8 +66,8 @@ pub async fn import_programme(
     Ok(changed)
 }
 
-/// Returns the text of a file, or the fault that names the line and quotes the text before the
-/// first byte that is not UTF-8.
+/// Returns the text of a file. If the file is not UTF-8, the fault names the line of the first bad
+/// byte and quotes the text before it.
 fn text_of(bytes: Vec<u8>) -> Result<String, ProgrammePutRefusal> {
     String::from_utf8(bytes).map_err(|error| {
         let sound = &error.as_bytes()[..error.utf8_error().valid_up_to()];

@@ -1,4 +1,4 @@
-//! The settings of booking as a process of its own.
+//! The settings of booking when it runs as a separate process.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

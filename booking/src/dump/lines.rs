@@ -1,5 +1,4 @@
-//! Writes the records of a dump as JSON lines, and remembers whether the reading or the writing
-//! failed.
+//! Writes the records of a dump as JSON lines, and remembers whether reading or writing failed.
 
 use std::io::{BufWriter, Write};
 
@@ -38,8 +37,8 @@ impl<W: Write> DumpLines<W> {
     /// Adds one record.
     ///
     /// # Errors
-    /// If the record could not be written, an error that ends the reading. [`Self::finish`] then
-    /// returns the cause.
+    /// An error if the record could not be written. The caller must stop reading then, and
+    /// [`Self::finish`] returns the cause.
     pub fn add(&mut self, record: &DumpRecord) -> Result<(), LedgerError> {
         let written = serde_json::to_writer(&mut self.out, record)
             .map_err(std::io::Error::from)
@@ -57,7 +56,7 @@ impl<W: Write> DumpLines<W> {
         self.records
     }
 
-    /// Writes what is buffered and returns the sink, if everything was `read` and written.
+    /// Writes the buffered bytes. Returns the sink if everything was `read` and written.
     ///
     /// # Errors
     /// [`DumpFailed`].

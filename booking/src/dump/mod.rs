@@ -1,7 +1,7 @@
-//! The dump: ledger and payments, one record a line, for a judge: a separate program that checks
-//! whether all sales were right. This module defines the records, and `lines` writes them.
-//! `ledger/sql/dump` reads them. `commands/dump` writes them into a file, and `http/dump` sends
-//! them.
+//! The dump: the contents of the ledger and the payments, one record a line. It is for a judge,
+//! which is a separate program that checks whether all sales were right. This module defines the
+//! records. `ledger/sql/dump` reads them, `lines` writes them as JSON, `commands/dump` puts them
+//! into a file, and `http/dump` sends them.
 
 pub mod lines;
 pub mod sold;
@@ -31,7 +31,8 @@ use waiting::WaiterRecord;
 /// The version of this format. Additions do not change it.
 pub const VERSION: u32 = 1;
 
-/// One line of a dump. Times are milliseconds since the epoch, amounts minor units, holders hex.
+/// One line of a dump. Times are in milliseconds since the epoch. Amounts are in minor units.
+/// Holders are in hex.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DumpRecord {
@@ -77,9 +78,9 @@ pub enum DumpRecord {
         legs: Vec<u16>,
         /// When it was issued.
         issued_ms: i64,
-        /// When the ticket became void; null while it is valid.
+        /// When the ticket became void. Null while it is valid.
         void_ms: Option<i64>,
-        /// When the ticket was scanned at the door; null before.
+        /// When the ticket was scanned at the door. Null before that.
         scanned_ms: Option<i64>,
     },
     /// A refund to the buyer, for tickets that were given back or for an exchange to cheaper seats.
@@ -88,7 +89,7 @@ pub enum DumpRecord {
         refund: String,
         /// The order's id.
         order: String,
-        /// The cells of the tickets that were given back; empty for an exchange.
+        /// The cells of the tickets that were given back. Empty for an exchange.
         cells: Vec<u32>,
         /// The labels of their seats.
         labels: Vec<String>,
@@ -103,10 +104,10 @@ pub enum DumpRecord {
         reason: String,
         /// When the refund was decided.
         at_ms: i64,
-        /// When the whole amount had been refunded; null while some of it is owed.
+        /// When the whole amount had been refunded. Null while a part of it is not.
         done_ms: Option<i64>,
-        /// The later order's refund that this one is a part of, if that order's seats came from
-        /// this order by exchange.
+        /// The refund of the later order that this refund is a part of. It is set if that order's
+        /// seats came from this order by an exchange.
         part_of: Option<String>,
     },
     /// An exchange of one order's seats for those of a new order.
@@ -125,12 +126,12 @@ pub enum DumpRecord {
         gained: SeatsRecord,
         /// The fee of the exchange itself, in minor units.
         fee: i64,
-        /// The sum that is refunded to the buyer, in minor units; null for old exchanges, which did
+        /// The sum that is refunded to the buyer, in minor units. Null for old exchanges, which did
         /// not record it.
         back: Option<i64>,
         /// When the exchange was begun.
         at_ms: i64,
-        /// When the seats were exchanged; null while they are not, or if they never were.
+        /// When the seats were exchanged. Null if they are not exchanged, or not yet.
         done_ms: Option<i64>,
     },
     /// A party on a waitlist.
@@ -143,12 +144,12 @@ pub enum DumpRecord {
         what: String,
         /// When the next attempt is due.
         due_ms: i64,
-        /// When the call was done; null before.
+        /// When the call was done. Null before that.
         done_ms: Option<i64>,
     },
     /// The last line: what was not finished at `at_ms`.
     Pending {
-        /// Seat rows that were not delivered to the store yet; null for a ledger file, because only
+        /// Seat rows that were not delivered to the store yet. Null for a ledger file, because only
         /// the process with the in-process store knows them.
         seat_rows: Option<u64>,
         /// Effects and refunds that are not done.
@@ -165,7 +166,7 @@ pub struct ShowRecord {
     pub show: String,
     /// How many seats the pinned plan has.
     pub seats: u32,
-    /// How many legs the show has; 1 for a show without stops.
+    /// How many legs the show has. 1 for a show without stops.
     pub legs: u16,
     /// ISO 4217.
     pub currency: String,
@@ -183,23 +184,23 @@ pub struct ShowRecord {
     pub seats_per_visitor: u32,
     /// The newest version of its terms.
     pub terms: u32,
-    /// How many seats one card may buy; null for any number.
+    /// How many seats one card may buy. Null if there is no limit.
     pub seats_per_card: Option<u32>,
     /// The labels of the plan's seats, by seat index.
     pub labels: Vec<String>,
     /// The categories and fares of its seats.
     #[serde(flatten)]
     pub sold_as: SeatSaleRecord,
-    /// Whether the show was cancelled or postponed; null where neither.
+    /// How the show was cancelled or postponed. Null if it was not.
     pub fate: Option<FateRecord>,
 }
 
-/// A version of the terms that a show was sold under.
+/// A version of the terms under which a show was sold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TermsRecord {
     /// The show.
     pub show: String,
-    /// The number, from 1.
+    /// The number of the version, from 1.
     pub version: u32,
     /// When this version began to apply.
     pub at_ms: i64,
@@ -207,11 +208,11 @@ pub struct TermsRecord {
     pub currency: String,
     /// When the show begins, as buyers were told.
     pub starts_ms: i64,
-    /// Prices in minor units, by category key or label; empty for a train.
+    /// Prices in minor units, by category key or label. Empty for a train.
     pub prices: std::collections::BTreeMap<String, i64>,
     /// The rules by which tickets may be given back.
     pub refunds: Vec<RefundRule>,
-    /// The rule by which seats may be exchanged; null where they may not.
+    /// The rule by which seats may be exchanged. Null if they may not be exchanged.
     pub exchange: Option<ExchangeRule>,
     /// A hash of all of the above, so that a judge notices if a value was changed after the dump.
     /// `terms_digest` computes it.
@@ -248,7 +249,7 @@ pub struct OrderDumpRecord {
     pub room: String,
     /// The state.
     pub state: String,
-    /// The reason for the state.
+    /// The reason code of the change to this state.
     pub reason: String,
     /// The price in minor units.
     pub amount: i64,
@@ -256,8 +257,8 @@ pub struct OrderDumpRecord {
     pub currency: String,
     /// The version of the show's terms under which the order was made.
     pub terms: u32,
-    /// How much of the seats' prices was waived, in minor units: differences of exchanges that are
-    /// too small for the provider.
+    /// How much of the seats' prices was waived, in minor units, because the provider does not take
+    /// such small differences of exchanges.
     pub let_go: i64,
     /// The seats with their prices, including seats that were given back.
     pub items: Vec<ItemRecord>,
@@ -265,11 +266,11 @@ pub struct OrderDumpRecord {
     pub cells: Vec<u32>,
     /// The labels of its seats.
     pub labels: Vec<String>,
-    /// The seats for which the order was made, if its late money bought other seats; null
+    /// The seats for which the order was made, if its late money bought other seats. Null
     /// otherwise.
     pub made_for: Option<SeatsRecord>,
-    /// The seats that late money bought, or that were offered for it, even if the offer lapsed;
-    /// null if there are none.
+    /// The seats that late money bought, or that were offered for it, even if the offer lapsed.
+    /// Null if there are none.
     pub offered: Option<SeatsRecord>,
     /// When the order was made.
     pub created_ms: i64,
@@ -322,10 +323,10 @@ pub struct PaymentRecord {
     pub refunded: i64,
     /// When it last changed.
     pub updated_ms: i64,
-    /// The state in the sandbox's own records; null if the buyer never went to the sandbox, or with
-    /// another provider.
+    /// The state in the sandbox's own records. Null if the buyer never went to the sandbox, or if
+    /// another provider took the payment.
     pub provider_state: Option<String>,
-    /// The refunds in the sandbox's own records; null where `provider_state` is null.
+    /// The refunds in the sandbox's own records. Null if `provider_state` is null.
     pub provider_refunds: Option<Vec<SandboxRefundRecord>>,
     /// Hashes of the provider's fingerprints of the cards that paid for this order, or for an order
     /// whose seats were exchanged for this order's.
@@ -341,7 +342,7 @@ pub struct SandboxRefundRecord {
     pub amount: i64,
 }
 
-/// What is stored about a payment in addition to the payment itself.
+/// What is stored about a payment besides the payment itself.
 #[derive(Debug, Default)]
 pub struct ProviderPaymentData {
     /// The state in the sandbox's own records.
@@ -360,7 +361,7 @@ impl ShowRecord {
     /// Makes the record from a stored document, its plan, and the run of a departure.
     ///
     /// # Errors
-    /// Returns an error where one of them cannot be read, or the plan is missing.
+    /// Returns an error if one of them cannot be read, or if the plan is missing.
     pub fn read(
         show: &ShowId,
         document: &str,
@@ -403,7 +404,7 @@ impl TermsRecord {
     /// Makes the record from a stored version of the terms.
     ///
     /// # Errors
-    /// Returns an error where the text cannot be read.
+    /// Returns an error if the text cannot be read.
     pub fn read(show: String, version: u32, at_ms: i64, text: &str) -> Result<Self, LedgerError> {
         let terms: SaleTerms = serde_json::from_str(text)
             .map_err(|error| corrupt(format!("terms {version} of show {show}: {error}")))?;
@@ -541,11 +542,12 @@ impl DumpRecord {
         }
     }
 
-    /// Makes the record from a stored exchange: successor and order, new seats and given-up seats,
-    /// the fee and the refunded sum, and when it was begun and done.
+    /// Makes the record of a stored exchange. The pairs are: the successor and the old order, the
+    /// new seats and the given seats, the fee and the refunded sum, and when the exchange was begun
+    /// and done.
     ///
     /// # Errors
-    /// Returns an error where its seats cannot be read, or one of the shows is unknown.
+    /// Returns an error if one of the shows is unknown.
     pub fn of_exchange(
         (successor, order): (&OrderId, &OrderId),
         (items, given): (&[OrderItem], &[OrderItem]),
@@ -572,11 +574,11 @@ impl DumpRecord {
 }
 
 impl PaymentRecord {
-    /// Makes the record from a payment, the time when it last changed, and what else is stored
-    /// about it.
+    /// Makes the record of a payment. `updated_ms` is when the payment last changed, and `provider`
+    /// is what else is stored about it.
     ///
     /// # Errors
-    /// Returns an error where the sandbox's records cannot be read.
+    /// Returns an error if the cards or the sandbox's records cannot be read.
     pub fn from_payment(
         payment: Payment,
         updated_ms: i64,
@@ -618,11 +620,11 @@ pub struct LateMoneySeats {
 }
 
 impl LateMoneySeats {
-    /// Reads both lists as they are stored. Returns `None` where the money bought nothing and
+    /// Reads both lists from their stored form. Returns `None` if the money bought nothing and
     /// nothing was offered.
     ///
     /// # Errors
-    /// Returns an error where a list cannot be read.
+    /// Returns an error if a list cannot be read.
     pub fn read(
         made_for: Option<String>,
         given: Option<String>,
@@ -638,20 +640,20 @@ impl LateMoneySeats {
     }
 }
 
-/// The shapes of all shows, by which the cells of seats are computed.
+/// The grids of all shows. They are needed to compute the cells of seats.
 #[derive(Debug, Default)]
 pub struct ShowGrids(HashMap<ShowId, CellGrid>);
 
 impl ShowGrids {
-    /// Stores a show's shape.
+    /// Adds a show's grid.
     pub fn add(&mut self, show: ShowId, grid: CellGrid) {
         self.0.insert(show, grid);
     }
 
-    /// Returns the shape of a show.
+    /// Returns the grid of a show.
     ///
     /// # Errors
-    /// Returns an error where the show is unknown.
+    /// Returns an error if the show is unknown.
     pub fn show_grid(&self, show: &ShowId) -> Result<CellGrid, LedgerError> {
         let grid = self.0.get(show).copied();
         grid.ok_or_else(|| corrupt(format!("an order for show {show}, which is not there")))

@@ -1,4 +1,4 @@
-//! Accepting an offer of the waitlist: the offer becomes a basket with the show's `hold_s`.
+//! Accepts an offer of the waitlist: the offer becomes a basket that lasts for the show's `hold_s`.
 
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::HoldId;
@@ -11,11 +11,11 @@ use super::take::{HoldDesk, basket_deadlines};
 use crate::store::InventoryRefusal;
 
 impl HoldDesk {
-    /// Makes a visitor's offer a basket. Its seats, its terms and its extensions stay as they are.
-    /// A repeated call returns the basket, whose deadline does not move.
+    /// Turns a visitor's offer into a basket. Its seats, its terms and its extensions stay as they
+    /// are. A repeated call returns the same basket, and its deadline does not move.
     ///
     /// # Errors
-    /// [`HoldRefusal`], which says why the hold is unchanged.
+    /// [`HoldRefusal`], which says why the offer is unchanged.
     pub async fn accept_offer(
         &self,
         show: &Show,
@@ -60,7 +60,7 @@ impl HoldDesk {
     }
 }
 
-/// Checks that the show's sale has not ended, so that no offer becomes a basket after the end. The
+/// Checks that the show's sale has not ended. After the end no offer becomes a basket, but the
 /// offer itself may still be ordered until it runs out.
 fn check_still_sold(show: &Show, offer: &Hold, now_ms: i64) -> Result<(), HoldRefusal> {
     if show.is_cancelled() {

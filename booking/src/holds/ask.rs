@@ -1,4 +1,4 @@
-//! Reads and checks a visitor's whole request before any seat is held.
+//! Reads and checks a visitor's whole request before seats are held.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -82,21 +82,22 @@ pub enum SeatSelection {
     Class(TrainParty),
 }
 
-/// The seats of a request, and the legs they are for.
+/// The seats of a request, and the legs for which they are wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedSeatRequest {
     /// The seats that are wanted.
     pub wanted: SeatSelection,
-    /// The legs; the single leg of a show without stops.
+    /// The legs. A show without stops has only one.
     pub legs: Range<u16>,
 }
 
 impl HoldRequest {
-    /// Resolves the names. Every seat must exist, be for sale and be named only once.
+    /// Resolves the names into seats, areas and legs. Every seat must exist, be for sale, and be
+    /// named only once.
     ///
     /// # Errors
-    /// [`HoldRefusal`] where a field is wrong, a seat is not for sale, more seats are asked for
-    /// than the show allows, or the sale has ended.
+    /// [`HoldRefusal`] if a field is wrong, a seat is not for sale, more seats are asked for than
+    /// the show allows, or the sale has ended.
     pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<ResolvedSeatRequest, HoldRefusal> {
         let ride = WantedRide {
             from: self.from.as_deref(),
@@ -204,7 +205,7 @@ impl HoldChange {
     /// Resolves the names into the seats to add and the seats to remove.
     ///
     /// # Errors
-    /// [`HoldRefusal`] where a field is wrong or a seat to add is not for sale.
+    /// [`HoldRefusal`] if a field is wrong, or if a seat to add is not for sale.
     pub fn resolve(&self, show: &Show) -> Result<(Vec<u32>, Vec<u32>), HoldRefusal> {
         if self.add.is_empty() && self.remove.is_empty() {
             return Err(HoldRequestFault::NothingToChange.into());
@@ -271,7 +272,7 @@ fn seats_by_label(
     Ok(seats)
 }
 
-/// Reads `best` as a party of travellers. On a train, `best` may have only `quantity` and `class`.
+/// Reads `best` as a party of travellers. On a train, `best` may only have `quantity` and `class`.
 fn party_of(
     best: &BestSeatsRequest,
     show: &Show,

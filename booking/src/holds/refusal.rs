@@ -1,5 +1,5 @@
-//! The reasons for which a call that holds, changes, extends or orders seats is refused.
-//! `http/refusals` turns these values into messages.
+//! The reasons why a call that holds, changes, extends or orders seats is refused. `http/refusals`
+//! turns these values into messages.
 
 use fairgate_databases::LedgerError;
 use fairgate_model::choosing::BestSeatsWishFault;
@@ -44,7 +44,7 @@ pub enum HoldRefusal {
     /// Enough seats are free, but not together.
     #[error("no block of seats is free")]
     NoBlock,
-    /// Fewer seats are free than were asked for. The number counts the suitable seats that are in
+    /// Fewer seats are free than were asked for. The number says how many suitable seats are in
     /// baskets.
     #[error("too few places are free; {0} more are in baskets")]
     TooFewFree(usize),
@@ -67,7 +67,7 @@ pub enum HoldRefusal {
     /// The hold has run out, or was lost in a restart.
     #[error("the hold has run out")]
     Expired,
-    /// The offer that was to be accepted has run out or was given back, or there was none.
+    /// The offer has run out or was given back, or there was no offer.
     #[error("the offer is over")]
     OfferOver,
     /// With the seats of the offer, the visitor has more seats than the show's limit.
@@ -129,7 +129,7 @@ pub enum HoldRefusal {
 /// What is wrong with a request for seats.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HoldRequestFault {
-    /// `again` is only for journeys, and the show has none.
+    /// `again` is only for journeys, and the show has no stops.
     #[error("again without journeys")]
     AgainWithoutJourneys,
     /// The best available was asked for together with named seats.
@@ -156,7 +156,7 @@ pub enum HoldRequestFault {
     /// `best.quantity` is 0.
     #[error("a party of nobody")]
     PartyOfNobody,
-    /// The quantity in this field, which asks for an area, is 0.
+    /// The quantity in this field of an area is 0.
     #[error("{0}: no quantity")]
     NoQuantity(String),
     /// The show has no seats or areas with these names.
@@ -198,10 +198,10 @@ pub enum HoldRequestFault {
 pub struct SeatSuggestion {
     /// Seats by label.
     pub seats: Vec<String>,
-    /// Standing places, by the label of their area and quantity.
+    /// Standing places: the label of an area, and how many places in it.
     pub areas: Vec<(String, u32)>,
     /// On a train, the codes of the stations where the journey begins and ends.
     pub stretch: Option<(String, String)>,
-    /// On a train that goes this way more than once, when it leaves on the ride that is meant.
+    /// The moment when the ride begins, on a train that goes this way more than once.
     pub departs: Option<Timestamp>,
 }

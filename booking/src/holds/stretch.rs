@@ -67,7 +67,7 @@ pub enum StretchRefusal {
         /// The station's code.
         station: String,
     },
-    /// The train leaves the first station for the last one at other times only.
+    /// The train goes from the first station to the last one, but it leaves at other times.
     #[error("departs: {train} does not leave at {departs}")]
     OtherTime {
         /// The train's code.
@@ -96,9 +96,9 @@ pub enum StretchRefusal {
     /// No class was named, or the class is not sold over the stretch.
     #[error("{field}: the class {shown:?} is not sold")]
     NoSuchClass {
-        /// The field that names the class, or should.
+        /// The field that names the class or should name it.
         field: &'static str,
-        /// The class as the request named it, shortened; `None` if the request named no class.
+        /// The class as the request named it, shortened. `None` if the request named no class.
         shown: Option<String>,
         /// The classes that are sold.
         sold: Vec<String>,
@@ -113,14 +113,14 @@ impl StretchRefusal {
     }
 }
 
-/// Which ride on a train somebody wants. On a show without stops, all three are `None`.
+/// The ride on a train that somebody wants. For a show without stops, all three fields are `None`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WantedRide<'a> {
     /// The code of the station where it begins.
     pub from: Option<&'a str>,
     /// The code of the station where it ends.
     pub to: Option<&'a str>,
-    /// When the train leaves the first station, if it calls there more than once. Without it, the
+    /// When the train leaves the first station, if it calls there more than once. If `None`, the
     /// ride is the first one that is still sold.
     pub departs: Option<Timestamp>,
 }
@@ -198,11 +198,11 @@ fn no_ride(run: &TrainRun, from: &str, to: &str) -> StretchRefusal {
     }
 }
 
-/// Checks that seats over these legs are still sold.
+/// Checks that seats are still sold on these legs.
 ///
 /// # Errors
-/// [`StretchRefusal::Departed`] where the train has left the first station,
-/// [`StretchRefusal::SalesEnded`] where the show's sale has ended.
+/// [`StretchRefusal::Departed`] if the train has left the first station,
+/// [`StretchRefusal::SalesEnded`] if the show's sale has ended.
 pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64) -> Result<(), StretchRefusal> {
     if !show.sale_has_ended(legs, now_ms) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Takes holds. Chooses seats by the current states of the cells, and takes them in the store. If
-//! another visitor was quicker, chooses again.
+//! Takes holds. Chooses seats according to the current states of the cells, and takes them in the
+//! store. If another visitor was quicker, chooses again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,8 +24,8 @@ use crate::ledger::Ledger;
 use crate::rail::journey::JourneySummary;
 use crate::store::{BasketDeadlines, InventoryRefusal, VersionedCells};
 
-/// The number of best blocks from which each try chooses at random. The first try takes the best
-/// block. Each later try chooses from more blocks, so that visitors do not collide again.
+/// For each try, the number of best blocks from which it chooses at random. The first try takes the
+/// best block. Each later try chooses from more blocks, so that visitors do not collide again.
 pub(super) const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
 
 /// Takes, prices, changes and extends holds.
@@ -35,13 +35,13 @@ pub struct HoldDesk {
     pub catalogue: Catalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The ledger, which finally decides who gets a seat.
+    /// The ledger, which makes the final decision on who gets a seat.
     pub ledger: Ledger,
     /// Derives the ids of holds from the calls that make them.
     pub ids: HoldIdDeriver,
 }
 
-/// The ids under which the store may have a call's hold.
+/// The ids under which the store may have the hold of a call.
 #[derive(Debug, Clone)]
 pub struct CallHoldIds {
     /// The hold's id.
@@ -50,7 +50,7 @@ pub struct CallHoldIds {
     pub before: Option<HoldId>,
 }
 
-/// The chosen seats by index, their legs, and whether they lie side by side.
+/// The chosen seats by index, their legs, and whether they are side by side.
 pub(super) struct ChosenSeats {
     pub(super) seats: Vec<u32>,
     pub(super) legs: Range<u16>,
@@ -108,8 +108,8 @@ impl HoldDesk {
                 .await
             {
                 Ok(hold) => return require_same_seats(show, hold, &asked),
-                // Only seats that this function chose can be chosen anew, not seats that the
-                // visitor named.
+                // Only if this function chose the seats can it choose others, not if the visitor
+                // named them.
                 Err(InventoryRefusal::Taken(cells))
                     if may_choose_again(&asked.wanted, show, &cells) =>
                 {
@@ -126,8 +126,9 @@ impl HoldDesk {
             .await)
     }
 
-    /// Returns the hold that an earlier try of the same call took before the sale ended, or else
-    /// the refusal. A basket on a train has another id, so this does not find it.
+    /// Returns the hold that an earlier try of the same call took before the sale ended. If there
+    /// is none, returns the refusal. Baskets on trains have other ids, so this function does not
+    /// find them.
     async fn hold_taken_before_sale_end(
         &self,
         show: &Show,
@@ -198,8 +199,8 @@ impl HoldDesk {
         }
     }
 
-    /// Turns a refusal of the store into a refusal for the visitor. `asked` names the seats that
-    /// the visitor wanted, on all legs of the show.
+    /// Turns a refusal of the store into a refusal for the visitor. `asked` are the seats that the
+    /// visitor wanted, on all legs of the show.
     pub async fn explain(
         &self,
         show: &Show,
@@ -302,7 +303,7 @@ pub(super) fn basket_deadlines(show: &Show, now_ms: i64) -> BasketDeadlines {
 /// Returns the seats on `legs` as items of a hold, if every seat has a price there.
 ///
 /// # Errors
-/// [`HoldRefusal::NotForSale`] where a seat has no price.
+/// [`HoldRefusal::NotForSale`] if a seat has no price.
 pub fn for_sale(
     show: &Show,
     seats: &[u32],
@@ -340,9 +341,9 @@ fn train<'a>(show: &'a Show, view: &'a VersionedCells) -> TrainSeatStates<'a> {
     }
 }
 
-/// Refuses a choice that would leave a single empty seat. Trains have no such rule, because a
-/// single seat may suit another stretch. A show may allow single seats. If one of the seats is
-/// already taken, this check passes, because the store refuses the seats anyway.
+/// Refuses a choice that would leave a single empty seat, unless the show allows single seats.
+/// Trains have no such rule, because a single seat may suit another stretch. If one of the seats is
+/// already taken, the check passes, because the store will refuse the seats anyway.
 pub(super) fn refuse_orphans(
     show: &Show,
     view: &VersionedCells,
@@ -366,8 +367,8 @@ pub(super) fn refuse_orphans(
     })
 }
 
-/// Returns a suggestion in the form of a new request: seats by label, standing places by area and
-/// quantity, and on a train the two stations.
+/// Returns seats that may be held instead, in the form of a new request: seats by label, standing
+/// places by area and quantity, and on a train the two stations.
 fn suggestion(
     show: &Show,
     view: &VersionedCells,
@@ -404,7 +405,8 @@ fn suggestion(
     }))
 }
 
-/// Returns when a train leaves on these legs, if it goes between their stations more than once.
+/// Returns when a train leaves on these legs. Returns `None` if it goes between their two stations
+/// only once.
 fn ride_time(
     show: &Show,
     journey: Option<&JourneySummary>,

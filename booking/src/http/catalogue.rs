@@ -31,7 +31,7 @@ pub struct CatalogueRoutes {
     pub catalogue: Catalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The states of seats as JSON, of which each is encoded once.
+    /// The states of seats as JSON. Each is encoded once.
     pub encoded_states: SharedBodies,
     /// The clock.
     pub clock: Clock,
@@ -285,8 +285,8 @@ pub async fn seatmap(
     let answer = TaggedAnswer {
         media_type,
         etag: format!("\"{}{mark}\"", geometry.digest),
-        // The address does not name the plan's version, so clients may reuse the answer for a short
-        // time only; after that they compare the tag.
+        // The address does not name the plan's version. So clients may reuse the answer for a short
+        // time only. After that they compare the tag.
         cache_control: "public, max-age=60, immutable",
         body: body.clone(),
     };
@@ -316,8 +316,8 @@ pub(super) fn accepts(headers: &HeaderMap, media: &str) -> bool {
     })
 }
 
-/// Reads a moment, or a day in UTC. A day means the midnight at its beginning, or with `end` the
-/// midnight at its end.
+/// Reads a moment, or a day in UTC. A day means the midnight at its beginning or, if `end` is set,
+/// the midnight at its end.
 fn parse_moment(
     field: &'static str,
     text: Option<&str>,

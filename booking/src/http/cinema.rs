@@ -22,8 +22,7 @@ use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, Programme
 use crate::http::answers::JsonAnswer;
 use crate::inventory::seats::{SeatInventory, SeatsLeft};
 
-/// A category is almost full if at most one in this many of its seats is free, or if only one seat
-/// is free.
+/// A category is almost full if only one seat is free, or if at most one seat in this many is free.
 const ALMOST_FULL_OF: u32 = 10;
 
 /// What the handlers of the cinemas need.
@@ -35,7 +34,7 @@ pub struct CinemaRoutes {
     pub catalogue: Catalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
-    /// The keys of the callers that may store a programme.
+    /// The keys of the callers who may store a programme.
     pub keys: RoleKeys,
     /// The clock.
     pub clock: Clock,
@@ -221,8 +220,8 @@ pub async fn showings(
     let query = query::read(&params, routes.now()).map_err(refused_param)?;
     let index = routes.cinemas.index();
     let found = index.search(&query);
-    // The programme and the catalogue are read one after the other. A show that the catalogue does
-    // not have yet is left out, and appears a moment later.
+    // The programme and the catalogue are read one after the other. So the catalogue may not have a
+    // show yet. Such a show is left out here, and appears a moment later.
     let on: Vec<(ShowingHit, ShowingDetails<'_>, Arc<Show>)> = found
         .hits
         .iter()
@@ -293,7 +292,7 @@ impl FilmView {
     }
 }
 
-/// Returns the showing's own value, or else that of its film.
+/// Returns the showing's own value or, if there is none, the film's value.
 fn own_or_films(own: Option<&String>, films: Option<&String>) -> Option<String> {
     own.or(films).cloned()
 }

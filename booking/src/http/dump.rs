@@ -1,5 +1,5 @@
-//! `GET /v1/promoter/dump`: the ledger and the payments as a judge reads them. The dump has no
-//! names and no addresses.
+//! `GET /v1/promoter/dump`: the ledger and the payments, in the form that a judge reads. The dump
+//! contains no names and no addresses.
 
 use std::sync::Arc;
 
@@ -50,8 +50,8 @@ pub async fn dump(
     State(routes): State<DumpRoutes>,
     _: PromoterCaller,
 ) -> Result<impl IntoResponse, Problem> {
-    // The dump is read into a file first. Otherwise a slow client would keep the ledger's snapshot
-    // open, and a ledger that fails half-way would have sent half of a dump.
+    // The dump is written to a file first. Otherwise a slow client would keep the ledger's snapshot
+    // open, and if the ledger failed half-way, the client would already have half of a dump.
     let file = {
         let _one = routes.reading.lock().await;
         let file = tempfile::tempfile().map_err(|error| refused(DumpFailed::Written(error)))?;
@@ -79,7 +79,7 @@ pub async fn dump(
     Ok((headers, Body::from_stream(pieces)))
 }
 
-/// Returns the file at its beginning, with its length in bytes.
+/// Rewinds the file, and returns it with its length in bytes.
 async fn rewound(mut file: File) -> std::io::Result<(File, u64)> {
     file.rewind().await?;
     let length = file.metadata().await?.len();

@@ -81,8 +81,8 @@ pub async fn exchange(
         let asked = wish.resolve(&show, now_ms)?;
         let hold = match &key {
             Some(key) => {
-                // An earlier version of this program may already have made the order of this call,
-                // under an id that it derived in another way.
+                // An earlier version of this program may already have made this call's order, under
+                // an id that it derived in another way.
                 let before = OrderId::of_hold(&HoldId::of_exchange(&show.id, &id, key));
                 if let Some(made) = routes.desk.successor(&id, &before, now_ms).await? {
                     let record = routes.desk.order_record(&made.id).await?;
@@ -114,14 +114,14 @@ pub async fn exchange(
         .await)
 }
 
-/// The header that carries an order's key if the Bearer is a pass.
+/// The header that carries an order's key if the Bearer credential is a pass.
 const ORDER_KEY: &str = "order-key";
 
 impl OrderRoutes {
     /// Returns the order that is to be exchanged, if the caller is its visitor or sends its key. A
-    /// caller that sends the key in `Order-Key` can send the pass of another room as Bearer. Also
-    /// returns whether the new seats need a pass: true if the key came in `Order-Key` and the
-    /// Bearer is not an order key.
+    /// caller that sends the key in `Order-Key` can send a pass of another room as the Bearer
+    /// credential. Also returns whether the new seats need a pass. They need one if the key came in
+    /// `Order-Key` and the Bearer credential is not an order key.
     async fn open_to_exchange(
         &self,
         order: &str,
@@ -146,7 +146,7 @@ impl OrderRoutes {
 
 /// Returns the owner of the new seats. If `has_pass` is false, and the show belongs to the order's
 /// room or to `everyday`, this is the order's visitor. Otherwise the caller needs a live pass of
-/// the show's room, because a buyer must wait in that room's line. The pass's visitor then owns the
+/// the show's room, because a buyer must wait in that room's line. Then the pass's visitor owns the
 /// seats.
 fn new_seat_owner(
     routes: &OrderRoutes,

@@ -1,5 +1,5 @@
-//! The free seats of a show as a list over HTTP, for people and programs that draw no map. Reads
-//! need no pass.
+//! The free seats of a show as a list over HTTP, for people and programs that do not draw the map.
+//! Reads need no pass.
 
 use axum::Extension;
 use axum::extract::State;
@@ -16,7 +16,8 @@ use crate::http::catalogue::CatalogueRoutes;
 use crate::http::seat_states::{not_encoded, tag};
 use crate::store::VersionedCells;
 
-/// A page of a section ends with the row that reaches this many free seats. Longer rows are cut.
+/// A page of a section ends with the row with which it has at least this many free seats. Longer
+/// rows are cut.
 const SEATS_A_PAGE: usize = 200;
 
 /// `GET /v1/shows/{show}/free?…`
@@ -108,12 +109,13 @@ pub async fn free(
     let (version, cells, packed) =
         packed.ok_or_else(|| Problem::not_found("picture of show", show.id.as_str()))?;
     let now_ms = routes.clock.now_ms();
-    // Numbers beyond the last section or page have one answer, so that nobody fills the memory of
-    // answers with them: each page but the last has at least its number of seats.
+    // All numbers beyond the last section or page share one answer. Otherwise callers could fill
+    // the memory of answers with such numbers. Each page but the last has at least `SEATS_A_PAGE`
+    // seats, so there are no more pages than this.
     let map = &show.plan.map;
     let page = page.min(map.seats.len() / SEATS_A_PAGE + 1);
     let section = query.section.map(|one| one.min(map.sections.len() + 1));
-    // The tag says all that the answer is made of, so equal calls share one answer.
+    // The tag contains everything on which the answer depends. So equal calls share one answer.
     let etag = format!(
         "\"{}-{:x}-{}-{}-{page}\"",
         tag(&show, version, &packed).trim_matches('"'),

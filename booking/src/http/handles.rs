@@ -1,4 +1,4 @@
-//! The handles that the routes use. The app builds the handles from its parts.
+//! The handles that the routes use. The app makes them from its parts.
 
 use crate::http::catalogue::CatalogueRoutes;
 use crate::http::cinema::CinemaRoutes;

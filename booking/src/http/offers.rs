@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::holds::{HoldRoutes, HoldView};
 use crate::http::answers::key_of;
 
-/// `POST /v1/holds/{hold}/accept`: nothing needs to be said.
+/// The body of `POST /v1/holds/{hold}/accept`. It has no fields, and may be left out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AcceptRequest {}

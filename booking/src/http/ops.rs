@@ -1,4 +1,4 @@
-//! The operators' calls to a booking process of its own: whether it is alive, whether it is ready,
+//! The operators' calls to a separate booking process: whether it is alive, whether it is ready,
 //! and its metrics.
 
 use axum::extract::State;
@@ -24,7 +24,7 @@ pub struct BookingOpsRoutes {
     pub stopping: watch::Receiver<bool>,
     /// The keys of those who may read reasons and warnings.
     pub keys: RoleKeys,
-    /// Whether operators have a port of their own. The public port then has no metrics.
+    /// Whether operators have a separate port. The public port then has no metrics.
     pub has_own_port: bool,
 }
 
@@ -43,7 +43,7 @@ impl BookingOpsRoutes {
         }
     }
 
-    /// Returns everything that an operator should know, for the log.
+    /// Returns all reasons and warnings, for the log.
     pub async fn troubles(&self) -> Vec<String> {
         let Readiness { reasons, warnings } = self.readiness().await;
         reasons.into_iter().chain(warnings).collect()

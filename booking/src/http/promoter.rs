@@ -191,8 +191,8 @@ pub async fn put_show(
         before.prices != show.prices || before.plan.version != show.plan.version
     });
     if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
-        // A basket is valid only on the picture on which it was made. So while the show has
-        // baskets, the old picture stays. It is replaced once they have lapsed or become orders.
+        // A basket is valid only on the picture on which it was made. So the old picture stays
+        // while the show has baskets. It is replaced when they have lapsed or become orders.
         if let Err(busy) = routes.seats.reopen(&show).await? {
             tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");
         }
@@ -297,8 +297,8 @@ fn put_problem(why: ShowPutRefusal) -> Problem {
     }
 }
 
-/// Builds the problem for a document with faults: `not_available` if all faults are of that kind,
-/// else `invalid_field`.
+/// Builds the problem for a document with faults. The code is `not_available` if all faults are of
+/// that kind, and otherwise `invalid_field`.
 fn invalid(faults: &[FieldFault]) -> Problem {
     let worst = faults
         .iter()

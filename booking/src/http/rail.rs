@@ -1,4 +1,5 @@
-//! Stations, trains between two of them, and journeys with a change, over HTTP. Reads need no pass.
+//! Stations, trains between two stations, and journeys with a change, over HTTP. Reads need no
+//! pass.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -290,7 +291,7 @@ pub async fn journeys(
     JsonAnswer::json(200, &found)
 }
 
-/// A trip query with its stations and date resolved.
+/// A trip query whose stations and date were resolved.
 struct ResolvedTripQuery {
     from: u32,
     to: u32,
@@ -372,7 +373,8 @@ impl RailRoutes {
     }
 }
 
-/// Returns the station with this code or name. The error lists stations with similar names.
+/// Returns the station with this code or name. If there is none, the error lists stations with
+/// similar names.
 fn resolve_station(timetable: &Timetable, field: &'static str, text: &str) -> Result<u32, Problem> {
     timetable.station(text).ok_or_else(|| {
         let like = timetable.names_like(text);

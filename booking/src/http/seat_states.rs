@@ -57,7 +57,7 @@ pub(super) fn not_encoded() -> Problem {
     )
 }
 
-/// Builds the frame that a socket gets first, too.
+/// Builds the snapshot frame, which is also the first frame that a socket gets.
 fn snapshot_frame(version: u64, cells: u32, packed: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(13 + packed.len());
     frame.push(0x01);
@@ -67,7 +67,7 @@ fn snapshot_frame(version: u64, cells: u32, packed: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Returns the tag of the states as JSON: a digest of all that they are made of.
+/// Returns the tag of the states as JSON: a digest of everything that the JSON depends on.
 pub(super) fn tag(show: &Show, version: u64, packed: &Bytes) -> String {
     let digest = Sha256::new()
         .chain_update(&show.plan.geometry.digest)
@@ -95,7 +95,7 @@ fn json_states(show: &Show, mut view: VersionedCells) -> serde_json::Value {
 }
 
 /// Returns the states of the seats that are not free, by label. A seat with several legs has the
-/// worst state of its legs.
+/// worst state of them.
 fn unavailable(show: &Show, view: &VersionedCells) -> serde_json::Map<String, serde_json::Value> {
     let grid = show.grid();
     let mut states = vec![CellState::Free; grid.seats as usize];

@@ -26,7 +26,7 @@ pub struct TicketRoutes {
     pub desk: TicketDesk,
     /// Checks who may read a ticket.
     pub door: CallerVerifier,
-    /// The keys of the callers that may scan tickets.
+    /// The keys of the callers who may scan tickets.
     pub keys: RoleKeys,
     /// The clock.
     pub clock: Clock,

@@ -1,4 +1,4 @@
-//! Where a show takes place, in the answers about shows, orders and tickets.
+//! Where a show takes place, as answers about shows, orders and tickets show it.
 
 use fairgate_model::venues::VenueLocation;
 use serde::Serialize;

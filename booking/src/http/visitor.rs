@@ -1,5 +1,5 @@
-//! Finds out who is calling: a visitor with a pass, or somebody with an order's key. Booking checks
-//! this itself, so a caller gains nothing by going around the gateway.
+//! Finds out who calls: a visitor with a pass, or somebody with an order's key. Booking checks this
+//! itself, so a caller gains nothing by going around the gateway.
 
 use axum::http::HeaderMap;
 use fairgate_base::http::keys::bearer;
@@ -24,7 +24,7 @@ pub struct CallerVerifier {
     pub catalogue: Catalogue,
     /// Checks the keys of orders.
     pub order_keys: OrderKeys,
-    /// Knows the passes that were stopped.
+    /// Knows which passes were stopped.
     pub stopped: StoppedPasses,
 }
 
@@ -60,11 +60,12 @@ impl CallerVerifier {
         }
     }
 
-    /// Returns the visitor's pass for a show if it is live, for a call that takes something new.
+    /// Returns the visitor's pass for a show if the pass is live, for a call that takes something
+    /// new.
     ///
     /// # Errors
-    /// As [`CallerVerifier::require_pass`], 401 `pass_expired` for an expired pass, and 401
-    /// `pass_stopped` for a pass that was stopped.
+    /// The errors of [`CallerVerifier::require_pass`], 401 `pass_expired` for an expired pass, and
+    /// 401 `pass_stopped` for a pass that was stopped.
     pub fn require_live_pass(
         &self,
         headers: &HeaderMap,
@@ -88,12 +89,12 @@ impl CallerVerifier {
         Ok(live.clone())
     }
 
-    /// Returns the visitor's pass for a show, live or expired, for a call that needs no new turn
-    /// but is not open to somebody who was sent away.
+    /// Returns the visitor's pass for a show, live or expired, unless it was stopped. It is for a
+    /// call that needs no new turn in the line, but that is closed to people who were sent away.
     ///
     /// # Errors
-    /// As [`CallerVerifier::require_pass`], and 401 `pass_stopped` for a pass that was stopped
-    /// before it expired.
+    /// The errors of [`CallerVerifier::require_pass`], and 401 `pass_stopped` for a pass that was
+    /// stopped before it expired.
     pub fn require_pass_not_stopped(
         &self,
         headers: &HeaderMap,
@@ -114,8 +115,8 @@ impl CallerVerifier {
             .is_ok_and(|live| self.stopped.contains(live))
     }
 
-    /// Returns the caller that wants to open an order: a visitor, or somebody who has the order's
-    /// key. [`OrderCaller::may_open`] then checks that the order belongs to the visitor.
+    /// Returns the caller who wants to open an order: a visitor, or somebody who has the order's
+    /// key. [`OrderCaller::may_open`] then checks whether the order belongs to the visitor.
     ///
     /// # Errors
     /// 401 `order_key_required` without a key or pass; 401 `pass_invalid` for a bad pass or a pass
@@ -145,12 +146,12 @@ impl CallerVerifier {
     }
 }
 
-/// The caller that wants to open an order.
+/// The caller who wants to open an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderCaller {
     /// Somebody who has the order's key.
     Key,
-    /// A visitor; the order must be the visitor's own.
+    /// A visitor, who may only open an own order.
     Visitor(Holder),
 }
 
@@ -177,7 +178,7 @@ fn pass_stopped(room: &str) -> Problem {
     )
 }
 
-/// Builds the problem of a pass with which nothing new can be taken.
+/// Builds the problem of a pass that can take nothing new.
 fn no_new_seats(code: ProblemCode, room: &str, detail: String) -> Problem {
     Problem::new(code, detail)
         .with_member("room", room)

@@ -194,7 +194,7 @@ pub async fn leave(
         .waitlist
         .end_waiting(&waiter, WaitEndReason::Left, now_ms)
         .await?;
-    // The party is read again, so that seats that were offered in the meantime are released, too.
+    // The party is read again, so that seats that were offered in the meantime are also released.
     let (left, _) = routes.find_waiter(&show, &pass.holder()).await?;
     let noted = if left.id == waiter.id { left } else { waiter };
     if let Some(offer) = &noted.offer {
@@ -206,7 +206,7 @@ pub async fn leave(
             .release(&offer.hold, noted.visitor, &[HoldPurpose::Offer])
             .await
         {
-            // The seats of an offer that became an order belong to the order, and those of an
+            // The seats of an offer that became an order belong to the order. The seats of an
             // accepted offer are in the visitor's basket.
             Ok(())
             | Err(
@@ -224,8 +224,8 @@ pub async fn leave(
 }
 
 impl WaitlistRoutes {
-    /// Returns the show. If this node knows only the timetable's entry of a departure, it reads the
-    /// catalogue again, because another node may have sold seats of the departure.
+    /// Returns the show. If this node knows a departure only from the timetable, it reads the
+    /// catalogue again, because another node may have held seats of the departure.
     async fn find_show_for_waiter(&self, show: &str) -> Result<Arc<Show>, Problem> {
         let catalogue = &self.waitlist.catalogue;
         let id = show.parse::<ShowId>().ok();
@@ -237,8 +237,8 @@ impl WaitlistRoutes {
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// Refuses a party if the show is cancelled, if too few seats can become free, or if all seats
-    /// of a departure are free.
+    /// Refuses a party if the show is cancelled, if too few seats can become free, or if nobody has
+    /// ever held seats of the departure, so that all seats are free.
     async fn check_may_wait(&self, show: &Show, party: &WaitlistParty) -> Result<(), Problem> {
         if show.is_cancelled() {
             let detail = "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.";
@@ -326,8 +326,8 @@ impl WaitlistRoutes {
         }
     }
 
-    /// Returns the offer from the store with its prices; `None` if the offer ran out, or the store
-    /// or the ledger does not answer.
+    /// Returns the offer from the store, with its prices. Returns `None` if the offer ran out, or
+    /// if the store or the ledger does not answer.
     async fn offer_view(
         &self,
         show: &Show,

@@ -1,6 +1,6 @@
-//! Answers what gateways ask booking: which shows there are, how many seats are free, and whether
-//! booking can sell. The answers are the same whether booking runs in the gateway's process or
-//! behind `/internal/v1`.
+//! Answers the questions of gateways to booking: which shows there are, how many seats are free,
+//! and whether booking can sell. The answers are the same if booking runs in the gateway's process
+//! and if it runs behind `/internal/v1`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use crate::waitlist::here::SeenVisitors;
 /// How long ledger and store may take to answer. Gateways wait a little longer.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
 
-/// The most waiting visitors in one answer, which is then about 6.4 MiB long.
+/// The most waiting visitors in one answer. Such an answer has about 6.4 MiB.
 const WAITING_MAX: u32 = 100_000;
 
-/// A show in short.
+/// A show in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowSummary {
     /// The show's slug.
@@ -44,17 +44,18 @@ pub struct ShowSummary {
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
-    /// Where the venue is; unknown from an older booking process.
+    /// Where the venue is. An older booking process does not say it.
     #[serde(default)]
     pub location: VenueLocation,
     /// The currency, as ISO 4217 names it.
     pub currency: String,
     /// How many seats the show has.
     pub seats: u32,
-    /// Whether the show is on a cinema's programme, which has a search of its own.
+    /// Whether the show is in a cinema's programme. Cinemas have their own search.
     #[serde(default)]
     pub showing: bool,
-    /// How long a basket keeps its seats, in seconds; 0 from an older booking process.
+    /// How long a basket keeps its seats, in seconds. 0 if the booking process is older and does
+    /// not say it.
     #[serde(default)]
     pub hold_s: u32,
 }
@@ -62,14 +63,15 @@ pub struct ShowSummary {
 /// Whether this booking can sell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BookingCondition {
-    /// Why this booking can sell nothing now.
+    /// Why this booking can sell nothing now. Empty if it can sell.
     pub reasons: Vec<String>,
     /// Problems that do not stop the sale, but should be fixed.
     pub warnings: Vec<String>,
 }
 
-/// Counts over several shows together. A train's seat counts once for all legs. Only a train's
-/// lapsing seats are an estimate: its lapsing cells, but no more than its held seats.
+/// Counts over several shows together. A train's seat counts once, not once for each leg. Only the
+/// number of a train's lapsing seats is an estimate: it is the number of its lapsing cells, but at
+/// most the number of its held seats.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingPulse {
     /// Free seats.
@@ -80,8 +82,7 @@ pub struct BookingPulse {
     pub sold: u64,
     /// Held seats whose holds run out within five minutes.
     pub lapsing_5m: u64,
-    /// Held seats whose holds run out so soon that the seats count as free for visitors who are
-    /// called now.
+    /// Held seats whose holds run out so soon that visitors who are called now can count on them.
     pub lapsing_soon: u64,
     /// Holds, including those with an order.
     pub baskets: u64,
@@ -123,18 +124,18 @@ impl BookingPulse {
     }
 }
 
-/// A cheap handle that answers gateways. Clones share everything.
+/// Answers gateways; a cheap handle. All clones share the same parts.
 #[derive(Clone)]
 pub struct GatewayDesk {
     /// The catalogue of shows.
     pub catalogue: Catalogue,
-    /// Which shows are on a cinema's programme.
+    /// Says which shows are in a cinema's programme.
     pub cinemas: CinemaCatalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
     /// The ledger, which knows the finished orders and the waiting visitors.
     pub ledger: Ledger,
-    /// Which visitors have a socket at a gateway.
+    /// Knows which visitors have a socket at a gateway.
     pub here: SeenVisitors,
     /// The installation's clock.
     pub clock: Clock,
@@ -145,12 +146,12 @@ pub struct GatewayDesk {
 }
 
 impl GatewayDesk {
-    /// Returns the shows that match the patterns. It returns a departure only if somebody has held
-    /// seats of it.
+    /// Returns the shows that match the patterns. Of departures, it returns only those of which
+    /// somebody has held seats.
     #[must_use]
     pub fn shows_matching(&self, patterns: &[String]) -> Vec<ShowSummary> {
-        // The pattern `*` does not match departures: it means the shows that promoters have put. A
-        // pattern for departures names their trains.
+        // The pattern `*` means the shows that promoters have put, so it does not match departures.
+        // Patterns for departures name the trains.
         let named = |show: &Show| {
             patterns
                 .iter()
@@ -184,18 +185,19 @@ impl GatewayDesk {
         self.catalogue.room_of(show)
     }
 
-    /// Returns which room covers which patterns, as this process last read it.
+    /// Returns the rooms and the patterns of their shows, as this process last read them.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
         self.catalogue.coverage()
     }
 
-    /// Checks whether the ledger takes writes. Returns why booking cannot sell, if it cannot, and
+    /// Checks whether the ledger accepts writes. Returns the reasons why booking cannot sell, and
     /// the store's warnings.
     pub async fn condition(&self) -> BookingCondition {
         let mut condition = BookingCondition::default();
         // Ledger and store are asked at the same time, so that the gateway gets its answer in time.
-        // Without an answer it would send no calls to this process, not even for seat maps.
+        // Without an answer, the gateway would send this process no calls at all, not even for seat
+        // maps.
         let (ledger, seats) = tokio::join!(
             tokio::time::timeout(CONDITION_MAX, self.ledger.check()),
             tokio::time::timeout(CONDITION_MAX, self.seats.warnings()),
@@ -219,7 +221,7 @@ impl GatewayDesk {
     /// Replaces the list that says which room covers which shows.
     ///
     /// # Errors
-    /// Returns an error where the list could not be written to the ledger.
+    /// Returns an error if the list could not be written to the ledger.
     pub async fn replace_coverage(
         &self,
         coverage: Vec<(String, Vec<String>)>,
@@ -227,11 +229,11 @@ impl GatewayDesk {
         self.catalogue.replace_coverage(coverage).await
     }
 
-    /// Stops passes of a room. They then open nothing new, and their holders wait for seats no
-    /// more. What was begun with them can still be paid, read and cancelled.
+    /// Stops passes of a room. From then on they open nothing new, and their holders no longer wait
+    /// for seats. What was begun with them can still be paid, read and cancelled.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take them.
+    /// Returns an error if the ledger did not accept them, or cannot be read.
     pub async fn stop_passes(
         &self,
         room: &str,
@@ -260,7 +262,7 @@ impl GatewayDesk {
     /// ids in `shows` are ignored.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn pulse(
         &self,
         room: &str,
@@ -273,8 +275,8 @@ impl GatewayDesk {
             .collect();
         let now_ms = self.clock.now_ms();
         // Of a train's many departures, `shows` has only those of which somebody has held seats.
-        // But all departures on sale count, so departures in `shows` are replaced by those of the
-        // room.
+        // But all departures on sale must be counted. So the departures in `shows` are left out,
+        // and all departures that the room covers are counted instead.
         let trains = self.catalogue.trains_of(room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());
@@ -290,11 +292,11 @@ impl GatewayDesk {
         Ok(pulse)
     }
 
-    /// Returns the whole picture of a show: the version, the number of cells, and two bits for each
-    /// cell.
+    /// Returns the whole picture of a show: its version, the number of its cells, and two bits for
+    /// each cell.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn show_snapshot(
         &self,
         show: &str,
@@ -305,7 +307,7 @@ impl GatewayDesk {
         self.seats.packed(&show).await
     }
 
-    /// Returns what changed after a version. Returns [`CellChanges::Gap`] for a show that is not
+    /// Returns what changed after a version, or [`CellChanges::Gap`] if the show is unknown or not
     /// open.
     pub async fn show_changes(&self, show: &str, since: u64) -> CellChanges {
         match self.find_show(show) {
@@ -314,15 +316,15 @@ impl GatewayDesk {
         }
     }
 
-    /// Subscribes to the signals about holds. Gateways send each signal to the sockets of the
+    /// Subscribes to the signals about holds. A gateway sends each signal to the sockets of the
     /// hold's owner.
     #[must_use]
     pub fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal> {
         self.seats.store.signals()
     }
 
-    /// Returns the labels of an offer's seats, which are sent with its signal. For any other signal
-    /// the list is empty.
+    /// Returns the labels of an offer's seats, to send them with the offer's signal. For other
+    /// signals the list is empty.
     pub async fn seats_told(&self, signal: &HoldSignal) -> Vec<String> {
         if signal.state != HoldSignalState::Offered {
             return Vec::new();
@@ -336,11 +338,11 @@ impl GatewayDesk {
         items.iter().map(label).collect()
     }
 
-    /// Takes the list of waiting visitors who have a socket at the calling gateway, so that they
-    /// keep getting offers. Returns all visitors who wait for seats now, the earliest first.
+    /// Notes that these waiting visitors have a socket at the calling gateway, so that they keep
+    /// getting offers. Returns all visitors who wait for seats now, the earliest first.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, LedgerError> {
         self.here.record_seen(here);
         self.ledger.waiting_visitors(WAITING_MAX).await

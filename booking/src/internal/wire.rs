@@ -1,5 +1,5 @@
-//! The formats of the internal calls, for both ends. All are JSON, except a show's snapshot, which
-//! is packed.
+//! The formats of the internal calls, for both ends. All are JSON, except the snapshot of a show,
+//! which is packed.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use fairgate_model::holds::HoldSignalState;
@@ -20,12 +20,12 @@ pub struct BookingStateReply {
     pub warnings: Vec<String>,
     /// The ledger's id, in hex. A gateway with another ledger must not use this process.
     pub ledger: String,
-    /// Which room covers which patterns.
+    /// The rooms and the patterns of their shows.
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
-/// `POST /internal/v1/shows`: takes patterns, returns
-/// [`ShowSummary`](super::gateway_desk::ShowSummary)s.
+/// `POST /internal/v1/shows`: takes patterns, and returns
+/// [`ShowSummary`](super::gateway_desk::ShowSummary) values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowsRequest {
     /// Ids of shows, and globs such as `g1-*`.
@@ -35,22 +35,22 @@ pub struct ShowsRequest {
 /// `PUT /internal/v1/coverage`: the whole list, which replaces the stored list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverageRequest {
-    /// Which room covers which patterns.
+    /// The rooms and the patterns of their shows.
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
-/// A pass that opens nothing new any more.
+/// A pass that no longer opens anything new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoppedPassNotice {
     /// The join number of the pass.
     pub number: u64,
-    /// When the pass expires, unix seconds.
+    /// When the pass expires, in seconds since the epoch.
     pub expires_s: i64,
     /// The visitor who holds the pass.
     pub holder: Holder,
 }
 
-/// `POST /internal/v1/stopped-passes`: passes of a room that open nothing new any more.
+/// `POST /internal/v1/stopped-passes`: passes of a room that no longer open anything new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopPassesRequest {
     /// The slug of the room.
@@ -59,13 +59,14 @@ pub struct StopPassesRequest {
     pub passes: Vec<StoppedPassNotice>,
 }
 
-/// `POST /internal/v1/pulse`: the room and the shows to count, and the cursor of finished visitors.
+/// `POST /internal/v1/pulse`: the room and the shows to count, and the cursor of the last finished
+/// visitor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PulseRequest {
-    /// The slug of the room whose trains count. No trains count where it is empty.
+    /// The slug of the room whose trains are counted. If it is empty, no trains are counted.
     #[serde(default)]
     pub room: String,
-    /// The slugs of shows. Unknown ones are ignored.
+    /// The slugs of shows. Unknown slugs are ignored.
     pub shows: Vec<String>,
     /// The cursor of the last finished visitor that the caller knows.
     pub finished_after: u64,
@@ -99,8 +100,8 @@ pub struct InternalHoldSignal {
 }
 
 impl InternalHoldSignal {
-    /// Makes the line from the store's signal. `seats` has the labels of the seats if the signal is
-    /// about an offer.
+    /// Makes the line from a signal of the store. `seats` are the labels of the seats if the signal
+    /// is about an offer, and empty otherwise.
     #[must_use]
     pub fn new(signal: &HoldSignal, seats: Vec<String>) -> Self {
         Self {
@@ -135,7 +136,7 @@ pub fn write_snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
-/// Reads a snapshot into version, cell count and packed cells. Returns `None` where the length is
+/// Reads a snapshot into version, cell count and packed cells. Returns `None` if its length is
 /// wrong.
 #[must_use]
 pub fn read_snapshot(bytes: &Bytes) -> Option<(u64, u32, Bytes)> {

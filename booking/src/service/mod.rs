@@ -1,5 +1,5 @@
-//! Booking as a process of its own: it is built, run and drained. It serves the same public
-//! handlers that a gateway has inside, and further routes for gateways and operators.
+//! Booking as a separate process: building it, running it and draining it. It serves the same
+//! public handlers that a gateway can host, and also routes for gateways and operators.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,8 +27,9 @@ use crate::http::ops::BookingOpsRoutes;
 use crate::open::{self, BookingOpenError};
 use crate::router::{operators_port, process_router};
 
-/// How long the process still answers after it began to drain. Gateways ask each booking process
-/// twice a second whether it can sell. So after this time each gateway uses another process.
+/// How long the process still answers after it has begun to drain. Gateways ask each booking
+/// process twice a second whether it can sell. So after this time every gateway uses another
+/// process.
 const NOTICE: Duration = Duration::from_millis(1_200);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -116,17 +117,17 @@ impl BookingService {
         })
     }
 
-    /// Returns the address that this process listens on.
+    /// Returns the address on which this process listens.
     ///
     /// # Errors
-    /// Returns an error where the system does not report the address.
+    /// Returns an error if the system does not report the address.
     pub fn listen_address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
     /// Serves until `shutdown`, or until another process has taken one of its leases. Then drains:
-    /// reports that it is not ready, waits until gateways notice, ends the calls, ends the workers,
-    /// and closes the ledger.
+    /// reports that it is not ready, waits until gateways have noticed, ends the calls, ends the
+    /// workers, and closes the ledger.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -161,7 +162,7 @@ impl BookingService {
             stopping,
         ));
         let (public, _) = booking.router().split_for_parts();
-        // Only gateways and operators connect to booking.
+        // Only gateways and operators connect to booking, so networks have no limits of their own.
         let whole = ConnectionLimits::of_process(false);
         let public_max = if operators.is_some() {
             whole.without_operators()
@@ -207,8 +208,7 @@ async fn keep_up(metrics: PrometheusHandle) {
     }
 }
 
-/// Ends the workers at once. What they did not finish is done after the next start, or by another
-/// process.
+/// Ends the workers at once. Unfinished work is done after the next start, or by another process.
 async fn stop_workers(mut workers: JoinSet<()>) {
     workers.shutdown().await;
 }

@@ -1,8 +1,8 @@
-//! The interface of the inventory stores. A store has the fast state: which visitor holds which
-//! cell until when. Each method of [`InventoryStore`] is one atomic domain transition.
+//! The interface of the inventory stores. A store has the fast-changing state: which visitor holds
+//! which cell, and until when. Each method of [`InventoryStore`] is one atomic domain transition.
 //!
-//! Every implementation passes `contract::suite`. The ledger decides: if a store loses its data,
-//! its shows are opened again from the ledger.
+//! Every implementation passes `contract::suite`. The ledger is the authority. If a store loses its
+//! data, its shows are opened again from the ledger.
 
 #[cfg(test)]
 mod contract;
@@ -21,14 +21,14 @@ use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
 /// A lock is prolonged only if its deadline moves by this many milliseconds or more. Callers repeat
-/// the call often, and every prolonged lock is reported to every process.
+/// the call often, and each prolonged lock is reported to all processes.
 pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
 
-/// What operators read while the store does not answer.
+/// What operators read if the store does not answer.
 pub const SEATS_SILENT: &str = "The store of the seats does not answer; none can be held.";
 
-/// Why a transition failed. It changed nothing, except that after `Unreachable` it may have been
-/// made.
+/// Why a transition failed. It changed nothing. Only after `Unreachable` it may have changed
+/// something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InventoryRefusal {
     /// These cells are not free.
@@ -60,7 +60,7 @@ pub enum InventoryRefusal {
     /// The hold was extended as often as the show allows.
     #[error("no extensions are left")]
     NoExtensions,
-    /// The plan of the hold is not the show's plan any more.
+    /// The hold was made on another version of the plan than the show has now.
     #[error("the plan has changed")]
     PlanChanged,
     /// The show is not open, or is being opened again, or the caller must read the ledger again.
@@ -82,7 +82,7 @@ pub struct OpeningInventory {
     pub plan_version: u32,
     /// The new incarnation, larger than every earlier one.
     pub incarnation: u64,
-    /// Cells not for sale.
+    /// The cells that are not for sale.
     pub blocked: Vec<u32>,
     /// The sold seats, by visitor.
     pub sold: Vec<(Holder, Vec<HeldSeat>)>,
@@ -95,8 +95,8 @@ pub struct OpeningInventory {
     pub edition: u64,
 }
 
-/// The id of one call. By it, the store recognises a repeated call, so that the call takes effect
-/// once.
+/// The id of one call. It lets the store recognise a repeated call, so that the call takes effect
+/// only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallId(pub [u8; 16]);
 
@@ -146,7 +146,7 @@ pub struct HoldSignal {
 /// The holds of a show in figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShowHoldFigures {
-    /// The number of all holds, also of holds with an order.
+    /// The number of all holds, including holds with an order.
     pub all: u64,
     /// The number of holds without an order whose lock ends soon.
     pub lapsing: u64,
@@ -168,12 +168,12 @@ pub struct BasketDeadlines {
 pub struct ClaimableHold {
     /// The hold. Its lock ends after the claim's deadline.
     pub hold: Hold,
-    /// The incarnation in which the hold is locked. If the data of this incarnation are lost, the
-    /// lock is lost, too.
+    /// The incarnation in which the hold is locked. If the data of this incarnation is lost, the
+    /// lock is lost with it.
     pub incarnation: u64,
 }
 
-/// What one sweep freed.
+/// The result of one sweep.
 #[derive(Debug, Default)]
 pub struct HoldSweepOutcome {
     /// The holds that lapsed.
@@ -182,7 +182,7 @@ pub struct HoldSweepOutcome {
     pub more: bool,
 }
 
-/// The fast state of all shows.
+/// The fast-changing state of all shows.
 #[async_trait]
 pub trait InventoryStore: Send + Sync + 'static {
     /// Returns the edition of the show's picture in this store, or `None` if the show is not open.
@@ -192,10 +192,10 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// show.
     async fn edition(&self, show: &ShowId) -> Result<Option<u64>, InventoryRefusal>;
 
-    /// Begins an incarnation before the ledger's picture is read. From then on, nothing is locked
-    /// in an earlier incarnation. Nothing is locked in the new incarnation before it is opened. If
-    /// the show is open and has a hold that is not in `opening`, the call is refused and the show
-    /// stays as it is.
+    /// Begins an incarnation. This happens before the ledger's picture is read. From then on no
+    /// call can lock cells in an earlier incarnation, and no call can lock cells in the new one
+    /// until it is opened. If the show is open and has a hold that is not in `opening`, the call is
+    /// refused and the show stays as it is.
     async fn begin(
         &self,
         show: &ShowId,
@@ -206,23 +206,23 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// no `begin`: the new picture replaces the old one if it has every hold of the show.
     async fn open(&self, show: &ShowId, opening: OpeningInventory) -> Result<(), InventoryRefusal>;
 
-    /// Takes all cells of the hold, or none. If a hold with this id exists, returns the existing
+    /// Takes all cells of the hold, or none. If a hold with this id exists already, returns that
     /// hold.
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
-    /// Keeps freed cells for the waitlist until `until_ms`: every cell that comes free until then
+    /// Keeps freed cells for the waitlist until `until_ms`: every cell that becomes free until then
     /// stays held for everybody else. A call that would move the end by less than 3 s may change
-    /// nothing. The caller must repeat the call in time. An `until_ms` of 0 means that nobody waits
-    /// any more: all kept cells become free. Returns the kept cells, ascending.
+    /// nothing. The caller must repeat the call before the end. An `until_ms` of 0 means that
+    /// nobody waits any more, and all kept cells become free. Returns the kept cells, ascending.
     async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, InventoryRefusal>;
 
     /// Takes all cells of the hold, or none, as `take` does. Cells that are kept for the waitlist
     /// count as free. Signals the offer to the visitor.
     async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
-    /// Makes an offer a basket with these deadlines, if the offer's lock has not ended at `now_ms`
-    /// and the visitor has no more than `limit` seats. The hold keeps its id, which is the fencing
-    /// value of its locks, its cells, its plan, its terms and its extensions. A repeated call
+    /// Turns an offer into a basket with these deadlines, if the offer's lock has not ended at
+    /// `now_ms` and the visitor has no more than `limit` seats. The hold keeps its id (the fencing
+    /// value of its locks), its cells, its plan, its terms and its extensions. A repeated call
     /// returns the basket as it is. A basket that never was an offer is refused as `OtherPurpose`.
     async fn accept_offer(
         &self,
@@ -237,7 +237,7 @@ pub trait InventoryStore: Send + Sync + 'static {
     async fn free_kept_cells(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal>;
 
     /// Gives some seats of a basket back and takes others, all or nothing. The deadline does not
-    /// change. A change that repeats the last one returns the hold as it is.
+    /// change. A call that repeats the last change returns the hold as it is.
     async fn change(
         &self,
         hold: &HoldId,
@@ -248,11 +248,11 @@ pub trait InventoryStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Hold, InventoryRefusal>;
 
-    /// Returns the visitor's hold.
+    /// Returns a hold of this visitor.
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, InventoryRefusal>;
 
     /// Frees the cells of a hold that was made for one of these purposes and is not locked for an
-    /// order. A repeated call succeeds too, as long as the store remembers the release.
+    /// order. A repeated call also succeeds, as long as the store remembers the release.
     async fn release(
         &self,
         hold: &HoldId,
@@ -260,8 +260,8 @@ pub trait InventoryStore: Send + Sync + 'static {
         purposes: &[HoldPurpose],
     ) -> Result<(), InventoryRefusal>;
 
-    /// Moves the deadlines of a basket, but never to an earlier time, while extensions are left. A
-    /// call that repeats the last one returns the hold as it is.
+    /// Moves the deadlines of a basket if it has extensions left. A deadline never moves to an
+    /// earlier time. A call that repeats the last extension returns the hold as it is.
     async fn extend(
         &self,
         hold: &HoldId,
@@ -271,10 +271,11 @@ pub trait InventoryStore: Send + Sync + 'static {
         lock_until_ms: i64,
     ) -> Result<Hold, InventoryRefusal>;
 
-    /// Locks a hold that was made for one of these purposes for an order that is about to claim it.
-    /// The lock ends after the claim's deadline, so that no sweep frees the cells while the order
-    /// has them. Each further call moves the lock's deadline by at least a millisecond. So undoing
-    /// one attempt does not undo the next attempt, which may need the lock for longer.
+    /// Locks a hold for an order that is about to claim it. The hold must have been made for one of
+    /// these purposes. The lock ends after the claim's deadline, so that no sweep frees the cells
+    /// while the order has them. Each further call moves the lock's deadline by at least a
+    /// millisecond. So undoing one attempt does not undo a later attempt, which may need the lock
+    /// for longer.
     async fn secure(
         &self,
         hold: &HoldId,
@@ -283,9 +284,9 @@ pub trait InventoryStore: Send + Sync + 'static {
         lock_until_ms: i64,
     ) -> Result<ClaimableHold, InventoryRefusal>;
 
-    /// Makes the hold a basket again until `lock_until_ms`, because the ledger did not accept the
-    /// claim. This undoes the `secure` that set the deadline `secured_until_ms`, and does nothing
-    /// if a later call moved the deadline.
+    /// Turns the hold into a basket again until `lock_until_ms`, because the ledger did not accept
+    /// the claim. This undoes the `secure` call that set the deadline `secured_until_ms`. It does
+    /// nothing if a later call moved the deadline.
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64);
 
     /// Prolongs the lock of an order whose claim stays in the ledger after the claim's deadline.
@@ -298,8 +299,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// the claim, so the caller must read the claim again.
     async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), InventoryRefusal>;
 
-    /// Returns the holds that are locked for orders, in all shows that are open here, as far as
-    /// this process knows.
+    /// Returns the holds that are locked for orders, in all shows that are open in this process, as
+    /// far as this process knows.
     async fn ordered(&self) -> Vec<SecuredHold>;
 
     /// Returns the number of the newest row of the show's seat outbox that was carried out.
@@ -309,35 +310,35 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// `glance`, `packed` and `counts`.
     async fn cursor(&self, show: &ShowId) -> Result<u64, InventoryRefusal>;
 
-    /// Carries out the ledger's decisions in order, each once. Repeated rows do nothing, and no row
-    /// after a gap is carried out. Returns the number of the newest row carried out.
+    /// Carries out the ledger's decisions in order, each only once. Repeated rows do nothing, and
+    /// no row after a gap is carried out. Returns the number of the newest row carried out.
     async fn deliver(&self, show: &ShowId, rows: &[SeatOutboxRow])
     -> Result<u64, InventoryRefusal>;
 
-    /// Closes a show until it is opened again, because the ledger has deleted rows after this
-    /// cursor that the store never got. Does nothing if the cursor has moved since.
+    /// Closes a show until it is opened again. This is necessary if the ledger has deleted rows
+    /// after this cursor before the store got them. Does nothing if the cursor has moved since.
     async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), InventoryRefusal>;
 
     /// Frees up to `batch_max` overdue holds in all open shows, and warns the owners of baskets
     /// that end soon.
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> HoldSweepOutcome;
 
-    /// Returns the whole picture.
+    /// Returns the whole picture of a show.
     async fn view(&self, show: &ShowId) -> Option<VersionedCells>;
 
-    /// Returns the whole picture for a caller that will not ask again soon: the store does not
-    /// follow the show for this. Returns `None` if the show is not open, or if the store does not
-    /// answer.
+    /// Returns the whole picture of a show, for a caller that will not ask again soon: the store
+    /// does not begin to follow the show. Returns `None` if the show is not open, or if the store
+    /// does not answer.
     async fn glance(&self, show: &ShowId) -> Option<VersionedCells>;
 
-    /// Returns the whole picture, packed for the wire: version, number of cells, and two bits a
-    /// cell.
+    /// Returns the whole picture of a show, packed for the network: its version, the number of its
+    /// cells, and two bits a cell.
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)>;
 
     /// Returns what changed after a version.
     async fn changes(&self, show: &ShowId, since: u64) -> Option<CellChanges>;
 
-    /// Returns how many cells are in each state and how many holds there are, and counts the holds
+    /// Returns how many cells are in each state and how many holds there are. Also counts the holds
     /// that run out within `within_ms`.
     async fn counts(
         &self,
@@ -346,12 +347,12 @@ pub trait InventoryStore: Send + Sync + 'static {
         within_ms: i64,
     ) -> Option<(CellCounts, ShowHoldFigures)>;
 
-    /// Returns the shows that were open here and are not open any more. They must be opened from
-    /// the ledger again.
+    /// Returns the shows that were open in this process but are no longer open. They must be opened
+    /// again from the ledger.
     async fn lost(&self) -> Vec<ShowId>;
 
-    /// Returns the open shows that were used here lately: somebody follows their changes or buys
-    /// from them. The store of a single process returns all open shows.
+    /// Returns the open shows that were used in this process lately: somebody follows their
+    /// changes, or takes seats of them. The store of a single process returns all open shows.
     async fn in_use(&self) -> Vec<ShowId>;
 
     /// Returns whether other processes work on the same shows.

@@ -1,5 +1,5 @@
-//! Tickets. Each ticket is a signed statement for one seat of one show. It is shown as a QR code,
-//! put into a calendar, and scanned at the door.
+//! Tickets. Each ticket is a signed statement about one seat of one show. It can be shown as a QR
+//! code, put into a calendar, and scanned at the door.
 
 pub mod render;
 
@@ -22,7 +22,7 @@ pub struct TicketDesk {
     pub catalogue: Catalogue,
     /// The keys that sign tickets.
     pub keyring: Keyring,
-    /// Whether tickets are bought with play money.
+    /// Whether tickets are bought with the sandbox's play money.
     pub test: bool,
 }
 
@@ -35,7 +35,8 @@ pub enum TicketRefusal {
     /// The ticket's show is no longer in the catalogue.
     #[error("there is no show {0}")]
     NoSuchShow(ShowId),
-    /// The ticket cannot be signed: it is too long, or its ids or times are of another form.
+    /// The ticket cannot be signed: it is too long, or its ids or times are not in the expected
+    /// form.
     #[error("the ticket does not fit a code")]
     Unsignable,
     /// The ledger did not answer.
@@ -67,15 +68,16 @@ impl TicketDesk {
     /// Returns the ticket with this id from the ledger.
     ///
     /// # Errors
-    /// [`TicketRefusal::NoSuchTicket`], or an error where the ledger does not answer.
+    /// [`TicketRefusal::NoSuchTicket`], or an error if the ledger does not answer.
     pub async fn find_ticket(&self, id: &str) -> Result<Ticket, TicketRefusal> {
         let missing = || TicketRefusal::NoSuchTicket(id.to_owned());
         let parsed: TicketId = id.parse().map_err(|_| missing())?;
         self.ledger.ticket(&parsed).await?.ok_or_else(missing)
     }
 
-    /// Signs a ticket and collects what is printed on it. The signed text has no time of signing:
-    /// it stays the same while the ticket's row, the show and the signing key stay the same.
+    /// Signs a ticket, and collects what is printed on it. The signed text does not contain the
+    /// time of signing. So it stays the same as long as the ticket's row, the show and the signing
+    /// key stay the same.
     ///
     /// # Errors
     /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::Unsignable`].
@@ -86,14 +88,14 @@ impl TicketDesk {
             .ok_or_else(|| TicketRefusal::NoSuchShow(ticket.show.clone()))?;
         let run = show.run.as_ref();
         let journey = run.and_then(|run| JourneySummary::from_legs(run, &ticket.legs));
-        // A traveller who boards at a later station needs the departure time from that station.
+        // For a traveller who boards at a later station, the departure from that station counts.
         let leaves = journey.as_ref().and_then(|journey| journey.from.at);
         let starts_at = leaves.unwrap_or(show.document.starts_at);
         let whole_title = match &journey {
             Some(journey) => journey.title(),
             None => show.document.title.clone(),
         };
-        // A door only needs the beginning of a long title, and a short QR code is read faster.
+        // Doors only need the beginning of a long title, and short QR codes are read faster.
         let short = |text: &str| text.chars().take(80).collect::<String>();
         let claims = TicketClaims {
             ticket: ticket.id.to_string(),
@@ -123,12 +125,12 @@ impl TicketDesk {
         })
     }
 
-    /// Scans a ticket at the door. `by` identifies the scan if the call has an `Idempotency-Key`;
-    /// see [`scan_of`]. Returns `None` if the ledger has no such ticket.
+    /// Scans a ticket at the door. `by` identifies the scan if the call has an `Idempotency-Key`.
+    /// See [`scan_of`]. Returns `None` if the ledger has no such ticket.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not confirm the scan. It may have recorded the scan
-    /// all the same. So a repeated call with the same key within
+    /// Returns an error if the ledger did not confirm the scan. The ledger may have recorded the
+    /// scan all the same. So a repeated call with the same key within
     /// [`SCAN_KEY_MS`](crate::ledger::SCAN_KEY_MS) gets the answer of a first scan.
     pub async fn scan_ticket(
         &self,
@@ -145,8 +147,8 @@ fn unsignable(ticket: &Ticket, error: &dyn std::error::Error) -> TicketRefusal {
     TicketRefusal::Unsignable
 }
 
-/// Returns the value that identifies a scan in the ledger. It is a hash of the scanner's credential
-/// and the `Idempotency-Key`; the ledger stores neither of the two.
+/// Returns the value that identifies a scan in the ledger: a hash of the scanner's credential and
+/// the `Idempotency-Key`. The ledger stores neither of these two.
 #[must_use]
 pub fn scan_of(scanner: &str, key: &str) -> [u8; 32] {
     let mut hasher = Sha256::new();

@@ -6,16 +6,17 @@ use qrcode::{EcLevel, QrCode};
 
 use super::PrintedTicket;
 
-/// How many hours a calendar entry lasts if the end is not known. Only train journeys have a known
-/// end.
+/// How many hours a calendar entry lasts if the end is not known. Only the end of a train journey
+/// is known.
 const ENTRY_HOURS: i64 = 3;
 
 /// Returns the QR code with a ticket's code as an SVG image. Doors read tickets from screens and
-/// paper, so its squares are as large as possible: it has the smallest version that holds the text,
-/// and the highest level of error correction that fits into this version.
+/// from paper, so the squares of the QR code should be as large as possible. It has the smallest
+/// version that holds the text, and the highest level of error correction that fits into this
+/// version.
 ///
 /// # Errors
-/// Returns an error where the text is too long for a QR code.
+/// Returns an error if the text is too long for a QR code.
 pub fn qr_svg(code: &str) -> Result<String, qrcode::types::QrError> {
     let smallest = QrCode::with_error_correction_level(code, EcLevel::L)?;
     let version = smallest.version();

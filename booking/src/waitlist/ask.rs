@@ -1,5 +1,5 @@
 //! Reads and checks a request to join the waitlist. A party waits for seats of a hall, or for seats
-//! of one class of a train between two stops.
+//! of one class of a train between two stations.
 
 use std::collections::BTreeMap;
 
@@ -76,8 +76,8 @@ impl WaitlistJoinRequest {
         }
     }
 
-    /// Returns the ride that the party waits for. On a train that calls more than once at a
-    /// station, it is the first one, because a party is stored with its stations only.
+    /// Returns the ride that the party waits for. If the train goes this way more than once, it is
+    /// the first ride, because only the stations of a party are stored.
     fn ride(&self, show: &Show) -> WantedRide<'_> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
         let first = show.run.as_ref().and_then(|run| {

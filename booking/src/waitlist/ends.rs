@@ -1,5 +1,5 @@
-//! Ends offers and waits: offers that were accepted, ordered, missed or lost, and the waiting of
-//! parties whose time is over. The ledger records each end once.
+//! Ends offers that were accepted, ordered, missed or lost, and ends the waiting of parties whose
+//! time is over. The ledger records each end once.
 
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId};
@@ -33,12 +33,12 @@ impl Waitlist {
         // ledger has that order.
         let in_store = self.seats.store.hold(&offer.hold, waiter.visitor).await;
         let end = match in_store {
-            // The party accepted the offer, and the call that did so has not recorded it yet.
+            // The party accepted the offer, but the accepting call has not recorded it yet.
             Ok(hold) if hold.purpose == HoldPurpose::Basket => Some(WaitlistOfferEnd::Taken),
             Ok(hold) if hold.stage == HoldStage::Basket => None,
             Ok(_) => {
                 let is_ordered = self.is_ordered(&offer.hold).await?;
-                // Without an order in the ledger, the order is being made.
+                // If the ledger has no order, the order is still being made.
                 is_ordered.then_some(WaitlistOfferEnd::Taken)
             }
             Err(InventoryRefusal::Gone) if self.is_ordered(&offer.hold).await? => {
@@ -59,8 +59,8 @@ impl Waitlist {
         Ok(order.is_some())
     }
 
-    /// Records what became of a party's offer, once. Ends the party's waiting if it missed too many
-    /// offers.
+    /// Records what became of a party's offer. A repeated call records nothing. Ends the party's
+    /// waiting if it missed too many offers.
     async fn end_offer(
         &self,
         waiter: &Waiter,
@@ -84,7 +84,7 @@ impl Waitlist {
         Ok(())
     }
 
-    /// Records that a party accepted its offer, which is a basket now, so that the party waits no
+    /// Records that a party accepted its offer, which is now a basket. The party then waits no
     /// longer. If the ledger does not answer, the worker records it later, because it finds the
     /// basket in the store.
     pub async fn record_accepted(&self, basket: &Hold, now_ms: i64) {
@@ -106,10 +106,10 @@ impl Waitlist {
         }
     }
 
-    /// Ends a party's waiting. Returns false where it had already ended.
+    /// Ends a party's waiting. Returns false if the waiting had already ended.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer.
+    /// Returns an error if the ledger does not answer.
     pub async fn end_waiting(
         &self,
         waiter: &Waiter,

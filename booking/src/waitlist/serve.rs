@@ -1,7 +1,7 @@
-//! Offers freed seats to the waitlist. One node per show has a lease and runs this loop. It ends
-//! offers and waits that are over (`ends`), locks freed seats for the waitlist, and offers the
-//! seats to parties. Every step may be interrupted and repeated, because the id of an offer's hold
-//! is derived from its party, and the ledger records each step once.
+//! Offers freed seats to the waitlist. One node per show holds a lease and runs this loop. The loop
+//! ends what is over (`ends`), locks freed seats for the waitlist, and offers the seats to parties.
+//! Every step may be interrupted and repeated, because the id of an offer's hold is derived from
+//! its party, and the ledger records each step once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,15 +28,15 @@ use crate::wake::WorkerNotifier;
 
 /// How often the worker serves the waitlists if nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often a node reports the visitors that it has seen to the ledger.
+/// How often a node reports to the ledger which visitors it has seen.
 const TELL_EVERY: Duration = Duration::from_secs(2);
-/// How long a node's lease on a show's waitlist lasts without being renewed.
+/// How long a node's lease on a show's waitlist lasts if it is not renewed.
 const LEASE_MS: i64 = 3_000;
-/// How long freed cells stay locked for the waitlist without being renewed. If all nodes die, the
-/// cells become free after this time.
+/// How long freed cells stay locked for the waitlist if the lock is not renewed. If all nodes die,
+/// the cells become free after this time.
 const KEEP_MS: i64 = 15_000;
 
-/// A cheap handle to the waitlists of all shows.
+/// The waitlists of all shows; a cheap handle.
 #[derive(Clone)]
 pub struct Waitlist {
     /// The ledger that stores the waitlists.
@@ -47,7 +47,7 @@ pub struct Waitlist {
     pub seats: SeatInventory,
     /// The installation's clock.
     pub clock: Clock,
-    /// The visitors who were seen at this node.
+    /// The visitors whom this node has seen.
     pub here: SeenVisitors,
     /// Wakes the worker that serves the waitlist.
     pub bell: WorkerNotifier,
@@ -66,7 +66,7 @@ impl Waitlist {
         }
     }
 
-    /// Reports the visitors that this node has seen to the ledger, for as long as the process runs.
+    /// Reports to the ledger which visitors this node has seen, for as long as the process runs.
     pub async fn tell_forever(self) {
         let mut every = tokio::time::interval(TELL_EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -81,11 +81,11 @@ impl Waitlist {
         }
     }
 
-    /// Reports the visitors that this node has seen since the last report to the ledger.
+    /// Reports to the ledger which visitors this node has seen since the last report.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take the report. That report is lost, but a
-    /// visitor who stays is seen again.
+    /// Returns an error if the ledger did not accept the report. That report is lost, but a visitor
+    /// who stays is seen again.
     pub async fn tell_who_is_here(&self) -> Result<(), LedgerError> {
         let seen = self.here.take_seen();
         if seen.is_empty() {
@@ -94,11 +94,11 @@ impl Waitlist {
         self.ledger.waiters_seen(seen, self.clock.now_ms()).await
     }
 
-    /// Serves each show's waitlist once. `served` has the shows of the last round. If no party
-    /// waits for one of these shows now, this round unlocks its seats.
+    /// Serves each show's waitlist once. `served` has the shows of the last round. If nobody waits
+    /// for one of these shows any more, this round frees the seats that were kept for its waitlist.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer. The next round then continues.
+    /// Returns an error if the ledger does not answer. The next round then continues.
     pub async fn serve_shows(
         &self,
         owner: &str,
@@ -114,7 +114,7 @@ impl Waitlist {
             let Some(show) = self.catalogue.show(&id) else {
                 continue;
             };
-            // The departure has a row in the ledger, but this node has not read the row yet. A
+            // The departure has a row in the ledger, but this node has not read that row yet. A
             // later round serves the show.
             if show.untouched {
                 continue;
@@ -181,13 +181,13 @@ impl Waitlist {
         kept: &[u32],
         line: &[Waiter],
     ) -> Result<(), LedgerError> {
-        // The picture is read after the locked cells. So a cell that is neither free nor among the
-        // locked cells is held or sold.
+        // The picture is read after the kept cells. So a cell that is neither free nor kept in this
+        // list is held or sold.
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };
-        // The time is read after the picture, so that seats which became free after the end of the
-        // sale are not offered.
+        // The time is read after the picture. So no seat is offered that became free after the end
+        // of the sale.
         let now_ms = self.clock.now_ms();
         let house = ShowLayout::for_show(show);
         let shares = share(house, &view.states, kept, line, now_ms, &mut rand::rng());
@@ -196,8 +196,8 @@ impl Waitlist {
                 .offer_seats(show, &view, &line[at], &seated, now_ms)
                 .await?
             {
-                // The next round chooses for this party again before it serves later parties, so
-                // that nobody overtakes this party.
+                // The next round first chooses again for this party and then for later ones, so
+                // that nobody overtakes it.
                 return Ok(());
             }
         }
@@ -213,8 +213,8 @@ impl Waitlist {
         Ok(())
     }
 
-    /// Offers seats to a party. Returns false if the store refused these seats now, but other seats
-    /// or a later try may succeed.
+    /// Offers seats to a party. Returns false if the store refused these seats now, but may accept
+    /// other seats or a later try.
     async fn offer_seats(
         &self,
         show: &Show,
@@ -284,9 +284,8 @@ impl Waitlist {
     }
 }
 
-/// Builds the hold that offers seats to a party. Returns `None` if a seat no longer has a price.
-/// Also returns `None` if the sale ended after the round began. The next round then ends the
-/// waiting.
+/// Builds the hold that offers seats to a party. Returns `None` if a seat no longer has a price, or
+/// if the sale ended after the round began. In the second case the next round ends the waiting.
 fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64) -> Option<Hold> {
     let items = for_sale(show, &seated.seats, &seated.legs).ok()?;
     let end = waiter.party.sale_end(show);
@@ -296,7 +295,7 @@ fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64
     let expires_at_ms = match end {
         // Seats of a train that has left are useless, so the offer ends when the train leaves.
         PartySaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
-        // An offer that was made before the end of the sale stays valid after it, like a
+        // An offer that was made before the end of the sale stays valid after the end, like a
         // basket.
         PartySaleEnd::Ends(_) => now_ms + OFFER_MS,
     };
@@ -311,7 +310,7 @@ fn hold_for_offer(show: &Show, waiter: &Waiter, seated: &PartySeats, now_ms: i64
         next_to_each_other: seated.next_to_each_other,
         expires_at_ms,
         lock_until_ms: expires_at_ms + i64::from(show.document.grace_s) * 1_000,
-        // An offer cannot be extended. These are for the basket that it becomes.
+        // An offer cannot be extended. The basket that it becomes gets these extensions.
         extensions_left: show.document.extensions,
         stage: HoldStage::Basket,
     })

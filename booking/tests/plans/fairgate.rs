@@ -1,4 +1,4 @@
-//! Tests the plans in the format of our own.
+//! Tests plans in our own format.
 
 use fairgate_model::plans::seatmap::{Seat, SeatKind, SeatMap};
 use fairgate_model::plans::{PLAN_BYTES_MAX, PlanFault, parse_fairgate};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{codes, damaged};
 
-/// Returns the example of the README.
+/// Returns the example plan in the README.
 fn example() -> Value {
     let readme = include_str!("../../README.md");
     let chapter = readme.split("\n## Seating plans\n").nth(1);

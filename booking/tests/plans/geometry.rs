@@ -1,4 +1,4 @@
-//! Tests the forms in which clients and the ledger get a seat map.
+//! Tests the forms in which clients and the ledger store a seat map.
 
 use fairgate_model::plans::parse_grid;
 use fairgate_model::plans::seatmap::SeatMap;
@@ -140,8 +140,8 @@ fn the_packed_geometry_unpacks_to_the_same_seats_within_half_a_step() {
     }
 }
 
-/// The golden forms of [`drawn`] with an accessible seat. The page `waitroom-ui/wire/seatmap.md`
-/// describes them.
+/// The golden forms of [`drawn`] with one accessible seat. `waitroom-ui/wire/seatmap.md` describes
+/// them.
 const GOLDEN_PACKED: &[u8] = include_bytes!("../../../waitroom-ui/wire/seatmap.bin");
 const GOLDEN_JSON: &str = include_str!("../../../waitroom-ui/wire/seatmap.json");
 

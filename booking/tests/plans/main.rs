@@ -1,5 +1,5 @@
-//! Tests how seating plans become seat maps. This file holds what the tests share: real charts and
-//! a small one.
+//! Tests how seating plans become seat maps. This file has what the tests share: access to real
+//! charts, and a small chart.
 
 mod charts;
 mod fairgate;
@@ -15,7 +15,7 @@ use fairgate_model::plans::{PlanFault, parse_seatsio};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Returns a chart of the real data, or `None`, with a message, if the data is not there.
+/// Returns a chart of the real data. If the data is not there, prints a message and returns `None`.
 fn chart(name: &str) -> Option<String> {
     // Relative folders start at the repository's root, wherever the test runs.
     let folder = std::env::var_os("FAIRGATE_REAL_DATA").unwrap_or_else(|| "../shared/data".into());
@@ -41,8 +41,8 @@ fn codes(faults: &[PlanFault]) -> Vec<&'static str> {
     faults.iter().map(|fault| fault.code).collect()
 }
 
-/// Returns a valid chart: rows A (three seats) and B (two seats) of category 1, and an area for
-/// five people of category "vip".
+/// Returns a valid chart. Rows A (three seats) and B (two seats) are of category 1. An area for
+/// five people is of category "vip".
 fn small() -> Value {
     let seat =
         |number: &str, x: u32, y: u32| json!({"label": number, "x": x, "y": y, "categoryKey": 1});
@@ -78,7 +78,7 @@ fn drawn() -> Value {
     chart
 }
 
-/// Replaces values in a plan by others that are often wrong there.
+/// Replaces values in a plan by other values, which are often wrong in their places.
 fn damaged(mut plan: Value, spots: Vec<(prop::sample::Index, usize)>) -> Value {
     for (spot, value) in spots {
         let values = [

@@ -1,4 +1,4 @@
-//! Tests feeds in ZIP archives, as they are published.
+//! Tests feeds in ZIP archives, which is the form in which they are published.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +11,7 @@ use zip::write::SimpleFileOptions;
 use super::faults::{GTFS, replaced};
 use super::*;
 
-/// Packs the files of a folder.
+/// Packs the files of a folder into `feed.zip` in a new folder.
 fn packed(from: &Path) -> TempDir {
     let to = folder(&[]);
     let archive = File::create(to.path().join("feed.zip")).expect("a file");

@@ -6,8 +6,8 @@ use fairgate_model::timetables::settings::RailFile;
 use super::faults::GTFS;
 use super::*;
 
-/// A line that goes round twice: hub, end, hub, end. `restrictions` has the pickup and the drop-off
-/// type of each call.
+/// Makes the timetable of a line that goes round twice: hub, end, hub, end. `restrictions` has the
+/// pickup and the drop-off type of each call.
 fn loop_line(restrictions: [&str; 4]) -> Timetable {
     let folder = folder(&GTFS);
     let titles =
@@ -23,7 +23,7 @@ fn loop_line(restrictions: [&str; 4]) -> Timetable {
     timetable(read_gtfs(folder.path(), &RailFile::default()))
 }
 
-/// Returns the times of each ride from one station to the other.
+/// Returns the departure and the arrival of each ride from one station to the other.
 fn rides(timetable: &Timetable, from: &str, to: &str) -> Vec<(String, String)> {
     let (from, to) = (station(timetable, from), station(timetable, to));
     let rides = timetable.rides(from, to, day("2027-01-20")).into_iter();
@@ -49,7 +49,7 @@ fn each_ride_of_a_loop_is_offered() {
 #[test]
 fn nobody_gets_on_or_off_where_the_feed_forbids_it() {
     for (restrictions, there, back) in [
-        // The first pair of types is pickup and drop-off at the first call.
+        // The first pair is the pickup type and the drop-off type of the first call.
         (
             ["1,0", "0,0", "0,0", "0,0"],
             vec![("10:00", "11:00")],
@@ -75,7 +75,8 @@ fn nobody_gets_on_or_off_where_the_feed_forbids_it() {
             vec![("08:00", "09:00"), ("10:00", "11:00")],
             vec![],
         ),
-        // Types 2 and 3 need a call, but allow getting on and off.
+        // Types 2 and 3 mean that travellers must phone or ask the driver. They allow getting on
+        // and off.
         (
             ["2,1", "3,2", "0,3", "1,0"],
             vec![("08:00", "09:00"), ("10:00", "11:00")],

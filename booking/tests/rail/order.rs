@@ -1,5 +1,5 @@
-//! Tests feeds whose lines are in any order, occur twice, or say nothing: they give the same trips,
-//! and notes.
+//! Tests feeds whose lines are in any order, occur twice, or have no calls. They give the same
+//! trips, and notes.
 
 use booking::rail::import::{read_gtfs, read_timetable};
 use fairgate_model::timetables::settings::RailFile;
@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use super::faults::{GTFS, replaced};
 use super::*;
 
-/// Copies the files of a folder into a temporary one, with the lines below the titles shuffled.
+/// Copies the files of a folder into a temporary folder, and shuffles the lines below the titles.
 fn shuffled(from: &Path, seed: u64) -> TempDir {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let to = folder(&[]);
@@ -27,7 +27,7 @@ fn shuffled(from: &Path, seed: u64) -> TempDir {
 }
 
 /// Describes a trip without indices, which depend on the order of the lines: its calls by the codes
-/// of their stations, its days, its carriages, and what every stretch costs in every class.
+/// of their stations, its days, its carriages, and the price of every stretch in every class.
 fn trip_text(timetable: &Timetable, trip: &Trip) -> String {
     let stops = timetable.stops(trip);
     let calls = stops.iter().map(|stop| {
@@ -62,7 +62,7 @@ fn trip_texts(parts: TimetableParts) -> Vec<String> {
     texts
 }
 
-/// Reads a folder's feed, in either form.
+/// Reads the feed in a folder, in either of the two forms.
 fn read(folder: &Path) -> ImportedRailFeed {
     let rail = RailFile::default();
     sound(if folder.join("trips.txt").exists() {
@@ -99,8 +99,8 @@ fn lines_that_repeat_earlier_ones_are_left_out_with_a_note() {
     let before = trip_texts(read(folder.path()).parts);
     for (name, text) in GTFS {
         let lines: Vec<&str> = text.lines().collect();
-        // The lines below the titles a second time, with spaces that do not count, and the last one
-        // a third time.
+        // Writes the lines below the titles a second time, with spaces that do not count, and the
+        // last line a third time.
         let twice = lines[1..].iter().map(|line| line.replace(',', ", "));
         let twice: Vec<String> = twice.collect();
         let last = lines.last().expect("a line");
@@ -144,7 +144,7 @@ fn a_trip_without_calls_is_left_out_with_a_note() {
     let folder = super::folder(&SMALL);
     replaced(folder.path(), "stop_times.csv", "t2,1,丙城,,10:20,,0\n", "");
     replaced(folder.path(), "stop_times.csv", "t2,2,丁城,11:20,,0,\n", "");
-    // The train says that it has calls, so some of them are missing.
+    // The train's line says that it has calls, so the calls are missing.
     let read = read_timetable(folder.path(), "Asia/Shanghai", &RailFile::default());
     let faults = read.expect_err("calls are missing");
     assert_eq!(in_short(&faults), ["trains.csv:3 wrong_count"]);

@@ -102,8 +102,8 @@ fn stations_near_a_point_are_nearest_first() {
     assert!(timetable.stations_near((90.0, 0.0), 1_000_000).is_empty());
 }
 
-/// Writes a feed whose two stations have names with accents and in another script, with
-/// translations.
+/// Writes a feed of two stations. One name has an accent, and the other is in another script. The
+/// feed has no translations yet.
 fn translated() -> TempDir {
     let folder = folder(&GTFS);
     write(

@@ -1,5 +1,5 @@
-//! Tests `booking serve` as an operator uses it: it starts on a file, reports its state, refuses
-//! settings that cannot work, and drains when it is asked to end.
+//! Tests `booking serve` as an operator uses it. It starts with a ledger file, reports its state,
+//! refuses settings that cannot work, and drains when it is asked to end.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -66,7 +66,7 @@ impl Process {
         self.get_with(path, "").await
     }
 
-    /// Makes a GET with a key, unless the key is empty.
+    /// Makes a GET. Sends the key, unless it is empty.
     async fn get_with(&self, path: &str, key: &str) -> (u16, String) {
         let mut request = reqwest::Client::new().get(format!("{}{path}", self.url));
         if !key.is_empty() {
@@ -79,7 +79,8 @@ impl Process {
         )
     }
 
-    /// Sends SIGTERM, and returns the rest of the log after the process has ended with success.
+    /// Sends SIGTERM, waits until the process has ended with success, and returns the rest of the
+    /// log.
     fn end(mut self) -> String {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status();

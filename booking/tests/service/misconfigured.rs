@@ -1,5 +1,5 @@
-//! Starts `booking serve` with settings that cannot work. It must end at once, and say in one
-//! sentence which setting is wrong and what to do. No password may be in what it says.
+//! Starts `booking serve` with settings that cannot work. Booking must end at once, and say in one
+//! sentence which setting is wrong and what to do. The sentence must not contain a password.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -11,8 +11,8 @@ use crate::alone::booking;
 /// A password that is in many of the settings below.
 const PASSWORD: &str = "geheim-4711-geheim";
 
-/// Starts booking with these settings, and checks that it ends and says these words: the setting,
-/// the address and the remedy.
+/// Starts booking with these settings. Checks that it ends and that its message has these words:
+/// the setting, the address and the remedy.
 fn check(case: &str, data: &Path, settings: &[(&str, &str)], told: &[&str]) {
     let output = booking(data, settings).output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -105,7 +105,7 @@ fn a_folder_or_a_port_that_cannot_be_used_is_named_with_what_to_do() {
     }
 }
 
-/// Checks a start with this database and this Redis.
+/// Checks what booking says if it is started with this database and this Redis.
 fn check_servers(case: &str, database: &str, redis: &str, told: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = [

@@ -1,4 +1,4 @@
-//! Reads the log of `booking serve` over an outage of its database.
+//! Reads the log of `booking serve` during an outage of its database.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ const PROMOTER: &str = "promoter-key-of-the-tests";
 const PASSWORD: &str = "planted-database-password";
 /// How many requests are refused during the outage.
 const REFUSED: usize = 200;
-/// The words of a line that says that the database is away.
+/// The words of a line about an outage of the database.
 const LEDGER_AWAY: &str = "the ledger took no write";
-/// The most lines over the outage: the first refusal, its begin, its end, and a few of Redis, which
-/// says that it must be read again.
+/// The most lines during the outage: the first refusal, the begin and the end of the outage, and a
+/// few lines about shows in Redis that must be read again.
 const LINES_MAX: usize = 6;
 
 /// A booking process that writes its log to a file. It is killed when the test drops it.

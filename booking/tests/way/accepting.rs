@@ -1,5 +1,5 @@
-//! Tests an offer of the waitlist that its visitor accepts: within its minute the offer becomes a
-//! basket that is held for the show's `hold_s`, and the party waits no longer.
+//! Tests that a visitor accepts an offer of the waitlist. Within its minute, the offer becomes a
+//! basket that is held for the show's `hold_s`, and the party no longer waits.
 
 use booking::internal::wire::StoppedPassNotice;
 use fairgate_pass::Holder;
@@ -17,8 +17,8 @@ fn accept(offer: &Value) -> TestCall {
     post(&format!("{}/accept", path_of(offer)), &json!({}))
 }
 
-/// Opens a full show, lets Ana and then Ben wait for two seats each, and offers seats to Ana.
-/// Returns her offer, and the baskets of the others.
+/// Opens a show whose seats are all held. Ana and then Ben wait for two seats each, and Ana gets an
+/// offer. Returns her offer, and the baskets of the other visitors.
 async fn with_offer(changes: Value) -> (App, Visitor, Visitor, Value, Vec<(Visitor, Value)>) {
     let mut document = json!({ "hold_s": 300 });
     if let (Some(document), Value::Object(changes)) = (document.as_object_mut(), changes) {
@@ -64,7 +64,7 @@ async fn an_accepted_offer_is_a_basket_of_the_shows_hold_s() {
         (text(&basket, "server_time"), text(&basket, "expires_at")),
         ("2027-01-10T09:00:20Z".into(), "2027-01-10T09:05:20Z".into())
     );
-    // The call has recorded that the party waits no longer.
+    // The call has already recorded that the party no longer waits.
     let waiter = look(&app, &ana).await;
     assert_eq!(
         (&waiter["state"], &waiter["reason"]),
@@ -230,7 +230,7 @@ async fn the_seats_of_an_accepted_offer_outlive_it_and_go_to_the_next_party_when
     let (app, ana, ben, offer, baskets) = with_offer(json!({ "hold_s": 90, "grace_s": 5 })).await;
     app.clock.advance_ms(10_000);
     app.ask(accept(&offer).by(&ana)).await.is(200);
-    // The baskets of the others stay, because they are ordered.
+    // The baskets of the other visitors do not lapse, because they are ordered.
     for (who, hold) in &baskets {
         let path = format!("{}/order", path_of(hold));
         app.ask(post(&path, &buyer()).by(who)).await.is(201);
@@ -246,14 +246,14 @@ async fn the_seats_of_an_accepted_offer_outlive_it_and_go_to_the_next_party_when
     );
     let held = app.ask(get(&path_of(&offer)).by(&ana)).await.is(200);
     assert_eq!(held["state"], "basket");
-    // The basket lasts 90 s and the grace from the tenth second on.
+    // The basket lasts 90 s plus the grace. It began in the tenth second.
     app.clock.advance_ms(35_000);
     let next = offered(&app, &ben).await["offer"].clone();
     assert_eq!(labels(&next["seats"]), labels(&offer["seats"]));
     app.ask(get(&path_of(&offer)).by(&ana))
         .await
         .problem(410, "hold_expired");
-    // The party that let its basket lapse has ended; it is not offered the seats again.
+    // The party that let its basket lapse no longer waits, so it is not offered the seats again.
     let waiter = look(&app, &ana).await;
     assert_eq!(
         (&waiter["state"], &waiter["reason"], &waiter["missed"]),
@@ -294,7 +294,7 @@ async fn after_the_end_of_the_show_no_offer_becomes_a_basket() {
     app.clock.advance_ms(30_000);
     let refused = app.ask(accept(&offer).by(&ana)).await;
     refused.problem(409, "sales_ended");
-    // The offer was made before the end, so it may be ordered as it is.
+    // The offer was made before the end of the sale, so it may still be ordered.
     let order = post(&format!("{}/order", path_of(&offer)), &buyer());
     app.ask(order.by(&ana)).await.is(201);
     let (app, ana, _, offer, _) = with_offer(json!({})).await;
@@ -336,8 +336,8 @@ async fn after_a_restart_an_accepted_offer_is_lost_as_any_basket_and_its_party_w
     ended(&app, &ana, "taken").await;
 }
 
-/// Accepts offers at two nodes over PostgreSQL and one Redis at once: each offer becomes one basket
-/// with one deadline, which both nodes know, and its order is made at the other node.
+/// Accepts offers at the same time at two nodes that share PostgreSQL and Redis. Each offer becomes
+/// one basket with one deadline, and both nodes know it. The other node makes its order.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_accept_an_offer_once() {
     if servers::must_skip("accepting an offer over two nodes") {
@@ -375,8 +375,8 @@ async fn two_nodes_accept_an_offer_once() {
             nodes[1].ask(order.by(party)).await.is(201);
         }
     }
-    // The last two parties have baskets. Redis loses them, as it loses any basket, and nobody is
-    // offered anything for them again.
+    // The last two parties have baskets. Redis loses these like any other basket, and the parties
+    // get no new offer for them.
     redis.flush_all().await.expect("Redis answers");
     for party in &parties {
         ended(&nodes[0], party, "taken").await;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Puts a hall with stalls of several rows, a row in no section, and a standing floor; its boxes
-/// have no price.
+/// Puts a hall with these rows in the stalls, a row in no section, a standing floor, and boxes
+/// without a price.
 async fn opened_hall(stalls: &Value) -> App {
     let app = App::new().await;
     let plan = json!({
@@ -95,7 +95,7 @@ async fn a_long_section_is_listed_in_pages_of_whole_rows() {
         (&of_none["rows"], &of_none["pages"]),
         (&json!([]), &json!(1))
     );
-    // A page that is no longer there, because its seats were bought, means the last one.
+    // A page may no longer exist because its seats were bought. Then the last page is the answer.
     let last = free(&app, "?section=1&page=9").await;
     assert_eq!(last["page"], 2);
     let none = app.ask(get("/v1/shows/night-1/free?section=1&page=0"));

@@ -1,5 +1,5 @@
-//! Tests holds on a train that calls twice at each station of a loop, and of journeys that begin or
-//! end where nobody may get on or off.
+//! Tests holds on a train that runs round a loop twice, and holds of journeys that begin or end
+//! where nobody may get on or off.
 
 use booking::commands::import_timetable::new_timetable;
 use booking::rail::import::read_gtfs;
@@ -32,8 +32,8 @@ const FEED: [(&str, &str); 6] = [
     ),
 ];
 
-/// More trains: `early` and `late` bring travellers to the loop, `soon` and `after` take them on
-/// from it, and `ring` is another loop, whose second ride goes a longer way.
+/// Further trains: `early` and `late` bring travellers to the loop, and `soon` and `after` take
+/// them further. `ring` is another loop. Its second ride takes a longer way.
 const MORE: [(&str, &str); 3] = [
     ("stops.txt", "west,West,49,8\ncoast,Coast,53,8\n"),
     (
@@ -53,7 +53,7 @@ const MORE: [(&str, &str); 3] = [
 ];
 
 const SHOW: &str = "round-2027-01-11";
-/// The departure of the other loop on that day.
+/// The departure of `ring` on that day.
 const RING: &str = "ring-2027-01-11";
 
 /// The terms of trains whose orders may be exchanged.
@@ -63,7 +63,7 @@ async fn opened() -> App {
     opened_with(&RailFile::default(), &[]).await
 }
 
-/// Opens an app with the loop and these further rows of the feed.
+/// Opens an app with the loop, and with these further rows in the files of the feed.
 async fn opened_with(settings: &RailFile, more: &[(&str, &str)]) -> App {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in FEED {
@@ -110,7 +110,7 @@ async fn each_ride_of_a_loop_is_listed_and_held_by_its_departure() {
         told.contains(&departs[0]) && told.contains(&departs[1]),
         "{told}"
     );
-    // At nine, the first ride has left, and the second is the next one.
+    // At nine o'clock the first ride has left, so the second ride is the next one.
     app.clock.advance_ms(24 * 3_600_000);
     let held = hold(&app, 4, first).await.is(201);
     assert_eq!(text(&held["journey"]["from"], "at"), departs[1]);
@@ -168,7 +168,7 @@ async fn an_order_is_exchanged_for_another_ride_of_the_same_loop_by_its_departur
     );
     assert_eq!(later["total"], app.read(&order).await["total"]);
     assert_eq!(later["seats"][0]["traveller"], "Ana Perez");
-    // Somebody else may have the seat that was left, on the first ride.
+    // The exchange gave the seat on the first ride back, so somebody else may have it.
     let seat = &held["seats"][0]["label"];
     let ask = json!({"seats": [seat], "from": "hub", "to": "end"});
     until("the seat of the first ride", async || {
@@ -192,14 +192,15 @@ async fn an_order_is_exchanged_for_a_ride_of_another_loop_at_the_price_of_that_r
         app.ask(post(&path, &ask).by(&text(order, "order_key")))
             .await
     };
-    // The other train does not leave when the first one does.
+    // The other train does not leave at the time at which the first one does.
     let refused = exchange(&order, "2027-01-11T10:00:00Z").await;
     let told = text(&refused.problem(422, "invalid_field"), "detail");
     assert!(
         told.contains("2027-01-11T13:00:00Z") && told.contains("2027-01-11T15:00:00Z"),
         "{told}"
     );
-    // Its first ride goes the same way as the old one, a degree of latitude, at the same price.
+    // The other train's first ride has the same length as the old one, a degree of latitude, and
+    // the same price.
     let same = exchange(&order, "2027-01-11T13:00:00Z").await.is(200);
     let euros = |amount: i64| json!({"amount": amount, "currency": "EUR"});
     assert_eq!(
@@ -207,7 +208,7 @@ async fn an_order_is_exchanged_for_a_ride_of_another_loop_at_the_price_of_that_r
         (&json!("ticketed"), &json!(RING), &euros(5_115))
     );
     assert_eq!(same["tickets"][0]["legs"], json!([0]));
-    // Its second ride goes by the depot, which is three degrees of latitude long.
+    // Its second ride goes by way of the depot. It is three degrees of latitude long.
     let first = app.read(&order).await["exchange"].clone();
     let longer = exchange(&first, "2027-01-11T15:00:00Z").await.is(200);
     assert_eq!(
@@ -240,19 +241,19 @@ async fn journeys_with_a_change_name_the_ride_of_a_loop_by_its_departure() {
         });
         rides.collect::<Vec<_>>()
     };
-    // The loop is the second train, and each feeder meets another one of its rides.
+    // The loop is the second train. Each feeder meets another ride of it.
     let expected = [
         ["early 06:30", "round 08:00"],
         ["late 08:30", "round 10:00"],
     ];
     assert_eq!(journeys("west", "end").await, expected);
-    // The loop is the first train, and each of its rides meets another train.
+    // The loop is the first train. Each of its rides meets another train.
     let expected = [
         ["round 08:00", "soon 09:30"],
         ["round 10:00", "after 11:45"],
     ];
     assert_eq!(journeys("hub", "coast").await, expected);
-    // The departure in the answer is the one that a hold names the ride by.
+    // A hold names the ride by the departure in the answer.
     let ride = json!({"from": "hub", "to": "end", "departs": "2027-01-11T10:00:00Z"});
     let held = hold(&app, 1, ride).await.is(201);
     assert_eq!(text(&held["journey"]["from"], "at"), "2027-01-11T10:00:00Z");

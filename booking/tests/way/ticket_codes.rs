@@ -1,5 +1,5 @@
-//! Tests what a scanner at the door reads: the QR code as the server draws it, decoded from its
-//! squares, and verified with the published keys alone.
+//! Tests what a scanner at the door reads: the QR code that the server draws. It is decoded from
+//! its squares, and verified only with the published keys.
 
 use fairgate_model::ids::{OrderId, TicketId};
 use fairgate_pass::{Keyring, StoredKey, TicketClaims};
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Draws the dark squares of an SVG image, which are `M{x} {y}h{width}v…` in its path, as grey
-/// pixels.
+/// Draws the dark squares of an SVG image as grey pixels. In the path of the image a dark square is
+/// `M{x} {y}h{width}v…`.
 fn pixels(svg: &str) -> (usize, Vec<u8>) {
     let attribute = |name: &str| {
         svg.split_once(&format!("{name}=\""))
@@ -83,7 +83,7 @@ async fn the_qr_code_of_a_ticket_has_at_most_version_9_and_verifies_without_the_
     let claims = door
         .verify_ticket(&scanned)
         .expect("signed by this installation");
-    // The earlier form, which is still printed on older tickets, says the same.
+    // The earlier form, which is still on older tickets, has the same content.
     assert_eq!(
         door.verify_ticket(&text(&ticket, "signed")),
         Ok(claims.clone())

@@ -1,4 +1,4 @@
-//! The settings of what operators see of a process.
+//! The settings of the address where operators look at a process.
 
 use std::net::SocketAddr;
 
@@ -7,8 +7,8 @@ use super::SettingReader;
 /// The settings of the operators' own address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpsSettings {
-    /// `FAIRGATE_OPS_LISTEN`: an address and port of their own for `/metrics` and the whole
-    /// `/readyz`, without a key. The public port then has no `/metrics`. Default none.
+    /// `FAIRGATE_OPS_LISTEN`: a separate address and port for operators. It answers `/metrics` and
+    /// the whole `/readyz` without a key. The public port then has no `/metrics`. Default: none.
     pub listen: Option<SocketAddr>,
 }
 

@@ -17,7 +17,7 @@ impl fmt::Debug for SecretSetting {
     }
 }
 
-/// Everything that is wrong with the settings, one message each.
+/// All faults of the settings, one message each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadConfig(pub Vec<String>);
 
@@ -39,7 +39,7 @@ pub struct SettingSources {
     pub flags: BTreeMap<&'static str, String>,
     /// Values from the environment, by variable.
     pub env: BTreeMap<String, String>,
-    /// The file's text and name.
+    /// The file's text and its name.
     pub file: Option<(String, String)>,
 }
 
@@ -79,7 +79,7 @@ impl SettingSources {
     }
 
     /// Looks up the values of these knobs. Other knobs in the file are faults, and so are variables
-    /// that no program of this project reads.
+    /// with the prefix `FAIRGATE_` that no program of this project reads.
     #[must_use]
     pub fn read(&self, knobs: &[&str]) -> SettingReader {
         let mut reader = SettingReader {
@@ -200,8 +200,8 @@ impl SettingReader {
     }
 }
 
-/// Says where a file is no TOML. The package's own message also shows the line, which may have a
-/// key in it.
+/// Says in which line a file is not valid TOML. The message of the `toml` package would also show
+/// the line itself, which may contain a key.
 fn file_fault(name: &str, text: &str, error: &toml::de::Error) -> String {
     let at = error.span().map_or(0, |span| span.start);
     let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();

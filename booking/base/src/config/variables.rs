@@ -1,12 +1,12 @@
-//! Finds variables that look like settings and are none, such as a setting with a typing error. A
-//! setting that is silently ignored is found out in the middle of a sale.
+//! Finds variables that look like settings but are not, for example a setting with a typing error.
+//! If such a variable were ignored, the mistake would be noticed only in the middle of a sale.
 
 /// The prefix of every variable of this project.
 const PREFIX: &str = "FAIRGATE_";
 
 /// Every variable that a program or a test of this project reads, without the prefix. All processes
 /// of an installation may share one environment, so each program accepts the variables of the
-/// others. A test of the workspace checks that none is missing.
+/// others. A test of the workspace checks that no variable is missing.
 const VARIABLES: &[&str] = &[
     "API_KEYS",
     "BOOKING_BIN",
@@ -61,8 +61,8 @@ const VARIABLES: &[&str] = &[
     "VIEWER_KEY",
 ];
 
-/// Returns the fault of a variable that is no setting, or `None` if it is one, or if it does not
-/// begin with the prefix.
+/// Returns the fault of a variable that begins with the prefix and is not a setting. Returns `None`
+/// for all others.
 pub(super) fn variable_fault(variable: &str) -> Option<String> {
     let name = variable.strip_prefix(PREFIX)?;
     if VARIABLES.contains(&name) || is_of_kubernetes(name) {
@@ -76,7 +76,8 @@ pub(super) fn variable_fault(variable: &str) -> Option<String> {
     ))
 }
 
-/// Returns whether Kubernetes sets such a variable for a service whose name begins with "fairgate".
+/// Returns whether Kubernetes may have set this variable. Kubernetes sets such variables for each
+/// service whose name begins with "fairgate".
 fn is_of_kubernetes(name: &str) -> bool {
     let is_port = |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit());
     name.ends_with("SERVICE_HOST")

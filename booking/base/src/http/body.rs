@@ -1,5 +1,5 @@
 //! Reads bodies, paths and queries. A wrong field refuses the whole request, and the refusal names
-//! the field. The type and the declared length of a body are checked before any of it is read.
+//! the field. The type and the declared length of a body are checked before the body is read.
 
 use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -28,7 +28,7 @@ pub struct JsonBody<T>(pub T);
 #[derive(Debug, Clone)]
 pub struct JsonBytes(pub Bytes);
 
-/// A JSON body as text (UTF-8), for documents whose form depends on the query.
+/// A JSON body as text (UTF-8), for documents whose format depends on the query.
 #[derive(Debug, Clone)]
 pub struct JsonText(pub String);
 
@@ -127,8 +127,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     }
 }
 
-/// Refuses a body that says it is something else than JSON. A browser sends such a body for a
-/// foreign page without asking first. A body without a type is taken as JSON.
+/// Refuses a body whose `Content-Type` is not JSON. A browser lets a foreign page send such a body
+/// without asking this server first. A body without a type is accepted as JSON.
 fn check_json_type(request: &Request) -> Result<(), Problem> {
     let types = request.headers().get_all(header::CONTENT_TYPE);
     if request.body().is_end_stream() || types.iter().all(is_json) {
@@ -157,7 +157,7 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
         .ok()
 }
 
-/// Reads a body. One that is declared too long is refused before it is read.
+/// Reads a body. A body that is declared too long is refused before it is read.
 async fn read_body(request: Request) -> Result<Bytes, Problem> {
     let limit = request.extensions().get::<BodyBytesMax>();
     let bytes_max = limit.map_or(BODY_BYTES_MAX, |limit| limit.0);

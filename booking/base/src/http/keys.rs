@@ -31,8 +31,8 @@ impl Role {
     }
 
     /// Returns whether a key of this role is enough for a call that needs the role `needed`. A
-    /// promoter's key is enough for every call. A key of another role is enough only for calls that
-    /// need this role.
+    /// promoter's key is enough for every call. Any other key is enough only for calls that need
+    /// its own role.
     #[must_use]
     pub fn opens(self, needed: Self) -> bool {
         self == Self::Promoter || self == needed
@@ -96,7 +96,7 @@ pub trait KeyedRoutes {
 }
 
 /// The caller has a promoter's key. A handler that takes this before its body checks the key before
-/// any of the body is read.
+/// the body is read.
 #[derive(Debug, Clone, Copy)]
 pub struct PromoterCaller;
 

@@ -48,8 +48,8 @@ impl Problem {
         Self::new(ProblemCode::InvalidField, detail).with_member("field", field)
     }
 
-    /// Makes a 422 `not_available`: the contract has this setting, but it is not built or not
-    /// configured here.
+    /// Makes a 422 `not_available`: the contract has this setting, but this program does not have
+    /// it, or it is not configured here.
     pub fn not_available(field: &str, detail: impl Into<String>) -> Self {
         Self::new(ProblemCode::NotAvailable, detail).with_member("field", field)
     }
@@ -63,8 +63,8 @@ impl Problem {
         )
     }
 
-    /// Makes a 503 `ledger_unavailable`: nothing was changed. Logs the error, unless the log has it
-    /// already.
+    /// Makes a 503 `ledger_unavailable`, which says that nothing was changed. Logs the error,
+    /// unless the same refusal was logged already.
     pub fn ledger_unavailable(error: &impl BackgroundError) -> Self {
         refusal_log::log_refusal(error);
         Self::new(

@@ -1,5 +1,5 @@
-//! Every code of a problem, with the status and the title that go with it. A code is added here,
-//! and nowhere else.
+//! Every code of a problem, with the status and the title that go with it. This is the only place
+//! where codes are added.
 
 use axum::http::StatusCode;
 
@@ -209,8 +209,8 @@ mod tests {
 
     use super::*;
 
-    /// The codes that the contract names. Missing are `in_use` and `revoked`, which no part of the
-    /// program uses yet.
+    /// Codes that the contract names. The list has not got `in_use`, which no part of the program
+    /// uses yet, nor `revoked`.
     const OF_THE_CONTRACT: &[&str] = &[
         "already_scanned",
         "best_available_not_found",

@@ -1,5 +1,5 @@
-//! The answer of `/readyz`. Everybody learns whether visitors can be served. Why not, and what an
-//! operator should put right, names addresses and settings, so only operators read it.
+//! The answer of `/readyz`. Everybody learns whether visitors can be served. Only operators read
+//! the reasons and the warnings, because these name addresses and settings.
 
 use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -15,9 +15,9 @@ const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 /// Whether a process can serve visitors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Readiness {
-    /// Why no visitor can be served. Empty while visitors can.
+    /// Why no visitor can be served. Empty if visitors can be served.
     pub reasons: Vec<String>,
-    /// What works, and should not be left so.
+    /// What works at the moment but needs mending.
     pub warnings: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ struct ReadinessDocument {
 }
 
 impl Readiness {
-    /// Builds the answer for everybody, or the whole answer for a caller who shows a viewer's key.
+    /// Builds the short answer, or the whole answer for a caller who shows a viewer's key.
     ///
     /// # Errors
     /// The errors of [`RoleKeys::require_role`] for a caller who shows another key.

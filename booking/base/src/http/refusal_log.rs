@@ -10,11 +10,11 @@ use crate::retry::BackgroundError;
 
 use super::request_id;
 
-/// A refusal that comes so long after the one before it belongs to another outage.
+/// A refusal that comes at least this long after the previous one belongs to another outage.
 const OUTAGE_ENDS_AFTER: Duration = Duration::from_secs(60);
 /// How often the same fault is logged.
 const FAULT_EVERY: Duration = Duration::from_secs(60);
-/// The most faults that are distinguished. Further ones share one entry.
+/// The most faults that are distinguished. All further faults share one entry.
 const FAULTS_MAX: usize = 64;
 
 static LOG: Mutex<RefusalLog> = Mutex::new(RefusalLog::new());
@@ -31,7 +31,7 @@ struct RefusalLog {
 #[derive(Debug)]
 struct LoggedFault {
     at: Instant,
-    /// How often the fault came again since it was logged.
+    /// How many times the fault came again since it was logged.
     again: u64,
 }
 
@@ -49,8 +49,8 @@ impl RefusalLog {
         before.is_none_or(|at| now.saturating_duration_since(at) >= OUTAGE_ENDS_AFTER)
     }
 
-    /// Notes that a fault refused a request. If the fault is to be logged now, returns how often it
-    /// came since it was last logged.
+    /// Notes that a fault refused a request. If the fault should be logged now, returns how many
+    /// times it came again since it was last logged.
     fn note_fault(&mut self, text: &str, now: Instant) -> Option<u64> {
         let is_full = self.faults.len() >= FAULTS_MAX && !self.faults.contains_key(text);
         let text = if is_full { "" } else { text };

@@ -1,5 +1,5 @@
-//! Bodies that all clients share. Each is made once, on a thread for blocking work. Those that are
-//! used most often are kept.
+//! Bodies that all clients share. Each body is made once, on a thread for blocking work. The bodies
+//! that are used most often are kept.
 
 use std::sync::Arc;
 
@@ -7,11 +7,12 @@ use axum::body::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-/// The mean length in bytes of what is kept. It says for how many bodies room is made at first.
+/// The expected mean length of a body, in bytes. It decides for how many bodies space is reserved
+/// at first.
 const BYTES_MEAN: u64 = 64 << 10;
 
-/// Bodies by key, up to a sum of their lengths; a cheap handle. A body longer than that is made for
-/// each client.
+/// Bodies by key; a cheap handle. The sum of their lengths has a limit. A body longer than the
+/// limit is made again for each client.
 #[derive(Clone)]
 pub struct SharedBodies {
     kept: Arc<Cache<String, Option<Bytes>, BodyLength>>,
@@ -28,13 +29,13 @@ impl Weighter<String, Option<Bytes>> for BodyLength {
 }
 
 impl SharedBodies {
-    /// Keeps no more than so many bytes.
+    /// Makes an empty set of bodies that keeps at most this many bytes.
     #[must_use]
     pub fn up_to(bytes: u64) -> Self {
         let options = OptionsBuilder::new()
             .estimated_items_capacity((bytes / BYTES_MEAN) as usize)
             .weight_capacity(bytes)
-            // Each shard has its own share of the bytes, and a body must fit into one.
+            // Each shard has its own share of the bytes, and a body must fit into one shard.
             .shards(1)
             .build()
             .expect("both capacities are given");
@@ -48,9 +49,10 @@ impl SharedBodies {
         }
     }
 
-    /// Returns the body under this key, or what `make` returns, which is kept then. Only the first
-    /// client's `make` runs, and others wait for it. It ends even if that client hangs up, so that
-    /// clients who hang up do not make the same body again and again.
+    /// Returns the body of this key. If there is none yet, `make` makes it, and it is kept. If
+    /// several clients ask at once, only the first client's `make` runs, and the others wait for
+    /// it. `make` runs to its end even if that client hangs up. Otherwise clients who hang up would
+    /// make the same body again and again.
     pub async fn find_or_make(
         &self,
         key: String,

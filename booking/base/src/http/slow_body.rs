@@ -1,4 +1,4 @@
-//! Gives up a body that comes too slowly, and tells when a body last made progress. A slow but
+//! Gives up a body that comes too slowly, and notes when a body last made progress. A slow but
 //! steady upload is never cut, however long it takes.
 
 use std::error::Error;
@@ -15,10 +15,10 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 /// This many bytes of a body are progress. A client that sends single bytes makes none.
 const STEP_BYTES: usize = 4 << 10;
-/// How long a handler waits at least for the client until the body makes progress or ends.
+/// How long a reader waits for a client, at least, before it gives up a body without progress.
 const WAIT_MAX: Duration = Duration::from_secs(15);
-/// Up to this time is added, at random. So many slow bodies that began together do not all end in
-/// one moment, which would delay everybody else.
+/// Up to this much is added to [`WAIT_MAX`], at random. Without it, many slow bodies that began
+/// together would all end in one moment, which would delay everybody else.
 const WAIT_SPREAD_MS: u64 = 5_000;
 
 /// A body was given up because it made no progress for too long.
@@ -111,8 +111,8 @@ impl WaitBudget {
     }
 }
 
-/// A request's body that fails if its client is too slow. Only time in which the reader waits for
-/// the client counts.
+/// A request's body that fails if its client is too slow. Only the time counts in which the reader
+/// waits for the client.
 pub(super) struct TimedBody {
     body: Body,
     progress: BodyProgress,

@@ -20,11 +20,12 @@ const BYTES_MIN: u64 = 1 << 10;
 const BYTES_MAX: u64 = 32 << 20;
 /// How many bytes of compressed answers are kept.
 const KEPT_BYTES_MAX: u64 = 64 << 20;
-/// What the tag of a compressed answer ends in, because it has other bytes than the plain one.
+/// The end of a compressed answer's tag. The tag differs from the plain answer's, because the bytes
+/// differ.
 const ZIPPED: &str = "-gz\"";
 
-/// Marks, among the extensions of a response, a tagged answer that the next change replaces. It is
-/// compressed quickly, because few clients ask for each version.
+/// An extension of a response. It marks a tagged answer that the next change replaces. Such an
+/// answer is compressed quickly, because few clients ask for each version.
 #[derive(Debug, Clone, Copy)]
 pub struct SoonReplaced;
 
@@ -42,7 +43,7 @@ pub struct TaggedAnswer {
 }
 
 impl TaggedAnswer {
-    /// Answers a request: with 304 if the client has this answer already.
+    /// Answers a request. The answer is 304 if the client has this body already.
     #[must_use]
     pub fn respond(self, request: &HeaderMap) -> Response {
         let known = request.get_all(header::IF_NONE_MATCH).iter();
@@ -70,7 +71,7 @@ impl TaggedAnswer {
     }
 }
 
-/// Returns the answer with a description of all calls. It is encoded once.
+/// Encodes a description of all calls, and returns it as a tagged answer.
 #[must_use]
 pub fn api_document(document: &impl serde::Serialize) -> TaggedAnswer {
     let body = serde_json::to_vec(document).unwrap_or_default();
@@ -82,8 +83,8 @@ pub fn api_document(document: &impl serde::Serialize) -> TaggedAnswer {
     }
 }
 
-/// Returns whether an answer may be compressed each time it is sent: it has no tag, so it is not
-/// compressed once for all, and its bytes can become fewer.
+/// Returns whether an answer may be compressed each time it is sent. The answer must have no tag
+/// (an answer with a tag is compressed once for all clients), and its type must be compressible.
 pub fn is_compressed_each_time(
     _status: StatusCode,
     _version: Version,
@@ -166,8 +167,7 @@ pub async fn compress_tagged_answers(
     let Ok(plain) = to_bytes(body, BYTES_MAX as usize).await else {
         return StatusCode::BAD_GATEWAY.into_response();
     };
-    // The tag is a digest of the body, so an address that is written in another way finds the same
-    // entry.
+    // The tag is a digest of the body. So two spellings of one address find the same entry.
     let key = etag.to_str().unwrap_or_default().to_owned();
     let shared = plain.clone();
     let zip = move || gzip(&shared, level);
@@ -195,8 +195,8 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
         })
 }
 
-/// Replaces the tags of compressed answers by those of the plain ones, which handlers know. Returns
-/// the tags as the client sent them.
+/// Replaces the tags of compressed answers by the tags of the plain ones, which handlers know.
+/// Returns the tags as the client sent them.
 fn read_known_tags(headers: &mut HeaderMap) -> Option<String> {
     let known = headers
         .get(header::IF_NONE_MATCH)?
@@ -208,8 +208,8 @@ fn read_known_tags(headers: &mut HeaderMap) -> Option<String> {
     Some(known)
 }
 
-/// Returns the tag of the compressed answer, or `None` for a weak tag or that of a compressed
-/// answer.
+/// Returns the tag of the compressed answer. Returns `None` if the tag is weak or already belongs
+/// to a compressed answer.
 fn zipped_tag(etag: &HeaderValue) -> Option<HeaderValue> {
     let text = etag.to_str().ok()?;
     let plain = text.strip_prefix('"')?.strip_suffix('"')?;

@@ -1,5 +1,5 @@
-//! Wraps every route of gateway and booking: a request that takes too long is given up, and a panic
-//! of a handler is answered with a 500 `internal`.
+//! Wraps every route of gateway and booking. A request that takes too long is given up. A panic of
+//! a handler is answered with a 500 `internal`.
 
 use std::any::Any;
 use std::time::Duration;

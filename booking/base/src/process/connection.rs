@@ -1,6 +1,6 @@
-//! A handle on a client's TCP connection, beside the stream that hyper serves. It counts what was
-//! read. After an upgrade, a frame that many clients get can be written through it, without waking
-//! the task that serves each client.
+//! A handle on a client's TCP connection, beside the stream that hyper serves. The handle counts
+//! the bytes that were read. After an upgrade, a frame for many clients can be written through the
+//! handles, so that the task of each client need not wake up.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -22,7 +22,7 @@ pub struct ConnectionHandle {
 #[derive(Debug)]
 struct ConnectionState {
     bytes_read: AtomicU64,
-    /// Whether the body of the last request was not read to its end.
+    /// Whether the body of the last request has not been read to its end yet.
     is_body_unread: AtomicBool,
     writing: Mutex<WritingState>,
 }
@@ -33,8 +33,8 @@ struct WritingState {
     half: Option<OwnedWriteHalf>,
     /// The bytes of a direct write that the system did not take yet.
     left: Bytes,
-    /// Whether the system took only the beginning of the stream's last write. Nothing may come
-    /// between that beginning and the rest.
+    /// Whether the system took only the beginning of the stream's last write. No other bytes may
+    /// come before the rest.
     is_within: bool,
 }
 
@@ -78,15 +78,15 @@ impl ConnectionHandle {
         self.state.bytes_read.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Returns whether bytes wait that the system did not take yet.
+    /// Returns whether bytes are waiting because the system did not take them yet.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         self.lock().is_stuck()
     }
 
     /// Writes frames, and never waits. Writes nothing if bytes of an earlier write still wait. Only
-    /// the server of an upgraded connection may call this. If bytes are kept, it must flush the
-    /// stream.
+    /// the server of an upgraded connection may call this. If the answer is [`DirectWrite::Kept`],
+    /// the server must flush the stream.
     #[must_use]
     pub fn offer(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
         let mut writing = self.lock();
@@ -96,7 +96,8 @@ impl ConnectionHandle {
         writing.write(frames, more)
     }
 
-    /// Like [`ConnectionHandle::offer`], but keeps the frames behind the bytes that still wait.
+    /// Does what [`ConnectionHandle::offer`] does, but keeps the frames behind the bytes that still
+    /// wait.
     #[must_use]
     pub fn queue(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
         let mut writing = self.lock();
@@ -132,7 +133,8 @@ impl ConnectionHandle {
         self.lock().half()?.poll_shutdown(cx)
     }
 
-    /// Lets go of the connection, so that it ends although somebody still has a handle on it.
+    /// Drops the writing half, so that the connection ends although somebody still has a handle on
+    /// it.
     pub(super) fn end(&self) {
         self.lock().half = None;
     }
@@ -141,7 +143,7 @@ impl ConnectionHandle {
         self.state.is_body_unread.load(Ordering::Relaxed)
     }
 
-    /// Watches whether this body of a request is read to its end.
+    /// Wraps the body of a request, to note whether it is read to its end.
     pub(super) fn watch_body(&self, body: Incoming) -> Body {
         if body.is_end_stream() {
             return Body::new(body);
@@ -204,7 +206,7 @@ impl WritingState {
     }
 }
 
-/// The body of a request that notes its end.
+/// The body of a request. It notes when it was read to its end.
 struct WatchedBody {
     body: Incoming,
     connection: ConnectionHandle,

@@ -1,5 +1,5 @@
-//! Limits how many connections a process has at once, so that it always has files for its ledger
-//! and its stores. Where clients connect directly, no network can take all connections.
+//! Limits how many connections a process has at once, so that it can always open files for its
+//! ledger and its stores. If clients connect directly, no single network can use all connections.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -86,10 +86,10 @@ impl ConnectionLimits {
         }
     }
 
-    /// Decides whether one more connection is accepted, if there are `all` and its network has
-    /// `of_network`. A network may have half of all connections, because thousands of people of a
-    /// phone carrier have one address. When three quarters are in use, networks with few
-    /// connections get the rest.
+    /// Decides whether one more connection is accepted while `all` connections are open,
+    /// `of_network` of them from the same network. A network may have half of all connections,
+    /// because thousands of people of a phone carrier share one address. When three quarters are in
+    /// use, only networks with few connections get more.
     fn check(&self, all: usize, of_network: Option<usize>) -> Result<(), ConnectionRefusal> {
         if all >= self.max {
             return Err(ConnectionRefusal::Full);
@@ -116,7 +116,7 @@ pub struct ConnectionBudget {
 struct BudgetState {
     limits: ConnectionLimits,
     open: Mutex<OpenConnections>,
-    /// Whether the log already says that connections are refused.
+    /// Whether the refusals of the present shortage are in the log already.
     is_told: AtomicBool,
 }
 
@@ -149,7 +149,7 @@ impl ConnectionBudget {
     /// Takes the right to one connection from this address.
     ///
     /// # Errors
-    /// If there are as many connections as are allowed, in all or from the address's network.
+    /// If there are as many connections as are allowed, in total or from the address's network.
     pub fn admit(&self, peer: IpAddr) -> Result<ConnectionPermit, ConnectionRefusal> {
         let network = limited_network(peer);
         let mut open = self.inner.lock();

@@ -17,17 +17,17 @@ enum LogFormat {
     Json,
 }
 
-/// What is logged if nothing else is wanted.
+/// The levels if `FAIRGATE_LOG` is not set.
 const DEFAULT_LEVELS: &str = "warn,gateway=info,booking=info,fairgate=info";
-/// The pool of connections to PostgreSQL warns of each connection that an outage breaks. The ledger
-/// itself says once that it is away.
+/// The target of the pool of PostgreSQL connections. The pool warns of each connection that an
+/// outage breaks, but the ledger itself says once that it is away.
 const POOL: &str = "deadpool.postgres";
 
 /// Starts logging. `FAIRGATE_LOG` sets levels by target, as in `warn,gateway=debug`, and
 /// `FAIRGATE_LOG_FORMAT` is `text` or `json`. Text has colours only on a terminal.
 ///
 /// # Errors
-/// Where one of the variables cannot be read. Then logging is not started.
+/// If one of the variables cannot be read. Then logging is not started.
 pub fn start_logging() -> Result<(), BadConfig> {
     let set = |variable| std::env::var(variable).ok().filter(|text| !text.is_empty());
     let mut faults = Vec::new();
@@ -57,7 +57,7 @@ pub fn start_logging() -> Result<(), BadConfig> {
 
 fn targets(wanted: Option<&str>) -> Result<Targets, String> {
     let wanted = wanted.unwrap_or(DEFAULT_LEVELS);
-    // What is wanted comes last, so that it can set another level of the pool.
+    // The wanted levels come last, so that they can override the pool's level.
     format!("{POOL}=error,{wanted}").parse().map_err(|_| {
         format!("FAIRGATE_LOG: {wanted} is not a list of levels such as warn,gateway=debug")
     })
@@ -71,7 +71,8 @@ fn format(wanted: Option<&str>) -> Result<LogFormat, String> {
     }
 }
 
-/// Returns what an error and its causes say, each thing once. An error often repeats its cause.
+/// Returns the message of an error and of its causes. An error often repeats its cause, so a
+/// message that is already in the text is left out.
 #[must_use]
 pub fn error_text(error: &dyn Error) -> String {
     let mut text = error.to_string().trim_end().to_owned();

@@ -1,4 +1,4 @@
-//! What every process of Fairgate needs: a log, an accept loop, a data folder of its own, leases,
+//! What every process of Fairgate needs: a log, an accept loop, its own data folder, leases,
 //! metrics and an orderly end.
 
 pub mod connection;
@@ -16,8 +16,8 @@ use leases::ProcessLeases;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
 
-/// Lets only this user read the files that the process makes from now on, and enter its folders:
-/// the ledger holds names, orders and the secrets of draws.
+/// Makes the files and folders that the process creates from now on readable for this user only,
+/// because the ledger holds names, orders and the secrets of draws.
 pub fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }

@@ -27,19 +27,20 @@ use super::stopped;
 use super::stream::ClientStream;
 use crate::http::refused_connection::refused_connection_answer;
 
-/// A client that has not sent its headers after this time is cut off.
+/// A client that has not sent its headers within this time is cut off.
 const HEADERS_MAX: Duration = Duration::from_secs(10);
 /// The pause after a failed accept. The usual cause of a failure is that the process has too many
 /// open files.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
-/// For this long, a draining process still answers as before, and tells every client not to use its
-/// connection again. So no client sends a call on a connection that is closed at the same moment.
+/// A draining process still answers for this long. It tells every client not to use its connection
+/// again. Otherwise a client could send a call on a connection that is closed at the same moment.
 const LAST_CALLS: Duration = Duration::from_millis(300);
 /// After [`LAST_CALLS`], a draining process waits at most this long for the first call on an unused
 /// connection.
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
-/// How many refused connections are told the reason at a time. Others are only closed.
+/// How many refused clients are told the reason at once. Further connections are closed without a
+/// reason.
 const REFUSALS_AT_ONCE: usize = 32;
 /// How long telling the reason may take.
 const REFUSAL_MAX: Duration = Duration::from_secs(1);
@@ -129,7 +130,7 @@ pub async fn run(
         begin(accepted);
     }
     drop((alive, listener));
-    // Nothing is ever sent: the channel closes when the last connection has dropped its end.
+    // No message is ever sent. The channel closes when the last connection has dropped its end.
     if timeout(drain, all_gone.recv()).await.is_err() {
         tracing::warn!("some connections did not end in time and were cut");
     }
@@ -148,8 +149,8 @@ fn refuse(stream: TcpStream, peer: IpAddr, refusal: ConnectionRefusal, refusals:
                 .write_all(refused_connection_answer(refusal_detail(refusal)).as_bytes())
                 .await?;
             stream.shutdown().await?;
-            // If the connection ended before the request came, the client would only learn that it
-            // broke.
+            // If the connection ended before the request came, the client would only learn that its
+            // connection broke.
             while stream.read(&mut [0; 512]).await? > 0 {}
             io::Result::Ok(())
         };
@@ -159,7 +160,7 @@ fn refuse(stream: TcpStream, peer: IpAddr, refusal: ConnectionRefusal, refusals:
     });
 }
 
-/// Returns what a refused client is told.
+/// Returns the `detail` of the answer to a refused client.
 fn refusal_detail(refusal: ConnectionRefusal) -> &'static str {
     match refusal {
         ConnectionRefusal::Full => {
@@ -225,8 +226,8 @@ async fn serve_connection(
     }
 }
 
-/// Marks the answer as the last one on its connection, except for WebSockets, which end their own
-/// connections.
+/// Marks the answer as the last one on its connection. An upgrade to a WebSocket is not marked,
+/// because WebSockets end their own connections.
 fn tell_last(answer: &mut Response) {
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         let close = HeaderValue::from_static("close");
@@ -234,7 +235,7 @@ fn tell_last(answer: &mut Response) {
     }
 }
 
-/// Returns after [`FIRST_CALL_MAX`] if no call has come on the connection, because browsers open
+/// Returns after [`FIRST_CALL_MAX`] if no call has come on the connection. Browsers open
 /// connections that they never use. Waits for ever if a call has come.
 async fn never_called(called: &AtomicBool) {
     sleep(FIRST_CALL_MAX).await;

@@ -15,10 +15,10 @@ use tokio::time::{Sleep, sleep};
 use super::connection::ConnectionHandle;
 use super::connections::ConnectionPermit;
 
-/// How long a client may take nothing while bytes wait for it.
+/// How long a client may take no bytes while some wait for it.
 const WRITE_STALL_MAX: Duration = Duration::from_secs(60);
-/// How long bytes of a refused body are still read. If the connection ended with unread bytes, the
-/// system would tell the client that it broke, and the client would not see the answer.
+/// How long the bytes of a refused body are still read. If the connection ended with unread bytes,
+/// the system would tell the client that it broke, and the client would not see the answer.
 const LINGER_MAX: Duration = Duration::from_secs(2);
 
 /// A client's connection, with the right to have it.
@@ -26,7 +26,7 @@ pub(super) struct ClientStream {
     reading: OwnedReadHalf,
     connection: ConnectionHandle,
     stall_max: Duration,
-    /// When the client is cut off, while it takes nothing.
+    /// When the client will be cut off, if it takes no bytes until then.
     stall: Option<Pin<Box<Sleep>>>,
     /// When the reading of a refused body ends.
     linger: Option<Pin<Box<Sleep>>>,
@@ -59,7 +59,7 @@ impl ClientStream {
         self.connection.clone()
     }
 
-    /// Turns a write that waits for too long into an error.
+    /// Turns a write that has waited too long into an error.
     fn watch_write<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -75,7 +75,8 @@ impl ClientStream {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Reads on until the client ends or the time is over, if it may still be sending a body.
+    /// If the client may still be sending a body, reads on until the client ends or the time is
+    /// over.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.connection.is_body_unread() {
             return Poll::Ready(());

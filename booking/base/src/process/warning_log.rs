@@ -34,7 +34,7 @@ pub enum WarningLine {
 }
 
 impl WarningLog {
-    /// Compares the warnings of now with those that were logged, and returns what is to be logged.
+    /// Compares the present warnings with the logged ones, and returns the lines to log.
     pub fn update(&mut self, warnings: Vec<String>, now: Instant) -> Vec<WarningLine> {
         let warnings: BTreeMap<String, String> = warnings
             .into_iter()
@@ -59,8 +59,9 @@ impl WarningLog {
     }
 }
 
-/// Returns the beginning of a warning, up to its first number. What follows may change while the
-/// warning stays the same: for how long a server has been silent, and its last error.
+/// Returns the beginning of a warning, up to its first number. The rest may change while the
+/// warning stays the same: it says for how long a server has been silent, and what its last error
+/// was.
 fn identity(warning: &str) -> String {
     let is_number = |word: &str| {
         let digits = word.trim_matches(|edge: char| edge.is_ascii_punctuation());
@@ -70,9 +71,9 @@ fn identity(warning: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the warning that the ledger took no write, although it was given this time. An outage
-/// has several reasons one after the other: connections break, then they are refused. So the reason
-/// follows the number, and [`WarningLog`] takes all of them for one warning.
+/// Returns the warning that the ledger took no write within the time `given`. An outage has several
+/// reasons one after the other: first connections break, then they are refused. So the reason
+/// follows the number, and [`WarningLog`] takes all reasons for one warning.
 #[must_use]
 pub fn ledger_away(given: Duration, why: &str) -> String {
     format!(

@@ -1,5 +1,5 @@
-//! Checks at the start of a process whether the database can be used. A fault is told in one
-//! sentence, with the address but without its password, and with what to do.
+//! Checks at the start of a process whether the database can be used. A fault is described in one
+//! sentence: the address without its password, what is wrong, and what to do.
 
 use deadpool_postgres::PoolError;
 use tokio_postgres::Config;
@@ -12,7 +12,7 @@ use crate::LedgerError;
 /// The oldest version that has all functions of the ledger, as `server_version_num` writes it.
 const OLDEST: i32 = 130_000;
 
-/// Why a database cannot be used from the start on. Nothing was written to it.
+/// Why a database cannot be used when the process starts. Nothing was written to it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the database {address} cannot be used: {fault}")]
 pub struct DatabaseOpenError {
@@ -23,8 +23,8 @@ pub struct DatabaseOpenError {
 }
 
 impl PostgresDatabase {
-    /// Does what [`PostgresDatabase::connect`] does, and tells an operator what is wrong if it
-    /// fails.
+    /// Does what [`PostgresDatabase::connect`] does. If that fails, the error tells an operator
+    /// what is wrong.
     ///
     /// # Errors
     /// [`DatabaseOpenError`].
@@ -77,7 +77,7 @@ fn shown_address(url: &str) -> String {
     )
 }
 
-/// Says what is wrong if a connection was refused.
+/// Describes why a connection failed.
 fn fault_of_connection(error: &tokio_postgres::Error) -> String {
     let Some(said) = error.as_db_error() else {
         let cause = std::error::Error::source(error).map(ToString::to_string);
@@ -96,7 +96,7 @@ fn fault_of_connection(error: &tokio_postgres::Error) -> String {
     format!("it refuses the connection ({}); {what}", said.message())
 }
 
-/// Says what is wrong if the tables of the ledger could not be made or read.
+/// Describes why the tables of the ledger could not be made or read.
 fn fault_of_tables(error: &LedgerError) -> String {
     match error {
         LedgerError::Corrupt(_) => {

@@ -17,8 +17,8 @@ const ROOM_MIN_BYTES: u64 = 1 << 20;
 /// The check writes only a small row, which may succeed where a larger commit did not fit. So for
 /// this long after a failed commit, the file is reported as not writable.
 const FAILURE_REPORTED_FOR: Duration = Duration::from_secs(1);
-/// A failed commit is logged if none failed for so long. While the disk is full or the file is
-/// locked, almost every commit fails.
+/// A failed commit is logged only if no other failed within this time. While the disk is full or
+/// the file is locked, almost every commit fails.
 const LOGGED_AFTER: Duration = Duration::from_secs(60);
 
 /// The last failed commit, and the cached answer to the question whether the file takes writes.
@@ -29,7 +29,7 @@ pub(crate) struct SqliteFileHealth {
 }
 
 impl SqliteFileHealth {
-    /// Notes that a commit failed. Returns whether it is to be logged.
+    /// Notes that a commit failed. Returns whether the failure should be logged.
     pub(crate) fn note_commit_failure(&self, reason: &str) -> bool {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let before = failed.replace((Instant::now(), reason.to_owned()));

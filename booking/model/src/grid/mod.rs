@@ -42,7 +42,8 @@ impl CellState {
         }
     }
 
-    /// Returns the state that a cancelled show has for this one: nothing of it is for sale.
+    /// Returns what becomes of this state when the show is cancelled: free cells are no longer for
+    /// sale.
     #[must_use]
     pub fn when_cancelled(self) -> Self {
         match self {
@@ -51,8 +52,8 @@ impl CellState {
         }
     }
 
-    /// Returns the state with the higher number. If one state stands for several legs of a seat, it
-    /// is the highest of them: blocked, then sold, then held, then free.
+    /// Returns the state with the higher number. One state that stands for several legs of a seat
+    /// is the highest of their states. The order is free, held, sold, blocked.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         if (self as u8) < (other as u8) {
@@ -79,7 +80,7 @@ impl CellGrid {
         self.seats * u32::from(self.legs)
     }
 
-    /// Lists the cells of one seat over some legs.
+    /// Lists the cells of one seat on these legs.
     pub fn cells_of(self, seat: u32, legs: Range<u16>) -> impl Iterator<Item = u32> {
         debug_assert!(seat < self.seats && legs.end <= self.legs);
         legs.map(move |leg| u32::from(leg) * self.seats + seat)

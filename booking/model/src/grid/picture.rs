@@ -1,5 +1,5 @@
 //! The picture of a show: the state of every cell, a version, and the changes that lead from one
-//! version to the next. `version = incarnation × 2^40 + counter`, so the version never decreases,
+//! version to the next. `version = incarnation × 2^40 + counter`, so the version does not decrease
 //! even if the data is lost.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -73,8 +73,8 @@ pub struct CellPicture {
     counts: [u64; 4],
 }
 
-/// How many low bits of a version count the changes within one life of the data, also called its
-/// incarnation. The bits above are the number of the life.
+/// A version has two parts. The low bits, this many, count the changes within one life of the data
+/// (its incarnation). The bits above are the number of the life.
 const COUNTER_BITS: u32 = 40;
 
 /// Returns the first version of a life of the data.
@@ -96,7 +96,7 @@ impl CellPicture {
         Self::at_counter(incarnation, 0, states)
     }
 
-    /// Makes a copy of a picture that another process changes and counts. `states` are the
+    /// Makes a copy of a picture whose changes another process makes and counts. `states` are the
     /// picture's cells after `counter` changes in this incarnation.
     #[must_use]
     pub fn at_counter(incarnation: u64, counter: u64, states: Vec<CellState>) -> Self {
@@ -154,7 +154,8 @@ impl CellPicture {
         CellCounts { free, held, sold }
     }
 
-    /// Sets cells to a state as one change, which makes one new version if any cell differs.
+    /// Sets cells to a state in one change. The change makes one new version if at least one cell
+    /// differs.
     pub fn set_cells(&mut self, cells: impl IntoIterator<Item = u32>, state: CellState) {
         let next = self.counter + 1;
         for cell in cells {
@@ -165,7 +166,7 @@ impl CellPicture {
         self.trim_log();
     }
 
-    /// Applies a change that another process counted.
+    /// Applies a change that another process made. `counter` is the number of that change.
     pub fn apply_change(
         &mut self,
         counter: u64,

@@ -1,5 +1,5 @@
-//! Orders: a hold becomes an order, is paid, and gets its tickets. The state machine is pure; the
-//! ledger writes its decisions.
+//! Orders: a hold becomes an order, is paid, and gets its tickets. The state machine here is pure.
+//! The ledger stores what it decides.
 
 pub mod exchange;
 pub mod item;
@@ -176,12 +176,13 @@ impl Order {
     }
 }
 
-/// Other seats that are offered to a buyer whose money came after the order's own seats had gone.
+/// Other seats that are offered to a buyer whose money came after others had taken the order's own
+/// seats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacementOffer {
     /// The hold that locks the seats.
     pub hold: HoldId,
-    /// The seats. Together they cost the same as the order's own.
+    /// The seats. Together they cost the same as the order's own seats.
     pub items: Vec<OrderItem>,
     /// Until when the buyer may accept, in milliseconds since the epoch.
     pub until_ms: i64,
@@ -199,7 +200,7 @@ pub struct OrderHistoryEntry {
     pub reason: String,
 }
 
-/// A ticket as the ledger stores it. Its signed form is computed from these fields.
+/// A ticket as the ledger stores it. The ticket's signed form is computed from these fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
     /// Its id.
@@ -216,9 +217,9 @@ pub struct Ticket {
     pub name: Option<String>,
     /// The name of the order's buyer.
     pub buyer: String,
-    /// The label of the seat's category; `None` once the seat was given back.
+    /// The label of the seat's category. `None` if the seat was given back.
     pub category: Option<String>,
-    /// What the seat cost; `None` once it was given back.
+    /// What the seat cost. `None` if the seat was given back.
     pub price: Option<Money>,
     /// When it was issued, in milliseconds since the epoch.
     pub issued_at_ms: i64,
@@ -244,7 +245,7 @@ pub struct OrderRecord {
     pub tickets: Vec<Ticket>,
     /// The state of its payment.
     pub payment: crate::payments::PaymentState,
-    /// The seats that are offered to the buyer; none unless the order awaits the buyer's consent.
+    /// The seats that are offered to the buyer. `None` unless the order awaits the buyer's consent.
     pub offer: Option<ReplacementOffer>,
     /// Its refunds, in order.
     pub refunds: Vec<refund::Refund>,

@@ -1,5 +1,5 @@
 //! Reads the price categories of a plan, and finds the category of each object. An object without a
-//! category of its own has that of the object around it.
+//! category of its own inherits the category of the object around it.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 use crate::plans::foreign_json::{PlanFaults, PlanObject, is_color, key_text, quote_value};
 use crate::plans::seatmap::PriceCategory;
 
-/// The colour of a category that names none.
+/// The colour of a category without a colour.
 const DEFAULT_COLOR: &str = "#888888";
 
 /// A category that an object inherits.
 #[derive(Clone, Copy, Default)]
 pub enum InheritedCategory {
-    /// There is none to inherit.
+    /// There is no category to inherit.
     #[default]
     None,
-    /// There is a category to inherit but it is unknown. The fault was added already.
+    /// There is a category to inherit, but it is unknown. Its fault is in the list already.
     Faulty,
     /// The index of the inherited category.
     Is(u16),
@@ -31,7 +31,7 @@ pub struct CategoryKeys {
 }
 
 impl CategoryKeys {
-    /// Makes an empty list. Objects name their category in the member `field`.
+    /// Makes an empty list of categories. Objects name their category in the member `field`.
     pub fn new(field: &'static str) -> Self {
         Self {
             field,
@@ -90,8 +90,8 @@ impl CategoryKeys {
         }
     }
 
-    /// Returns the object's own category or, if it names none, the category that it inherits. Adds
-    /// a fault if the category is unknown.
+    /// Returns the object's own category or, if the object names none, the inherited one. Adds a
+    /// fault if the category is unknown.
     pub fn inherited(
         &self,
         spot: &PlanObject<'_>,
@@ -113,7 +113,7 @@ impl CategoryKeys {
         InheritedCategory::Faulty
     }
 
-    /// Returns the category of something that is sold. Adds a fault if it has none.
+    /// Returns the category of an object that is sold. Adds a fault if it has none.
     pub fn required(
         &self,
         spot: &PlanObject<'_>,

@@ -1,11 +1,11 @@
-//! The formats of seating plans from outside, and the reader of each format.
+//! The formats in which seating plans come from outside, and a function that reads each.
 
 use super::{PlanImportResult, parse_fairgate, parse_grid, parse_seatsio};
 
-/// The formats of plans from outside.
+/// A format in which plans come from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanFormat {
-    /// The format of our own, a JSON document.
+    /// Our own format, a JSON document.
     Fairgate,
     /// A hall of equal rows, written as `ROWSxSEATS`.
     Grid,

@@ -1,16 +1,16 @@
-//! Lists the free seats of a show for somebody who does not see its map: how many each section and
-//! each area has, and the seats of one section row by row.
+//! Lists the free seats of a show for people who do not see its map: how many each section and each
+//! area has, and the seats of one section row by row.
 
 use super::Show;
 use crate::grid::CellState;
 use crate::plans::seatmap::{AdmissionArea, Seat, SeatKind};
 
-/// The free seats of a section. Standing places count for their area instead.
+/// The free seats of a section. Standing places are not counted here but in their area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreeSection<'s> {
     /// The section's number. Seats in no section have the number after the last section.
     pub number: usize,
-    /// The section's label; empty for seats in no section.
+    /// The section's label. Empty for seats in no section.
     pub label: &'s str,
     /// How many of its seats are free.
     pub free: u32,
@@ -32,7 +32,7 @@ pub struct FreeArea<'s> {
 /// The free seats of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FreeRow<'s> {
-    /// The row's label; empty for seats in no row.
+    /// The row's label. Empty for seats in no row.
     pub label: &'s str,
     /// The seats with their prices in minor units, in the plan's order.
     pub seats: Vec<(&'s Seat, i64)>,
@@ -41,13 +41,13 @@ pub struct FreeRow<'s> {
 /// The seats of a show that are free and for sale on all legs.
 pub struct FreeSeatList<'s> {
     show: &'s Show,
-    /// The price of each seat of the plan, in minor units; `None` if nobody can buy it now.
+    /// The price of each seat of the plan, in minor units. `None` if nobody can buy the seat now.
     prices: Vec<Option<i64>>,
 }
 
 impl<'s> FreeSeatList<'s> {
-    /// Makes the list from the states of all cells. It is empty once the show is over, and while
-    /// the states are those of a plan of another size.
+    /// Makes the list from the states of all cells. The list is empty if the show is over, or if
+    /// the number of states is not that of the show's cells.
     #[must_use]
     pub fn new(show: &'s Show, states: &[CellState], now_ms: i64) -> Self {
         let grid = show.grid();
@@ -62,7 +62,8 @@ impl<'s> FreeSeatList<'s> {
         Self { show, prices }
     }
 
-    /// Returns the free seats that are not standing places, with their section's number.
+    /// Returns the free seats that are not standing places. Each comes with its section's number
+    /// and its price.
     fn seats(&self) -> impl Iterator<Item = (usize, &'s Seat, i64)> {
         let map = &self.show.plan.map;
         let none = map.sections.len();
@@ -98,8 +99,8 @@ impl<'s> FreeSeatList<'s> {
             .collect()
     }
 
-    /// Returns the rows of a section with free seats. Seats that follow each other in the plan and
-    /// are in the same row stand together.
+    /// Returns the rows of a section that have free seats. Free seats form one row if they follow
+    /// each other in the plan and have the same row there.
     #[must_use]
     pub fn rows(&self, section: usize) -> Vec<FreeRow<'s>> {
         let map = &self.show.plan.map;

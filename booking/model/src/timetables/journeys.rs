@@ -8,9 +8,9 @@ use jiff::civil::Date;
 use super::{DAY_S, Timetable, TrainRide, add_days, add_seconds};
 use crate::timetables::rides::ServiceDayStarts;
 
-/// The shortest time for a change of trains, in seconds.
+/// The shortest time between two trains, in seconds.
 const CHANGE_S_MIN: i64 = 15 * 60;
-/// The longest time for a change of trains, in seconds.
+/// The longest time between two trains, in seconds.
 const CHANGE_S_MAX: i64 = 4 * 3_600;
 
 /// The most journeys in one answer.
@@ -42,7 +42,7 @@ impl TransferJourney {
 }
 
 impl Timetable {
-    /// Finds journeys with one change that leave `from` on a date, fastest first, at most twenty. A
+    /// Finds at most twenty journeys with one change that leave `from` on a date, fastest first. A
     /// journey is left out if another one leaves no earlier and arrives no later. A change takes at
     /// least 15 minutes and at most four hours.
     #[must_use]
@@ -88,8 +88,8 @@ impl Timetable {
         fastest(best.into_values().collect())
     }
 
-    /// Lists the stretches of a trip that begin at `from` on a date and end at a stop before `to`.
-    /// A stretch ends at the first stop of its station, as rides do.
+    /// Lists the stretches of a trip that begin at `from` on a date and end before the trip reaches
+    /// `to`. As with rides, a stretch ends at the first call at its last station.
     fn outward(
         &self,
         trip: u32,
@@ -138,8 +138,8 @@ impl Timetable {
     }
 
     /// Lists the stretches that leave on a date or the day after and end at `to`. They are grouped
-    /// by the station where they begin, earliest first. A stretch begins at the last stop of its
-    /// station before `to`, as rides do.
+    /// by the station where they begin, and the earliest comes first. As with rides, a stretch
+    /// begins at the last call at its first station before `to`.
     fn onward(
         &self,
         to: u32,

@@ -1,8 +1,8 @@
 //! A timetable: stations, trips over shared lists of calls, services, fares and carriages. It has
-//! indexes for quickly finding the trains between two stations on a date.
+//! indexes to find quickly the trains between two stations on a date.
 //!
 //! A timetable is immutable. Its [`TimetableParts`] come from an importer, or from the JSON that
-//! the ledger stores. The timetable is built whole from them, checked once, and never changed.
+//! the ledger stores. The timetable is built from all of them, checked once, and never changed.
 
 mod calendar;
 mod departure;
@@ -37,11 +37,13 @@ use crate::money::Currency;
 use crate::timetables::settings::DepartureTerms;
 use crate::timetables::stock::{RollingStock, TravelClass};
 
-/// Seconds of a service day. Times of calls may be greater, because a train may run past midnight.
+/// Seconds of a service day. The time of a call may be greater, because a train may run past
+/// midnight.
 pub const DAY_S: u32 = 86_400;
 
-/// How many service days a train may be on its way, the first one included. [`Timetable::next_day`]
-/// and [`Timetable::on_sale`] do not find trains that began their run earlier.
+/// How many service days the run of a train may take, the first day included.
+/// [`Timetable::next_day`] and [`Timetable::on_sale`] do not find trains that began their run
+/// earlier.
 const NIGHTS_MAX: i64 = 4;
 
 /// A station where trains call.
@@ -86,8 +88,8 @@ pub struct Trip {
     pub tariff: u32,
     /// Index into [`TimetableParts::patterns`].
     pub pattern: u32,
-    /// How many seconds the trip runs later than the pattern's times. So one pattern serves all
-    /// departures of a train that runs at regular intervals.
+    /// How many seconds the trip runs later than the pattern's times. So all departures of a train
+    /// that runs at regular intervals can share one pattern.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shift_s: u32,
 }
@@ -119,7 +121,7 @@ pub struct TimetableParts {
     pub timezone: String,
     /// The currency of all fares.
     pub currency: Currency,
-    /// The terms that all departures are sold on.
+    /// The terms on which all departures are sold.
     pub terms: DepartureTerms,
     /// The classes of travel.
     pub classes: Vec<TravelClass>,
@@ -169,9 +171,10 @@ pub struct Timetable {
     zone: TimeZone,
     /// Stations by code and by their platforms' codes.
     by_code: HashMap<Box<str>, u32>,
-    /// Stations by name. Names that several stations have are left out.
+    /// Stations by name. A name that several stations have is left out.
     by_name: HashMap<Box<str>, u32>,
-    /// Stations by name in all languages, without accents, in the same way.
+    /// Stations by their names in all languages, as [`SearchText`] joins them. A name that several
+    /// stations have is left out.
     by_plain_name: HashMap<Box<str>, u32>,
     /// The trips that call at a station, ascending, each once.
     trips_by_station: Vec<Box<[u32]>>,
@@ -255,8 +258,8 @@ impl Timetable {
         )
     }
 
-    /// Returns the first date on sale on which a train is still to leave a station, in the
-    /// timetable's time zone; none if there is no such date.
+    /// Returns the first date on sale on which a train will still leave a station, in the
+    /// timetable's time zone. Returns `None` if there is no such date.
     #[must_use]
     pub fn next_day(&self, now_ms: i64) -> Option<Date> {
         let (mut date, last) = self.window(now_ms);
@@ -271,9 +274,9 @@ impl Timetable {
 
     /// Returns whether a train leaves any station on a date, after a moment.
     fn any_train_leaves(&self, date: Date, now_ms: i64) -> bool {
-        // A train that leaves on this date may have begun its run some days before. For each number
-        // of days back, this list has the beginning of the service day and says which services ran
-        // on it.
+        // A train that leaves on this date may have begun its run some days before. For each such
+        // day, this list has the moment at which the service day began, and which services ran on
+        // it.
         let began: Vec<(i64, Vec<bool>)> = (0..NIGHTS_MAX)
             .map(|nights| add_days(date, -nights))
             .map(|date| {
@@ -305,7 +308,7 @@ impl Timetable {
         &self.parts.patterns[trip.pattern as usize]
     }
 
-    /// Returns when a service day begins: twelve hours before its noon.
+    /// Returns the moment at which a service day begins: twelve hours before its noon.
     fn day_start(&self, date: Date) -> Timestamp {
         let noon = date.at(12, 0, 0, 0).to_zoned(self.zone.clone());
         let noon = noon.map_or(Timestamp::UNIX_EPOCH, |noon| noon.timestamp());
@@ -313,8 +316,8 @@ impl Timetable {
             .unwrap_or(noon)
     }
 
-    /// Returns what a seat of a class costs on a trip over some legs, in minor units; none if it is
-    /// not sold, or if nobody may get on or off there.
+    /// Returns the price of a seat of a class on a trip between two calls, in minor units. Returns
+    /// `None` if the stretch is not sold in this class, or if nobody may get on or off there.
     #[must_use]
     pub fn fare(&self, trip: &Trip, class: u16, from: u16, to: u16) -> Option<i64> {
         let stops = self.stops(trip);
@@ -341,7 +344,7 @@ impl Timetable {
 }
 
 /// Checks that every index of a call or a trip points to something, and that every list of calls
-/// has at least two calls and not too many to number.
+/// has at least two calls and not more than 16 bits can number.
 fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
     let dangling = |what, at| Err(TimetableError::Dangling { what, at });
     for (at, pattern) in parts.patterns.iter().enumerate() {
@@ -363,12 +366,12 @@ fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
     Ok(())
 }
 
-/// Returns the date some days later or earlier, within the possible dates.
+/// Returns the date `days` later. The result stays within the possible dates.
 fn add_days(date: Date, days: i64) -> Date {
     date.saturating_add(jiff::Span::new().days(days))
 }
 
-/// Returns the moment some seconds after another.
+/// Returns the moment `seconds` later.
 fn add_seconds(moment: Timestamp, seconds: u32) -> Timestamp {
     moment
         .checked_add(SignedDuration::from_secs(i64::from(seconds)))

@@ -24,9 +24,8 @@ pub struct TrainRide {
 }
 
 impl Timetable {
-    /// Finds the trains that leave `from` on a date and go to `to`, earliest first. `date` is the
-    /// day on which the train leaves `from`. So the list may have trains that began their run on an
-    /// earlier day.
+    /// Finds the trains that go from `from` to `to`, earliest first. `date` is the day on which a
+    /// train leaves `from`. So the list may have trains that began their run on an earlier day.
     #[must_use]
     pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<TrainRide> {
         let mut days = ServiceDayStarts::new(self);
@@ -38,7 +37,7 @@ impl Timetable {
         rides
     }
 
-    /// Lists the trips that call at both stations, in either order.
+    /// Lists the trips that call at both stations, in either direction.
     fn calling_at_both(&self, from: u32, to: u32) -> impl Iterator<Item = u32> {
         let empty: &[u32] = &[];
         let of = |station: u32| {

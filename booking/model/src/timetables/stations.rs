@@ -8,10 +8,10 @@ use crate::timetables::geo::metres;
 
 /// The most stations in one answer.
 const FOUND_MAX: usize = 20;
-/// The most similar names that are suggested for an unknown one.
+/// The most names that are suggested for an unknown one.
 const OFFERED_MAX: usize = 5;
 
-/// The texts that a station is found by.
+/// The texts by which a station is found.
 #[derive(Debug)]
 pub(super) struct StationSearchTerms {
     /// The code in lower case.
@@ -27,7 +27,7 @@ pub(super) struct StationSearchTerms {
 
 /// What somebody typed, in the forms that are compared.
 struct TypedName {
-    /// In lower case, as codes and short forms are compared.
+    /// In lower case, to compare it with codes and short forms.
     lower: String,
     text: SearchText,
 }
@@ -66,7 +66,7 @@ pub(super) fn by_name(stations: &[Station]) -> HashMap<Box<str>, u32> {
     unambiguous(names.map(|(station, at)| (Box::from(station.name.as_str()), at)))
 }
 
-/// Returns the stations by their names in all languages, as [`SearchText`] compares them.
+/// Indexes the stations by their names in all languages, as [`SearchText`] joins them.
 pub(super) fn by_plain_name(terms: &[StationSearchTerms]) -> HashMap<Box<str>, u32> {
     let names = terms.iter().zip(0..).flat_map(|(terms, at)| {
         let names = std::iter::once(&terms.name).chain(&terms.other_names);
@@ -101,8 +101,8 @@ impl StationSearchTerms {
         std::iter::once(&self.name).chain(&self.other_names)
     }
 
-    /// Returns how well a station fits what was typed without any edit. 0 is best, and none means
-    /// that it does not fit.
+    /// Returns how well a station fits what was typed, without any edit. 0 is the best. `None`
+    /// means that the station does not fit.
     fn match_quality(&self, typed: &TypedName) -> Option<u8> {
         let lower = typed.lower.as_str();
         if self.code == lower {
@@ -134,8 +134,8 @@ impl StationSearchTerms {
         all.into_iter().flatten().min()
     }
 
-    /// Returns how many edits turn what was typed into a name of the station or a part of it, if
-    /// there are few.
+    /// Returns how many edits turn what was typed into a name of the station or a part of it.
+    /// Returns `None` if that takes too many edits.
     fn edits_from(&self, typed: &TypedName) -> Option<usize> {
         let edits = self
             .names()
@@ -145,8 +145,8 @@ impl StationSearchTerms {
 }
 
 impl Timetable {
-    /// Returns the station with this code, in any case, or with this name if only one station has
-    /// it. Accents, and the language and script of the name, do not matter.
+    /// Returns the station with this code, or with this name if only one station has it. The case
+    /// of a code does not matter. Nor do accents, nor in which language or script the name is.
     #[must_use]
     pub fn station(&self, code_or_name: &str) -> Option<u32> {
         let text = code_or_name.trim();
@@ -163,9 +163,9 @@ impl Timetable {
 
     /// Finds stations whose code, name or short form is or begins with what was typed, or whose
     /// name contains it. Names are compared in all languages and scripts, and without accents. If
-    /// no station fits, finds those whose names need the fewest edits: one in up to seven letters,
-    /// two in more. Returns at most twenty, best match first, and of equal matches the busiest
-    /// first.
+    /// no station fits, finds those whose names fit with a few edits: none for up to two typed
+    /// letters, one for up to seven, two for more. Returns at most twenty, best match first. Of
+    /// equal matches, the station with the most trips comes first.
     #[must_use]
     pub fn find_stations(&self, typed: &str) -> Vec<u32> {
         let typed = TypedName::new(typed);
@@ -187,8 +187,8 @@ impl Timetable {
         best.map(|(_, _, at)| at).collect()
     }
 
-    /// Finds stations within some metres of a point (longitude, latitude) at which trains call.
-    /// Returns at most twenty, nearest first.
+    /// Finds stations within `within_m` metres of a point (longitude, latitude). Stations without
+    /// trains are left out. Returns at most twenty, nearest first.
     #[must_use]
     pub fn stations_near(&self, point: (f64, f64), within_m: u32) -> Vec<NearbyStation> {
         let served = self
@@ -209,8 +209,8 @@ impl Timetable {
     }
 
     /// Suggests at most five stations for an unknown name. They are the stations that
-    /// [`Self::find_stations`] finds or, if it finds none, those whose name or code is most
-    /// similar.
+    /// [`Self::find_stations`] finds or, if it finds none, the stations with the most similar name
+    /// or code.
     #[must_use]
     pub fn names_like(&self, typed: &str) -> Vec<u32> {
         let found = self.find_stations(typed);
@@ -235,7 +235,7 @@ impl Timetable {
     }
 }
 
-/// Returns the pairs of neighbouring letters. The first and the last letter are also paired with a
+/// Returns the pairs of neighbouring letters. The first and the last letter also form a pair with a
 /// space.
 fn pairs(text: &str) -> HashSet<(char, char)> {
     let padded: Vec<char> = std::iter::once(' ')

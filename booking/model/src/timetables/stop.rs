@@ -1,4 +1,4 @@
-//! One call of a trip, and the short form in which it is stored. A timetable has very many calls.
+//! One call of a trip, and its stored form, which is short because a timetable has very many calls.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct TripStop {
     /// Index into [`TimetableParts::stations`](super::TimetableParts::stations).
     pub station: u32,
-    /// The number of the call in the source. Numbers rise along the trip, with gaps.
+    /// The number of the call in the source. The numbers rise along the trip, and may have gaps.
     pub sequence: u32,
-    /// When the train arrives; none at the first call.
+    /// When the train arrives. `None` at the first call.
     pub arrives: Option<u32>,
-    /// When the train leaves; none at the last call.
+    /// When the train leaves. `None` at the last call.
     pub departs: Option<u32>,
     /// Metres from the first call, along the line.
     pub at_m: u32,
@@ -31,9 +31,9 @@ const NO_BOARDING: u8 = 1;
 /// The bit that is stored for [`TripStop::no_alighting`].
 const NO_ALIGHTING: u8 = 2;
 
-/// A call is stored as the list of its first five values, which is the form of calls that were
-/// stored before there were the other two. Only a call where boarding or alighting is forbidden has
-/// a sixth value.
+/// A call is stored as the list of its first five values. Calls were stored in this form before the
+/// other two values existed. Only a call where boarding or alighting is forbidden has a sixth
+/// value.
 impl Serialize for TripStop {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let forbidden = if self.no_boarding { NO_BOARDING } else { 0 }

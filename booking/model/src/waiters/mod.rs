@@ -1,6 +1,6 @@
 //! The waitlist: parties that wait for seats of a show, first come, first served. While parties
-//! wait, the store keeps freed seats for them. The kept seats are offered to the first party in the
-//! line that is present and that they suit.
+//! wait, the store keeps freed seats for them. These seats are offered to the first party in the
+//! line that is present and whose wishes they meet.
 
 pub mod share;
 pub mod wish;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{HoldId, WaiterId};
 
-/// The longest that a party may wait, in milliseconds: an hour.
+/// The longest time for which a party may wait, in milliseconds: an hour.
 pub const WAIT_MS_MAX: i64 = 3_600_000;
 /// How long an offer is open, in milliseconds.
 pub const OFFER_MS: i64 = 60_000;
@@ -66,7 +66,7 @@ pub struct Waiter {
     pub until_ms: i64,
     /// When it was last seen, in milliseconds since the epoch.
     pub seen_ms: i64,
-    /// How many offers it has had.
+    /// How many offers it has had so far.
     pub offers: u32,
     /// How many of its offers it let pass.
     pub missed: u32,
@@ -186,9 +186,9 @@ impl Waiter {
         self.seen_ms + HERE_MS > now_ms
     }
 
-    /// Returns why the party's time is over, or none if it is not. `sale` is when the sale of seats
-    /// for the party ends, as the show is now: a postponement may have changed it since the party
-    /// joined.
+    /// Returns why the party's time is over, or `None` if it is not over. `sale` is when the sale
+    /// of seats for the party ends according to the show's present dates: the show may have been
+    /// postponed after the party joined.
     #[must_use]
     pub fn time_over(&self, sale: PartySaleEnd, now_ms: i64) -> Option<WaitEndReason> {
         let over = match sale {
@@ -198,7 +198,7 @@ impl Waiter {
         over.or_else(|| (self.until_ms <= now_ms).then_some(WaitEndReason::TimeOver))
     }
 
-    /// Returns until when the party waits, as far as is known now, in milliseconds since the epoch.
+    /// Returns until when the party waits, as known now, in milliseconds since the epoch.
     #[must_use]
     pub fn waits_until_ms(&self, sale: PartySaleEnd) -> i64 {
         self.until_ms.min(sale.at_ms())

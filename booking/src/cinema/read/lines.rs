@@ -1,5 +1,5 @@
-//! Finds the lines of paths in a JSON text. The parser does not report the lines of values, so a
-//! text with faults is read once more.
+//! Finds the lines of paths in a JSON text. The JSON parser does not report the lines of values, so
+//! a text with faults or notes is read once more here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -114,7 +114,8 @@ impl JsonLineFinder<'_> {
                 b'"' => break,
                 b'\\' => self.at += 2,
                 _ => {
-                    // A line break within quotes is wrong, but may have been mended.
+                    // A line break within quotes is not allowed in JSON, but it may be in the text:
+                    // it was mended only in a copy.
                     self.line += usize::from(byte == b'\n');
                     self.at += 1;
                 }

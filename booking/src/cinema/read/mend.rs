@@ -1,13 +1,13 @@
-//! Mends texts that only need a character less, and quotes the spot of a text that is wrong.
+//! Removes control characters from texts, and quotes the wrong spot of a text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// How many characters are quoted before a spot, and how many from it on.
+/// How many characters are quoted before a spot, and also how many from the spot on.
 const QUOTED: usize = 20;
 
 /// Returns a text without control characters. Tabs become spaces, and line breaks of any system
-/// become `\n`. The note, if there is something to note, says what was mended and where.
+/// become `\n`. If anything was mended, the note says what and where.
 pub fn without_controls(text: &str) -> (Cow<'_, str>, Option<String>) {
     let bad = |char: char| char.is_control() && char != '\n';
     let Some(first) = text.chars().position(bad) else {
@@ -40,8 +40,8 @@ pub fn quote_around(text: &str, at: usize) -> String {
     format!("{before}{part:?}{after}")
 }
 
-/// Writes control characters within the strings of a JSON text as escapes. JSON forbids them there,
-/// but programs that write JSON by hand forget it.
+/// Replaces control characters within the strings of a JSON text by escapes. JSON forbids such
+/// characters there, but programs that do not use a JSON library write them.
 pub fn escape_controls_in_strings(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     let (mut in_string, mut after_backslash) = (false, false);

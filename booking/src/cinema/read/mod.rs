@@ -58,7 +58,7 @@ impl fmt::Display for ProgrammeFault {
 }
 
 /// Reads the JSON of a document. Control characters within its strings are read as if they were
-/// escaped; whoever reads the strings mends them.
+/// escaped. The readers of the single fields remove them.
 fn read_json(text: &str) -> Result<Value, ProgrammeFault> {
     if let Ok(document) = serde_json::from_str(text) {
         return Ok(document);
@@ -86,10 +86,10 @@ fn json_spot(text: &str, error: &serde_json::Error) -> String {
 }
 
 /// Reads a document as far as possible, and adds its faults to `faults`. The programme is complete
-/// only if no fault was added.
+/// only if there are no faults.
 ///
 /// # Errors
-/// Returns a single fault if the text is not JSON, or is no JSON object.
+/// Returns a single fault if the text is not JSON, or not a JSON object.
 pub fn read_programme(
     text: &str,
     faults: &mut ProgrammeFaults,

@@ -1,5 +1,5 @@
 //! Reads the parts of a programme one after the other. Checks that each part has all its fields,
-//! and that the ids in it exist.
+//! and that each id that it refers to exists.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -22,8 +22,8 @@ const NAME_MAX: usize = 200;
 const SHORT_TEXT_MAX: usize = 100;
 /// The most characters of a description.
 const DESCRIPTION_MAX: usize = 5_000;
-/// The most characters of a hall's slug. A showing's slug may be longer, because it may add the
-/// time to the hall's slug.
+/// The most characters of a hall's slug. It is short because a showing's slug may consist of the
+/// hall's slug and a time.
 const HALL_SLUG_MAX: usize = 48;
 /// The longest film, in seconds: one day.
 const DURATION_S_MAX: i64 = 86_400;
@@ -75,8 +75,8 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
     programme
 }
 
-/// The path at which each id appears first. The fault of a second use names that path. The id of a
-/// film with other faults is here too, so that showings of the film get no fault.
+/// The path at which each id appears first. The fault of a second use refers to that path. The ids
+/// of films with other faults are here too, so that showings of such films get no fault.
 #[derive(Default)]
 struct FirstIdPaths {
     cities: HashMap<String, String>,
@@ -86,7 +86,7 @@ struct FirstIdPaths {
     shows: HashMap<String, String>,
 }
 
-/// Reads the `id` of a part, which no other part of its kind may have.
+/// Reads the `id` of a part. No two parts of one kind may have the same id.
 fn unused_slug(
     spot: &ProgrammeObject<'_>,
     chars_max: usize,
@@ -113,7 +113,7 @@ fn unused_slug(
     add_unused_id(id, spot.member_path("id"), taken, faults).then(|| id.to_owned())
 }
 
-/// Returns the first character that no slug has.
+/// Returns the first character that is not allowed in a slug.
 fn first_bad_in_slug(id: &str) -> Option<char> {
     let fits = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
     id.chars().find(|char| !fits(*char))
@@ -294,7 +294,7 @@ fn read_film(
     }
 }
 
-/// Reads who may see a film. Many programmes have an age here, as a number.
+/// Reads who may see a film. In many programmes this is an age, as a number.
 fn rating(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Option<String> {
     match spot.get("rating") {
         Some(Value::Number(age)) => Some(age.to_string()),
@@ -359,8 +359,8 @@ fn read_showing(
     })
 }
 
-/// Makes the id of a showing that has none, from its hall and its beginning in UTC. A hall shows
-/// one film at a time, so the id is unique.
+/// Makes an id for a showing without one, from its hall and its beginning in UTC. A hall shows one
+/// film at a time, so the id is unique.
 fn default_show_id(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
     let time = starts_at.strftime("%Y%m%dt%H%M");
     format!("{hall}-{time}").parse().ok()

@@ -11,7 +11,7 @@ use super::{ProgrammeFault, ProgrammeNote, lines};
 /// The most faults that are listed. Further faults are only counted.
 const FAULTS_TOLD_MAX: usize = 10_000;
 
-/// The faults and notes so far, each with its path. The lines are looked up once, at the end.
+/// The faults and notes so far, each with its path. Their lines are found together at the end.
 #[derive(Debug, Default)]
 pub struct ProgrammeFaults {
     listed: Vec<ProgrammeFault>,
@@ -98,7 +98,7 @@ impl ProgrammeFaults {
     }
 }
 
-/// An object and its path.
+/// An object of the document, and its path.
 pub struct ProgrammeObject<'a> {
     /// The object's path, which is empty for the document itself.
     pub at: String,
@@ -139,8 +139,8 @@ impl<'a> ProgrammeObject<'a> {
         }
     }
 
-    /// Returns a member that exists, is not null, and is not a text without any letters. Notes such
-    /// a text.
+    /// Returns a member that exists and is not null. A text without visible characters counts as
+    /// missing, and gets a note.
     pub fn get_unless_blank(&self, name: &str, faults: &mut ProgrammeFaults) -> Option<&'a Value> {
         let value = self.get(name)?;
         let shown = |char: char| !char.is_whitespace() && !char.is_control();
@@ -153,7 +153,7 @@ impl<'a> ProgrammeObject<'a> {
     }
 
     /// Reads a text of 1 to `chars_max` characters, which may have line breaks. Control characters
-    /// are left out of it, with a note.
+    /// are left out, and this is noted.
     pub fn text_member(
         &self,
         name: &str,
@@ -289,12 +289,12 @@ impl<'a> ProgrammeObject<'a> {
         spots
     }
 
-    /// Adds the fault that a member is missing.
+    /// Adds the fault of a missing member.
     pub fn add_missing_fault(&self, name: &str, faults: &mut ProgrammeFaults) {
         faults.add(self.member_path(name), "missing", "This field is missing.");
     }
 
-    /// Adds the fault that a member has a wrong value.
+    /// Adds the fault of a member with a wrong value.
     pub fn add_value_fault(
         &self,
         name: &str,
@@ -311,7 +311,7 @@ impl<'a> ProgrammeObject<'a> {
     }
 }
 
-/// Returns a short quote of a value of any size, for a fault.
+/// Returns a short form of a value of any size, for the message of a fault.
 pub fn short_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

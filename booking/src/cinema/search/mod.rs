@@ -1,5 +1,6 @@
-//! Searches the programme in memory. The index is built anew when the programme changes. The
-//! filters of a search must be valid: [`query`](super::query) checks what visitors send.
+//! Searches the programme in memory. The index is built again when the programme changes. The
+//! filters of a search must be valid: [`query`](super::query) checks the parameters that visitors
+//! send.
 
 mod place;
 
@@ -21,8 +22,8 @@ pub use place::{GeoPoint, km_between};
 pub struct ShowingQuery {
     /// Words of the title, whole or begun, or whole words of genre and description.
     pub keyword: Option<String>,
-    /// Whether titles that are only similar to the keyword match, too. If `None`, they match only
-    /// if no title matches exactly, and then only the most similar ones match.
+    /// Whether titles that are only similar to the keyword also match. If `None`, similar titles
+    /// match only if no title matches exactly, and then only the most similar ones.
     pub fuzzy: Option<bool>,
     /// A film's slug.
     pub film: Option<String>,
@@ -57,7 +58,8 @@ pub enum MomentOrDay {
     Day(Date),
 }
 
-/// The order of the results. Showings that are equal in it are sorted by beginning, then by id.
+/// The order of the results. Showings that are equal in this order are sorted by beginning, then by
+/// id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ShowingSort {
     /// The earliest first.
@@ -67,7 +69,7 @@ pub enum ShowingSort {
     Distance,
     /// The showing with the cheapest seat first.
     Price,
-    /// In the order of the titles.
+    /// By title, in the order of the alphabet.
     Title,
     /// The title that matches the keyword best first. Without a keyword, the earliest first.
     Match,
@@ -108,15 +110,16 @@ pub struct ShowingDetails<'i> {
     pub city: &'i City,
 }
 
-/// A programme, indexed for the search.
+/// A programme with the indexes for its search.
 #[derive(Debug, Default)]
 pub struct ProgrammeIndex {
     programme: Programme,
     /// All showings, by beginning, then by id.
     entries: Vec<IndexedShowing>,
-    /// For each film its title, and the words of its title, genre and description together.
+    /// For each film, the words of its title, and the words of title, genre and description
+    /// together.
     titles: Vec<(SearchText, SearchText)>,
-    /// For each cinema the position of its city in the programme.
+    /// For each cinema, the position of its city in the programme.
     city_of: Vec<usize>,
     shows: HashSet<ShowId>,
 }
@@ -134,7 +137,8 @@ struct IndexedShowing {
 }
 
 impl ProgrammeIndex {
-    /// Indexes a programme. No search finds a showing whose film, hall, cinema or city is missing.
+    /// Indexes a programme. Showings whose film, hall, cinema or city is missing are left out, so
+    /// no search finds them.
     #[must_use]
     pub fn new(programme: Programme) -> Self {
         let by_id = |ids: &mut dyn Iterator<Item = &str>| -> HashMap<String, usize> {
@@ -195,8 +199,7 @@ impl ProgrammeIndex {
         &self.programme
     }
 
-    /// Returns the locations of the halls: the names of cinema and hall, the address, the city and
-    /// its time zone.
+    /// Returns where each hall is. The name consists of the names of cinema and hall.
     #[must_use]
     pub fn hall_locations(&self) -> VenueLocations {
         let cinemas = self.programme.cinemas.iter().zip(&self.city_of);
@@ -248,7 +251,7 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Returns the showings that have not begun and that another programme leaves out.
+    /// Returns the showings that have not begun and that are not in the programme `next`.
     #[must_use]
     pub fn left_out_by(&self, next: &Programme, now_ms: i64) -> Vec<ShowId> {
         let kept: HashSet<&ShowId> = next.showings.iter().map(|showing| &showing.show).collect();
@@ -264,7 +267,7 @@ impl ProgrammeIndex {
             .collect()
     }
 
-    /// Returns for each city the number of its cinemas, and the number of its showings that have
+    /// Returns for each city the number of its cinemas, then the number of its showings that have
     /// not begun.
     #[must_use]
     pub fn coming_by_city(&self, now: Timestamp) -> Vec<(&City, usize, usize)> {
@@ -283,8 +286,8 @@ impl ProgrammeIndex {
             .collect()
     }
 
-    /// Returns the films of the showings in a city that have not begun, by title. Each has the
-    /// number of these showings and the beginning of the first.
+    /// Returns the films of the showings in a city that have not begun, by title. Each film comes
+    /// with the number of these showings and the beginning of the first.
     #[must_use]
     pub fn films_in(&self, city: &str, now: Timestamp) -> Vec<(&Film, usize, Timestamp)> {
         let mut films: HashMap<usize, (usize, Timestamp)> = HashMap::new();
@@ -359,8 +362,8 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Sorts the hits. They are given in the order of their beginnings. The sort is stable, so
-    /// equal hits stay in that order.
+    /// Sorts the hits, which come in the order of their beginnings. The sort is stable, so equal
+    /// hits stay in that order.
     fn sort_hits(&self, hits: &mut [ShowingHit], sort: ShowingSort, films: &[Option<TextMatch>]) {
         let entry = |hit: &ShowingHit| &self.entries[hit.at];
         match sort {
@@ -378,8 +381,8 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Returns for each film that matches how well it does, and whether all matching titles are
-    /// only similar to the keyword.
+    /// Returns for each film how well it matches, or `None` if it does not match. Also returns
+    /// whether all matching titles are only similar to the keyword.
     fn match_films(&self, query: &ShowingQuery) -> (Vec<Option<TextMatch>>, bool) {
         let named = |film: &Film| query.film.as_ref().is_none_or(|id| film.id == *id);
         let named: Vec<bool> = self.programme.films.iter().map(named).collect();
@@ -417,8 +420,8 @@ impl ProgrammeIndex {
         (films.collect(), near_only)
     }
 
-    /// Returns `None` for each cinema that does not match, and otherwise its distance from
-    /// `query.near`, if that is set.
+    /// Returns for each cinema `None` if it does not match, and otherwise its distance from
+    /// `query.near`. The distance is `None` if the query names no point.
     fn cinemas_asked_for(&self, query: &ShowingQuery) -> Vec<Option<Option<f64>>> {
         let code = query.postal_code.as_deref().map(plain_code);
         let asked = |cinema: &Cinema| {
@@ -451,8 +454,8 @@ fn plain_code(code: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the times between which a city's showings may begin, in seconds. The first time is
-/// included, and the second is not.
+/// Returns the time during which a city's showings may begin, in seconds since the epoch: from the
+/// first value on, and before the second.
 fn bounds_in(city: &City, query: &ShowingQuery) -> (i64, i64) {
     let zone = TimeZone::get(&city.time_zone).unwrap_or(TimeZone::UTC);
     let midnight = |day: Date| {

@@ -1,4 +1,5 @@
-//! Tells the line what the seats of its shows cost by category, and how many are left.
+//! Collects what the visitors of a line learn about seats: what they cost by category, and how many
+//! are left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use super::{SeatInventory, SeatsLeft};
 use crate::ledger::LedgerError;
 
-/// The most tiers that a room tells.
+/// The most price tiers of a room.
 const TIERS_MAX: usize = 12;
-/// More shows than this have no tiers together. Their visitors search for one show, which tells its
-/// own prices.
+/// A room with more shows than this has no price tiers. Its visitors search for one show, and read
+/// that show's prices.
 const SHOWS_MAX: usize = 200;
-/// The visitors of a room with more shows than this state no wishes.
+/// Visitors of a room with more shows than this cannot state wishes.
 const WISHED_SHOWS_MAX: usize = 50;
 
 /// What the seats of one category cost, over the shows of a room that have a category of this name.
@@ -32,7 +33,7 @@ pub struct PriceTier {
     pub free: u64,
 }
 
-/// The seats of one show that its line may wish for.
+/// The seats of one show that visitors in its line may wish for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowSeatsLeft {
     /// The show's slug.
@@ -52,26 +53,26 @@ pub struct CategorySeatsLeft {
     pub key: String,
     /// Free seats.
     pub free: u32,
-    /// The free seats that are accessible ones.
+    /// How many of the free seats are accessible.
     pub accessible: u32,
     /// Seats in baskets and unpaid orders.
     pub held: u32,
 }
 
-/// What the line tells its visitors of the seats.
+/// What the visitors of a line learn about seats.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeatsForLine {
-    /// The prices, cheapest first; none for more than two hundred shows.
+    /// The prices, cheapest first. Empty if there are more than two hundred shows.
     pub tiers: Vec<PriceTier>,
-    /// The seats left of each show; none for more than fifty shows.
+    /// The seats left of each show. Empty if there are more than fifty shows.
     pub shows: Vec<ShowSeatsLeft>,
 }
 
 impl SeatInventory {
-    /// Returns what the line tells of these shows, without trains and without shows that are over.
+    /// Returns what the line learns about these shows. Trains and shows that are over are left out.
     ///
     /// # Errors
-    /// Returns an error where the ledger is needed and does not answer.
+    /// Returns an error if the ledger is needed and does not answer.
     pub async fn seats_for_line(
         &self,
         shows: &[Arc<Show>],
@@ -115,9 +116,10 @@ fn show_seats_left(show: &Show, left: &[SeatsLeft]) -> ShowSeatsLeft {
     }
 }
 
-/// Collects the tiers of these shows, which are no trains. `left` has the seats left of each show,
-/// by category. The cheapest tier comes first. If there are more than twelve, those with the most
-/// seats are kept, sold seats included, so that the list stays the same while seats are sold.
+/// Collects the price tiers of these shows, none of which is a train. `left` has the seats left of
+/// each show, by category. The cheapest tier comes first. If there are more than twelve tiers,
+/// those with the most seats are kept. Sold seats count here, so that the list stays the same while
+/// seats are sold.
 fn collect_price_tiers(shows: &[Arc<Show>], left: &[Arc<[SeatsLeft]>]) -> Vec<PriceTier> {
     let mut by_name: BTreeMap<(String, String), (PriceTier, u64)> = BTreeMap::new();
     for (show, left) in shows.iter().zip(left) {

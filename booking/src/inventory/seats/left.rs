@@ -1,6 +1,6 @@
 //! Counts the seats that are left in each category, for lists of many shows. No show is opened for
-//! this. A show's counts are cached for a second, so a list that everybody asks for costs the store
-//! next to nothing.
+//! this. A show's counts are cached for a second, so a list that many people ask for costs the
+//! store next to nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::store::VersionedCells;
 
 /// How long a show's counts are used before they are counted again.
 const GOOD_FOR: Duration = Duration::from_secs(1);
-/// The same for a show at rest, where the line asks about many shows each second.
+/// The same for a show that is not in use. The line asks about many such shows each second.
 const GOOD_AT_REST_FOR: Duration = Duration::from_secs(10);
-/// From this many shows on, counts that are too old are removed from the cache.
+/// When the cache has this many shows, counts that are too old are removed.
 const CACHED_MAX: usize = 20_000;
 
 /// How many seats of one category are left.
@@ -28,13 +28,13 @@ pub struct SeatsLeft {
     pub free: u32,
     /// Seats that are for sale at all, free or taken.
     pub of: u32,
-    /// The free seats that are accessible ones.
+    /// How many of the free seats are accessible.
     pub accessible: u32,
     /// Seats in baskets and unpaid orders.
     pub held: u32,
 }
 
-/// The counts of a show from the last time it was counted.
+/// The last counts of a show.
 pub(super) struct CachedSeatsLeft {
     at: Instant,
     edition: u64,
@@ -45,7 +45,7 @@ impl SeatInventory {
     /// Returns the seats left of each show, by category index.
     ///
     /// # Errors
-    /// Returns an error where the ledger is needed and does not answer, and a show has no earlier
+    /// Returns an error if the ledger is needed and does not answer, and a show has no earlier
     /// counts.
     pub async fn seats_left(
         &self,
@@ -57,11 +57,11 @@ impl SeatInventory {
         join_all(counts).await.into_iter().collect()
     }
 
-    /// Returns the seats left of each show as [`Self::seats_left`] does. Counts of shows at rest
-    /// may be ten seconds old.
+    /// Does what [`Self::seats_left`] does, but counts of shows that are not in use may be ten
+    /// seconds old.
     ///
     /// # Errors
-    /// Those of [`Self::seats_left`].
+    /// The errors of [`Self::seats_left`].
     pub async fn seats_left_for_line(
         &self,
         shows: &[Arc<Show>],
@@ -135,7 +135,7 @@ fn count_left_in_view(show: &Show, view: &VersionedCells) -> Vec<SeatsLeft> {
     let mut seats = vec![CellState::Free; grid.seats as usize];
     for (cell, state) in (0..grid.cell_count()).zip(&view.states) {
         let seat = &mut seats[grid.seat_of(cell) as usize];
-        // A seat of which a part is sold does not come back from a basket.
+        // A seat with a sold leg counts as sold, even if another of its legs is only held.
         if *state != CellState::Free && *seat != CellState::Sold {
             *seat = *state;
         }
@@ -144,7 +144,7 @@ fn count_left_in_view(show: &Show, view: &VersionedCells) -> Vec<SeatsLeft> {
     count_seats_left(show, |seat| state(seat).unwrap_or(CellState::Blocked))
 }
 
-/// Counts seats by category. A seat is free if all of its cells are free; a seat that is not for
+/// Counts seats by category. A seat is free if all of its cells are free. A seat that is not for
 /// sale is not counted.
 fn count_seats_left(show: &Show, state: impl Fn(u32) -> CellState) -> Vec<SeatsLeft> {
     let map = &show.plan.map;

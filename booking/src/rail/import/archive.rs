@@ -1,5 +1,5 @@
-//! A GTFS feed as it is published: a ZIP archive. Its files are unpacked into a temporary folder,
-//! which is then read like any other feed.
+//! A GTFS feed in the form in which it is published: a ZIP archive. Its files are unpacked into a
+//! temporary folder, which is then read like any other feed.
 //!
 //! **Architecture invariant:** the crate zip is used only here.
 
@@ -12,7 +12,7 @@ use zip::ZipArchive;
 
 use super::RailFeedFault;
 
-/// The files of a feed that are read. All others stay packed.
+/// The files of a feed that are read. All other files stay packed.
 const FILES: [&str; 11] = [
     "agency.txt",
     "calendar.txt",
@@ -27,17 +27,17 @@ const FILES: [&str; 11] = [
     "trips.txt",
 ];
 
-/// The most bytes that the files of a feed may have, unpacked. A small archive can hold files that
-/// would fill the disk.
+/// The most bytes that the files of a feed may have when they are unpacked. A small archive can
+/// contain files that would fill the disk.
 const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 /// The most files and folders in an archive.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Unpacks the feed in an archive. Its files may be in a folder of the archive.
+/// Unpacks the feed in an archive. Its files may be in any folder of the archive.
 ///
 /// # Errors
-/// A fault of the whole feed if the file is no archive, is damaged, is too large unpacked, or has a
-/// file of the feed twice.
+/// A fault of the whole feed if the file is no archive, is damaged, is too large when it is
+/// unpacked, or contains a file of the feed twice.
 pub fn unpack_feed(archive: &Path) -> Result<TempDir, Vec<RailFeedFault>> {
     unpack_within(archive, UNPACKED_BYTES_MAX).map_err(|(file, code, message)| {
         vec![RailFeedFault {
@@ -97,7 +97,7 @@ fn unpack_within(archive: &Path, bytes_max: u64) -> Result<TempDir, ArchiveFault
                 }
                 _ => unwritten(error),
             })?;
-        // One byte more than may be unpacked shows that there is too much.
+        // Reading one byte more than allowed shows whether there are too many bytes.
         let mut limited = entry.take(bytes_left + 1);
         let bytes = io::copy(&mut limited, &mut unpacked).map_err(unwritten)?;
         bytes_left = bytes_left.checked_sub(bytes).ok_or_else(|| {

@@ -13,7 +13,7 @@ pub struct TripCalls {
     read: Vec<(TripStop, u64)>,
     /// The calls in the order of travel. Empty until [`Self::put_in_order`].
     pub stops: Vec<TripStop>,
-    /// Whether a call of the trip could not be read. Then the trip as a whole is not checked.
+    /// Whether a call of the trip could not be read. If so, the trip as a whole is not checked.
     pub broken: bool,
 }
 
@@ -23,8 +23,8 @@ impl TripCalls {
         self.read.push((stop, line));
     }
 
-    /// Puts the calls in the order of their numbers. Adds a fault, in the `file` of the calls, for
-    /// each number that is used twice and for each time that goes backwards.
+    /// Puts the calls in the order of their numbers. Adds a fault for each number that is used
+    /// twice and for each time that goes backwards. `file` is the file of the calls.
     pub fn put_in_order(&mut self, trip: &str, file: &str, faults: &RailFeedFaults) {
         let mut read = std::mem::take(&mut self.read);
         read.sort_by_key(|(stop, line)| (stop.sequence, *line));
@@ -84,10 +84,10 @@ impl TripCalls {
         }
     }
 
-    /// Fills in missing times. If a call lacks its arrival or its departure, both are the same
-    /// time. If it lacks both, they are computed from the distances to the nearest calls with
-    /// times. The first call gets no arrival, and the last gets no departure. The error names the
-    /// missing time if the first or the last call has no time.
+    /// Fills in missing times. If a call has only an arrival or only a departure, it gets the same
+    /// time for both. If it has neither, they are computed from the distances to the nearest calls
+    /// with times. Afterwards the first call has no arrival, and the last call has no departure.
+    /// The error names the missing time if the first or the last call has no time.
     pub fn fill_in_times(&mut self) -> Result<(), &'static str> {
         let stops = &mut self.stops;
         for stop in stops.iter_mut() {

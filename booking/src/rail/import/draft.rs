@@ -1,5 +1,5 @@
-//! A timetable while it is being read. Names get indices in the order of the feed. This module
-//! reports names that are used twice or do not exist, with their lines.
+//! A timetable while it is being read. Names get indices in the order in which the feed has them.
+//! This module reports names that are used twice or that do not exist, with their lines.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::table::{FeedTableLine, RailFeedFaults};
 #[derive(Debug, Default)]
 pub struct FeedNameIndex {
     known: HashMap<String, (u32, u64)>,
-    /// Whether the file of these names could not be read. Then missing names are not reported.
+    /// Whether the file of these names could not be read. If so, missing names are not reported.
     pub unread: bool,
 }
 
@@ -43,12 +43,12 @@ impl FeedNameIndex {
         self.known.insert(name.to_owned(), (at, line));
     }
 
-    /// Returns the index of a name, if the name exists.
+    /// Returns the index of a name, or `None` if the name does not exist.
     pub fn get(&self, name: &str) -> Option<u32> {
         self.known.get(name).map(|(at, _)| *at)
     }
 
-    /// Returns the index of a name, or adds a fault if the name does not exist.
+    /// Returns the index of a name. If the name does not exist, adds a fault and returns `None`.
     pub fn resolve_name(
         &self,
         line: &FeedTableLine<'_>,
@@ -70,17 +70,17 @@ impl FeedNameIndex {
     }
 }
 
-/// The timetable so far. Each trip has its own list of calls, but all departures of a trip with
-/// headways share the trip's list.
+/// The timetable so far. Each trip has its own list of calls. But if a trip runs at headways, all
+/// its departures share one list.
 #[derive(Debug, Default)]
 pub struct TimetableDraft {
     /// The stations, by index.
     pub stations: Vec<Station>,
     /// The calendars of the services, by index.
     pub services: Vec<ServiceCalendar>,
-    /// The trips. Their tariffs and stocks are set at the end.
+    /// The trips. Their tariffs and kinds of train are set at the end.
     pub trips: Vec<Trip>,
-    /// For each trip the values from its line that [`Trip`] does not have.
+    /// For each trip, the values from its line that [`Trip`] does not have.
     pub details: Vec<TripDetails>,
     /// The lists of calls. [`Trip::pattern`] is an index into them.
     pub calls: Vec<TripCalls>,
@@ -93,9 +93,9 @@ pub struct TripDetails {
     pub line: u64,
     /// Names of the trip's kind of train. The trip gets the first carriages that list one of them.
     pub kinds: Vec<String>,
-    /// How many calls the trip should have, if the feed has that number.
+    /// How many calls the trip should have, if the feed says so.
     pub calls: Option<u32>,
-    /// The index of its route, in feeds that have routes.
+    /// The index of the trip's route. 0 in feeds without routes.
     pub route: u32,
 }
 
@@ -118,8 +118,8 @@ impl TimetableDraft {
     }
 
     /// Checks the calls of every trip, puts them in order, measures the distances between them, and
-    /// fills in times that the feed leaves out. Faults name `file` as the file of the trips, and
-    /// `calls` as the file of their calls.
+    /// fills in missing times. Faults name `file` as the file of the trips, and `calls` as the file
+    /// of their calls.
     pub fn check_and_measure(
         &mut self,
         file: &'static str,
@@ -234,7 +234,7 @@ impl TimetableDraft {
     }
 }
 
-/// Checks the whole timetable. A fault that the importers missed has no line, so it is reported for
+/// Checks the whole timetable. A fault that is found only here has no line, so it is reported for
 /// the feed as a whole.
 pub fn check_timetable(parts: TimetableParts) -> Result<TimetableParts, Vec<RailFeedFault>> {
     match Timetable::new(parts.clone()) {
@@ -248,7 +248,7 @@ pub fn check_timetable(parts: TimetableParts) -> Result<TimetableParts, Vec<Rail
     }
 }
 
-/// How many days after the service date a time may lie. A larger number is a fault.
+/// How many days after the service date a time may be. A larger number is a fault.
 pub const DAYS_MAX: u32 = 29;
 
 /// Adds days to a time in seconds.

@@ -1,5 +1,5 @@
 //! Fares that do not depend on the distance: the fares of a GTFS feed by zone and route, and the
-//! table of a `--rail` file.
+//! fares in the table of a `--rail` file.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -28,15 +28,16 @@ const CURRENCIES_WITH_THREE_DECIMALS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "
 pub struct FeedFares {
     /// The currency of all fares.
     pub currency: Option<Currency>,
-    /// The lowest price by route, zone from and zone to. An empty name matches every route or zone.
+    /// The lowest price for each route, zone of origin and zone of destination. An empty name
+    /// matches every route or zone.
     prices: HashMap<[String; 3], i64>,
-    /// How many rules were left out because they name zones on the way.
+    /// How many rules were left out because they name zones that the train passes through.
     left_out: u32,
 }
 
 impl FeedFares {
-    /// Reads the fares, if the feed has any. All fares must be in `currency` or, if it is `None`,
-    /// in the currency of the first fare.
+    /// Reads the fares, if the feed has any. All fares must be in `currency`. If `currency` is
+    /// `None`, they must be in the currency of the first fare.
     pub fn read(
         folder: &Path,
         routes: &FeedNameIndex,
@@ -119,10 +120,10 @@ impl FeedFares {
         *known = price.min(*known);
     }
 
-    /// Gives the trips their prices. Each route that has fares gets a table, and stretches that are
-    /// not in the table are not sold. The trips of other routes stay priced by distance. Returns
-    /// notes for the person who imports the feed, which say how everything without a fare is sold.
-    /// `of_route` has the route of each trip, and `zones` the zone of each station.
+    /// Gives the trips their prices. Each route that has fares gets a table, and stretches without
+    /// an entry in the table are not sold. The trips of other routes stay priced by distance.
+    /// Returns notes for the person who imports the feed. They say how everything without a fare is
+    /// sold. `of_route` has the route of each trip, and `zones` has the zone of each station.
     pub fn price_trips(
         &self,
         parts: &mut TimetableParts,
@@ -210,8 +211,7 @@ impl FeedFares {
     }
 }
 
-/// Returns for each route the pairs of stations between which somebody can ride on one of its
-/// trips.
+/// Returns for each route the pairs of stations between which one can ride on one of its trips.
 fn stretches_by_route(
     parts: &TimetableParts,
     of_route: &[u32],
@@ -235,13 +235,13 @@ fn stretches_by_route(
     pairs
 }
 
-/// Describes the price by distance in every class.
+/// Describes the price by distance in each class.
 pub fn distance_tariff(parts: &TimetableParts) -> String {
     let money = |amount: i64| parts.currency.with_amount(amount);
     let classes = parts.classes.iter().map(|class| {
         let rate = class.rate;
-        // A rate has hundredths of a minor unit for each kilometre, so it has as many whole ones
-        // for a hundred kilometres.
+        // A rate counts hundredths of a minor unit for one kilometre. So the same number is the
+        // price in whole minor units for a hundred kilometres.
         let hundred_km = money(rate.per_km);
         let base = match rate.base {
             0 => String::new(),
@@ -267,7 +267,7 @@ fn is_empty_table(tariff: &Tariff) -> bool {
     matches!(tariff, Tariff::Table(rows) if rows.is_empty())
 }
 
-/// Parses a price such as `3.75` as minor units of a currency, without rounding.
+/// Parses a price such as `3.75` into minor units of a currency, without rounding.
 fn minor_units(text: &str, currency: Currency) -> Option<i64> {
     let decimals = match currency.as_str() {
         code if CURRENCIES_WITHOUT_MINOR_UNIT.contains(&code) => 0,
@@ -287,7 +287,7 @@ fn minor_units(text: &str, currency: Currency) -> Option<i64> {
 /// Gives every trip the prices of the `--rail` file's table, if the file has one.
 ///
 /// # Errors
-/// Returns an error where a station in the table does not exist, or the table has two prices for
+/// Returns an error if a station in the table does not exist, or if the table has two prices for
 /// the same stretch and class.
 pub fn price_by_rail_table(
     parts: &mut TimetableParts,

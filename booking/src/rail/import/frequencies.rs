@@ -1,5 +1,5 @@
-//! Headways: a trip that departs at equal intervals becomes one trip for each departure. All these
-//! trips share one list of calls.
+//! Headways: a trip that departs at equal intervals becomes several trips, one for each departure.
+//! All these trips share one list of calls.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ const FILE: &str = "frequencies.txt";
 /// The most departures that the headways of a feed may make.
 const DEPARTURES_MAX: usize = 200_000;
 
-/// One headway: the first departure, the end (no train departs at the end or later), the seconds
-/// between two departures, and the line in the file.
+/// One headway: its first departure, its end, the seconds between two departures, and its line in
+/// the file. The last train departs before the end.
 struct Headway {
     from: u32,
     to: u32,

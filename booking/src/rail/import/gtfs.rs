@@ -1,5 +1,5 @@
-//! Reads the schedule part of GTFS: agency, stops, routes, trips, stop times, calendars and their
-//! exceptions, headways and fares.
+//! Reads the schedule part of GTFS: agencies, stops, routes, trips, stop times, calendars and their
+//! exceptions, translations, headways and fares.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -91,9 +91,9 @@ fn timezone(folder: &Path, faults: &RailFeedFaults) -> String {
     zone.unwrap_or_else(|| "UTC".to_owned())
 }
 
-/// The routes, with their names and the kinds of train that run on them.
+/// The routes, with their ids and the kinds of train that run on them.
 pub struct GtfsRoutes {
-    /// The index of each route's id.
+    /// The index of each route by its id.
     pub names: FeedNameIndex,
     ids: Vec<String>,
     kinds: Vec<Vec<String>>,
@@ -138,7 +138,7 @@ fn services(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) 
     names
 }
 
-/// Reads on which days of the week each service runs. Returns what [`each_line`] returns.
+/// Reads on which days of the week each service runs. Returns false if [`each_line`] does.
 fn read_weeks(
     folder: &Path,
     file: &'static str,
@@ -169,7 +169,7 @@ fn read_weeks(
 }
 
 /// Reads the exceptions to the days of the week: additional dates on which a service runs, and
-/// dates on which it does not run. Returns what [`each_line`] returns.
+/// dates on which it does not run. Returns false if [`each_line`] does.
 fn read_exceptions(
     folder: &Path,
     file: &'static str,
@@ -221,7 +221,7 @@ fn flag_column(line: &FeedTableLine<'_>, column: &str) -> bool {
     }
 }
 
-/// Reads the trips. Returns their indices by id.
+/// Reads the trips. Returns the indices of the trips by their ids.
 fn trips(
     folder: &Path,
     draft: &mut TimetableDraft,

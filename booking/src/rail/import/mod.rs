@@ -1,6 +1,6 @@
-//! Importers of timetables. An importer returns the whole [`TimetableParts`] of a timetable, or
-//! *every* fault that it found, with file and line. So the author of the feed can correct all
-//! faults at once.
+//! Importers of timetables. An importer returns either the whole [`TimetableParts`] of a timetable,
+//! or *every* fault that it found, with file and line, so that the author of the feed can correct
+//! all faults at once.
 //!
 //! **Architecture invariant:** the crates csv and zip are used only here.
 
@@ -29,7 +29,7 @@ use fairgate_model::timetables::TimetableParts;
 pub struct RailFeedFault {
     /// The file's name. It is empty for a fault of the whole feed.
     pub file: String,
-    /// The line, where 1 is the line of the column titles. 0 for a fault of the whole file.
+    /// The number of the line. The column titles are in line 1. 0 for a fault of the whole file.
     pub line: u64,
     /// A stable code for programs: `duplicate_id`, `bad_time`, …
     pub code: &'static str,
@@ -50,8 +50,8 @@ impl fmt::Display for RailFeedFault {
     }
 }
 
-/// A feed that was read: the timetable, and notes about things that are no faults, but worth
-/// knowing.
+/// A feed that was read: the timetable, and notes about things that are worth knowing but are not
+/// faults.
 #[derive(Debug)]
 pub struct ImportedRailFeed {
     /// The timetable.

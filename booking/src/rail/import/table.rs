@@ -1,5 +1,5 @@
 //! Reads a file of comma-separated values line by line. A line that cannot be read is reported, and
-//! the lines after it are still read. A line that repeats an earlier one is left out.
+//! the next lines are still read. A line that repeats an earlier one is left out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,8 +11,8 @@ use csv::{Reader, ReaderBuilder, StringRecord};
 
 use super::RailFeedFault;
 
-/// The faults of a feed so far, and the notes about what is no fault. The lists are shared, so that
-/// each line can add its own.
+/// The faults of a feed so far, and notes about things that are not faults. All lines share these
+/// lists, and each line can add to them.
 #[derive(Debug, Default)]
 pub struct RailFeedFaults {
     faults: RefCell<Vec<RailFeedFault>>,
@@ -53,14 +53,15 @@ impl RailFeedFaults {
     }
 }
 
-/// The lines of a file so far, so that repetitions are noticed. A line is known by two hashes with
-/// random keys, so two lines are never taken for the same by chance.
+/// The lines of a file so far, to notice repeated lines. A line is recognised by two hashes with
+/// random keys, so two different lines are practically never taken for the same.
 #[derive(Default)]
 struct SeenLines {
     keys: [RandomState; 2],
     lines: HashMap<[u64; 2], u64>,
     repeated: u64,
-    /// The first line that repeats another one, and that one.
+    /// The number of the first line that repeats an earlier line, and the number of that earlier
+    /// line.
     first: (u64, u64),
 }
 
@@ -85,7 +86,7 @@ impl SeenLines {
         false
     }
 
-    /// Notes how many lines of the file were left out.
+    /// Adds a note about how many lines of the file were left out.
     fn note(&self, file: &str, faults: &RailFeedFaults) {
         let (line, earlier) = self.first;
         let others = match self.repeated {
@@ -99,7 +100,7 @@ impl SeenLines {
     }
 }
 
-/// A line, with its columns by name.
+/// A line. Its values are found by the titles of their columns.
 pub struct FeedTableLine<'a> {
     file: &'static str,
     /// The number of the line, from 1.
@@ -133,8 +134,9 @@ impl<'a> FeedTableLine<'a> {
     }
 }
 
-/// Reads a file of a folder and calls `each` for every line that can be read. Returns false, and
-/// adds a fault, if the file cannot be read to its end or lacks a needed column.
+/// Reads a file of a folder, and calls `each` for every line that can be read and is not a
+/// repetition. Returns false, and adds a fault, if the file cannot be read to its end or lacks a
+/// needed column.
 pub fn each_line(
     folder: &Path,
     file: &'static str,
@@ -190,8 +192,8 @@ pub fn each_line(
     }
 }
 
-/// Opens a file of a folder and reads its column titles. Returns `None` and adds a fault if this
-/// fails.
+/// Opens a file of a folder, and reads its column titles. If this fails, adds a fault and returns
+/// `None`.
 fn open_table(
     folder: &Path,
     file: &str,
@@ -218,8 +220,8 @@ fn open_table(
     }
 }
 
-/// Returns the index of each column by its title. Returns `None` and adds a fault if a needed
-/// column is missing.
+/// Returns the index of each column by its title. If a needed column is missing, adds a fault and
+/// returns `None`.
 fn columns_by_title(
     titles: &StringRecord,
     file: &str,

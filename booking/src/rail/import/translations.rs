@@ -1,5 +1,5 @@
-//! The translations of a GTFS feed: the names of stations in other languages and scripts. All other
-//! translations are of no use here.
+//! The translations of a GTFS feed: the names of stations in other languages and scripts. Other
+//! translations are not read.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,8 +9,8 @@ use super::table::{RailFeedFaults, each_line};
 
 const TRANSLATIONS: &str = "translations.txt";
 
-/// Adds the names in other languages to the stations, if the feed has any. A translation names its
-/// station by its id or by its name. Translations of stations that do not exist are left out.
+/// Adds the names in other languages to the stations, if the feed has any. A translation refers to
+/// its station by id or by name. Translations of stations that do not exist are left out.
 pub fn read_station_names(
     folder: &Path,
     draft: &mut TimetableDraft,
@@ -30,7 +30,7 @@ pub fn read_station_names(
         if translation.is_empty() || !of("table_name", "stops") || !of("field_name", "stop_name") {
             return;
         }
-        // In an older form of the file, the text itself is in `trans_id`.
+        // In an older form of the file, the original text is in `trans_id`.
         let named = ["field_value", "trans_id"].map(|column| line.get(column));
         let named = named.into_iter().filter_map(|name| by_name.get(name));
         let by_id = stops.get(line.get("record_id"));

@@ -1,4 +1,4 @@
-//! Cases of an offer of the waitlist that its visitor accepts: it becomes a basket once, and keeps
+//! Cases of an offer of the waitlist that its visitor accepts. It becomes a basket once, and keeps
 //! its id, its cells and its terms.
 
 use fairgate_model::holds::HoldSignalState::{Lapsed, Short};
@@ -22,14 +22,14 @@ pub(super) const CASES: &[Case] = cases![
     the_visitor_is_warned_before_the_end_of_an_accepted_offer,
 ];
 
-/// The deadlines of an offer, and those of the basket that it becomes.
+/// The deadlines of an offer, and the deadlines of the basket that it becomes.
 const OFFERED_MS: i64 = NOW_MS + 60_000;
 const OFFER_LOCK_MS: i64 = OFFERED_MS + 5_000;
 const BASKET_UNTIL: BasketDeadlines = BasketDeadlines {
     expires_at_ms: EXPIRES_MS,
     lock_until_ms: LOCK_MS,
 };
-/// The moment until which somebody waits, in milliseconds.
+/// Until when somebody waits, in milliseconds.
 const WAITED_MS: i64 = LOCK_MS * 4;
 
 fn offer(key: &str, visitor: Holder, of: &[u32]) -> Hold {
@@ -44,7 +44,7 @@ fn offer(key: &str, visitor: Holder, of: &[u32]) -> Hold {
     }
 }
 
-/// Opens a show in which somebody waits, and makes an offer to Ana.
+/// Opens a show for which somebody waits, and makes an offer to Ana.
 async fn with_offer(store: &Store, of: &[u32]) -> Hold {
     opened(store).await;
     let kept = store.keep_freed(&show(), WAITED_MS).await;
@@ -79,7 +79,7 @@ async fn an_accepted_offer_is_a_basket_with_its_own_deadline_and_nothing_else_ch
     assert_eq!(picture(&store).await.1, before.1);
     let more = store.take(super::basket("b", ANA, &[5]), 2).await;
     assert_eq!(more, Err(InventoryRefusal::Limit { have: 2, limit: 2 }));
-    // The cells still have the locks of the hold, so its order gets them.
+    // The hold still has the locks of its cells, so its order gets them.
     let secured = secured(&store, &offer.id, ANA, LOCK_MS + 1_000).await;
     assert_eq!(secured.map(|hold| hold.stage), Ok(HoldStage::Ordered));
     let sell = row(1, SeatOutboxAction::Sell, "a", ANA, &[0, 1]);
@@ -282,7 +282,7 @@ async fn an_accepted_offer_is_released_as_a_basket_and_its_cells_are_kept(store:
     assert_eq!(kept, Ok(vec![0, 2, GRID.seats, GRID.seats + 2]));
     let gone = accept(&store, &offer.id, ANA).await;
     assert_eq!(gone, Err(InventoryRefusal::Gone));
-    // The next offer under this id is not accepted yet.
+    // The next offer under this id has not been accepted.
     assert!(
         store
             .offer(super::accepting::offer("a", ANA, &[0]), 1)

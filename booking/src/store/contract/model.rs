@@ -1,5 +1,5 @@
-//! Checks a store against a simple model: random transitions must give the same answers and the
-//! same picture.
+//! Checks a store against a simple model: after random transitions, both must give the same answers
+//! and the same picture.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::store::memory::MemoryStore;
 use crate::store::{BasketDeadlines, InventoryRefusal};
 
 const LIMIT: u32 = 4;
-/// The moment until which somebody waits, in milliseconds: later than every random sweep.
+/// Until when somebody waits, in milliseconds. It is later than every random sweep.
 const WAITED_MS: i64 = LOCK_MS * 4;
 
 /// One transition of a random sequence.
@@ -30,7 +30,7 @@ pub(crate) enum Step {
     LetGo(Vec<u32>),
 }
 
-/// The model: every hold, every cell's owner and every bought seat, each stored once.
+/// The model: every hold, the owner of every cell and every bought seat, each stored once.
 #[derive(Default)]
 struct Model {
     holds: BTreeMap<u8, Hold>,
@@ -291,7 +291,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// Makes the transitions on a fresh store and on the model, and compares the two.
+/// Makes the transitions on a fresh store and on the model, and compares both.
 pub(crate) async fn play(store: Store, steps: Vec<Step>) {
     opened(&store).await;
     let (mut model, mut seq, mut last) = (Model::default(), 0, 0);
@@ -303,7 +303,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                     lock_until_ms: LOCK_MS + n % 50,
                     ..basket(&key.to_string(), visitor(who), &of)
                 };
-                // After an order, the hold's id is not used again: a later call has another id.
+                // After an order, the hold's id is not used again: a later call derives another id.
                 if !model.orders.contains_key(&key) {
                     let expected = model.take(key, wanted.clone());
                     assert_eq!(store.take(wanted, LIMIT).await, expected, "{step:?}");

@@ -15,7 +15,7 @@ use fairgate_pass::Holder;
 use super::table::{HoldTable, seat_count, signal_of};
 use crate::store::{CallId, HoldSignal, InventoryRefusal, OpeningInventory, PROLONGED_BY_MS_MIN};
 
-/// The cells of one show, and which holds have them.
+/// The cells of one show, and the holds that have them.
 pub(super) struct ShowCells {
     pub(super) grid: CellGrid,
     pub(super) picture: CellPicture,
@@ -24,8 +24,8 @@ pub(super) struct ShowCells {
     /// The hold that has the lock on a cell. Every held cell has a lock, except the cells in
     /// `kept`.
     locks: HashMap<u32, HoldId>,
-    /// The moment until which freed cells are kept for the waitlist. The cells in `kept` are held,
-    /// and have no lock.
+    /// Until when freed cells are kept for the waitlist, or `None` if nobody waits. The cells in
+    /// `kept` are held, but have no lock.
     kept_until_ms: Option<i64>,
     kept: BTreeSet<u32>,
     pub(super) cursor: u64,
@@ -231,8 +231,8 @@ impl ShowCells {
         Ok(())
     }
 
-    /// Keeps freed cells for the waitlist until `until_ms`, or with 0 frees them. Returns the kept
-    /// cells.
+    /// Keeps freed cells for the waitlist until `until_ms`. If `until_ms` is 0, frees the kept
+    /// cells. Returns the kept cells.
     pub(super) fn keep_freed(&mut self, until_ms: i64) -> Vec<u32> {
         if until_ms == 0 {
             self.stop_keeping();
@@ -257,8 +257,8 @@ impl ShowCells {
         self.picture.set_cells(freed, CellState::Free);
     }
 
-    /// Keeps cells that no hold has any more for the waitlist, if somebody waits. Otherwise frees
-    /// them.
+    /// If somebody waits, keeps these cells, which no hold has any more, for the waitlist.
+    /// Otherwise frees them.
     fn keep_or_free(&mut self, cells: Vec<u32>) {
         if self.kept_until_ms.is_some() {
             self.kept.extend(&cells);
@@ -268,8 +268,8 @@ impl ShowCells {
         }
     }
 
-    /// Frees overdue holds and signals baskets that end soon. The flag says whether more holds are
-    /// due than the batch allows.
+    /// Frees overdue holds, and signals baskets that end soon. The flag says whether the batch was
+    /// full, so that more holds may be due.
     pub(super) fn sweep(&mut self, now_ms: i64, batch_max: usize) -> (Vec<HoldSignal>, bool) {
         let mut signals = Vec::new();
         if self
@@ -296,9 +296,9 @@ impl ShowCells {
         (signals, false)
     }
 
-    /// Returns the cells of holds that are not in a picture of the ledger: baskets, and orders that
-    /// were being made or decided while the picture was read. If there are such cells, the picture
-    /// must not replace this show.
+    /// Returns the cells of holds that the ledger's picture `opening` does not have: baskets, and
+    /// orders that were being made or decided while the picture was read. If there are such cells,
+    /// the picture must not replace this show.
     pub(super) fn cells_beyond(&self, opening: &OpeningInventory) -> Vec<u32> {
         let known: HashSet<&HoldId> = opening.ordered.iter().map(|hold| &hold.id).collect();
         let beyond = self.table.all().filter(|hold| !known.contains(&hold.id));
@@ -331,7 +331,7 @@ impl ShowCells {
         }
     }
 
-    /// Returns an error that names the cells of a hold whose locks it does not have.
+    /// Returns an error with those cells of a hold whose locks the hold does not have.
     fn check_has_cells(&self, hold: &Hold) -> Result<(), InventoryRefusal> {
         self.check_available(&hold.cells(self.grid), |show, cell| {
             show.locks.get(&cell) == Some(&hold.id)
@@ -347,8 +347,8 @@ impl ShowCells {
             .set_cells(cells.iter().copied(), CellState::Held);
     }
 
-    /// Removes this hold's lock from those of the cells that still have it, and keeps or frees
-    /// these cells.
+    /// Removes this hold's locks from the cells, and keeps or frees these cells. Cells whose lock
+    /// another hold has are left alone.
     fn unlock(&mut self, cells: &[u32], id: &HoldId) {
         let own: Vec<u32> = cells
             .iter()

@@ -1,5 +1,5 @@
 //! The holds of one show in memory: their visitors, their deadlines, and how many seats each
-//! visitor has. The table does not know which cells the holds have locked.
+//! visitor has. The table does not know the locks of cells.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -22,18 +22,18 @@ type BasketSeatChange = (Vec<HeldSeat>, Vec<u32>);
 #[derive(Default)]
 pub(super) struct HoldTable {
     holds: HashMap<HoldId, Hold>,
-    /// The last change of each hold, to recognise a repeated call whose answer was lost.
+    /// The last change of each hold, to recognise a repeated change whose answer was lost.
     last_changes: HashMap<HoldId, BasketSeatChange>,
-    /// The last extension of each hold, to recognise a repeated call.
+    /// The last extension of each hold, to recognise a repeated extension.
     extensions: HashMap<HoldId, CallId>,
-    /// The baskets that were offers of the waitlist, to recognise a repeated call.
+    /// The baskets that were offers of the waitlist, to recognise a repeated acceptance.
     accepted: HashSet<HoldId>,
-    /// The holds that were released last and their visitors, newest at the back, to recognise a
-    /// repeated call.
+    /// The holds that were released last, with their visitors, to recognise a repeated release. The
+    /// newest is at the back.
     released: VecDeque<(HoldId, Holder)>,
     deadlines: BTreeSet<(i64, HoldId)>,
     short_calls: BTreeSet<(i64, HoldId)>,
-    /// The seats that each visitor has bought; `held` counts the seats in holds.
+    /// How many seats each visitor has bought. `held` counts the seats in holds.
     bought: HashMap<Holder, u32>,
     held: HashMap<Holder, u32>,
 }
@@ -117,7 +117,7 @@ impl HoldTable {
         Some(hold)
     }
 
-    /// Puts a hold in the place of an earlier state of the same hold.
+    /// Replaces a hold by a later state of the same hold.
     fn replace(&mut self, hold: Hold) {
         let was_accepted = self.was_accepted(&hold.id);
         self.remove(&hold.id);
@@ -132,19 +132,19 @@ impl HoldTable {
         self.accepted.contains(id)
     }
 
-    /// Puts the basket that an accepted offer has become in the offer's place.
+    /// Replaces an offer by the basket that it has become.
     pub(super) fn accept(&mut self, basket: Hold) {
         self.accepted.insert(basket.id.clone());
         self.replace(basket);
     }
 
-    /// Returns whether this was the last change of the hold.
+    /// Returns whether the last change of the hold was the same as this one.
     pub(super) fn is_last_change(&self, id: &HoldId, add: &[HeldSeat], remove: &[u32]) -> bool {
         let last = self.last_changes.get(id);
         last.is_some_and(|(added, removed)| added == add && removed == remove)
     }
 
-    /// Gives a hold other seats and remembers the change. The deadline does not move.
+    /// Gives a hold other seats, and remembers the change. The deadline does not move.
     pub(super) fn change(
         &mut self,
         id: &HoldId,
@@ -256,8 +256,8 @@ impl HoldTable {
         }
     }
 
-    /// Returns an error if the visitor has more seats than `limit` with the seats of its offer.
-    /// `have` counts the seats without those of the offer.
+    /// Returns an error if the visitor has more than `limit` seats, the seats of the offer
+    /// included. `have` in the error does not count the seats of the offer.
     pub(super) fn check_limit_of_offer(
         &self,
         offer: &Hold,
@@ -278,7 +278,7 @@ impl HoldTable {
         of(&self.bought) + of(&self.held)
     }
 
-    /// Returns the holds that are locked for orders.
+    /// Returns the holds that are locked for an order.
     pub(super) fn ordered(&self) -> Vec<SecuredHold> {
         let ordered = self
             .holds

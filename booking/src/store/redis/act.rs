@@ -1,5 +1,5 @@
-//! Calls a show's scripts, and decides what a refusal means. The caller gets an error, and a show
-//! that cannot be relied on is closed until it is opened from the ledger again.
+//! Calls a show's scripts, and decides what a refusal means. The caller gets an error. If the
+//! show's data cannot be relied on, the show is closed until it is opened again from the ledger.
 
 use std::sync::atomic::Ordering;
 
@@ -57,8 +57,8 @@ impl InventoryStoreState {
         self.redis.run_script(&meta, caller, script).await
     }
 
-    /// Makes one transition in the known life, and tries once more if another process has begun the
-    /// next life. Returns the life of the transition, and the answer.
+    /// Makes one transition in the known life of the show. If another process has begun the next
+    /// life, tries once more in that life. Returns the life of the transition, and the answer.
     pub(super) async fn run_transition(
         &self,
         show: &ShowId,
@@ -103,8 +103,8 @@ impl InventoryStoreState {
         followed.life().ok_or(InventoryRefusal::NotReady)
     }
 
-    /// Returns the refusal for an error, and closes the show if the error means that its data
-    /// cannot be relied on.
+    /// Returns the refusal for an error. Closes the show if the error means that its data cannot be
+    /// relied on.
     pub(super) async fn refusal(
         &self,
         followed: &FollowedShow,
@@ -116,8 +116,8 @@ impl InventoryStoreState {
             Some("LIFE") => ShowCloseReason::Building,
             Some("SERVER") => ShowCloseReason::Server,
             Some("CLOCK") => {
-                // A process that was stopped for a while sends an old time. So only two
-                // measurements in a row show that a clock is off.
+                // A process that was stopped for a while sends an old time. So a clock counts as
+                // wrong only if two measurements in a row say so.
                 let nothing = ReadShowFeedScript {
                     counter: i64::MAX.unsigned_abs(),
                     sub: 0,
@@ -128,7 +128,7 @@ impl InventoryStoreState {
                     _ => return InventoryRefusal::NotReady,
                 }
             }
-            // The log of warnings says that Redis is away.
+            // The warnings in the log already say that Redis is away.
             _ if matches!(error, RedisCallError::Unreachable(_)) => {
                 tracing::debug!(show = %followed.show, life, %error, "a call to Redis failed");
                 return InventoryRefusal::Unreachable;
@@ -142,7 +142,7 @@ impl InventoryStoreState {
         InventoryRefusal::NotReady
     }
 
-    /// Notes that a show must be opened again. Callers that only read still get its last picture.
+    /// Notes that a show must be opened again. Calls that only read still get its last picture.
     pub(super) fn close_show(
         &self,
         followed: &FollowedShow,

@@ -1,4 +1,4 @@
-//! The transitions of one hold. Each calls one script and reads its answer.
+//! The transitions of one hold. Each calls one script, and reads the script's answer.
 
 use std::sync::atomic::Ordering;
 
@@ -18,11 +18,12 @@ use super::scripts::{
 use super::{RedisStore, keys, packing};
 use crate::store::{BasketDeadlines, CallId, ClaimableHold, InventoryRefusal, PROLONGED_BY_MS_MIN};
 
-/// How long a released hold is remembered, in milliseconds. No caller repeats a call after this
-/// time.
+/// How long a released hold is remembered, in milliseconds. No caller repeats its call later than
+/// that.
 const RELEASED_MS: i64 = 600_000;
 
-/// Builds the arguments that name a visitor's hold to a script, with the purposes that it may have.
+/// Builds the arguments that name a visitor's hold to a script, with the purposes that the hold may
+/// have.
 fn own_hold(hold: &HoldId, visitor: Holder, purposes: &[HoldPurpose]) -> OwnHoldArguments {
     let words: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
     OwnHoldArguments {
@@ -32,7 +33,7 @@ fn own_hold(hold: &HoldId, visitor: Holder, purposes: &[HoldPurpose]) -> OwnHold
     }
 }
 
-/// Builds the arguments that describe a hold to be made.
+/// Builds the arguments that describe a new hold.
 fn wanted_hold(hold: &Hold, limit: u32) -> NewHoldArguments {
     NewHoldArguments {
         id: keys::hold_tail(&hold.id),
@@ -50,7 +51,7 @@ fn wanted_hold(hold: &Hold, limit: u32) -> NewHoldArguments {
     }
 }
 
-/// Reads the hold in a script's answer.
+/// Reads the hold from a script's answer.
 fn answered_hold(id: &HoldId, reply: &RedisReply, limit: u32) -> Result<Hold, InventoryRefusal> {
     check_reply(reply, limit)?;
     let hold = reply
@@ -74,7 +75,7 @@ impl RedisStore {
         answered_hold(id, &reply, limit)
     }
 
-    /// Makes a new hold by a script that takes its cells.
+    /// Makes a new hold with a script that takes the hold's cells.
     async fn make_hold(
         &self,
         followed: &FollowedShow,
@@ -130,7 +131,7 @@ impl RedisStore {
         self.make_hold(&followed, hold, limit, offer).await
     }
 
-    /// Makes an offer a basket, unless its lock has ended by `now_ms`.
+    /// Turns an offer into a basket, unless the offer's lock has ended by `now_ms`.
     pub(super) async fn accept_offered_hold(
         &self,
         hold: &HoldId,
@@ -187,7 +188,7 @@ impl RedisStore {
         self.act_on_hold(hold, 0, ReadHoldScript { own }).await
     }
 
-    /// Frees a hold that no order has.
+    /// Frees a hold that is not locked for an order.
     pub(super) async fn release_hold(
         &self,
         hold: &HoldId,
@@ -238,7 +239,7 @@ impl RedisStore {
         })
     }
 
-    /// Makes a hold a basket again, because the ledger did not accept the claim.
+    /// Turns a hold into a basket again, because the ledger did not accept the claim.
     pub(super) async fn unsecure_hold(
         &self,
         hold: &HoldId,

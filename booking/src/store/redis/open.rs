@@ -1,6 +1,6 @@
-//! Opens a show: writes a new life from the ledger's picture in bounded batches, and the last
-//! script makes it live. Until then every other script refuses. If the opening process dies, its
-//! life never becomes live, and the next process begins another.
+//! Opens a show. Writes a new life from the ledger's picture in bounded batches; the last script
+//! makes the life live. Until then all other scripts refuse. If the opening process dies, its life
+//! never becomes live, and the next process begins another life.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ impl InventoryStoreState {
         Ok(())
     }
 
-    /// Begins a life, unless it has begun already, and returns the previous life. If no life is
-    /// live, the call succeeds only with `anew`.
+    /// Begins a life, unless it has begun already. Returns the previous life. If no life is live,
+    /// the call succeeds only if `anew` is set.
     async fn begun(
         &self,
         followed: &FollowedShow,
@@ -156,7 +156,7 @@ impl InventoryStoreState {
                     InventoryRefusal::NotReady
                 })
             }
-            // The log of warnings says that Redis is away.
+            // The warnings in the log already say that Redis is away.
             Err(error @ RedisCallError::Unreachable(_)) => {
                 tracing::debug!(show = %followed.show, life, %error, "a show could not be opened in Redis");
                 Err(InventoryRefusal::Unreachable)

@@ -1,6 +1,6 @@
 //! Declares every script of the store, with its arguments by name. `scripts/lib` has the code that
 //! several scripts share. Each script gets only the libraries that it uses, because Redis defines
-//! their functions anew at every call.
+//! their functions again at every call.
 
 use fairgate_redis::{redis_scripts, script_family, script_record};
 
@@ -11,7 +11,7 @@ script_family! {
     pub struct ShowScriptContext = "show_" (META) [base]
     where {}
     {
-        /// The life of the show that the caller knows; `None` for a call in the current life.
+        /// The life of the show that the caller knows. `None` for a call in the current life.
         life: Option<u64>,
         /// The ledger's time by the caller's clock, in milliseconds since the epoch.
         caller_ms: i64,
@@ -21,7 +21,7 @@ script_family! {
 }
 
 script_record! {
-    /// A hold that a visitor names, and the purposes that it may have.
+    /// A visitor's hold, and the purposes that the hold may have.
     pub struct OwnHoldArguments {
         id: HoldIdTail,
         visitor: [u8; 32],
@@ -31,7 +31,7 @@ script_record! {
 }
 
 script_record! {
-    /// A hold to be made.
+    /// A new hold.
     pub struct NewHoldArguments {
         id: HoldIdTail,
         visitor: [u8; 32],
@@ -94,12 +94,12 @@ redis_scripts! {
         ..hold: NewHoldArguments,
     }
 
-    /// Takes all cells of a hold, or none; cells that are kept for the waitlist count as free.
+    /// Takes all cells of a hold, or none. Cells that are kept for the waitlist count as free.
     pub struct OfferHoldScript = offer_hold [enter, tell, lock, kept_cells, pool, stored_hold, admit] {
         ..hold: NewHoldArguments,
     }
 
-    /// Makes an offer of the waitlist a basket.
+    /// Turns an offer of the waitlist into a basket.
     pub struct AcceptOfferScript = accept_offer [enter, tell, lock, stored_hold, free, regain, own] {
         /// The most seats that the visitor may have.
         limit: u32,
@@ -126,7 +126,7 @@ redis_scripts! {
         ..own: OwnHoldArguments,
     }
 
-    /// Frees a hold that no order has.
+    /// Frees a hold that is not locked for an order.
     pub struct ReleaseHoldScript = release_hold [enter, tell, lock, kept_cells, stored_hold, free, drop] {
         /// How long the hold is remembered for a repeated call, in milliseconds.
         remembered_ms: i64,
@@ -147,11 +147,11 @@ redis_scripts! {
         ..own: OwnHoldArguments,
     }
 
-    /// Makes a secured hold a basket again.
+    /// Turns a secured hold into a basket again.
     pub struct UnsecureHoldScript = unsecure_hold [enter, tell, lock, stored_hold, free] {
         id: HoldIdTail,
         lock_until_ms: i64,
-        /// The lock's deadline by the attempt that is undone.
+        /// The deadline that the attempt that is undone gave to the lock.
         secured_until_ms: i64,
     }
 
@@ -178,7 +178,7 @@ redis_scripts! {
         [rows]: DeliveredSeatRow,
     }
 
-    /// Frees what is overdue, and warns the owners of baskets that end soon.
+    /// Frees overdue holds, and warns the owners of baskets that end soon.
     pub struct SweepHoldsScript = sweep_holds [enter, tell, lock, kept_cells, pool, stored_hold, free, drop] {
         holds_max: u64,
     }
@@ -194,7 +194,7 @@ redis_scripts! {
         packed_cells: Vec<u8>,
     }
 
-    /// Reads the feed after a point.
+    /// Reads the entries of the feed after a point.
     pub struct ReadShowFeedScript = read_show_feed [enter] {
         counter: u64,
         /// The sub-counter.
@@ -238,23 +238,23 @@ redis_scripts! {
     pub struct GoLiveScript = go_live [building] {
         /// The newest row of the seat outbox that the life contains.
         cursor: u64,
-        /// Added to the time by Redis's clock, in milliseconds: 0 except in tests.
+        /// Milliseconds that are added to the time by Redis's clock. 0 except in tests.
         ahead_ms: i64,
     }
 
-    /// Closes a show that never got some rows, which the ledger has deleted.
+    /// Closes a show whose outbox rows the ledger deleted before the show got them.
     pub struct AbandonShowScript = abandon_show [enter] {
         cursor: u64,
     }
 
-    /// Closes a show whose data were set back.
+    /// Closes a show whose data was reset to an earlier state.
     pub struct CloseRegressedScript = close_regressed [] {
         counter: u64,
         /// The sub-counter.
         sub: u64,
     }
 
-    /// Deletes holds of a life that has ended, with their locks.
+    /// Deletes holds of a life that has ended, and the locks of these holds.
     pub struct DeleteOldLifeScript = delete_old_life [] {
         holds_max: u32,
     }

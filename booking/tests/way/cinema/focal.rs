@@ -1,9 +1,9 @@
-//! Tests where the best seats of a hall are: at two thirds of its depth, or where the programme or
-//! the chart says.
+//! Tests where the best seats of a hall are: at two thirds of its depth, or where the programme
+//! says.
 
 use super::*;
 
-/// Returns the programme with this hall in York, where everything else stays.
+/// Returns the programme with another plan for the hall in York.
 fn with_hall(plan: &str, focal_depth: Option<f64>) -> Value {
     let mut programme = programme();
     let hall = &mut programme["cities"][1]["cinemas"][0]["halls"][0];
@@ -14,8 +14,8 @@ fn with_hall(plan: &str, focal_depth: Option<f64>) -> Value {
     programme
 }
 
-/// Holds the best two seats once for each visitor, and returns the numbers of their rows, from the
-/// screen.
+/// Holds the best two seats once for each visitor, and returns the numbers of their rows, counted
+/// from the screen.
 async fn rows_of_best_pairs(app: &App, visitors: u16) -> Vec<u32> {
     let mut rows = Vec::new();
     for visitor in 1..=visitors {

@@ -1,4 +1,5 @@
-//! Tests small flaws of a programme that are mended and noted, and faults that quote their spot.
+//! Tests small flaws of a programme, which are mended and noted, and faults, which quote the wrong
+//! spot.
 
 use super::*;
 
@@ -58,7 +59,7 @@ async fn control_characters_that_json_forbids_are_mended_too() {
     let put = put_text(&app, &flawed).await.is(200);
     assert_eq!(put["notes"][0]["at"], "cities[0].cinemas[0].name");
     assert_eq!(put["notes"].as_array().map(Vec::len), Some(1));
-    // The line break within the text and the one before the films both count.
+    // The line break within the text and the line break before the films both count.
     let broken = flawed.replace("\"duration_s\":6000", "\"duration_s\":0");
     assert_ne!(broken, flawed);
     let refused = put_text(&app, &broken)

@@ -3,7 +3,7 @@
 /// A point of the plan, exact enough to compute with.
 pub type ExactPoint = (f64, f64);
 
-/// The line along which the seats of a row stand.
+/// The line on which the seats of a row stand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowLine {
     /// The first seat.
@@ -21,8 +21,8 @@ impl RowLine {
         (self.to.0 - self.from.0).hypot(self.to.1 - self.from.1)
     }
 
-    /// Returns the places of `count` seats. Neighbours are equally far apart. A single seat stands
-    /// at the line's beginning.
+    /// Returns the positions of `count` seats. The distance between neighbours is the same
+    /// everywhere. A single seat stands at the line's beginning.
     ///
     /// A bend of at most half the length is an arc of at most half a circle. With half the length
     /// `h`, the bend `b` and half the arc's angle `a`, `tan(a / 2) = b / h` and the radius is
@@ -37,7 +37,7 @@ impl RowLine {
         };
         let shares = (0..count).map(|seat| f64::from(seat) / f64::from(count.max(2) - 1));
         let angle = 2.0 * (self.bend / half).atan();
-        // So flat an arc is less than a millionth of its length away from the straight line.
+        // Such a flat arc is less than a millionth of its length away from the straight line.
         if half == 0.0 || angle.abs() < 1e-6 {
             return shares.map(along).collect();
         }
@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn the_middle_is_to_the_right_of_somebody_who_walks_along_the_row() {
-        // On the plan, y grows downwards. Somebody who walks down has the left edge on the right.
+        // On the plan, y grows downwards. So somebody who walks down has the left edge of the plan
+        // on the right.
         let line = RowLine {
             from: (0.0, 0.0),
             to: (0.0, 100.0),

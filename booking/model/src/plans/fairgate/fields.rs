@@ -1,5 +1,5 @@
-//! Reads the kinds of members that only plans of our own have: pairs, outlines, numbers within
-//! bounds and numbers of seats.
+//! Reads the kinds of members that only our own format has: pairs, outlines, numbers within bounds,
+//! and seat numbers.
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ use crate::plans::foreign_json::{PlanFaults, PlanObject, drawn_corner, quote_val
 use crate::plans::seatmap::{OUTLINE_POINTS_MAX, OutlinePoint};
 use crate::plans::{COORDINATE_MAX, LABEL_CHARS_MAX};
 
-/// The largest number of a seat that is counted along a row.
+/// The largest seat number that may be counted along a row.
 pub const SEAT_NUMBER_MAX: i64 = 1_000_000;
 
 impl<'a> PlanObject<'a> {
-    /// Adds a fault for each member that is none of `known`. A misspelt member would otherwise be
-    /// ignored, and the plan would not be what its author wanted.
+    /// Adds a fault for each member that is not in `known`. Without the fault a misspelt member
+    /// would be ignored, and the plan would not be what its author wanted.
     pub fn refuse_unknown(&self, known: &[&str], faults: &mut PlanFaults) {
         for key in self.keys().filter(|key| !known.contains(&key.as_str())) {
             let key: String = key.chars().take(LABEL_CHARS_MAX).collect();
@@ -92,7 +92,8 @@ impl<'a> PlanObject<'a> {
             }
             corner
         });
-        // Every corner is read before the first bad one ends the list, so that all faults are told.
+        // Every corner is read before the first bad one ends the list, so that every fault is
+        // listed.
         corners.collect::<Vec<_>>().into_iter().collect()
     }
 
@@ -137,7 +138,7 @@ impl<'a> PlanObject<'a> {
     }
 }
 
-/// Returns the number of a seat: a whole number or a short text.
+/// Returns a seat's number, which is a whole number or a short text.
 pub fn seat_number(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if is_label(text) => Some(text.clone()),
@@ -146,7 +147,7 @@ pub fn seat_number(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the two numbers of a point.
+/// Returns the two coordinates of a point.
 fn coordinates(value: &Value) -> Option<ExactPoint> {
     match value.as_array()?.as_slice() {
         [x, y] => Some((bounded(x)?, bounded(y)?)),
@@ -154,7 +155,7 @@ fn coordinates(value: &Value) -> Option<ExactPoint> {
     }
 }
 
-/// Returns a number that may be a coordinate.
+/// Returns a number if it is within the bounds of a coordinate.
 pub fn bounded(value: &Value) -> Option<f64> {
     value
         .as_f64()

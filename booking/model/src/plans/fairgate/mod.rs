@@ -1,11 +1,11 @@
-//! Reads plans in a format of our own, which is made to be written by hand or by a program. It is
-//! described in booking's README, with an example.
+//! Reads plans in our own format, which people and programs can write easily. Booking's README
+//! describes the format, with an example.
 //!
-//! - A seat's label is `Row-Seat`, in a section `Section-Row-Seat`. The units of an area are
-//!   `Area-1`, `Area-2` …, in a section `Section-Area-1` ….
-//! - A row lists its seats with their places, or says how many stand along a straight line or an
-//!   arc. See [`arc`].
-//! - A row or an area without a category of its own has its section's.
+//! - A seat's label is `Row-Seat`, or `Section-Row-Seat` in a section. The units of an area are
+//!   `Area-1`, `Area-2` …, or `Section-Area-1` … in a section.
+//! - A row lists its seats with their positions, or says how many seats stand on a straight line or
+//!   an arc. See [`arc`].
+//! - A row or an area without a category of its own has the category of its section.
 //! - A field that the format does not have is a fault.
 
 mod arc;
@@ -35,7 +35,7 @@ const DOCUMENT_FIELDS: [&str; 7] = [
 /// Reads a plan of our own format.
 ///
 /// # Errors
-/// Every fault of the plan. A text that is no JSON, or no object, is a single fault.
+/// Every fault of the plan. A text that is not JSON, or not a JSON object, is a single fault.
 pub fn parse_fairgate(text: &str) -> PlanImportResult {
     let Some(plan) = document(text)? else {
         return Err(vec![PlanFault {
@@ -63,11 +63,11 @@ struct FairgateReader {
     draft: SeatMapDraft,
     faults: PlanFaults,
     categories: CategoryKeys,
-    /// For each section's label, where it came first.
+    /// For each section's label, the path of the first section with this label.
     sections: HashMap<String, String>,
 }
 
-/// What rows and areas have from the section that they are in.
+/// What rows and areas take over from the section that they are in.
 #[derive(Default)]
 struct FairgateScope {
     /// The text with which labels begin, such as "Stalls-".
@@ -77,7 +77,7 @@ struct FairgateScope {
 }
 
 impl FairgateReader {
-    /// Reads everything but the seats: the name, the categories, the stage.
+    /// Reads everything but the seats: the name, the categories, the focal point, and the stage.
     fn read_head(&mut self, plan: &Map<String, Value>) {
         let whole = PlanObject::document(plan);
         whole.refuse_unknown(&DOCUMENT_FIELDS, &mut self.faults);

@@ -1,4 +1,4 @@
-//! Reads the rows of a plan of our own.
+//! Reads the rows of a plan in our own format.
 
 use std::collections::HashSet;
 
@@ -25,12 +25,12 @@ const ROW_FIELDS: [&str; 12] = [
     "companion",
     "restricted_view",
 ];
-/// The fields of a row whose seats stand along a line.
+/// The fields of a row whose seats stand on a line.
 const LINE_FIELDS: [&str; 6] = ["count", "from", "to", "bend", "first", "step"];
 /// The largest step from one seat's number to the next.
 const STEP_MAX: i64 = 100;
 
-/// The number of a seat, and where it stands.
+/// The number of a seat, and its position.
 type NumberedPlace = (String, ExactPoint);
 
 /// Which seats of a row a flag is set for.
@@ -71,8 +71,8 @@ impl FairgateReader {
             let point = placed(at, place, &mut self.faults);
             let label = format!("{}{label}-{number}", scope.prefix);
             let (Some(category), Some(PlanPoint { x, y })) = (category, point) else {
-                // A seat with another fault still takes its label, so that a second seat with that
-                // label is found as well.
+                // A seat with another fault still claims its label. So a second seat with that
+                // label is also found.
                 self.draft.claim_label(&label, at, &mut self.faults);
                 continue;
             };
@@ -101,7 +101,7 @@ impl FairgateReader {
         });
     }
 
-    /// Returns the numbers and places of the row's seats.
+    /// Returns the numbers and positions of the row's seats.
     fn row_places(&mut self, spot: &PlanObject<'_>) -> Option<Vec<NumberedPlace>> {
         let lined = LINE_FIELDS.iter().find(|field| spot.get(field).is_some());
         let (code, message) = match (spot.get("seats"), lined) {
@@ -166,7 +166,7 @@ impl FairgateReader {
         Some(places)
     }
 
-    /// Places seats along the row's line, and numbers them.
+    /// Places the seats of a row on its line, and numbers them.
     fn lined_places(&mut self, spot: &PlanObject<'_>) -> Option<Vec<NumberedPlace>> {
         let largest = i64::try_from(PLAN_SEATS_MAX).unwrap_or(i64::MAX);
         if spot.get("count").is_none() {
@@ -198,7 +198,7 @@ impl FairgateReader {
         Some(numbers.zip(line.seats(seats)).collect())
     }
 
-    /// Reads the line along which the seats of a row stand. A single seat needs no end.
+    /// Reads the line on which the seats of a row stand. A single seat needs no end point.
     fn row_line(&mut self, spot: &PlanObject<'_>, has_end: bool) -> Option<RowLine> {
         let from = spot.required_pair("from", &mut self.faults);
         let to = if has_end {
@@ -230,7 +230,7 @@ impl FairgateReader {
         Some(line)
     }
 
-    /// Reads for which seats a flag is set: `true` for all, or a list of their numbers.
+    /// Reads which seats have a flag: `true` means all, or a list has their numbers.
     fn flagged_seats(
         &mut self,
         spot: &PlanObject<'_>,

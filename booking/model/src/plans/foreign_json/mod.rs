@@ -1,4 +1,4 @@
-//! Reads foreign JSON without giving up at the first fault. Each [`PlanObject`] can describe where
+//! Reads foreign JSON without stopping at the first fault. Each [`PlanObject`] can describe where
 //! it is in the document. All faults go to one list.
 
 mod faults;
@@ -99,8 +99,7 @@ impl<'a> PlanObject<'a> {
         self.object.keys()
     }
 
-    /// Returns whether a flag is set, or `absent` if it is missing. Anything but true and false is
-    /// a fault.
+    /// Returns a flag, or `absent` if it is missing. A value other than true and false is a fault.
     pub fn flag(&self, key: &str, absent: bool, faults: &mut PlanFaults) -> bool {
         match self.get(key) {
             None => absent,
@@ -152,7 +151,8 @@ impl<'a> PlanObject<'a> {
         None
     }
 
-    /// Returns how many people an area takes. Adds a fault if `capacity` is no such number.
+    /// Returns how many people an area takes. Adds a fault if `capacity` is missing or not in its
+    /// range.
     pub fn capacity(&self, faults: &mut PlanFaults) -> Option<u32> {
         let capacity = self.get("capacity").and_then(Value::as_u64);
         let capacity = capacity.filter(|capacity| (1..=CAPACITY_MAX).contains(capacity));
@@ -168,8 +168,8 @@ impl<'a> PlanObject<'a> {
         None
     }
 
-    /// Returns the point in the member `key`. A missing point is no fault, but a point without one
-    /// of its coordinates is.
+    /// Returns the point in the member `key`. A missing point is no fault. A point with a missing
+    /// or bad coordinate is a fault.
     pub fn point(&self, key: &str, faults: &mut PlanFaults) -> Option<(f64, f64)> {
         match self.get(key)? {
             Value::Object(object) => {
@@ -215,7 +215,7 @@ impl<'a> PlanObject<'a> {
     }
 
     /// Returns the objects of the list `key` with their positions. A missing list is treated as
-    /// empty. Each element that is no object is a fault.
+    /// empty. Each element that is not an object is a fault.
     pub fn list_objects(
         &self,
         key: &str,

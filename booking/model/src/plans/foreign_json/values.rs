@@ -6,10 +6,10 @@ use super::PlanFaults;
 use crate::plans::seatmap::{OutlinePoint, PlanPoint};
 use crate::plans::{COORDINATE_MAX, PLAN_BYTES_MAX, PlanFault};
 
-/// Returns the object that a text is.
+/// Reads a text that is one JSON object. Returns `None` if it is JSON of another kind.
 ///
 /// # Errors
-/// A single fault if the text is too long or is no JSON. `None` stands for JSON of another kind.
+/// A single fault if the text is too long or is not JSON.
 pub fn document(text: &str) -> Result<Option<Map<String, Value>>, Vec<PlanFault>> {
     let refuse = |at: String, code, message: String| Err(vec![PlanFault { at, code, message }]);
     if text.len() > PLAN_BYTES_MAX {
@@ -65,14 +65,14 @@ pub fn key_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns whether a text may be a colour in a style sheet, and contains nothing that could end the
+/// Returns whether a text may be a colour in a style sheet, without a character that could end the
 /// declaration.
 pub fn is_color(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "#(),.% ".contains(c);
     !text.is_empty() && text.len() <= 40 && text.chars().all(plain)
 }
 
-/// Returns a value as a fault quotes it: short, even if the value is long.
+/// Returns a short form of a value for the message of a fault.
 pub fn quote_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

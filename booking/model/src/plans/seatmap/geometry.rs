@@ -1,14 +1,14 @@
-//! Makes the JSON answer of `GET /v1/shows/{show}/seatmap`. It has names instead of indices, so
-//! that a client needs no other table to read a seat. It has these fields beyond the contract's:
-//! `areas`, `categories`, `sections`, `zones`, `focal`, `bounds`, `name`, and a seat's `kind` if it
-//! is not an ordinary seat. `stage` and `outlines` are absent if the plan has none.
+//! Makes the JSON answer of `GET /v1/shows/{show}/seatmap`. The answer has names instead of
+//! indices, so that a client needs no other table to read a seat. These fields go beyond the
+//! contract: `areas`, `categories`, `sections`, `zones`, `focal`, `bounds`, `name`, and a seat's
+//! `kind` if it is not an ordinary seat. `stage` and `outlines` are absent if the plan has none.
 
 use serde::Serialize;
 
 use super::{OutlinePoint, PlanPoint, PlanStage, PriceCategory, SeatKind, SeatMap, VenueZone};
 
-/// The smallest rectangle that contains the position of every seat; all zero for an empty map. The
-/// units of an area all have one position.
+/// The smallest rectangle that contains the position of every seat. It is all zero for an empty
+/// map. All units of an area have the same position.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeatMapBounds {
     /// Left edge.
@@ -99,8 +99,8 @@ impl SeatMap {
         )
     }
 
-    /// Returns the map with its focal point in the middle of its width, at a share of its depth: 0
-    /// is at the front, where y is smallest, and 1 at the back.
+    /// Returns the map with its focal point in the middle of its width, at the given share of its
+    /// depth: 0 is the front, where y is smallest, and 1 is the back.
     #[must_use]
     pub fn with_focal_depth(mut self, depth: f32) -> Self {
         let bounds = self.bounds();
@@ -167,8 +167,8 @@ impl SeatMap {
         }
     }
 
-    /// Returns the label of a seat's row as people read it. A table has none: it is a row only when
-    /// seats are chosen.
+    /// Returns the label of a seat's row as people read it. A chair at a table has no row label:
+    /// the table counts as a row only when seats are chosen.
     #[must_use]
     pub fn row_label(&self, row: Option<u32>, kind: SeatKind) -> Option<&str> {
         row.filter(|_| kind != SeatKind::Table)

@@ -1,8 +1,8 @@
-//! One version of a venue's seating plan. It is a list of seats, in which the position of a seat is
-//! its index, and the rows, sections, zones and areas that the seats belong to.
+//! One version of a venue's seating plan: a list of seats, and the rows, sections, zones and areas
+//! that the seats belong to. The index of a seat is its position in the list.
 //!
 //! A map is immutable. Its [`SeatMapParts`] come from an importer, or from the JSON that the ledger
-//! stores. The map is built whole from them, checked once, and never changed. So an index always
+//! stores. The map is built from all of them, checked once, and never changed. So an index always
 //! means the same seat for as long as a show pins this version.
 
 mod bench;
@@ -179,10 +179,11 @@ pub struct SeatMapParts {
     pub seats: Vec<Seat>,
     /// The general-admission areas.
     pub areas: Vec<AdmissionArea>,
-    /// The stage, if the plan draws one. Plans that were stored before stages were known have none.
+    /// The stage, if the plan draws one. Plans that were stored before the project knew stages have
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<PlanStage>,
-    /// The outlines of sections, as far as the plan draws them.
+    /// The outlines of those sections whose outline the plan draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outlines: Vec<SectionOutline>,
 }
@@ -215,7 +216,7 @@ pub struct SeatMap {
     by_label: HashMap<Box<str>, u32>,
     area_by_label: HashMap<Box<str>, u32>,
     benches: Vec<SeatBench>,
-    /// The bench of each seat and the position there; `None` for units that are on no bench.
+    /// For each seat its bench and its position there. `None` for units that are on no bench.
     seated: Vec<Option<(u32, u32)>>,
 }
 
@@ -320,8 +321,7 @@ impl SeatMap {
         self.areas.iter().find(|area| area.cells().contains(&cell))
     }
 
-    /// Returns the category with this key, or otherwise with this label. If the text is one
-    /// category's key and another's label, the key wins.
+    /// Returns the category with this key or, if there is none, with this label.
     #[must_use]
     pub fn category_index(&self, key_or_label: &str) -> Option<u16> {
         let found = |is: &dyn Fn(&PriceCategory) -> bool| self.categories.iter().position(is);
@@ -339,7 +339,7 @@ impl SeatMap {
             .and_then(|at| u32::try_from(at).ok())
     }
 
-    /// Returns the zone with this key, or otherwise with this label.
+    /// Returns the zone with this key or, if there is none, with this label.
     #[must_use]
     pub fn zone_index(&self, key_or_label: &str) -> Option<u16> {
         let found = |is: &dyn Fn(&VenueZone) -> bool| self.zones.iter().position(is);

@@ -1,5 +1,5 @@
-//! The shapes of a plan: the stage, and the outline of each section. Pages draw them. No seat is
-//! chosen or sold by them, and a plan may have none.
+//! The shapes of a plan: the stage, and the outline of each section. They are only for drawing, and
+//! a plan may have none.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub const OUTLINE_POINTS_MAX: usize = 1_000;
 /// A corner of a shape: the distances to the right and downwards, in the plan's units.
 pub type OutlinePoint = [f32; 2];
 
-/// What the audience looks at, as a shape.
+/// The shape of the stage: what the audience looks at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanStage {
     /// The text on it.

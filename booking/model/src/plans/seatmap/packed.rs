@@ -1,6 +1,6 @@
-//! The compact form of a map's geometry, for phones. It is a tenth of the JSON's size before
-//! compression, and smaller than the JSON after compression too. `waitroom-ui/wire/seatmap.md`
-//! describes it for clients.
+//! The compact form of a map's geometry, for phones. It has a tenth of the JSON's size before
+//! compression, and is also smaller after compression. `waitroom-ui/wire/seatmap.md` describes it
+//! for clients.
 //!
 //! Layout (little-endian, media type [`PACKED_MEDIA_TYPE`]):
 //!
@@ -16,14 +16,14 @@
 //! | 2 N | i16 y likewise |
 //! | N | u8 flags: 1 accessible, 2 companion, 4 restricted view |
 //!
-//! A seat's position in the plan is `origin + step × sum`, where `sum` adds the differences of all
-//! seats up to this one. Sums are from 0 to 32,766, so no difference overflows. The error is at
-//! most half a step, 1/65,532 of the plan's longer side.
+//! A seat's position in the plan is `origin + step × sum`, where `sum` is the sum of the
+//! differences of all seats up to this one. Sums are from 0 to 32,766, so no difference overflows.
+//! The error is at most half a step, which is 1/65,532 of the plan's longer side.
 //!
 //! The JSON is `{name, origin:{x,y}, step, focal, categories, sections, zones, areas, stage?,
-//! outlines?, rows:[{label,section}], runs}`, where `areas` have indices for category, section and
-//! zone. `stage` is `{label?, points:[[x,y],…]}`, and `outlines` are `{section, points}` with the
-//! section's index. Both are absent if the plan has none.
+//! outlines?, rows:[{label,section}], runs}`, where `areas` name their category, section and zone
+//! by index. `stage` is `{label?, points:[[x,y],…]}`, and `outlines` are `{section, points}` with
+//! the section's index. Both are absent if the plan has none.
 //! `runs` cuts the list of seats into runs of `n` seats that share category, section, zone, row,
 //! kind and prefix: `{n, category, section?, zone?, row?, kind?, prefix, from | numbers}`. A seat's
 //! label is `prefix` + number. The numbers count up from `from`, or are in the list `numbers`. If a
@@ -39,8 +39,8 @@ use super::{
 /// The media type of the packed form.
 pub const PACKED_MEDIA_TYPE: &str = "application/vnd.fairgate.seatmap";
 
-/// The largest sum of differences: one below `i16::MAX`, so that rounding up cannot leave the
-/// range.
+/// The largest sum of differences. It is one less than `i16::MAX`, so that rounding up cannot leave
+/// the range.
 const SUM_MAX: f64 = 32_766.0;
 
 #[derive(Serialize)]

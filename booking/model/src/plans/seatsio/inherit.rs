@@ -1,5 +1,5 @@
-//! What an object of a chart inherits from the objects around it: category, zone, section, the
-//! beginning of its label, and the origin of its coordinates.
+//! What an object of a chart inherits from the objects around it: its category, zone and section,
+//! the beginning of its label, and the origin of its coordinates.
 
 use super::SeatsioReader;
 use crate::plans::categories::InheritedCategory;
@@ -14,15 +14,15 @@ pub struct SeatsioScope {
     pub section: Option<u32>,
     /// The zone that the object is in.
     pub zone: Option<u16>,
-    /// The category that the object has unless it names one.
+    /// The category of an object that names none.
     pub category: InheritedCategory,
     /// The point that the object's coordinates are relative to.
     pub offset: (f64, f64),
 }
 
 impl SeatsioReader {
-    /// Returns the object's own zone or, if it names none, the zone of the object around it. Adds a
-    /// fault if the zone is unknown.
+    /// Returns the object's own zone or, if the object names none, the inherited one. Adds a fault
+    /// if the zone is unknown.
     pub fn resolve_zone(&mut self, spot: &PlanObject<'_>, outer: Option<u16>) -> Option<u16> {
         let Some(key) = spot.get("zone") else {
             return outer;
@@ -38,8 +38,8 @@ impl SeatsioReader {
         found
     }
 
-    /// Returns the object's own category or, if it names none, the category that it inherits. Adds
-    /// a fault if the category is unknown.
+    /// Returns the object's own category or, if the object names none, the inherited one. Adds a
+    /// fault if the category is unknown.
     pub fn category_of(
         &mut self,
         spot: &PlanObject<'_>,
@@ -48,7 +48,7 @@ impl SeatsioReader {
         self.category_keys.inherited(spot, outer, &mut self.faults)
     }
 
-    /// Returns the category of something that is sold. Adds a fault if it has none.
+    /// Returns the category of an object that is sold. Adds a fault if it has none.
     pub fn required_category(
         &mut self,
         spot: &PlanObject<'_>,

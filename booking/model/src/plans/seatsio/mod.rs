@@ -1,18 +1,18 @@
-//! Reads plans drawn with seats.io, from the chart's JSON with rows, sections, zones, tables,
-//! booths and general admission.
+//! Reads charts of seats.io: the chart's JSON with its rows, sections, zones, tables, booths and
+//! general admission.
 //!
-//! - A seat's label is `Row-Seat`, in a section `Section-Row-Seat`, at a table `Table-Seat`.
+//! - A seat's label is `Row-Seat`, or `Section-Row-Seat` in a section, or `Table-Seat` at a table.
 //! - An object without a category of its own has its section's category, and a chair has its
 //!   table's. The coordinates of a section's objects are relative to its `topLeft`.
 //! - Objects with `published: false` are left out, because the promoter has not put them on sale.
-//!   Seats with `disabledBySocialDistancingRules` are left out, too, because they stay empty. They
-//!   leave gaps, so that the seats on both sides are not treated as neighbours, as social
-//!   distancing requires.
+//!   Seats with `disabledBySocialDistancingRules` are left out too, because they must stay empty.
+//!   Such a seat leaves a gap, so the seats on its two sides do not count as neighbours.
 //! - Tables and areas that are sold as a whole or by varying occupancy (`bookAsAWhole`,
 //!   `variableOccupancy`) are refused. It would be wrong to sell them seat by seat, and it would be
 //!   wrong to leave them out silently.
 //! - The stage is the shape that the chart marks as its stage, and a section's outline is its
-//!   polygon. A shape that cannot be drawn is left out and is no fault: nothing is sold by it.
+//!   polygon. A shape that cannot be drawn is left out. This is not a fault, because no sale
+//!   depends on a shape.
 //! - Texts, other shapes, images, icons and colours of the drawing are not read.
 
 mod inherit;
@@ -36,7 +36,7 @@ type SeatsioObject = Map<String, Value>;
 /// Reads a chart's JSON.
 ///
 /// # Errors
-/// Every fault of the chart. A text that is no JSON, or no chart, is a single fault.
+/// Every fault of the chart. A text that is not JSON, or not a chart, is a single fault.
 pub fn parse_seatsio(text: &str) -> PlanImportResult {
     let chart = document(text)?.unwrap_or_default();
     let Some(drawing) = chart.get("subChart").and_then(Value::as_object) else {

@@ -1,5 +1,5 @@
-//! Reads the shapes of a chart that pages draw: the stage and the outlines of sections. Nothing is
-//! sold by a shape, so a shape that cannot be read is left out and is no fault.
+//! Reads the shapes of a chart that pages draw: the stage and the outlines of sections. No sale
+//! depends on a shape. So a shape that cannot be read is left out, and this is not a fault.
 
 use std::f64::consts::TAU;
 
@@ -40,8 +40,8 @@ pub fn read_stage(drawing: &SeatsioObject) -> Option<PlanStage> {
     })
 }
 
-/// Reads the polygon of a section from its list of points. The points of seats.io's sections are
-/// those of the whole chart, and not relative to the section's `topLeft`.
+/// Reads the polygon of a section from its list of points. In seats.io's charts these points are
+/// relative to the whole chart, and not to the section's `topLeft`.
 pub fn polygon_corners(points: &Value) -> Option<Vec<OutlinePoint>> {
     let points = points.as_array()?;
     if !(3..=OUTLINE_POINTS_MAX).contains(&points.len()) {
@@ -71,7 +71,7 @@ fn ellipse(shape: &SeatsioObject) -> Option<Vec<OutlinePoint>> {
     around_center(shape, corners)
 }
 
-/// Turns corners by the shape's `rotationAngle` (degrees) and moves them to its `center`.
+/// Turns corners by the shape's `rotationAngle` (degrees), and moves them to its `center`.
 fn around_center(
     shape: &SeatsioObject,
     corners: impl IntoIterator<Item = (f64, f64)>,

@@ -1,5 +1,5 @@
 //! Tests the search in a programme of eighty invented French films: elisions, hyphens, accents, and
-//! one edit in a word.
+//! words with one edit.
 
 use super::*;
 
@@ -86,14 +86,14 @@ const TITLES: [&str; 80] = [
     "Qui a peur du facteur ?",
 ];
 
-/// The films that a list of results begins with. People read no further.
+/// How many films at the top of a list of results count. People read no further.
 const READ: usize = 3;
 
 fn programme() -> ProgrammeIndex {
     one_of_each(&TITLES.map(ToOwned::to_owned))
 }
 
-/// Returns the films of the first results for a keyword, in the order of a search that names none.
+/// Returns the first films that are found for a keyword, in the order of a search without `sort`.
 fn first_found(index: &ProgrammeIndex, keyword: &str) -> Vec<String> {
     let query = ShowingQuery {
         keyword: Some(keyword.to_owned()),
@@ -118,7 +118,8 @@ fn long_words(title: &str) -> Vec<(&str, &str, &str)> {
     words
 }
 
-/// Makes one edit of a kind in a word: a letter inserted, deleted, replaced, or swapped.
+/// Makes one edit in a word. `kind` decides whether a letter is inserted, deleted, replaced or
+/// swapped with the next one.
 fn edited(word: &str, kind: usize, dice: &mut ChaCha8Rng) -> String {
     let mut chars: Vec<char> = word.chars().collect();
     let at = dice.random_range(0..chars.len() - 1);

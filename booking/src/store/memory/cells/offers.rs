@@ -1,4 +1,4 @@
-//! Offers of the waitlist: makes an offer, and makes an accepted offer a basket.
+//! Offers of the waitlist: makes an offer, and turns an accepted offer into a basket.
 
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::HoldId;
@@ -15,14 +15,15 @@ impl ShowCells {
         limit: u32,
     ) -> Result<Hold, InventoryRefusal> {
         let offered = self.take_from(hold, limit, Self::is_free_or_kept)?;
-        // An offer lasts so short a time that its owner is not warned before the end.
+        // An offer lasts only a short time, so its owner is not warned before the end.
         if !self.table.was_accepted(&offered.id) {
             self.table.cancel_warning(&offered);
         }
         Ok(offered)
     }
 
-    /// Makes an offer a basket with these deadlines. Returns a basket as it is if it was an offer.
+    /// Turns an offer into a basket with these deadlines. A basket that was an offer is returned as
+    /// it is.
     pub(in crate::store::memory) fn accept_offer(
         &mut self,
         id: &HoldId,
@@ -42,7 +43,7 @@ impl ShowCells {
         if offer.purpose == HoldPurpose::Basket {
             return Ok(offer.clone());
         }
-        // A sweep has not yet freed the offer, but its time is over.
+        // The offer's time is over, but no sweep has freed it yet.
         if offer.lock_until_ms <= now_ms {
             return Err(InventoryRefusal::Gone);
         }

@@ -1,10 +1,10 @@
--- Makes an offer of the waitlist a basket. The field `a` says that the basket was an offer.
+-- Turns an offer of the waitlist into a basket. The field `a` says that the basket was an offer.
 local plan, items, until_now, cells, accepted = unpack(call('HMGET', hold, 'p', 'i', 'u', 'k', 'a'))
 if not (accepted or serves('offer', made_for)) then return {'PURPOSE', at, made_for or 'basket'} end
 if stage ~= 'basket' then return {'ORDERED', at} end
 -- This is a repeated call: the first call accepted the offer.
 if accepted then return answer(id) end
--- A sweep has not yet freed the offer, but its time is over.
+-- The offer's time is over, but no sweep has freed it yet.
 if tonumber(until_now) <= now then return {'GONE', at} end
 if plan ~= meta[5] then return {'PLAN', at} end
 local all, seats, changed = have(visitor), #items / 16, {}

@@ -1,6 +1,6 @@
--- Locks the cells of the hold `id` again whose locks expired by their time to live, if nobody else
--- took them. Adds these cells to `changed`. Returns the cells that the hold has lost; if there are
--- any, no cell was locked.
+-- Locks those cells of the hold `id` again whose locks expired by their time to live and that
+-- nobody else took. Adds these cells to `changed`. Returns the cells that the hold has lost. If
+-- there are lost cells, locks none.
 local function regain(cells, id, lock_until, changed)
   local lost, regained = {}, {}
   for _, cell in ipairs(cells) do

@@ -8,9 +8,10 @@
 //! The ids of holds and orders derive from the key, so the repeated call finds what the first call
 //! already did.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
@@ -67,10 +68,7 @@ struct IdempotencyKeyGuard {
 
 impl Drop for IdempotencyKeyGuard {
     fn drop(&mut self) {
-        self.running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.slot);
+        self.running.lock().remove(&self.slot);
     }
 }
 
@@ -124,7 +122,7 @@ impl IdempotencyAnswers {
 
     /// Marks a key as in use. Returns `None` if a call with this key already runs in this process.
     fn use_key(&self, slot: (CallerScope, String)) -> Option<IdempotencyKeyGuard> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         running.insert(slot.clone()).then(|| IdempotencyKeyGuard {
             running: Arc::clone(&self.running),
             slot,

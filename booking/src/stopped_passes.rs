@@ -2,8 +2,9 @@
 //! the promoter ended their places. Gateways report these passes. Every booking process keeps them
 //! in memory, so that it can check each call with a pass at once.
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
@@ -63,7 +64,7 @@ impl StoppedPasses {
     /// Returns whether this pass was stopped.
     #[must_use]
     pub fn contains(&self, pass: &LivePass) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         let of_room = known.rooms.get(&pass.room);
         of_room.is_some_and(|numbers| numbers.contains_key(&pass.number))
     }
@@ -71,7 +72,7 @@ impl StoppedPasses {
     /// Reads the passes that were stopped since the last reading.
     async fn refresh(&self) -> Result<(), LedgerError> {
         let after = {
-            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            let known = self.known.read();
             known.cursor
         };
         let (cursor, rows) = self.ledger.passes_stopped_after(after).await?;
@@ -79,7 +80,7 @@ impl StoppedPasses {
             return Ok(());
         }
         let accepted_after_s = self.accepted_after_s();
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         for row in rows {
             let numbers = known.rooms.entry(row.room).or_default();
             numbers.insert(row.number, row.expires_s);

@@ -1,9 +1,10 @@
 //! Finds the sockets of one holder, so that an event for one visitor wakes that visitor and nobody
 //! else.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 
 use fairgate_pass::Holder;
@@ -103,7 +104,7 @@ impl PersonalEventHub {
     #[must_use]
     pub fn listen(&self, holder: Holder, room: &str, number: u64) -> PersonalReceiver {
         let queue = Arc::<PersonalQueue>::default();
-        let mut listeners = self.lock();
+        let mut listeners = self.listeners.lock();
         listeners.next += 1;
         let id = listeners.next;
         // Nearly every visitor has one socket.
@@ -151,7 +152,7 @@ impl PersonalEventHub {
 
     /// Sends an event to every socket of a holder.
     pub fn notify_holder(&self, holder: Holder, event: &PersonalEvent) {
-        let listeners = self.lock();
+        let listeners = self.listeners.lock();
         if let Some(ears) = listeners.by_holder.get(&holder) {
             for ear in ears {
                 ear.queue.push(event);
@@ -161,7 +162,7 @@ impl PersonalEventHub {
 
     /// Sends an event to every socket.
     pub fn notify_all(&self, event: &PersonalEvent) {
-        let listeners = self.lock();
+        let listeners = self.listeners.lock();
         for ear in listeners.by_holder.values().flatten() {
             ear.queue.push(event);
         }
@@ -170,15 +171,9 @@ impl PersonalEventHub {
     /// Returns the holders among `of` who have a socket on this node.
     #[must_use]
     pub fn connected_holders(&self, of: &[Holder]) -> Vec<Holder> {
-        let listeners = self.lock();
+        let listeners = self.listeners.lock();
         let hears = |holder: &&Holder| listeners.by_holder.contains_key(*holder);
         of.iter().filter(hears).copied().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PersonalListeners> {
-        self.listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -186,7 +181,7 @@ impl PersonalQueue {
     /// Adds an event, unless the queue is full. Then the socket is slow, and its page reads the
     /// state of its place and hold itself when it next connects.
     fn push(&self, event: &PersonalEvent) {
-        let mut unread = self.lock();
+        let mut unread = self.unread.lock();
         if unread.events.len() < UNREAD_MAX {
             unread.events.push_back(event.clone());
         }
@@ -195,12 +190,8 @@ impl PersonalQueue {
     }
 
     fn replace(&self) {
-        self.lock().is_replaced = true;
+        self.unread.lock().is_replaced = true;
         self.reader.wake();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, UnreadEvents> {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -209,7 +200,7 @@ impl PersonalReceiver {
     pub async fn next(&mut self) -> Option<PersonalEvent> {
         poll_fn(|cx| {
             self.queue.reader.register(cx.waker());
-            let mut unread = self.queue.lock();
+            let mut unread = self.queue.unread.lock();
             match unread.events.pop_front() {
                 Some(event) => Poll::Ready(Some(event)),
                 None if unread.is_replaced => Poll::Ready(None),
@@ -222,7 +213,7 @@ impl PersonalReceiver {
 
 impl Drop for PersonalReceiver {
     fn drop(&mut self) {
-        let mut listeners = self.personal.lock();
+        let mut listeners = self.personal.listeners.lock();
         if let Some(ears) = listeners.by_holder.get_mut(&self.holder) {
             ears.retain(|ear| ear.id != self.id);
             if ears.is_empty() {

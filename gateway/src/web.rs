@@ -4,8 +4,9 @@ mod address_tally;
 mod forwarding;
 mod shop_link;
 
+use parking_lot::Mutex;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::ConnectInfo;
@@ -78,7 +79,7 @@ impl WebRequestPolicy {
     /// put right.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let figures = self.tally().warned(Instant::now());
+        let figures = self.addresses.lock().warned(Instant::now());
         let warning = figures.map(|figures| self.address_warning(figures));
         warning.into_iter().collect()
     }
@@ -94,12 +95,6 @@ impl WebRequestPolicy {
                 "Requests come without a readable address in {header}, although FAIRGATE_TRUSTED_HOPS is set: {unread} of the last {requests} did. They all count as the network of their proxy, which gets few places. Let the proxies name their client there, or name the header that they write in FAIRGATE_FORWARDING_HEADER, and set FAIRGATE_TRUSTED_HOPS to the number of proxies"
             )
         }
-    }
-
-    fn tally(&self) -> MutexGuard<'_, AddressTally> {
-        self.addresses
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses a call that a browser makes for a foreign page. A call with neither `Origin` nor
@@ -177,7 +172,7 @@ impl WebRequestPolicy {
         } else {
             names_another_address(headers)
         };
-        self.tally().count(is_odd, Instant::now());
+        self.addresses.lock().count(is_odd, Instant::now());
         let is_direct = !is_proxied && !is_odd;
         ClientNetwork {
             is_direct_loopback: is_direct && peer.ip().to_canonical().is_loopback(),

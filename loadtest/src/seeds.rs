@@ -1,6 +1,6 @@
 //! Simulates a sale with several seeds, on all cores.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -47,9 +47,9 @@ pub fn each_seed<T: Send>(first: u64, count: u32, simulate: impl Fn(u64) -> T + 
                 return;
             }
             let result = simulate(first.wrapping_add(u64::from(index)));
-            let mut done = lock(&done);
+            let mut done = done.lock();
             done.push((index, result));
-            let mut told = lock(&told);
+            let mut told = told.lock();
             if told.elapsed() >= TOLD_EVERY {
                 *told = Instant::now();
                 eprintln!("{} of {count} seeds are simulated …", done.len());
@@ -62,13 +62,7 @@ pub fn each_seed<T: Send>(first: u64, count: u32, simulate: impl Fn(u64) -> T + 
             scope.spawn(work);
         }
     });
-    let mut done = std::mem::take(&mut *lock(&done));
+    let mut done = std::mem::take(&mut *done.lock());
     done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -112,14 +112,14 @@ async fn a_failed_transaction_writes_nothing_and_a_dropped_caller_does_not_cance
     let (hold, held) = tokio::sync::oneshot::channel();
     let (release, released) = tokio::sync::oneshot::channel::<()>();
     let (hold, released) = (
-        std::sync::Mutex::new(Some(hold)),
-        std::sync::Mutex::new(Some(released)),
+        parking_lot::Mutex::new(Some(hold)),
+        parking_lot::Mutex::new(Some(released)),
     );
     let blocker = database.clone();
     let blocking = tokio::spawn(async move {
         let blocked = blocker.write(move |tx| {
-            let hold = hold.lock().expect("no panic under the lock").take();
-            let released = released.lock().expect("no panic under the lock").take();
+            let hold = hold.lock().take();
+            let released = released.lock().take();
             async move {
                 tx.execute("INSERT INTO t VALUES (3, 0)", &[]).await?;
                 let _ = hold.map(|hold| hold.send(()));

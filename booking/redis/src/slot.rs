@@ -2,7 +2,7 @@
 //! connection has a generation. A caller that finds a connection broken names the generation, so
 //! that a hundred callers of one broken connection open only one new connection.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 use redis::aio::{ConnectionLike, MultiplexedConnection};
@@ -106,7 +106,7 @@ impl ConnectionSlot {
         match tokio::time::timeout(options.connect, open_connection(address, options)).await {
             Ok(Ok((link, named))) => {
                 *failed_at = None;
-                let mut state = self.lock_state();
+                let mut state = self.state.lock();
                 state.generation += 1;
                 state.link = Some(link.clone());
                 state.named = named.map(|primary| (primary, Instant::now()));
@@ -128,7 +128,7 @@ impl ConnectionSlot {
 
     /// Notes that the connection gave an answer.
     pub(crate) fn worked(&self) {
-        let mut state = self.lock_state();
+        let mut state = self.state.lock();
         if state.failing_since.is_some() {
             state.failing_since = None;
         }
@@ -137,7 +137,7 @@ impl ConnectionSlot {
     /// Notes that the connection of this generation gave no answer. The next call connects anew,
     /// unless another caller already did.
     pub(crate) fn note_broken(&self, generation: u64) {
-        let mut state = self.lock_state();
+        let mut state = self.state.lock();
         if state.generation != generation {
             return;
         }
@@ -151,7 +151,7 @@ impl ConnectionSlot {
     /// Returns whether [`Self::check_primary`] is due. If so, the next check is due a second later,
     /// so that only one caller gets true.
     pub(crate) fn is_primary_check_due(&self) -> bool {
-        match &mut self.lock_state().named {
+        match &mut self.state.lock().named {
             Some((_, asked_at)) if asked_at.elapsed() > PRIMARY_CHECK_EVERY => {
                 *asked_at = Instant::now();
                 true
@@ -166,11 +166,11 @@ impl ConnectionSlot {
         let RedisAddress::Sentinel { sentinels, primary } = address else {
             return;
         };
-        let before = self.lock_state().generation;
+        let before = self.state.lock().generation;
         let asked = tokio::time::timeout(options.connect, primary_client(sentinels, primary)).await;
         // If the Sentinels do not answer, the connection is kept.
         let Ok(Ok(client)) = asked else { return };
-        let mut state = self.lock_state();
+        let mut state = self.state.lock();
         let is_other =
             |(named, _): &(ConnectionAddr, Instant)| named != client.get_connection_info().addr();
         if state.generation == before && state.named.as_ref().is_some_and(is_other) {
@@ -179,13 +179,8 @@ impl ConnectionSlot {
     }
 
     fn present(&self) -> Option<(u64, RedisConnection)> {
-        let state = self.lock_state();
+        let state = self.state.lock();
         state.link.clone().map(|link| (state.generation, link))
-    }
-
-    fn lock_state(&self) -> MutexGuard<'_, ConnectionSlotState> {
-        // The state has only plain fields, which stay consistent when a thread panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,8 +3,9 @@
 //! or when it is cancelled. From then on the ledger's version is used, even if the timetable
 //! changes.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
@@ -14,8 +15,8 @@ use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_model::shows::{Show, prices_of_run};
 use fairgate_model::timetables::DepartureOnSale;
 
+use super::Catalogue;
 use super::trains::RoomDepartures;
-use super::{Catalogue, read};
 use crate::ledger::StoredShow;
 
 /// The most departures without a ledger row that are kept in memory. At this number all are
@@ -85,21 +86,18 @@ impl Catalogue {
         &self,
         timetable: Arc<dyn DepartureSource>,
     ) -> Result<(), LedgerError> {
-        *locked(&self.shared.departures.timetable) = Some(timetable);
+        *self.shared.departures.timetable.lock() = Some(timetable);
         self.follow_stocks().await
     }
 
     /// Returns the timetable whose departures are sold.
     pub(super) fn timetable(&self) -> Option<Arc<dyn DepartureSource>> {
-        locked(&self.shared.departures.timetable).clone()
+        self.shared.departures.timetable.lock().clone()
     }
 
     /// Returns the departure of this id if it has a row in the ledger.
     pub(super) fn touched_departure(&self, id: &ShowId) -> Option<Arc<Show>> {
-        locked(&self.shared.departures.touched)
-            .shows
-            .get(id)
-            .cloned()
+        self.shared.departures.touched.lock().shows.get(id).cloned()
     }
 
     /// Returns the departure of this id from the ledger, or else from the timetable.
@@ -108,8 +106,8 @@ impl Catalogue {
             return Some(show);
         }
         let known = &self.shared.departures;
-        let timetable = locked(&known.timetable).clone()?;
-        let mut made = locked(&known.made);
+        let timetable = known.timetable.lock().clone()?;
+        let mut made = known.made.lock();
         let version = timetable.version();
         if made.version != version || made.shows.len() >= MADE_MAX {
             made.shows.clear();
@@ -120,7 +118,7 @@ impl Catalogue {
         }
         let departure = timetable.departure(id)?;
         let plan = (departure.document.venue.clone(), departure.plan_version);
-        let plan = read(&self.shared.plans).get(&plan).cloned()?;
+        let plan = self.shared.plans.read().get(&plan).cloned()?;
         let show = Arc::new(Show {
             id: id.clone(),
             prices: prices_of_run(&departure.run, &plan.map),
@@ -158,7 +156,7 @@ impl Catalogue {
 
     async fn remember(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
         let known = &self.shared.departures;
-        if let Some(show) = locked(&known.touched).shows.get(&stored.id)
+        if let Some(show) = known.touched.lock().shows.get(&stored.id)
             && show.fate == stored.fate
             && show.terms == stored.terms
         {
@@ -167,7 +165,7 @@ impl Catalogue {
         let show = self.resolve_show(stored).await?;
         // Another call may have been quicker. All calls use the same show, until its fate or its
         // terms change.
-        let mut touched = locked(&known.touched);
+        let mut touched = known.touched.lock();
         let kept = touched.shows.entry(show.id.clone());
         let kept = kept.or_insert_with(|| Arc::clone(&show));
         if kept.fate != show.fate || kept.terms < show.terms {
@@ -180,7 +178,7 @@ impl Catalogue {
     /// row.
     pub(super) async fn follow_departures(&self) -> Result<(), LedgerError> {
         loop {
-            let after = locked(&self.shared.departures.touched).upto;
+            let after = self.shared.departures.touched.lock().upto;
             let rows = self.ledger.departures(after, BATCH_MAX).await?;
             let Some(upto) = rows.last().map(|(number, _)| *number) else {
                 return self.follow_stocks().await;
@@ -188,14 +186,14 @@ impl Catalogue {
             for (_, stored) in rows {
                 self.remember(stored).await?;
             }
-            let mut touched = locked(&self.shared.departures.touched);
+            let mut touched = self.shared.departures.touched.lock();
             touched.upto = touched.upto.max(upto);
         }
     }
 
     /// Loads the plans of the timetable's carriages, so that a show can be made without waiting.
     async fn follow_stocks(&self) -> Result<(), LedgerError> {
-        let timetable = locked(&self.shared.departures.timetable).clone();
+        let timetable = self.shared.departures.timetable.lock().clone();
         let stocks = timetable.map(|timetable| timetable.stocks());
         for (venue, version) in stocks.unwrap_or_default() {
             self.plan(&venue, version).await?;
@@ -206,13 +204,7 @@ impl Catalogue {
     /// Returns the departures that have a row in the ledger.
     #[must_use]
     pub fn departures(&self) -> Vec<Arc<Show>> {
-        let touched = locked(&self.shared.departures.touched);
+        let touched = self.shared.departures.touched.lock();
         touched.shows.values().cloned().collect()
     }
-}
-
-pub(super) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under these locks is complete in one statement, so a panic leaves the values
-    // consistent.
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

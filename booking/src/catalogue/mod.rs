@@ -7,8 +7,9 @@ pub mod places;
 pub mod put;
 pub mod trains;
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
@@ -102,9 +103,9 @@ impl Catalogue {
             shows.insert(show.id.clone(), show);
         }
         let venues = self.ledger.venue_locations().await?;
-        *write(&self.shared.coverage) = coverage;
-        *write(&self.shared.venues) = venues.into_iter().collect();
-        *write(&self.shared.shows) = shows;
+        *self.shared.coverage.write() = coverage;
+        *self.shared.venues.write() = venues.into_iter().collect();
+        *self.shared.shows.write() = shows;
         *version = newest;
         Ok(())
     }
@@ -147,14 +148,14 @@ impl Catalogue {
     /// Returns the show with this id: a promoter's show or, if there is none, a departure.
     #[must_use]
     pub fn show(&self, id: &ShowId) -> Option<Arc<Show>> {
-        let show = read(&self.shared.shows).get(id).cloned();
+        let show = self.shared.shows.read().get(id).cloned();
         show.or_else(|| self.departure(id))
     }
 
     /// Returns whether any show limits how many seats one card may buy.
     #[must_use]
     pub fn limits_cards(&self) -> bool {
-        let shows = read(&self.shared.shows);
+        let shows = self.shared.shows.read();
         let mut shows = shows.values();
         shows.any(|show| show.document.seats_per_card.is_some())
     }
@@ -163,14 +164,14 @@ impl Catalogue {
     /// In all other departures every seat is free, so callers need no show for them.
     #[must_use]
     pub fn show_with_ledger_row(&self, id: &ShowId) -> Option<Arc<Show>> {
-        let show = read(&self.shared.shows).get(id).cloned();
+        let show = self.shared.shows.read().get(id).cloned();
         show.or_else(|| self.touched_departure(id))
     }
 
     /// Returns all shows that promoters have put, by date and then by id.
     #[must_use]
     pub fn shows(&self) -> Vec<Arc<Show>> {
-        let mut shows: Vec<_> = read(&self.shared.shows).values().cloned().collect();
+        let mut shows: Vec<_> = self.shared.shows.read().values().cloned().collect();
         shows.sort_by(|a, b| (a.document.starts_at, &a.id).cmp(&(b.document.starts_at, &b.id)));
         shows
     }
@@ -178,13 +179,13 @@ impl Catalogue {
     /// Returns the room that covers a show.
     #[must_use]
     pub fn room_of(&self, show: &ShowId) -> String {
-        read(&self.shared.coverage).room_of(show)
+        self.shared.coverage.read().room_of(show)
     }
 
     /// Returns the list of rooms, each with the patterns of the shows that it covers.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
-        read(&self.shared.coverage).rooms().to_vec()
+        self.shared.coverage.read().rooms().to_vec()
     }
 
     /// Replaces the list of rooms and their patterns.
@@ -197,7 +198,7 @@ impl Catalogue {
     ) -> Result<(), LedgerError> {
         let _no_reading = self.shared.version.lock().await;
         self.ledger.put_coverage(coverage.clone()).await?;
-        *write(&self.shared.coverage) = RoomCoverage::new(coverage);
+        *self.shared.coverage.write() = RoomCoverage::new(coverage);
         Ok(())
     }
 
@@ -222,7 +223,7 @@ impl Catalogue {
             .ledger
             .put_venue(venue, plan, location.clone(), now_ms)
             .await?;
-        let mut venues = write(&self.shared.venues);
+        let mut venues = self.shared.venues.write();
         if *location == VenueLocation::default() {
             venues.remove(venue);
         } else {
@@ -241,14 +242,14 @@ impl Catalogue {
             return Ok(Arc::new(SaleTerms::from_document(&show.document)));
         }
         let key = (show.id.clone(), version);
-        if let Some(terms) = read(&self.shared.terms).get(&key) {
+        if let Some(terms) = self.shared.terms.read().get(&key) {
             return Ok(Arc::clone(terms));
         }
         let terms = self.ledger.terms(&show.id, version).await?;
         let terms = terms.ok_or_else(|| {
             LedgerError::Corrupt(format!("show {} lacks terms {version}", show.id))
         })?;
-        let mut known = write(&self.shared.terms);
+        let mut known = self.shared.terms.write();
         if known.len() >= TERMS_MAX {
             known.clear();
         }
@@ -290,7 +291,7 @@ impl Catalogue {
 
     async fn plan(&self, venue: &VenueId, version: u32) -> Result<Arc<SeatingPlan>, LedgerError> {
         let key = (venue.clone(), version);
-        if let Some(plan) = read(&self.shared.plans).get(&key) {
+        if let Some(plan) = self.shared.plans.read().get(&key) {
             return Ok(Arc::clone(plan));
         }
         let text = self.ledger.plan(venue, version).await?;
@@ -305,7 +306,7 @@ impl Catalogue {
             geometry,
         });
         Ok(Arc::clone(
-            write(&self.shared.plans).entry(key).or_insert(plan),
+            self.shared.plans.write().entry(key).or_insert(plan),
         ))
     }
 }
@@ -318,14 +319,4 @@ fn geometry(map: &SeatMap) -> Result<EncodedGeometry, serde_json::Error> {
         packed: map.geometry_packed().into(),
         digest,
     })
-}
-
-/// Locks for reading, even after a panic elsewhere. Values behind these locks are replaced as a
-/// whole, so none is half-written.
-fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use fairgate_model::ids::VenueId;
 use fairgate_model::shows::Show;
 use fairgate_model::venues::VenueLocation;
 
-use super::{Catalogue, read, write};
+use super::Catalogue;
 
 /// The locations of venues.
 pub type VenueLocations = HashMap<VenueId, VenueLocation>;
@@ -16,13 +16,13 @@ pub type VenueLocations = HashMap<VenueId, VenueLocation>;
 impl Catalogue {
     /// Replaces the locations of all halls of the cinema programme.
     pub fn know_halls(&self, halls: VenueLocations) {
-        *write(&self.shared.halls) = halls;
+        *self.shared.halls.write() = halls;
     }
 
     /// Returns whether a show is in a hall of the cinema programme. Such halls have a screen.
     #[must_use]
     pub fn has_screen(&self, show: &Show) -> bool {
-        show.run.is_none() && read(&self.shared.halls).contains_key(&show.document.venue)
+        show.run.is_none() && self.shared.halls.read().contains_key(&show.document.venue)
     }
 
     /// Returns where a show takes place, as far as it is known.
@@ -36,9 +36,9 @@ impl Catalogue {
             };
         }
         let venue = &show.document.venue;
-        let own = read(&self.shared.venues).get(venue).cloned();
+        let own = self.shared.venues.read().get(venue).cloned();
         let own = own.unwrap_or_default();
-        match read(&self.shared.halls).get(venue) {
+        match self.shared.halls.read().get(venue) {
             Some(hall) => own.or(hall),
             None => own,
         }

@@ -11,7 +11,7 @@ use fairgate_model::shows::Show;
 use fairgate_model::shows::document::{FieldFault, ShowDocument, check_show_document};
 use fairgate_model::shows::terms::UNNUMBERED;
 
-use super::{Catalogue, write};
+use super::Catalogue;
 use crate::ledger::{ShowRefused, StoredShow, UnchangedSeatCheck};
 
 /// Why a show was not stored.
@@ -98,7 +98,10 @@ impl Catalogue {
             fate: present.and_then(|present| present.fate),
             terms,
         });
-        write(&self.shared.shows).insert(id.clone(), Arc::clone(&show));
+        self.shared
+            .shows
+            .write()
+            .insert(id.clone(), Arc::clone(&show));
         Ok(show)
     }
 }

@@ -15,7 +15,6 @@ use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_model::timetables::DepartureOnSale;
 
 use super::Catalogue;
-use super::departures::locked;
 
 /// The shortest time for which the sums are cached.
 const GOOD_FOR: Duration = Duration::from_secs(5);
@@ -76,7 +75,7 @@ impl Catalogue {
             .as_ref()
             .map_or(0, |timetable| timetable.version());
         let coverage = self.coverage();
-        let known = locked(&self.shared.departures.on_sale).get(room).cloned();
+        let known = self.shared.departures.on_sale.lock().get(room).cloned();
         if let Some(known) = known
             && known.version == version
             && known.coverage == coverage
@@ -123,7 +122,7 @@ impl Catalogue {
         let trains = tokio::task::spawn_blocking(search_timetable).await;
         let trains = trains.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         let trains = Arc::new(trains);
-        let mut all = locked(&self.shared.departures.on_sale);
+        let mut all = self.shared.departures.on_sale.lock();
         all.insert(room.to_owned(), Arc::clone(&trains));
         Ok(trains)
     }

@@ -8,7 +8,8 @@ pub mod query;
 pub mod read;
 pub mod search;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
 
@@ -61,7 +62,7 @@ impl CinemaCatalogue {
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         let index =
             built.map_err(|error| LedgerError::Corrupt(format!("the programme: {error}")))?;
-        let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.write();
         if shared.0 < number {
             self.catalogue.know_halls(index.hall_locations());
             *shared = (number, index);
@@ -78,7 +79,7 @@ impl CinemaCatalogue {
     fn numbered_index(&self) -> (u64, Arc<ProgrammeIndex>) {
         // The value is replaced as a whole, so it can be read even if a thread panicked with the
         // lock.
-        let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        let shared = self.shared.read();
         (shared.0, Arc::clone(&shared.1))
     }
 }

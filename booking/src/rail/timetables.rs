@@ -1,7 +1,8 @@
 //! A handle on the newest timetable. The timetable is read when a process starts, and again when
 //! another process imported a newer one.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 
 use fairgate_base::clock::Clock;
 use fairgate_model::ids::{ShowId, VenueId};
@@ -78,15 +79,14 @@ impl Timetables {
             timetable,
             plans: stored.plans,
         });
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(current);
+        *self.current.write() = Some(current);
         Ok(true)
     }
 
     /// Returns the newest timetable, if there is one.
     #[must_use]
     pub fn current(&self) -> Option<Arc<CurrentTimetable>> {
-        let current = self.current.read();
-        current.unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     /// Makes the departure for a show's id from the newest timetable. Returns departures up to the

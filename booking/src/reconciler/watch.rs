@@ -3,8 +3,9 @@
 //! would stay locked until one minute after the deadline that the order's claim would have had. So
 //! every process looks for such holds once a second, among the holds that it knows.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_model::findings::{HoldFacts, ReconcilerSnapshot, findings};
@@ -37,7 +38,7 @@ enum LockedHoldState {
 impl LockedHoldWatch {
     /// Forgets holds that have ended, and returns the holds whose orders were not found yet.
     fn without_known_order(&self, ordered: Vec<SecuredHold>) -> Vec<SecuredHold> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         let there: HashSet<&HoldId> = ordered.iter().map(|secured| &secured.hold).collect();
         seen.retain(|hold, _| there.contains(hold));
         let is_open = |secured: &SecuredHold| {
@@ -53,7 +54,7 @@ impl LockedHoldWatch {
         alone: &HashSet<HoldId>,
         now_ms: i64,
     ) -> Vec<HoldFacts> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         let mut facts = Vec::new();
         for secured in unseen {
             let was = seen.get(&secured.hold).copied();

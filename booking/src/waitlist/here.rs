@@ -3,8 +3,9 @@
 //! the ledger in batches.
 //! So every node knows all present visitors, also after a restart.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
@@ -17,13 +18,13 @@ pub struct SeenVisitors {
 impl SeenVisitors {
     /// Adds these visitors to the next report.
     pub fn record_seen(&self, visitors: impl IntoIterator<Item = Holder>) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         seen.extend(visitors);
     }
 
     /// Removes and returns all visitors, for a report.
     pub(super) fn take_seen(&self) -> Vec<Holder> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         std::mem::take(&mut *seen).into_iter().collect()
     }
 }

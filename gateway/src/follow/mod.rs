@@ -8,8 +8,9 @@ mod reading;
 mod stopping;
 mod unknown_room;
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::RngExt;
@@ -154,7 +155,7 @@ impl RoomFollower {
     /// this node's rooms may be out of date.
     #[must_use]
     pub fn unheard_for(&self) -> Option<Duration> {
-        self.last_reading().stale_for()
+        self.inner.last_reading.lock().stale_for()
     }
 
     fn rooms(&self) -> &RoomRegistry {
@@ -168,12 +169,5 @@ impl RoomFollower {
 
     fn owes_coverage(&self) -> bool {
         self.inner.owes_coverage.load(Ordering::Acquire)
-    }
-
-    fn last_reading(&self) -> MutexGuard<'_, LastLedgerRead> {
-        self.inner
-            .last_reading
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }

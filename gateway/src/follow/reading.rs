@@ -31,7 +31,7 @@ impl RoomFollower {
             }
             if let Err(error) = self.sync_once().await {
                 metrics::counter!("fairgate_rooms_unread_total").increment(1);
-                self.last_reading().mark_unread(&error);
+                self.inner.last_reading.lock().mark_unread(&error);
             }
         }
     }
@@ -44,7 +44,7 @@ impl RoomFollower {
         if unread.len() > 1 {
             return Err(unread.swap_remove(0));
         }
-        self.last_reading().mark_read();
+        self.inner.last_reading.lock().mark_read();
         if !self.owes_coverage() {
             return Ok(());
         }
@@ -70,7 +70,7 @@ impl RoomFollower {
         if let Some(silent) = self.read_changes().await?.pop() {
             return Err(silent);
         }
-        self.last_reading().mark_read();
+        self.inner.last_reading.lock().mark_read();
         Ok(())
     }
 

@@ -31,7 +31,7 @@ impl RoomFollower {
         }
         *looked = Some(Instant::now());
         if let Err(error) = self.catch_up().await {
-            self.last_reading().mark_unread(&error);
+            self.inner.last_reading.lock().mark_unread(&error);
         }
     }
 }

@@ -2,9 +2,10 @@
 //! people may share one carrier's address. After that each wrong attempt begins a longer pause, in
 //! which every attempt is refused unread.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use governor::Quota;
@@ -138,7 +139,7 @@ impl<C: Clock + Clone> AttemptGuard<C> {
     pub fn admit(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let slot = inner.quotas.slot(network);
-        let ends = inner.lock_pauses().get(&slot).map(|pause| pause.ends);
+        let ends = inner.pauses.lock().get(&slot).map(|pause| pause.ends);
         let left = ends.map_or(Duration::ZERO, |ends| ends.saturating_sub(inner.now()));
         if left.is_zero() || inner.is_trusted(slot) {
             return Ok(());
@@ -151,7 +152,7 @@ impl<C: Clock + Clone> AttemptGuard<C> {
     pub fn note_right(&self, network: ClientNetwork) {
         let inner = &*self.inner;
         let slot = inner.quotas.slot(network);
-        inner.lock_right().insert(slot, inner.now());
+        inner.right.lock().insert(slot, inner.now());
     }
 
     /// Notes a wrong attempt. Returns how long the network pauses now, if it does.
@@ -162,7 +163,7 @@ impl<C: Clock + Clone> AttemptGuard<C> {
         }
         let QuotaExceeded { slot, .. } = inner.quotas.check(network).err()?;
         let now = inner.now();
-        let mut pauses = inner.lock_pauses();
+        let mut pauses = inner.pauses.lock();
         let before = pauses.get(&slot).filter(|pause| !pause.is_forgotten(now));
         let strikes = before.map_or(1, |pause| pause.strikes.saturating_add(1));
         let lasts = Duration::from_secs(1 << strikes.min(6)).min(PAUSE_MAX);
@@ -175,10 +176,10 @@ impl<C: Clock + Clone> AttemptGuard<C> {
     pub fn evict(&self) {
         let now = self.inner.now();
         self.inner.quotas.evict();
-        let mut pauses = self.inner.lock_pauses();
+        let mut pauses = self.inner.pauses.lock();
         pauses.retain(|_, pause| !pause.is_forgotten(now));
         drop(pauses);
-        let mut right = self.inner.lock_right();
+        let mut right = self.inner.right.lock();
         right.retain(|_, at| now.saturating_sub(*at) < TRUSTED_FOR);
     }
 }
@@ -195,16 +196,8 @@ impl<C: Clock> AttemptGuardState<C> {
     }
 
     fn is_trusted(&self, slot: QuotaSlot) -> bool {
-        let at = self.lock_right().get(&slot).copied();
+        let at = self.right.lock().get(&slot).copied();
         at.is_some_and(|at| self.now().saturating_sub(at) < TRUSTED_FOR)
-    }
-
-    fn lock_right(&self) -> MutexGuard<'_, HashMap<QuotaSlot, Duration>> {
-        self.right.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_pauses(&self) -> MutexGuard<'_, HashMap<QuotaSlot, AttemptPause>> {
-        self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -246,7 +239,7 @@ mod tests {
         }
         clock.advance(FORGOTTEN_AFTER);
         guard.evict();
-        assert!(guard.inner.lock_pauses().is_empty());
+        assert!(guard.inner.pauses.lock().is_empty());
         let pause = std::iter::repeat_with(|| guard.note_wrong(network(1)));
         let pause = pause.take(40).flatten().next();
         assert_eq!(pause, Some(Duration::from_secs(2)), "pauses begin anew");

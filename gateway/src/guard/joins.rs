@@ -1,8 +1,9 @@
 //! Limits how fast visitors of one network join.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use governor::Quota;
@@ -69,21 +70,16 @@ impl<C: Clock + Clone> JoinGuard<C> {
             return Ok(());
         };
         let now = inner.since_begun(inner.clock.now());
-        let wait = self.lock_returns().entry(slot).or_default().reserve_return(
-            now,
-            wait,
-            inner.back_per_s,
-        );
+        let wait = self
+            .inner
+            .away
+            .lock()
+            .entry(slot)
+            .or_default()
+            .reserve_return(now, wait, inner.back_per_s);
         let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
         metrics::counter!("fairgate_joins_limited_total").increment(1);
         Err(GuardRefusal::TooManyJoins { wait_s })
-    }
-
-    fn lock_returns(&self) -> std::sync::MutexGuard<'_, HashMap<QuotaSlot, ReturnSchedule>> {
-        self.inner
-            .away
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets the networks that have their whole quota again, and the times to come back that have
@@ -91,7 +87,10 @@ impl<C: Clock + Clone> JoinGuard<C> {
     pub fn evict(&self) {
         self.inner.networks.evict();
         let now = self.inner.since_begun(self.inner.clock.now());
-        self.lock_returns().retain(|_, book| !book.all_due_by(now));
+        self.inner
+            .away
+            .lock()
+            .retain(|_, book| !book.all_due_by(now));
     }
 }
 
@@ -142,7 +141,7 @@ mod tests {
             }
             clock.advance(Duration::from_secs(3600));
             guard.evict();
-            assert!(guard.lock_returns().is_empty());
+            assert!(guard.inner.away.lock().is_empty());
         }
     }
 

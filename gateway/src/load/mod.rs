@@ -8,8 +8,9 @@ mod judge;
 mod measure;
 mod probe;
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::RngExt;
@@ -169,7 +170,6 @@ impl ProcessLoad {
         let spread = rand::rng().random_range(0.0..0.5);
         let wait = book
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
             .reserve_return(self.inner.begun.elapsed(), earliest, per_s);
         wait.mul_f64(1.0 + spread).as_secs_f64().ceil() as u64
     }

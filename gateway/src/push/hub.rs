@@ -3,9 +3,10 @@
 //! [cadence](super::cadence) says. The loop also wakes the tasks of visitors who have just been
 //! called.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use fairgate_rules::phase::RoomPhase;
@@ -72,7 +73,7 @@ impl RoomSocketHubs {
     /// Returns the hub of a room, and makes it if it does not exist yet.
     #[must_use]
     pub fn of_room(&self, room: &str) -> Arc<RoomSocketHub> {
-        let mut hubs = self.by_room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hubs = self.by_room.lock();
         if let Some(hub) = hubs.get(room) {
             return Arc::clone(hub);
         }
@@ -84,7 +85,7 @@ impl RoomSocketHubs {
     /// Counts the listening sockets of all rooms.
     #[must_use]
     pub fn listeners(&self) -> usize {
-        let hubs = self.by_room.lock().unwrap_or_else(PoisonError::into_inner);
+        let hubs = self.by_room.lock();
         hubs.values().map(|hub| hub.listeners()).sum()
     }
 }
@@ -219,7 +220,7 @@ impl RoomSocketHub {
     fn announce_room_if(&self, room: &Room, now: i64, always: bool) {
         // The lock is held while the frame is sent, so that frames go out in the order of the
         // phases in `sent`.
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sent = self.sent.lock();
         let phase = room.phase(now);
         let has_new_phase = sent.phase.replace(phase) != Some(phase);
         let has_new_tiers = sent.tiers.update(&room.last_tick().pulse.prices, now);
@@ -268,7 +269,7 @@ impl RoomSocketHub {
     }
 
     fn take_due(&self, second: u64, released: u64) -> Vec<Arc<LineSocket>> {
-        let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut woken = self.woken.lock();
         let after = std::mem::replace(&mut *woken, second);
         let mut due = Vec::new();
         for (slot, at) in self.slots.iter().enumerate() {
@@ -276,7 +277,7 @@ impl RoomSocketHub {
             if is_called || wakes(slot, after, second) {
                 // Each of these sockets sets `nearest` again when it is scheduled.
                 at.nearest.store(NOBODY, Ordering::SeqCst);
-                due.extend(at.lock().values().cloned());
+                due.extend(at.sockets.lock().values().cloned());
             }
         }
         due
@@ -286,7 +287,7 @@ impl RoomSocketHub {
     /// is due. Wakes the socket's task instead if the task has something to do.
     fn tell_socket(&self, socket: &LineSocket, beat: &LineBeat) {
         let (outlet, now) = (&socket.outlet, Instant::now());
-        let mut state = socket.lock();
+        let mut state = socket.inner.lock();
         if state.standing.has_new_call(beat.tick.released) || outlet.is_stalled() {
             outlet.stir();
         } else if state.standing.is_line_due(now) {
@@ -314,8 +315,9 @@ impl RoomSocketHub {
         let slot = state.standing.reschedule(tick, per_s, at_least);
         if slot != before {
             state.slot = Some(slot);
-            let moved = self.slots[before].lock().remove(&socket.id);
+            let moved = self.slots[before].sockets.lock().remove(&socket.id);
             self.slots[slot]
+                .sockets
                 .lock()
                 .extend(moved.map(|moved| (socket.id, moved)));
         }
@@ -338,18 +340,6 @@ async fn tell_line(hub: Arc<RoomSocketHub>, due: Vec<Arc<LineSocket>>, beat: Lin
     };
     teller.run(tell).await;
     hub.is_telling.store(false, Ordering::SeqCst);
-}
-
-impl WakeSlot {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<LineSocket>>> {
-        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl LineSocket {
-    fn lock(&self) -> MutexGuard<'_, LineSocketState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl HubListener {
@@ -377,18 +367,18 @@ impl HubListener {
 
     /// Reads or changes where the visitor of this socket stands.
     pub fn standing<T>(&self, read: impl FnOnce(&mut LineStanding) -> T) -> T {
-        read(&mut self.socket.lock().standing)
+        read(&mut self.socket.inner.lock().standing)
     }
 
     /// Lets the hub write `line` frames to this socket as often as its standing asks for. The
     /// caller must read the room's tick afterwards. If the rank was called just before this call,
     /// the hub did not wake the task.
     pub fn reschedule(&self, tick: &RoomTick, per_s: f64) {
-        let mut state = self.socket.lock();
+        let mut state = self.socket.inner.lock();
         if state.slot.is_none() {
             state.slot = Some(0);
             let socket = Arc::clone(&self.socket);
-            self.hub.slots[0].lock().insert(socket.id, socket);
+            self.hub.slots[0].sockets.lock().insert(socket.id, socket);
         }
         self.hub.reschedule(&self.socket, &mut state, tick, per_s);
     }
@@ -396,9 +386,9 @@ impl HubListener {
 
 impl Drop for HubListener {
     fn drop(&mut self) {
-        let mut state = self.socket.lock();
+        let mut state = self.socket.inner.lock();
         if let Some(slot) = state.slot.take() {
-            self.hub.slots[slot].lock().remove(&self.socket.id);
+            self.hub.slots[slot].sockets.lock().remove(&self.socket.id);
         }
     }
 }

@@ -2,8 +2,8 @@
 //! frames use it. A loop never waits for a client. It wakes the task only if the task has something
 //! to do.
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Context;
 use std::time::Instant;
 
@@ -43,7 +43,7 @@ impl SocketOutlet {
     /// later.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        !self.is_stuck() && self.lock().may_send()
+        !self.is_stuck() && self.drain.lock().may_send()
     }
 
     /// Returns whether some bytes still wait because the system has not taken them.
@@ -55,13 +55,13 @@ impl SocketOutlet {
     /// Returns whether the client has left a ping unanswered for too long.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
-        self.lock().is_stalled(Instant::now())
+        self.drain.lock().is_stalled(Instant::now())
     }
 
     /// Sends a shared frame, and a ping if one is due. If the client takes no frames now, queues
     /// nothing and returns `false`.
     pub fn offer(&self, frame: &SharedFrame) -> bool {
-        let mut drain = self.lock();
+        let mut drain = self.drain.lock();
         if self.is_ending() || !drain.may_send() {
             return false;
         }
@@ -85,7 +85,7 @@ impl SocketOutlet {
     /// Pings the client if a ping is due and the client takes frames. The answer shows how much the
     /// client has read.
     pub fn ping_if_due(&self) {
-        let mut drain = self.lock();
+        let mut drain = self.drain.lock();
         if self.is_ending() {
             return;
         }
@@ -109,7 +109,7 @@ impl SocketOutlet {
     /// # Errors
     /// Fails if the client has gone.
     pub fn queue(&self, frame: &SharedFrame) -> Result<(), SocketEnd> {
-        let mut drain = self.lock();
+        let mut drain = self.drain.lock();
         drain.count_sent(frame.bytes().len());
         let ping = drain.next_ping(Instant::now()).map(SharedFrame::ping);
         let ping = ping.as_ref().map_or(&[][..], |ping| ping.bytes());
@@ -126,7 +126,7 @@ impl SocketOutlet {
     /// Ends the sending, before the close frame. Shared frames that come later are not sent.
     pub fn end(&self) {
         // A thread that is sending now has the lock, and finishes first.
-        let _sending = self.lock();
+        let _sending = self.drain.lock();
         self.ending.store(true, Ordering::Release);
     }
 
@@ -136,7 +136,7 @@ impl SocketOutlet {
 
     /// Takes the answer to a ping. Returns `false` if no such ping is open.
     pub fn take_pong(&self, number: u32) -> bool {
-        self.lock().take_pong(number)
+        self.drain.lock().take_pong(number)
     }
 
     /// Returns how many bytes were read from the client.
@@ -155,10 +155,6 @@ impl SocketOutlet {
     pub fn take_stir(&self, cx: &Context<'_>) -> bool {
         self.task.register(cx.waker());
         self.stirred.swap(false, Ordering::AcqRel)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ClientReadTracker> {
-        self.drain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

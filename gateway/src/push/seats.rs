@@ -2,9 +2,10 @@
 //! watcher what its client has not seen yet, as often as the load of this process allows. Nothing
 //! is queued for a watcher. A slow watcher gets a longer delta, or a snapshot.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use fairgate_model::grid::picture::CellChanges;
@@ -75,13 +76,13 @@ impl WatchedShows {
         show: &str,
         outlet: &Arc<SocketOutlet>,
     ) -> Result<Option<SeatWatch>, BookingFailure> {
-        if let Some(watched) = self.lock_shows().get(show) {
+        if let Some(watched) = self.inner.shows.lock().get(show) {
             return Ok(Some(self.begin(watched, outlet)));
         }
         let Some(snapshot) = self.inner.core.snapshot(show).await? else {
             return Ok(None);
         };
-        let mut shows = self.lock_shows();
+        let mut shows = self.inner.shows.lock();
         // Another socket may have asked for this show at the same time. Both use the reader of the
         // first one.
         if let Some(watched) = shows.get(show) {
@@ -114,16 +115,9 @@ impl WatchedShows {
         }
     }
 
-    fn lock_shows(&self) -> MutexGuard<'_, HashMap<String, Arc<WatchedShow>>> {
-        self.inner
-            .shows
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes an unwatched show off the list. Returns `false` if somebody watches it.
     fn give_up(&self, show: &str, watched: &WatchedShow) -> bool {
-        let mut shows = self.lock_shows();
+        let mut shows = self.inner.shows.lock();
         let is_unwatched = (0..GROUPS).all(|group| watched.lock_group(group.into()).is_empty());
         if is_unwatched {
             shows.remove(show);
@@ -159,13 +153,13 @@ async fn follow_show(seats: WatchedShows, show: String, watched: Arc<WatchedShow
 
 impl WatchedShow {
     async fn refresh(&self, core: &dyn BookingCore, show: &str) -> Result<(), BookingFailure> {
-        let since = self.lock_view().version();
+        let since = self.view.lock().version();
         match core.changes(show, since).await? {
             CellChanges::None => {}
-            CellChanges::Delta { from, to, cells } => self.lock_view().apply_delta(from, to, cells),
+            CellChanges::Delta { from, to, cells } => self.view.lock().apply_delta(from, to, cells),
             CellChanges::Gap => {
                 if let Some(snapshot) = core.snapshot(show).await? {
-                    *self.lock_view() = SharedSeatView::from_snapshot(snapshot);
+                    *self.view.lock() = SharedSeatView::from_snapshot(snapshot);
                 }
             }
         }
@@ -181,7 +175,7 @@ impl WatchedShow {
         beats: u32,
         told: &mut [Option<u64>; GROUPS as usize],
     ) -> Vec<Arc<SeatWatcher>> {
-        let newest = Some(self.lock_view().version());
+        let newest = Some(self.view.lock().version());
         let mut due = Vec::new();
         for (group, told) in (0..GROUPS).zip(told) {
             if group % beats == beat % beats && *told != newest {
@@ -198,14 +192,10 @@ impl WatchedShow {
         cadence.note_cost(told, begun.elapsed());
     }
 
-    fn lock_view(&self) -> MutexGuard<'_, SharedSeatView> {
-        self.view.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Locks the group of the watcher with this id.
     fn lock_group(&self, id: u64) -> MutexGuard<'_, HashMap<u64, Arc<SeatWatcher>>> {
         let group = &self.groups[(id % u64::from(GROUPS)) as usize];
-        group.lock().unwrap_or_else(PoisonError::into_inner)
+        group.lock()
     }
 }
 
@@ -213,9 +203,9 @@ impl SeatWatcher {
     /// Sends what the client has not seen yet. Returns `false` if there is nothing to send, or if
     /// the client takes no frames now.
     fn tell(&self, watched: &WatchedShow) -> bool {
-        let mut have = self.lock();
+        let mut have = self.have.lock();
         let (frame, version) = {
-            let mut view = watched.lock_view();
+            let mut view = watched.view.lock();
             let Some(frame) = view.since(*have) else {
                 return false;
             };
@@ -226,10 +216,6 @@ impl SeatWatcher {
             *have = Some(version);
         }
         is_sent
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<u64>> {
-        self.have.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -242,7 +228,7 @@ impl SeatWatch {
 
     /// Makes the next frame a snapshot, and sends it if the client takes frames.
     pub fn resync(&self) {
-        *self.watcher.lock() = None;
+        *self.watcher.have.lock() = None;
         self.catch_up();
     }
 }

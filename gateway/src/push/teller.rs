@@ -57,7 +57,7 @@ impl FrameTeller {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -69,11 +69,11 @@ mod tests {
             let done = Arc::clone(&done);
             teller.run(move || {
                 let name = std::thread::current().name().map(str::to_owned);
-                done.lock().expect("no panic").push((what, name));
+                done.lock().push((what, name));
             })
         };
         tokio::join!(note(1), note(2));
-        let done = done.lock().expect("no panic");
+        let done = done.lock();
         let expected = [1, 2].map(|what| (what, Some("frame-teller".to_owned())));
         assert_eq!(*done, expected);
     }

@@ -5,7 +5,8 @@ pub mod http;
 mod settings;
 pub mod tunnels;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use crate::follow::RoomFollower;
 use crate::line::WaitingLine;
@@ -85,7 +86,7 @@ impl ShopGuard {
             let silent = self.follower.unheard_for().filter(|_| !is_draining);
             silent.map(|_| LineOutage::SilentLedger)
         };
-        let mut known = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.outage.lock();
         if *known != outage {
             self.log_outage(outage);
         }

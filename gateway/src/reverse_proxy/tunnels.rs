@@ -1,9 +1,10 @@
 //! The open WebSockets of a guarded shop. A WebSocket may lose its permission while it is open, so
 //! one loop checks all of them every second.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::process::stopped;
@@ -47,7 +48,7 @@ impl OpenTunnels {
     #[must_use]
     pub fn open(&self, pass: Option<LivePass>) -> OpenTunnel {
         let (allows, allowed) = oneshot::channel();
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.last_id += 1;
         let id = inner.last_id;
         let tunnel = AllowedTunnel {
@@ -63,17 +64,16 @@ impl OpenTunnels {
     }
 
     fn is_empty(&self) -> bool {
-        self.lock().open.is_empty()
+        self.inner.lock().open.is_empty()
     }
 
     /// Ends the WebSockets that are no longer allowed.
     fn end_unless(&self, is_allowed: impl Fn(Option<&LivePass>) -> bool) {
         let is_allowed = |tunnel: &AllowedTunnel| is_allowed(tunnel.pass.as_ref());
-        self.lock().open.retain(|_, tunnel| is_allowed(tunnel));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, TunnelsById> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .lock()
+            .open
+            .retain(|_, tunnel| is_allowed(tunnel));
     }
 }
 
@@ -87,7 +87,7 @@ impl OpenTunnel {
 
 impl Drop for OpenTunnel {
     fn drop(&mut self) {
-        self.tunnels.lock().open.remove(&self.id);
+        self.tunnels.inner.lock().open.remove(&self.id);
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
         tunnels.end_unless(|_| true);
         assert_eq!(first.ended().now_or_never(), None);
         drop(second);
-        assert_eq!(tunnels.lock().open.len(), 1);
+        assert_eq!(tunnels.inner.lock().open.len(), 1);
         tunnels.end_unless(|pass| pass.is_some());
         assert_eq!(first.ended().now_or_never(), Some(()));
         assert!(tunnels.is_empty());

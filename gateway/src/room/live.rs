@@ -1,8 +1,9 @@
 //! One room of this node: a cheap handle on the state that the loops read last. Decisions read this
 //! state without waiting for a database. Only [`Room::release`] waits for a running tick.
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
@@ -84,23 +85,13 @@ impl Room {
     /// Returns the room's row as stored.
     #[must_use]
     pub fn row(&self) -> Arc<RoomRow> {
-        Arc::clone(
-            &self
-                .inner
-                .row
-                .read()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        Arc::clone(&self.inner.row.read())
     }
 
     /// Stores a row that was written here or by another node. An older row changes nothing. Returns
     /// whether the row was newer.
     pub fn set_row(&self, row: RoomRow) -> bool {
-        let mut known = self
-            .inner
-            .row
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.inner.row.write();
         let newer = row.version > known.version;
         if newer {
             *known = Arc::new(row);
@@ -126,7 +117,7 @@ impl Room {
     /// whether this changed anything.
     pub(crate) fn set_draw_wait(&self, until: Option<i64>) -> bool {
         let waits = &self.inner.draw_waits;
-        let mut waits = waits.write().unwrap_or_else(PoisonError::into_inner);
+        let mut waits = waits.write();
         std::mem::replace(&mut *waits, until) != until
     }
 
@@ -134,46 +125,28 @@ impl Room {
     #[must_use]
     pub fn draw_waits_until(&self) -> Option<i64> {
         let waits = &self.inner.draw_waits;
-        *waits.read().unwrap_or_else(PoisonError::into_inner)
+        *waits.read()
     }
 
     /// Returns the state of the draw.
     #[must_use]
     pub fn draw_state(&self) -> DrawState {
-        self.inner
-            .draw
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.inner.draw.read().clone()
     }
 
     pub(crate) fn set_draw(&self, draw: DrawState) {
-        *self
-            .inner
-            .draw
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = draw;
+        *self.inner.draw.write() = draw;
     }
 
     /// Returns the figures of the last tick.
     #[must_use]
     pub fn last_tick(&self) -> Arc<RoomTick> {
-        Arc::clone(
-            &self
-                .inner
-                .tick
-                .read()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        Arc::clone(&self.inner.tick.read())
     }
 
     /// Replaces the figures of the last tick by the figures of a new one.
     pub fn set_tick(&self, tick: RoomTick) {
-        *self
-            .inner
-            .tick
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(tick);
+        *self.inner.tick.write() = Arc::new(tick);
     }
 
     /// Returns the visitors released a second: the measured rate, but at most the promoter's rate.
@@ -192,10 +165,7 @@ impl Room {
 
     /// Locks the pace's memory of the last seconds.
     pub fn memory(&self) -> MutexGuard<'_, PaceMemory> {
-        self.inner
-            .memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.memory.lock()
     }
 
     /// Returns which visitors are here, as this node sees it.
@@ -252,11 +222,7 @@ impl Room {
     }
 
     fn phase_inputs(&self) -> PhaseInputs {
-        let draw = self
-            .inner
-            .draw
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let draw = self.inner.draw.read();
         PhaseInputs {
             // The freeze is published with its root. Until then the room stays in the lobby's
             // phase.
@@ -272,11 +238,7 @@ impl Room {
         if self.row().document.method != LineMethod::Draw {
             return Some(number);
         }
-        let draw = self
-            .inner
-            .draw
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let draw = self.inner.draw.read();
         let ranked = draw.ranked.as_ref()?;
         let drawn = usize::try_from(number)
             .ok()

@@ -2,8 +2,9 @@
 //! place. The room's loop reports them to the store, which combines the reports of all nodes.
 //! "Ahead of you" then counts people and not abandoned tabs.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::store::PresentedPlace;
 
@@ -34,7 +35,7 @@ impl VisitorPresence {
     #[must_use]
     pub fn socket_opened(&self, shown: Arc<PresentedPlace>) -> PresenceGuard {
         let number = shown.number;
-        self.lock().open.entry(number).or_insert((0, shown)).0 += 1;
+        self.inner.lock().open.entry(number).or_insert((0, shown)).0 += 1;
         PresenceGuard {
             presence: self.clone(),
             number,
@@ -43,13 +44,13 @@ impl VisitorPresence {
 
     /// Notes that the visitor with that number made a call.
     pub fn note_visitor(&self, number: u64) {
-        self.lock().seen.insert(number);
+        self.inner.lock().seen.insert(number);
     }
 
     /// Returns everybody who is here, or was here since the last report. A number may appear twice.
     #[must_use]
     pub fn report(&self) -> Vec<u64> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let seen = std::mem::take(&mut inner.seen);
         inner.open.keys().copied().chain(seen).collect()
     }
@@ -57,19 +58,14 @@ impl VisitorPresence {
     /// Returns the places of the open sockets.
     #[must_use]
     pub fn open_places(&self) -> Vec<PresentedPlace> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         inner.open.values().map(|(_, shown)| **shown).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VisitorPresenceState> {
-        // Counting does not panic half-way, so even a poisoned lock has sound counts.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for PresenceGuard {
     fn drop(&mut self) {
-        let mut inner = self.presence.lock();
+        let mut inner = self.presence.inner.lock();
         let gone = match inner.open.get_mut(&self.number) {
             Some((sockets, _)) => {
                 *sockets -= 1;

@@ -1,7 +1,8 @@
 //! All rooms of this node, and the handles that rooms work with.
 
+use parking_lot::RwLock;
 use std::collections::{BTreeMap, btree_map};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_pass::Keyring;
@@ -98,11 +99,7 @@ impl RoomRegistry {
         self.store().open(&row.room).await?;
         let draw = DrawState::restore(self.ledger(), &row).await?;
         let room = Room::new(row, draw, release);
-        let mut rooms = self
-            .inner
-            .rooms
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut rooms = self.inner.rooms.write();
         match rooms.entry(room.id().to_owned()) {
             // The call that created the room and the loop that found it may run this at the same
             // time.
@@ -120,11 +117,7 @@ impl RoomRegistry {
     /// # Errors
     /// Fails if this node knows no such room.
     pub fn get(&self, room: &str) -> Result<Room, UnknownRoom> {
-        let rooms = self
-            .inner
-            .rooms
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let rooms = self.inner.rooms.read();
         rooms
             .get(room)
             .cloned()
@@ -134,13 +127,7 @@ impl RoomRegistry {
     /// Returns every room, in the order of their ids.
     #[must_use]
     pub fn all(&self) -> Vec<Room> {
-        self.inner
-            .rooms
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .cloned()
-            .collect()
+        self.inner.rooms.read().values().cloned().collect()
     }
 
     /// Returns all rooms except the built-in one, each with its show patterns.

@@ -1,8 +1,9 @@
 //! The passes and places of a room that ended early, as this node last read them from the ledger.
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 use fairgate_pass::{Holder, LEEWAY_S};
 
@@ -29,7 +30,7 @@ struct KnownStops {
 impl RoomStops {
     /// Returns the cursor up to which all news was passed on.
     pub fn cursor(&self) -> u64 {
-        self.read().cursor
+        self.known.read().cursor
     }
 
     /// Returns how many places the promoter has ended.
@@ -44,7 +45,7 @@ impl RoomStops {
     /// Adds the stopped passes that were read from the ledger. Forgets the passes that nobody can
     /// use any more at `now_s`, unless the promoter revoked them.
     pub(crate) fn note(&self, stopped: &[StoppedPass], now_s: i64) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         for pass in stopped {
             if pass.cause == PassStopCause::Revoked {
                 known
@@ -60,22 +61,18 @@ impl RoomStops {
 
     /// Notes that everything up to this cursor was passed on.
     pub(crate) fn passed_on(&self, cursor: u64) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         known.cursor = known.cursor.max(cursor);
     }
 
     /// Returns why the pass of a number was stopped, if it was.
     pub fn cause(&self, number: u64) -> Option<PassStopCause> {
-        self.read().passes.get(&number).map(|pass| pass.cause)
+        self.known.read().passes.get(&number).map(|pass| pass.cause)
     }
 
     /// Returns the promoter's note to a visitor whose place the promoter ended, or `None` if the
     /// promoter did not end it.
     pub fn revocation(&self, holder: Holder) -> Option<Arc<str>> {
-        self.read().revoked.get(&holder).cloned()
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, KnownStops> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
+        self.known.read().revoked.get(&holder).cloned()
     }
 }

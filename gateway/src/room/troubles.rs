@@ -1,8 +1,8 @@
 //! Collects the troubles of rooms and of their ledger. Operators see them at `/readyz` and in the
 //! metrics. Everything else keeps working.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fairgate_base::clock::rfc3339;
 
@@ -28,7 +28,7 @@ struct RoomTroublesState {
 impl RoomTroubles {
     /// Notes that the room was read.
     pub fn readable(&self, room: &str) {
-        self.lock().unreadable.remove(room);
+        self.inner.lock().unreadable.remove(room);
     }
 
     /// Notes that the room cannot be read. It is logged once, however often the read is tried
@@ -36,7 +36,7 @@ impl RoomTroubles {
     pub fn unreadable(&self, room: &str, error: &LedgerError) {
         metrics::counter!("fairgate_room_unread_total", "room" => room.to_owned()).increment(1);
         let why = error.to_string();
-        let before = self.lock().unreadable.insert(room.to_owned(), why);
+        let before = self.inner.lock().unreadable.insert(room.to_owned(), why);
         if before.is_none() {
             tracing::error!(room, %error, "a room cannot be read; the others go on without it");
         }
@@ -45,7 +45,7 @@ impl RoomTroubles {
     /// Notes that the ledger has less data of the room than before, so it is an older copy.
     pub fn set_back(&self, room: &str, now: i64) {
         metrics::counter!("fairgate_ledger_set_back_total", "room" => room.to_owned()).increment(1);
-        self.lock().set_back.insert(room.to_owned(), now);
+        self.inner.lock().set_back.insert(room.to_owned(), now);
     }
 
     /// Returns what is wrong at `now` (ms), one sentence each.
@@ -53,7 +53,7 @@ impl RoomTroubles {
         let RoomTroublesState {
             unreadable,
             set_back,
-        } = &*self.lock();
+        } = &*self.inner.lock();
         let unreadable = unreadable.iter().map(|(room, why)| {
             format!(
                 "the room \"{room}\" cannot be read, and is as this process last knew it: {why}"
@@ -67,10 +67,5 @@ impl RoomTroubles {
             format!("the ledger was set back: at {at} it had less of the room \"{room}\" than before. Nobody who was called is called back, and no number is given twice; what it lost besides is gone")
         });
         unreadable.chain(set_back).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RoomTroublesState> {
-        // Entries are inserted and removed whole, so even a poisoned lock has sound data.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

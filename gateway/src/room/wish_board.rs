@@ -2,8 +2,9 @@
 //! odds are worked out when somebody asks for them, at most once every [`GOOD_FOR`]. A separate
 //! task does this, and goes on if the caller goes away.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_rules::crowd::PresenceBitmap;
@@ -97,21 +98,15 @@ impl WishOdds {
             let ahead = rank.map_or(0, |rank| self.crowd.between(self.released, rank));
             return self.forecast.told_odds(wish, ahead);
         }
-        if let Some(odds) = self.known_before_draw().get(wish) {
+        if let Some(odds) = self.before_draw.lock().get(wish) {
             return *odds;
         }
         let odds = self.forecast.told_odds(wish, 0);
-        let mut known = self.known_before_draw();
+        let mut known = self.before_draw.lock();
         if known.len() < KNOWN_MAX {
             known.insert(wish.clone(), odds);
         }
         odds
-    }
-
-    fn known_before_draw(&self) -> std::sync::MutexGuard<'_, HashMap<SeatWish, f64>> {
-        self.before_draw
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Measures at the door how well booking answers: for each of the last seconds, latencies in
 //! buckets and the number of failures.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_rules::vitals::{BUCKETS, NodeMeasurements, PastSecondCalls, SECONDS, bucket};
@@ -104,7 +105,9 @@ impl Drop for MeasuredCall {
         };
         let at = self.health.second();
         self.health
-            .window()
+            .inner
+            .window
+            .lock()
             .record(at, self.asked.elapsed(), failed);
     }
 }
@@ -152,7 +155,7 @@ impl BookingHealth {
     pub fn vitals(&self) -> NodeMeasurements {
         let now = self.second();
         NodeMeasurements {
-            seconds: self.window().seconds(now),
+            seconds: self.inner.window.lock().seconds(now),
             lag_ms: self.inner.load.lag_p99_ms(),
             shedding: self.inner.load.level() >= LoadLevel::Holds,
         }
@@ -160,15 +163,6 @@ impl BookingHealth {
 
     fn second(&self) -> u64 {
         self.inner.begun.elapsed().as_secs()
-    }
-
-    fn window(&self) -> MutexGuard<'_, BookingCallWindow> {
-        // Recording a call cannot panic half-way, so the window is whole even if the lock is
-        // poisoned.
-        self.inner
-            .window
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs a crowd that joins, holds and pays on a server that is killed again and again. Each member
 //! records the answers that it gets, and all of them must stay true.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ impl Member<'_> {
         let joined = joined.json();
         visitor.place = joined["place"].as_str().expect("a place").to_owned();
         visitor.number = joined["number"].as_u64().expect("a number");
-        self.told().number = Some(visitor.number);
+        self.told.lock().number = Some(visitor.number);
         self.step();
 
         if !self.be_admitted(&mut visitor).await {
@@ -98,7 +98,7 @@ impl Member<'_> {
                 })
                 .await;
             if let Some(rank) = place.is(200)["rank"].as_u64() {
-                let before = self.told().rank.replace(rank);
+                let before = self.told.lock().rank.replace(rank);
                 assert!(
                     before.is_none_or(|before| before == rank),
                     "rank {before:?} became {rank}"
@@ -155,7 +155,7 @@ impl Member<'_> {
         let labels = held["seats"].as_array().expect("seats").iter();
         let labels = labels.map(|seat| text(seat, "label")).collect();
         let at = {
-            let mut told = self.told();
+            let mut told = self.told.lock();
             told.orders.push((ordered.clone(), "pending", labels));
             told.orders.len() - 1
         };
@@ -182,20 +182,20 @@ impl Member<'_> {
                 .await
                 .is(200);
             let state = now["state"].as_str().expect("a state");
-            let best = self.told().orders[at].1;
+            let best = self.told.lock().orders[at].1;
             assert!(
                 !(state == "pending" && best == "confirmed"),
                 "{order} fell back to pending"
             );
             match state {
                 "ticketed" => break,
-                "confirmed" => self.told().orders[at].1 = "confirmed",
+                "confirmed" => self.told.lock().orders[at].1 = "confirmed",
                 "pending" => {}
                 _ => panic!("{now}"),
             }
             tokio::time::sleep(BREATH).await;
         }
-        self.told().orders[at].1 = "ticketed";
+        self.told.lock().orders[at].1 = "ticketed";
         self.step();
     }
 
@@ -235,12 +235,6 @@ impl Member<'_> {
 
     fn is_over(&self) -> bool {
         self.stage.over.load(Ordering::Relaxed)
-    }
-
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told
-            .lock()
-            .expect("no member panics while it holds the lock")
     }
 }
 

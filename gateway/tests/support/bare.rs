@@ -1,7 +1,8 @@
 //! Stands in for booking. It sells nothing, and only reports the seats and figures that a test
 //! sets.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_model::grid::picture::CellChanges;
@@ -41,31 +42,25 @@ impl Default for Bare {
 }
 
 impl Bare {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state
-            .lock()
-            .expect("no test panics while it holds the lock")
-    }
-
     pub fn set_seat(&self, index: u32, seat: u8) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.version += 1;
         let version = state.version;
         state.log.push((version, index, seat));
     }
 
     pub fn set_pulse(&self, free: u64, held: u64, sold: u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         (state.pulse.free, state.pulse.held, state.pulse.sold) = (free, held, sold);
     }
 
     /// Sets how many seats can no longer be bought.
     pub fn set_gone(&self, gone: u64) {
-        self.state().pulse.gone = gone;
+        self.state.lock().pulse.gone = gone;
     }
 
     pub fn finish(&self, cursor: u64, holder: Holder) {
-        self.state().pulse.finished.push((cursor, holder));
+        self.state.lock().pulse.finished.push((cursor, holder));
     }
 
     pub fn signal(&self, signal: HoldSignal) {
@@ -74,16 +69,16 @@ impl Bare {
 
     /// Sets the visitors who are on the waitlist.
     pub fn wait(&self, waiting: Vec<Holder>) {
-        self.state().waiting = waiting;
+        self.state.lock().waiting = waiting;
     }
 
     /// Returns the visitors whom the gateway has reported as present.
     pub fn here(&self) -> Vec<Holder> {
-        self.state().here.clone()
+        self.state.lock().here.clone()
     }
 
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
-        self.state().coverage.clone()
+        self.state.lock().coverage.clone()
     }
 }
 
@@ -116,7 +111,7 @@ impl BookingCore for Bare {
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure> {
-        self.state().coverage = coverage;
+        self.state.lock().coverage = coverage;
         Ok(())
     }
 
@@ -134,7 +129,7 @@ impl BookingCore for Bare {
         _shows: &[String],
         finished_after: u64,
     ) -> Result<BookingPulse, BookingFailure> {
-        let mut pulse = self.state().pulse.clone();
+        let mut pulse = self.state.lock().pulse.clone();
         pulse
             .finished
             .retain(|(cursor, _)| *cursor > finished_after);
@@ -145,7 +140,7 @@ impl BookingCore for Bare {
         if show.starts_with("nowhere") {
             return Ok(None);
         }
-        let state = self.state();
+        let state = self.state.lock();
         let mut packed = vec![0; 2];
         for (_, index, seat) in &state.log {
             gateway::push::seat_frames::set_cell(&mut packed, *index, *seat);
@@ -158,7 +153,7 @@ impl BookingCore for Bare {
     }
 
     async fn changes(&self, _show: &str, since: u64) -> Result<CellChanges, BookingFailure> {
-        let state = self.state();
+        let state = self.state.lock();
         if since >= state.version {
             return Ok(CellChanges::None);
         }
@@ -177,7 +172,7 @@ impl BookingCore for Bare {
     }
 
     async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.here.extend(here);
         Ok(state.waiting.clone())
     }

@@ -1,11 +1,12 @@
 //! Runs one server as a process: starts, kills, pauses and ends it. The server also ends when the
 //! process that started it ends. In this crate, only this module names rustix.
 
+use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -64,7 +65,7 @@ impl ServerProcess {
     /// # Errors
     /// Where the program cannot be started.
     pub fn spawn(&self) -> anyhow::Result<()> {
-        let mut slot = self.slot();
+        let mut slot = self.child.lock();
         if let Some(child) = slot.as_mut()
             && child.try_wait()?.is_none()
         {
@@ -76,7 +77,7 @@ impl ServerProcess {
 
     /// Returns the process id while the process runs.
     pub fn pid(&self) -> Option<u32> {
-        let mut slot = self.slot();
+        let mut slot = self.child.lock();
         let child = slot.as_mut()?;
         matches!(child.try_wait(), Ok(None)).then(|| child.id())
     }
@@ -94,7 +95,7 @@ impl ServerProcess {
     /// Kills the process and its children without warning. Does nothing if the process does not
     /// run.
     pub fn kill(&self) {
-        let Some(mut child) = self.slot().take() else {
+        let Some(mut child) = self.child.lock().take() else {
             return;
         };
         // The process is paused first, so that it makes no more children.
@@ -144,10 +145,6 @@ impl ServerProcess {
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(LOG_SHOWN)..].join("\n")
-    }
-
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Child>> {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -238,10 +235,7 @@ fn spawn(program: ServerProgram) -> anyhow::Result<Child> {
         Mutex::new(sender)
     });
     let (answer, started) = mpsc::sync_channel(1);
-    let sent = keeper
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .send((program, answer));
+    let sent = keeper.lock().send((program, answer));
     sent.ok()
         .context("the thread that starts servers is gone")?;
     started

@@ -1,8 +1,9 @@
 //! Starts a rig: first the servers that the product needs, then the booking processes, then the
 //! gateways. Processes of a kind start together, as in a deployment.
 
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -283,7 +284,7 @@ async fn sample(pids: Vec<Arc<Mutex<Option<u32>>>>, samples: Arc<Mutex<Vec<(f64,
     loop {
         tick.tick().await;
         let of = |pid: &Arc<Mutex<Option<u32>>>| {
-            let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
+            let pid = *pid.lock();
             pid.and_then(memory::resident_mb)
         };
         let Some(mb) = pids.iter().filter_map(of).max_by(f64::total_cmp) else {
@@ -291,9 +292,6 @@ async fn sample(pids: Vec<Arc<Mutex<Option<u32>>>>, samples: Arc<Mutex<Vec<(f64,
         };
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let at_ms = now.unwrap_or_default().as_secs_f64() * 1e3;
-        samples
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((at_ms, mb));
+        samples.lock().push((at_ms, mb));
     }
 }

@@ -14,9 +14,10 @@ mod processors;
 mod railway;
 mod spec;
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -207,7 +208,7 @@ impl Rig {
     /// Returns the samples of the resident memory since `start_ms`, in Unix milliseconds. Each
     /// sample is of the gateway that used most memory at that time.
     pub fn memory(&self, start_ms: f64) -> Vec<MemorySample> {
-        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = self.samples.lock();
         let after = samples.iter().filter(|(at_ms, _)| *at_ms >= start_ms);
         after
             .map(|(at_ms, mb)| MemorySample {

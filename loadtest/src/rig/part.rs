@@ -1,7 +1,6 @@
 //! Names, kills, starts and pauses single processes of a rig, of any kind.
 
 use std::fmt;
-use std::sync::PoisonError;
 
 use anyhow::Context;
 
@@ -123,8 +122,7 @@ impl Rig {
             (RigComponent::Ledger, _, Some(postgres)) => postgres.pids(),
             _ => {
                 let cell = self.process(part).ok().map(RigProcess::pid_cell);
-                let pid =
-                    cell.and_then(|cell| *cell.lock().unwrap_or_else(PoisonError::into_inner));
+                let pid = cell.and_then(|cell| *cell.lock());
                 pid.into_iter().collect()
             }
         }

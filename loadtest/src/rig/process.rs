@@ -1,10 +1,11 @@
 //! Runs a gateway or a booking process: finds or builds its program, starts it with its own
 //! settings, and kills, pauses and stops it. Only this module names rustix.
 
+use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -251,7 +252,7 @@ impl RigProcess {
 
     /// Sends a signal to the process, if it runs.
     pub fn signal(&self, signal: Signal) {
-        let pid = *self.pid.lock().unwrap_or_else(PoisonError::into_inner);
+        let pid = *self.pid.lock();
         let pid = pid
             .and_then(|pid| i32::try_from(pid).ok())
             .and_then(Pid::from_raw);
@@ -307,7 +308,7 @@ impl RigProcess {
     }
 
     fn set_pid(&self, pid: Option<u32>) {
-        *self.pid.lock().unwrap_or_else(PoisonError::into_inner) = pid;
+        *self.pid.lock() = pid;
     }
 }
 

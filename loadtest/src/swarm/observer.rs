@@ -1,7 +1,8 @@
 //! Opens two observer sockets for each show. Observers buy nothing. They record the line, the room,
 //! the draw and every change of seats for the judge.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use anyhow::bail;
 use rand::SeedableRng;
@@ -136,7 +137,7 @@ impl ShowObserver {
         let Some([free, held, _, _]) = self.picture.as_ref().map(SwarmSeatSnapshot::counts) else {
             return;
         };
-        let mut sold = self.sold.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sold = self.sold.lock();
         let slot = &mut sold[self.show];
         // If a seat becomes free again after everything was sold, the last sale is still to come.
         *slot = if free + held == 0 {

@@ -1,9 +1,10 @@
 //! Holds what all visitors of a run share: the gateways, the shows on sale, and the history that
 //! records every call.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
@@ -194,16 +195,13 @@ impl SwarmContext {
 
     /// Notes that a visitor abandoned a basket or an order, and that it lapses at `at_ms`.
     pub fn note_abandoned(&self, at_ms: f64) {
-        let mut lapses = self
-            .lapses_ms
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut lapses = self.lapses_ms.lock();
         *lapses = lapses.max(at_ms);
     }
 
     /// Notes a visitor's new hold.
     pub fn note_given_hold(&self, who: usize, hold: &str) {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = self.given.lock();
         if given.len() == NEWEST_HOLDS_MAX {
             given.pop_front();
         }
@@ -212,54 +210,45 @@ impl SwarmContext {
 
     /// Returns the newest holds of all visitors except this one.
     pub fn holds_of_others(&self, who: usize) -> Vec<String> {
-        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = self.given.lock();
         let others = given.iter().filter(|(owner, _)| *owner != who);
         others.map(|(_, hold)| hold.clone()).collect()
     }
 
     /// Notes that an order may have been paid.
     pub fn note_paid_order(&self, paid: SwarmPaidOrder) {
-        let mut all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.paid.lock();
         all.push(paid);
     }
 
     /// Notes that the final state of the order has been seen.
     pub fn note_final_state(&self, order: &str) {
-        let mut all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.paid.lock();
         all.retain(|paid| paid.order != order);
     }
 
     /// Returns the orders that may have been paid, and whose final state has not been seen.
     pub fn not_seen_through(&self) -> Vec<SwarmPaidOrder> {
-        let all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.paid.lock();
         all.clone()
     }
 
     /// Notes that the promoter cancelled a show or is about to.
     pub fn cancel(&self, show: &str) {
-        let mut all = self
-            .cancelled
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.cancelled.lock();
         all.push(show.to_owned());
     }
 
     /// Returns whether the show with this index was cancelled, or may have been.
     pub fn is_cancelled(&self, show: usize) -> bool {
-        let all = self
-            .cancelled
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let all = self.cancelled.lock();
         all.contains(&self.shows[show].id)
     }
 
     /// Returns when the last abandoned basket or order lapses, in milliseconds since the epoch; 0
     /// if there is none.
     pub fn lapses_ms(&self) -> f64 {
-        *self
-            .lapses_ms
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *self.lapses_ms.lock()
     }
 
     /// Returns how far the visitors of this process are.
@@ -269,7 +258,7 @@ impl SwarmContext {
 
     /// Notes how far a worker process is.
     pub fn note_worker(&self, index: usize, progress: CrowdProgress) {
-        let mut all = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.workers.lock();
         if all.len() <= index {
             all.resize(index + 1, CrowdProgress::default());
         }
@@ -279,13 +268,13 @@ impl SwarmContext {
     /// Returns how far the worker processes are. Empty after their measurements were added to the
     /// tally.
     pub fn workers_progress(&self) -> Vec<CrowdProgress> {
-        let all = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.workers.lock();
         all.clone()
     }
 
     /// Forgets how far the worker processes were, because the tally has their measurements.
     pub fn forget_workers(&self) {
-        let mut all = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.workers.lock();
         all.clear();
     }
 

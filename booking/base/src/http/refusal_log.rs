@@ -2,8 +2,8 @@
 //! of a statement may do so too. So only the first refusal of an outage is logged, and the same
 //! fault once a minute. All others are logged as debug.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::retry::BackgroundError;
@@ -74,7 +74,7 @@ impl RefusalLog {
 /// Logs that the ledger refused a request, unless such a refusal was logged already.
 pub(super) fn log_refusal(error: &impl BackgroundError) {
     let request_id = request_id::current();
-    let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut log = LOG.lock();
     if error.is_outage() {
         let is_first = log.note_outage(Instant::now());
         drop(log);

@@ -73,8 +73,9 @@ pub fn wrong_method() -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
     use std::io::{self, Write};
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use axum::body::Body;
     use axum::middleware::from_fn;
@@ -89,7 +90,7 @@ mod tests {
 
     impl Write for LogText {
         fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("nobody panicked with it").write(text)
+            self.0.lock().write(text)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -120,7 +121,7 @@ mod tests {
         let answer = call.await.expect("an answer");
         assert_eq!(answer.status(), 500);
         assert_eq!(answer.headers()["x-request-id"], "req-of-test");
-        let log = log.0.lock().expect("nobody panicked with it").clone();
+        let log = log.0.lock().clone();
         let log = String::from_utf8(log).expect("text");
         let line = log.lines().find(|line| line.contains("a handler panicked"));
         let line = line.expect("the panic is logged");

@@ -2,10 +2,11 @@
 //! the bytes that were read. After an upgrade, a frame for many clients can be written through the
 //! handles, so that the task of each client need not wake up.
 
+use parking_lot::Mutex;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -81,7 +82,7 @@ impl ConnectionHandle {
     /// Returns whether bytes are waiting because the system did not take them yet.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
-        self.lock().is_stuck()
+        self.state.writing.lock().is_stuck()
     }
 
     /// Writes frames, and never waits. Writes nothing if bytes of an earlier write still wait. Only
@@ -89,7 +90,7 @@ impl ConnectionHandle {
     /// the server must flush the stream.
     #[must_use]
     pub fn offer(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
-        let mut writing = self.lock();
+        let mut writing = self.state.writing.lock();
         if writing.is_stuck() {
             return DirectWrite::Busy;
         }
@@ -100,7 +101,7 @@ impl ConnectionHandle {
     /// wait.
     #[must_use]
     pub fn queue(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
-        let mut writing = self.lock();
+        let mut writing = self.state.writing.lock();
         if !writing.is_stuck() {
             return writing.write(frames, more);
         }
@@ -114,7 +115,7 @@ impl ConnectionHandle {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let mut writing = self.lock();
+        let mut writing = self.state.writing.lock();
         if !writing.is_within {
             ready!(writing.poll_left(cx))?;
         }
@@ -124,19 +125,19 @@ impl ConnectionHandle {
     }
 
     pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut writing = self.lock();
+        let mut writing = self.state.writing.lock();
         ready!(writing.poll_left(cx))?;
         writing.half()?.poll_flush(cx)
     }
 
     pub(super) fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.lock().half()?.poll_shutdown(cx)
+        self.state.writing.lock().half()?.poll_shutdown(cx)
     }
 
     /// Drops the writing half, so that the connection ends although somebody still has a handle on
     /// it.
     pub(super) fn end(&self) {
-        self.lock().half = None;
+        self.state.writing.lock().half = None;
     }
 
     pub(super) fn is_body_unread(&self) -> bool {
@@ -152,11 +153,6 @@ impl ConnectionHandle {
         let state = &connection.state;
         state.is_body_unread.store(true, Ordering::Relaxed);
         Body::new(WatchedBody { body, connection })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WritingState> {
-        let writing = self.state.writing.lock();
-        writing.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Limits how many connections a process has at once, so that it can always open files for its
 //! ledger and its stores. If clients connect directly, no single network can use all connections.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -152,7 +153,7 @@ impl ConnectionBudget {
     /// If there are as many connections as are allowed, in total or from the address's network.
     pub fn admit(&self, peer: IpAddr) -> Result<ConnectionPermit, ConnectionRefusal> {
         let network = limited_network(peer);
-        let mut open = self.inner.lock();
+        let mut open = self.inner.open.lock();
         let of_network = network.map(|network| open.by_network.get(&network).copied().unwrap_or(0));
         if let Err(refusal) = self.inner.limits.check(open.all, of_network) {
             drop(open);
@@ -185,15 +186,9 @@ impl ConnectionBudget {
     }
 }
 
-impl BudgetState {
-    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut open = self.budget.lock();
+        let mut open = self.budget.open.lock();
         open.all -= 1;
         let Some(network) = self.network else { return };
         if let Some(count) = open.by_network.get_mut(&network) {

@@ -1,8 +1,8 @@
 //! Checks whether the file takes writes. The disk must have free space, and the last failed commit
 //! must be more than a second ago.
 
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
@@ -31,13 +31,13 @@ pub(crate) struct SqliteFileHealth {
 impl SqliteFileHealth {
     /// Notes that a commit failed. Returns whether the failure should be logged.
     pub(crate) fn note_commit_failure(&self, reason: &str) -> bool {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.failed.lock();
         let before = failed.replace((Instant::now(), reason.to_owned()));
         before.is_none_or(|(at, _)| at.elapsed() >= LOGGED_AFTER)
     }
 
     fn failed_lately(&self) -> Option<String> {
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = self.failed.lock();
         let (at, reason) = failed.as_ref()?;
         (at.elapsed() < FAILURE_REPORTED_FOR).then(|| reason.clone())
     }

@@ -1,7 +1,8 @@
 //! One connection to the file, and the statements that were translated for it.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection};
 
@@ -58,21 +59,15 @@ impl SqliteConnection {
         })))
     }
 
-    fn inner(&self) -> MutexGuard<'_, CachingConnection> {
-        // After a panic in a statement the connection can still be used: the code that began the
-        // transaction rolls it back.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs `work` on the connection itself.
     pub(crate) fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
-        work(&self.inner().connection)
+        work(&self.0.lock().connection)
     }
 
     /// Returns the connection itself. Returns `None` if another handle still uses it.
     pub(crate) fn into_connection(self: Arc<Self>) -> Option<Connection> {
         let inner = Arc::into_inner(self)?.0.into_inner();
-        Some(inner.unwrap_or_else(PoisonError::into_inner).connection)
+        Some(inner.connection)
     }
 
     pub(crate) fn query_each<E: From<LedgerError>>(
@@ -81,7 +76,7 @@ impl SqliteConnection {
         with: SqlValues<'_>,
         mut each: impl FnMut(SqlRow) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut inner = self.inner();
+        let mut inner = self.0.lock();
         let mut statement = inner.prepare(sql)?;
         bind_values(&mut statement, with)?;
         let mut rows = statement.raw_query();
@@ -92,7 +87,7 @@ impl SqliteConnection {
     }
 
     pub(crate) fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
-        let mut inner = self.inner();
+        let mut inner = self.0.lock();
         let mut statement = inner.prepare(sql)?;
         bind_values(&mut statement, with)?;
         Ok(statement.raw_execute()? as u64)

@@ -1,8 +1,9 @@
 //! A pool of a few connections that only read. Because of SQLite's write-ahead log, they see every
 //! commit and do not wait for the writer.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -43,7 +44,7 @@ impl SqliteReaderPool {
             None => open(&self.path).map_err(LedgerError::from)?,
         };
         let result = query(&connection);
-        let mut idle = self.lock_idle_list();
+        let mut idle = self.idle.lock();
         if idle.connections.len() < IDLE_MAX && !idle.closed {
             idle.connections.push(connection);
         }
@@ -51,7 +52,7 @@ impl SqliteReaderPool {
     }
 
     fn take_idle_connection(&self) -> Result<Option<Arc<SqliteConnection>>, LedgerError> {
-        let mut idle = self.lock_idle_list();
+        let mut idle = self.idle.lock();
         if idle.closed {
             return Err(LedgerError::Unavailable("the ledger is closed".to_owned()));
         }
@@ -60,16 +61,9 @@ impl SqliteReaderPool {
 
     /// Closes the idle connections. The others are closed when their reading ends.
     pub(crate) fn close(&self) {
-        let mut idle = self.lock_idle_list();
+        let mut idle = self.idle.lock();
         idle.closed = true;
         idle.connections.clear();
-    }
-
-    fn lock_idle_list(&self) -> std::sync::MutexGuard<'_, IdleConnections> {
-        // A panic in a query does not damage the list of connections.
-        self.idle
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

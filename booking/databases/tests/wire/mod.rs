@@ -1,7 +1,8 @@
 //! A proxy between a client and PostgreSQL. A test can cut it at a chosen message.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -57,12 +58,12 @@ impl Wire {
 
     /// Loses the answer to the next message that contains `word`.
     pub fn lose_the_answer_to(&self, word: &'static str) {
-        *self.state.next.lock().expect("no panic under the lock") = Some(Cut::Answer(word));
+        *self.state.next.lock() = Some(Cut::Answer(word));
     }
 
     /// Loses the next message that contains `word`.
     pub fn lose_the_question(&self, word: &'static str) {
-        *self.state.next.lock().expect("no panic under the lock") = Some(Cut::Question(word));
+        *self.state.next.lock() = Some(Cut::Question(word));
     }
 
     /// Returns how often the wire was cut.
@@ -104,7 +105,7 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, state: Arc<State>
 impl State {
     /// Returns the cut for this message, if one is due.
     fn take(&self, said: &[u8]) -> Option<Cut> {
-        let mut next = self.next.lock().expect("no panic under the lock");
+        let mut next = self.next.lock();
         let (Cut::Answer(word) | Cut::Question(word)) = (*next)?;
         if !said.windows(word.len()).any(|part| part == word.as_bytes()) {
             return None;

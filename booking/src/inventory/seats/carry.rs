@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use fairgate_model::ids::ShowId;
 
-use super::{SeatInventory, locked};
+use super::SeatInventory;
 use crate::ledger::LedgerError;
 use crate::store::{InventoryRefusal, SeatOutboxRow};
 
@@ -107,7 +107,7 @@ impl SeatInventory {
         let mut shows: HashSet<_> = self.store.in_use().await.into_iter().collect();
         // A regressed show is not sold, so it is not in use. It is compared all the same, to notice
         // when the ledger is restored.
-        shows.extend(locked(&self.shared.regressed).iter().cloned());
+        shows.extend(self.shared.regressed.lock().iter().cloned());
         for show in shows {
             self.compare_show(&show).await?;
         }
@@ -126,7 +126,7 @@ impl SeatInventory {
         let newest = self.ledger.seat_cursor(show).await?;
         let known = cursor <= newest;
         let regressed = {
-            let mut regressed = locked(&self.shared.regressed);
+            let mut regressed = self.shared.regressed.lock();
             if known {
                 regressed.remove(show);
             } else if regressed.insert(show.clone()) {
@@ -134,7 +134,7 @@ impl SeatInventory {
             }
             regressed.len()
         };
-        locked(&self.shared.compared).insert(show.clone());
+        self.shared.compared.lock().insert(show.clone());
         metrics::gauge!("fairgate_shows_regressed").set(regressed as f64);
         if newest > cursor {
             let rows = self.ledger.seat_rows(show, cursor, 1).await?;

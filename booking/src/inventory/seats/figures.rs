@@ -11,7 +11,7 @@ use fairgate_model::grid::picture::CellCounts;
 use fairgate_model::shows::Show;
 use futures_util::future::join_all;
 
-use super::{SeatInventory, locked, train, unavailable};
+use super::{SeatInventory, train, unavailable};
 use crate::ledger::LedgerError;
 use crate::store::{InventoryRefusal, ShowHoldFigures};
 
@@ -113,9 +113,12 @@ impl SeatInventory {
         let figures = join_all(counting).await;
         for (show, figures) in shows_now.iter().zip(figures) {
             let (figures, at) = (figures?, Some(Instant::now()));
-            locked(&self.shared.counted).insert(show.id.clone(), CountedFigures { figures, at });
+            self.shared
+                .counted
+                .lock()
+                .insert(show.id.clone(), CountedFigures { figures, at });
         }
-        let counted = locked(&self.shared.counted);
+        let counted = self.shared.counted.lock();
         let of = shows.iter().filter_map(|show| {
             let counted = counted.get(&show.id)?;
             Some(counted.figures.public_figures(show, now_ms))
@@ -127,7 +130,7 @@ impl SeatInventory {
     async fn to_be_counted(&self, shows: &[Arc<Show>], now_ms: i64) -> Vec<Arc<Show>> {
         let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
         let (mut now, mut resting) = (Vec::new(), Vec::new());
-        let mut counted = locked(&self.shared.counted);
+        let mut counted = self.shared.counted.lock();
         for show in shows {
             if in_use.contains(&show.id) {
                 now.push(Arc::clone(show));

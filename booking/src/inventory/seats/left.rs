@@ -10,7 +10,7 @@ use fairgate_model::grid::CellState;
 use fairgate_model::shows::Show;
 use futures_util::future::join_all;
 
-use super::{SeatInventory, locked};
+use super::SeatInventory;
 use crate::ledger::LedgerError;
 use crate::store::VersionedCells;
 
@@ -85,7 +85,7 @@ impl SeatInventory {
         }
         let edition = show.edition();
         let seen = {
-            let seen = locked(&self.shared.seen);
+            let seen = self.shared.seen.lock();
             let of_show = seen.get(&show.id).filter(|seen| seen.edition == edition);
             of_show.map(|seen| (seen.at, Arc::clone(&seen.left)))
         };
@@ -112,7 +112,7 @@ impl SeatInventory {
                 }
             },
         };
-        let mut all = locked(&self.shared.seen);
+        let mut all = self.shared.seen.lock();
         if all.len() >= CACHED_MAX {
             all.retain(|_, seen| seen.at.elapsed() < GOOD_AT_REST_FOR);
         }

@@ -12,8 +12,9 @@ mod left;
 mod prolong;
 pub mod train;
 
+use parking_lot::Mutex as Lock;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -108,12 +109,12 @@ impl SeatInventory {
         if show.untouched {
             return Err(unavailable("a departure is opened by its first hold"));
         }
-        if !locked(&self.shared.compared).contains(&show.id) {
+        if !self.shared.compared.lock().contains(&show.id) {
             // Another process may have sold seats before the ledger was set back. Then the store
             // knows sales that this ledger lacks.
             self.compare_show(&show.id).await?;
         }
-        if locked(&self.shared.regressed).contains(&show.id) {
+        if self.shared.regressed.lock().contains(&show.id) {
             return Err(unavailable(
                 "the ledger is older than what the seats have seen of it",
             ));
@@ -198,13 +199,16 @@ impl SeatInventory {
         let edition = self.store.edition(&show.id).await;
         let edition = edition.map_err(|refused| unavailable(&refused.to_string()))?;
         if edition == Some(show.edition()) {
-            locked(&self.shared.other_since).remove(&show.id);
+            self.shared.other_since.lock().remove(&show.id);
             return Ok(true);
         }
         if edition.is_none() {
             return Ok(false);
         }
-        let since = *locked(&self.shared.other_since)
+        let since = *self
+            .shared
+            .other_since
+            .lock()
             .entry(show.id.clone())
             .or_insert_with(Instant::now);
         if self.store.is_shared() && since.elapsed() < CATALOGUE_LAG_MAX {
@@ -217,7 +221,9 @@ impl SeatInventory {
 
     async fn open_in_store(&self, show: &Show) -> Result<(), LedgerError> {
         let gate = Arc::clone(
-            locked(&self.shared.opening)
+            self.shared
+                .opening
+                .lock()
                 .entry(show.id.clone())
                 .or_default(),
         );
@@ -360,7 +366,7 @@ impl SeatInventory {
                 shows.len()
             )),
         }
-        for show in locked(&self.shared.regressed).iter() {
+        for show in self.shared.regressed.lock().iter() {
             warnings.push(format!(
                 "The ledger lacks decisions about {show} that the seats have seen: it was set back. The show is not sold. Restore the ledger, or empty Redis once its orders were compared."
             ));
@@ -372,10 +378,4 @@ impl SeatInventory {
 /// Returns a cell's state in a show that does not take place: a free cell is not for sale any more.
 fn unavailable(why: &str) -> LedgerError {
     LedgerError::Unavailable(why.to_owned())
-}
-
-/// Locks the data even if another task panicked while it had the lock: the data are consistent
-/// after each statement.
-fn locked<T>(lock: &Lock<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

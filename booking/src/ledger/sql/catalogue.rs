@@ -2,7 +2,7 @@
 //! because each locks the row with the catalogue's version. So a node that reads a version also
 //! finds all changes up to this version. Opening a departure does not change the catalogue.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use fairgate_databases::{NamedLock, SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::{ShowId, VenueId};
@@ -281,7 +281,7 @@ async fn moved_seats(
         .map(|row| small(row, 0))
         .collect::<Result<_>>()?;
     // The check has no side effects, so it may run again if the transaction is repeated.
-    let keeps = keeps.lock().unwrap_or_else(PoisonError::into_inner);
+    let keeps = keeps.lock();
     Ok(used.into_iter().filter(|seat| !keeps(*seat)).collect())
 }
 

@@ -9,9 +9,10 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -202,7 +203,7 @@ impl Availability {
     }
 
     fn train_entry(&self, show: &ShowId) -> Arc<TrainCacheEntry> {
-        let mut trains = locked(&self.trains);
+        let mut trains = self.trains.lock();
         if let Some(entry) = trains.get(show) {
             return Arc::clone(entry);
         }
@@ -242,10 +243,4 @@ impl FreeSeatLookup for Availability {
         )
         .await
     }
-}
-
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under the lock is a single call of the map, so the map is whole even after a
-    // panic.
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -30,7 +30,7 @@ struct ControlledSource {
 impl AvailabilitySource for ControlledSource {
     async fn read(&self, show: &Show) -> Result<TrainAvailability, LedgerError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
-        if locked(&self.silent).contains(&show.id) {
+        if self.silent.lock().contains(&show.id) {
             self.call.notified().await;
         }
         let states = show.unsold();
@@ -39,7 +39,7 @@ impl AvailabilitySource for ControlledSource {
             grid: show.grid(),
             states: &states,
         });
-        let whole = !*locked(&self.without_store);
+        let whole = !*self.without_store.lock();
         Ok(TrainAvailability { tally, whole })
     }
 }
@@ -121,7 +121,7 @@ async fn a_train_that_cannot_be_read_keeps_its_last_answer_and_delays_no_other_t
     let (availability, told, _folder) = opened().await;
     let (silent, other) = (show("g1"), show("g2"));
     let before = availability.of_show(Arc::clone(&silent), &(0..1)).await;
-    locked(&told.silent).push(silent.id.clone());
+    told.silent.lock().push(silent.id.clone());
     availability.clock.advance_ms(GOOD_MS);
     let stale = availability.of_show(Arc::clone(&silent), &(0..1)).await;
     assert!(stale.degraded);
@@ -132,7 +132,7 @@ async fn a_train_that_cannot_be_read_keeps_its_last_answer_and_delays_no_other_t
     let fresh = availability.of_show(other, &(0..1)).await;
     assert!(!fresh.degraded);
 
-    locked(&told.silent).clear();
+    told.silent.lock().clear();
     told.call.notify_one();
     let entry = availability.train_entry(&silent.id);
     drop(entry.reading_permit.acquire().await);
@@ -143,7 +143,7 @@ async fn a_train_that_cannot_be_read_keeps_its_last_answer_and_delays_no_other_t
 #[tokio::test]
 async fn an_answer_read_without_the_store_is_degraded() {
     let (availability, told, _folder) = opened().await;
-    *locked(&told.without_store) = true;
+    *told.without_store.lock() = true;
     assert!(availability.of_show(show("g1"), &(0..1)).await.degraded);
 }
 
@@ -151,7 +151,7 @@ async fn an_answer_read_without_the_store_is_degraded() {
 async fn a_train_that_was_never_read_has_no_free_seats_and_is_degraded() {
     let (availability, told, _folder) = opened().await;
     let silent = show("g1");
-    locked(&told.silent).push(silent.id.clone());
+    told.silent.lock().push(silent.id.clone());
     let free = availability.of_show(silent, &(0..1)).await;
     assert!(free.degraded && free.by_class.is_empty());
 }

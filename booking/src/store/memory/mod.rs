@@ -4,8 +4,9 @@
 mod cells;
 mod table;
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_model::grid::picture::{CellChanges, CellCounts};
@@ -45,11 +46,7 @@ impl Default for MemoryStore {
 
 impl MemoryStore {
     fn find_show(&self, show: &ShowId) -> Option<Arc<Mutex<ShowCells>>> {
-        self.shows
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(show)
-            .cloned()
+        self.shows.read().get(show).cloned()
     }
 
     fn with_show<T>(
@@ -58,13 +55,13 @@ impl MemoryStore {
         act: impl FnOnce(&mut ShowCells) -> Result<T, InventoryRefusal>,
     ) -> Result<T, InventoryRefusal> {
         let cells = self.find_show(show).ok_or(InventoryRefusal::NotReady)?;
-        let mut cells = lock_ignoring_poison(&cells);
+        let mut cells = cells.lock();
         act(&mut cells)
     }
 
     fn read_show<T>(&self, show: &ShowId, look: impl FnOnce(&ShowCells) -> T) -> Option<T> {
         let cells = self.find_show(show)?;
-        let cells = lock_ignoring_poison(&cells);
+        let cells = cells.lock();
         Some(look(&cells))
     }
 
@@ -74,12 +71,6 @@ impl MemoryStore {
             let _ = self.signals.send(signal);
         }
     }
-}
-
-/// Locks, and ignores poison. Every transition makes all checks before its first change, so a check
-/// that panics leaves nothing half done.
-fn lock_ignoring_poison<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[async_trait]
@@ -93,29 +84,29 @@ impl InventoryStore for MemoryStore {
         show: &ShowId,
         opening: &OpeningInventory,
     ) -> Result<(), InventoryRefusal> {
-        let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shows = self.shows.write();
         let beyond = shows
             .get(show)
-            .map(|present| lock_ignoring_poison(present).cells_beyond(opening));
+            .map(|present| present.lock().cells_beyond(opening));
         if let Some(beyond) = beyond.filter(|beyond| !beyond.is_empty()) {
             return Err(InventoryRefusal::Taken(beyond));
         }
         shows.remove(show);
-        lock_ignoring_poison(&self.begun).insert(show.clone(), opening.incarnation);
+        self.begun.lock().insert(show.clone(), opening.incarnation);
         Ok(())
     }
 
     async fn open(&self, show: &ShowId, opening: OpeningInventory) -> Result<(), InventoryRefusal> {
-        let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shows = self.shows.write();
         if let Some(present) = shows.get(show) {
-            let mut present = lock_ignoring_poison(present);
+            let mut present = present.lock();
             let beyond = present.cells_beyond(&opening);
             if !beyond.is_empty() {
                 return Err(InventoryRefusal::Taken(beyond));
             }
             *present = ShowCells::open(opening);
         } else {
-            let mut begun = lock_ignoring_poison(&self.begun);
+            let mut begun = self.begun.lock();
             if begun.get(show) != Some(&opening.incarnation) {
                 return Err(InventoryRefusal::NotReady);
             }
@@ -231,7 +222,7 @@ impl InventoryStore for MemoryStore {
 
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64) {
         if let Some(cells) = self.find_show(&hold.show()) {
-            lock_ignoring_poison(&cells).unsecure(hold, secured_until_ms, lock_until_ms);
+            cells.lock().unsecure(hold, secured_until_ms, lock_until_ms);
         }
     }
 
@@ -240,8 +231,8 @@ impl InventoryStore for MemoryStore {
     }
 
     async fn ordered(&self) -> Vec<SecuredHold> {
-        let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
-        let of_show = |show: &Arc<Mutex<ShowCells>>| lock_ignoring_poison(show).table.ordered();
+        let shows = self.shows.read();
+        let of_show = |show: &Arc<Mutex<ShowCells>>| show.lock().table.ordered();
         shows.values().flat_map(of_show).collect()
     }
 
@@ -258,10 +249,10 @@ impl InventoryStore for MemoryStore {
     }
 
     async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), InventoryRefusal> {
-        let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shows = self.shows.write();
         if shows
             .get(show)
-            .is_some_and(|cells| lock_ignoring_poison(cells).cursor == cursor)
+            .is_some_and(|cells| cells.lock().cursor == cursor)
         {
             shows.remove(show);
         }
@@ -269,17 +260,11 @@ impl InventoryStore for MemoryStore {
     }
 
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> HoldSweepOutcome {
-        let shows: Vec<_> = self
-            .shows
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .cloned()
-            .collect();
+        let shows: Vec<_> = self.shows.read().values().cloned().collect();
         let mut swept = HoldSweepOutcome::default();
         for show in shows {
             let batch_left = batch_max.saturating_sub(swept.lapsed.len());
-            let (signals, full) = lock_ignoring_poison(&show).sweep(now_ms, batch_left);
+            let (signals, full) = show.lock().sweep(now_ms, batch_left);
             swept.more |= full;
             swept.lapsed.extend(
                 signals
@@ -335,7 +320,7 @@ impl InventoryStore for MemoryStore {
     }
 
     async fn in_use(&self) -> Vec<ShowId> {
-        let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
+        let shows = self.shows.read();
         shows.keys().cloned().collect()
     }
 

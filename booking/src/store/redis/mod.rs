@@ -21,9 +21,10 @@ mod scripts;
 mod tests;
 mod transitions;
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
@@ -159,13 +160,13 @@ async fn belongs_to(redis: &Redis, ledger_id: &str) -> Result<String, RedisCallE
 
 impl InventoryStoreState {
     fn followed_shows(&self) -> Vec<Arc<FollowedShow>> {
-        let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
+        let shows = self.shows.read();
         shows.values().cloned().collect()
     }
 
     /// Returns a show that is followed already.
     fn present(&self, show: &ShowId) -> Option<Arc<FollowedShow>> {
-        let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
+        let shows = self.shows.read();
         shows.get(show).cloned()
     }
 
@@ -179,14 +180,14 @@ impl InventoryStoreState {
     /// Returns a show for a caller that only checks it: the show may still come to rest.
     fn followed_without_use(&self, show: &ShowId) -> Arc<FollowedShow> {
         self.present(show).unwrap_or_else(|| {
-            let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
+            let mut shows = self.shows.write();
             let fresh = || Arc::new(FollowedShow::new(show.clone()));
             Arc::clone(shows.entry(show.clone()).or_insert_with(fresh))
         })
     }
 
     fn forget(&self, show: &ShowId) {
-        let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shows = self.shows.write();
         shows.remove(show);
     }
 

@@ -133,7 +133,7 @@ impl ChallengeProviders {
         now: i64,
     ) -> Option<ProviderChallenge> {
         let client = self.clients.get(&provider)?;
-        if client.outage().is_some() || client.lock_stand_ins().has(holder, Instant::now()) {
+        if client.outage().is_some() || client.stand_ins.lock().has(holder, Instant::now()) {
             return None;
         }
         Some(ProviderChallenge {
@@ -162,7 +162,7 @@ impl ChallengeProviders {
         }
         let client = self.clients.get(&provider).ok_or(ProviderRefusal::Away)?;
         let Some(told) = ask_twice(client, answer).await else {
-            client.lock_stand_ins().add(holder, Instant::now());
+            client.stand_ins.lock().add(holder, Instant::now());
             return Err(ProviderRefusal::Away);
         };
         if !told.success {

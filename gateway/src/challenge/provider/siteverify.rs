@@ -1,7 +1,8 @@
 //! Asks one provider whether a visitor's answer is good, by its `siteverify` interface. Turnstile
 //! and hCaptcha have the same form of it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use parking_lot::Mutex;
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use fairgate_rules::room_document::ChallengeProvider;
@@ -66,7 +67,7 @@ pub(super) struct ProviderClient {
     http: reqwest::Client,
     turns: Semaphore,
     health: Mutex<ProviderHealth>,
-    stand_ins: Mutex<StandIns>,
+    pub(super) stand_ins: Mutex<StandIns>,
 }
 
 impl ProviderClient {
@@ -121,25 +122,15 @@ impl ProviderClient {
 
     /// Returns why the provider is away, if it is.
     pub(super) fn outage(&self) -> Option<SiteverifyFault> {
-        self.lock_health().outage().cloned()
-    }
-
-    fn lock_health(&self) -> MutexGuard<'_, ProviderHealth> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the visitors who get a proof of work although the provider is not away.
-    pub(super) fn lock_stand_ins(&self) -> MutexGuard<'_, StandIns> {
-        self.stand_ins
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.health.lock().outage().cloned()
     }
 
     /// Notes that a call failed. Returns whether an outage begins with it.
     pub(super) fn note_failure(&self, fault: &SiteverifyFault) -> bool {
         let provider = self.provider.name();
         let begins = self
-            .lock_health()
+            .health
+            .lock()
             .note_failure(fault.clone(), Instant::now());
         // The log of warnings says once that the provider is away.
         tracing::debug!(provider, %fault, begins, "a visitor's check could not be asked about");
@@ -182,7 +173,7 @@ impl ProviderClient {
         {
             Some(fault) if !answer.success => Err(fault),
             _ => {
-                self.lock_health().note_answer();
+                self.health.lock().note_answer();
                 Ok(answer)
             }
         }
@@ -222,7 +213,7 @@ pub(super) async fn ask_until_answered(client: Weak<ProviderClient>) {
         };
         match client.ask(PROBE, ANSWER_WITHIN).await {
             Ok(_) => {
-                client.lock_health().end_outage();
+                client.health.lock().end_outage();
                 return;
             }
             // The warning about the outage shows the newest fault. No second outage begins.

@@ -12,8 +12,9 @@ mod presence;
 mod tests;
 mod wishes;
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
@@ -68,11 +69,7 @@ impl MemoryRoomStore {
     }
 
     fn room_line(&self, room: &str) -> Result<Arc<Mutex<RoomLine>>, StoreFailure> {
-        let rooms = self
-            .inner
-            .rooms
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let rooms = self.inner.rooms.read();
         rooms.get(room).cloned().ok_or_else(|| {
             StoreFailure::NotReady(format!("the room \"{room}\" is not open on this node"))
         })
@@ -84,7 +81,7 @@ impl MemoryRoomStore {
         entrant: &StoreJoinRequest,
     ) -> Result<PendingJoin, StoreJoinRefusal> {
         let line = self.room_line(room)?;
-        let mut line = lock_line(&line);
+        let mut line = line.lock();
         match line.assign(entrant) {
             JoinAssignment::CodeInvalid => Err(StoreJoinRefusal::CodeInvalid),
             JoinAssignment::CodeUsed => Err(StoreJoinRefusal::CodeUsed),
@@ -120,7 +117,9 @@ impl MemoryRoomStore {
                 if let Ok(LedgerJoinOutcome::Done) = outcome {
                     return Ok(Some(place));
                 }
-                lock_line(&*self.room_line(room)?).void_number(place.number, networks);
+                self.room_line(room)?
+                    .lock()
+                    .void_number(place.number, networks);
                 Err(match outcome {
                     Ok(_) => StoreJoinRefusal::CodeUsed,
                     Err(error) => StoreFailure::from(error).into(),
@@ -129,7 +128,7 @@ impl MemoryRoomStore {
             PendingJoin::Known(place, durable) => {
                 durable.await.map_err(StoreFailure::from)?;
                 let line = self.room_line(room)?;
-                let line = lock_line(&line);
+                let line = line.lock();
                 Ok(match line.place_status(place.number, place.holder) {
                     PresentedPlaceStatus::Here(place) => Some(place),
                     // The write that this call waited for failed, or the place was just left.
@@ -138,11 +137,6 @@ impl MemoryRoomStore {
             }
         }
     }
-}
-
-fn lock_line(line: &Mutex<RoomLine>) -> MutexGuard<'_, RoomLine> {
-    // No change of a line panics half-way, so a poisoned lock still guards sound data.
-    line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[async_trait]
@@ -161,11 +155,7 @@ impl RoomStore for MemoryRoomStore {
             stored.life = Some(ledger.begin_life(room, life.incarnation, 0, at).await?);
         }
         let line = RoomLine::restore(&stored);
-        let mut rooms = self
-            .inner
-            .rooms
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut rooms = self.inner.rooms.write();
         rooms
             .entry(room.to_owned())
             .or_insert_with(|| Arc::new(Mutex::new(line)));
@@ -182,7 +172,7 @@ impl RoomStore for MemoryRoomStore {
         let written = self.inner.ledger.put_codes(room, codes.clone(), entry);
         let changed = written.await?;
         if matches!(changed, RoomChangeOutcome::To(_)) {
-            lock_line(&line).put_codes(&codes);
+            line.lock().put_codes(&codes);
         }
         Ok(changed)
     }
@@ -211,7 +201,7 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         networks: NetworkKeys,
     ) -> Result<NetworkPlaces, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).network_places(networks))
+        Ok(self.room_line(room)?.lock().network_places(networks))
     }
 
     async fn forget_networks(
@@ -219,7 +209,7 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         since: Option<NetworkEpoch>,
     ) -> Result<(), StoreFailure> {
-        lock_line(&*self.room_line(room)?).forget_networks(since);
+        self.room_line(room)?.lock().forget_networks(since);
         Ok(())
     }
 
@@ -228,7 +218,7 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         wait: WaitRequest,
     ) -> Result<WaitReservation, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).reserve_wait(&wait))
+        Ok(self.room_line(room)?.lock().reserve_wait(&wait))
     }
 
     async fn use_once(
@@ -237,7 +227,7 @@ impl RoomStore for MemoryRoomStore {
         used: SolvedChallenge,
         now: i64,
     ) -> Result<bool, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).use_once(used, now))
+        Ok(self.room_line(room)?.lock().use_once(used, now))
     }
 
     async fn set_wishes(
@@ -246,14 +236,12 @@ impl RoomStore for MemoryRoomStore {
         number: u64,
         wishes: WishList,
     ) -> Result<(), StoreFailure> {
-        lock_line(&*self.room_line(room)?)
-            .wishes
-            .set(number, wishes);
+        self.room_line(room)?.lock().wishes.set(number, wishes);
         Ok(())
     }
 
     async fn wishes_of(&self, room: &str, number: u64) -> Result<Option<WishList>, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).wishes.of(number))
+        Ok(self.room_line(room)?.lock().wishes.of(number))
     }
 
     async fn wishes_changed(
@@ -262,7 +250,7 @@ impl RoomStore for MemoryRoomStore {
         since: WishCursor,
     ) -> Result<WishChanges, StoreFailure> {
         let line = self.room_line(room)?;
-        Ok(lock_line(&line).wishes.changed(since, ONE_LIFE))
+        Ok(line.lock().wishes.changed(since, ONE_LIFE))
     }
 
     async fn check_presented_place(
@@ -270,7 +258,10 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         shown: PresentedPlace,
     ) -> Result<PresentedPlaceStatus, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).place_status(shown.number, shown.holder))
+        Ok(self
+            .room_line(room)?
+            .lock()
+            .place_status(shown.number, shown.holder))
     }
 
     async fn bring_back(
@@ -282,13 +273,13 @@ impl RoomStore for MemoryRoomStore {
     }
 
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).place_of(holder))
+        Ok(self.room_line(room)?.lock().place_of(holder))
     }
 
     async fn leave(&self, room: &str, leaving: StoreLeaveRequest) -> Result<(), StoreFailure> {
         let durable = {
             let line = self.room_line(room)?;
-            let mut line = lock_line(&line);
+            let mut line = line.lock();
             let void = line.leave(&leaving);
             let StoreLeaveRequest { number, now, .. } = leaving;
             self.inner.ledger.record_leave(room, number, now, void)
@@ -302,7 +293,7 @@ impl RoomStore for MemoryRoomStore {
         ended: &[StoreLeaveRequest],
     ) -> Result<(), StoreFailure> {
         let line = self.room_line(room)?;
-        let mut line = lock_line(&line);
+        let mut line = line.lock();
         for ending in ended {
             line.end_place(ending);
         }
@@ -312,7 +303,7 @@ impl RoomStore for MemoryRoomStore {
     async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure> {
         let line = self.room_line(room)?;
         let durable = {
-            let mut line = lock_line(&line);
+            let mut line = line.lock();
             let n = line.freeze();
             let freeze = LineFreeze { n, at: now };
             self.inner.ledger.record_freeze(room, freeze, None)
@@ -325,7 +316,7 @@ impl RoomStore for MemoryRoomStore {
         });
         // The line takes the freeze that the ledger has. If the ledger returned none, the line is
         // open again until the next try.
-        lock_line(&line).frozen = outcome.as_ref().ok().map(|freeze| freeze.n);
+        line.lock().frozen = outcome.as_ref().ok().map(|freeze| freeze.n);
         Ok(StoreFreezeOutcome::Done(outcome?))
     }
 
@@ -338,7 +329,7 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         claimant: Claimant,
     ) -> Result<AdmissionDecision, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).admit_claimant(&claimant))
+        Ok(self.room_line(room)?.lock().admit_claimant(&claimant))
     }
 
     async fn note_claim(
@@ -346,11 +337,11 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         claimed: RecordedPassClaim,
     ) -> Result<bool, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).note_claim(&claimed))
+        Ok(self.room_line(room)?.lock().note_claim(&claimed))
     }
 
     async fn undo_admission(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure> {
-        lock_line(&*self.room_line(room)?).undo_admission(rank, first);
+        self.room_line(room)?.lock().undo_admission(rank, first);
         Ok(())
     }
 
@@ -360,7 +351,7 @@ impl RoomStore for MemoryRoomStore {
         cursor: u64,
         holders: &[Holder],
     ) -> Result<(), StoreFailure> {
-        lock_line(&*self.room_line(room)?).mark_ticketed(cursor, holders);
+        self.room_line(room)?.lock().mark_ticketed(cursor, holders);
         Ok(())
     }
 
@@ -369,19 +360,19 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         request: TickFiguresRequest,
     ) -> Result<TickFigures, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).tick_figures(request))
+        Ok(self.room_line(room)?.lock().tick_figures(request))
     }
 
     async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).end_tick(end))
+        Ok(self.room_line(room)?.lock().end_tick(end))
     }
 
     async fn counts(&self, room: &str, now_s: i64) -> Result<RoomCounts, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).counts(now_s))
+        Ok(self.room_line(room)?.lock().counts(now_s))
     }
 
     async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).absent_numbers())
+        Ok(self.room_line(room)?.lock().absent_numbers())
     }
 
     async fn note_seen(
@@ -390,11 +381,11 @@ impl RoomStore for MemoryRoomStore {
         numbers: &[u64],
         now_s: i64,
     ) -> Result<u64, StoreFailure> {
-        lock_line(&*self.room_line(room)?).note_seen(numbers, now_s);
+        self.room_line(room)?.lock().note_seen(numbers, now_s);
         Ok(ONE_LIFE)
     }
 
     async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
-        Ok(lock_line(&*self.room_line(room)?).away_numbers(now_s))
+        Ok(self.room_line(room)?.lock().away_numbers(now_s))
     }
 }

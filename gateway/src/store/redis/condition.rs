@@ -1,8 +1,9 @@
 //! Watches in the background whether Redis answers, which ledger its data belongs to, and whether
 //! its settings are safe. Operators get the result as warnings.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_base::clock::{Clock, rfc3339};
@@ -41,12 +42,12 @@ struct ConditionDetails {
 impl StoreCondition {
     /// Returns whether the data belongs to another ledger, in which case none of it is used.
     pub fn is_foreign(&self) -> bool {
-        self.lock().foreign.is_some()
+        self.inner.lock().foreign.is_some()
     }
 
     /// Stores which ledger the data in Redis belongs to, or that Redis did not answer.
     pub fn note_owner(&self, owner: Result<String, RedisCallError>, own: &str) {
-        let mut found = self.lock();
+        let mut found = self.inner.lock();
         match owner {
             Ok(owner) => {
                 found.away = None;
@@ -68,7 +69,7 @@ impl StoreCondition {
 
     /// Stores the findings of the last check of the servers.
     pub fn note_findings(&self, findings: Vec<ServerFinding>) {
-        self.lock().findings = findings;
+        self.inner.lock().findings = findings;
     }
 
     /// Logs that this node fills in a room that is new or was lost.
@@ -78,7 +79,7 @@ impl StoreCondition {
             tracing::info!(room, "the room is new in the room store");
             return;
         }
-        let mut found = self.lock();
+        let mut found = self.inner.lock();
         let was_logged = found
             .loss_logged_at
             .is_some_and(|at| now - at < ONE_LOSS_MS);
@@ -107,14 +108,14 @@ impl StoreCondition {
             );
             metrics::counter!("fairgate_ledger_set_back_total", "room" => room.clone())
                 .increment(1);
-            self.lock().set_back.insert(room.clone(), now);
+            self.inner.lock().set_back.insert(room.clone(), now);
         }
     }
 
     /// Returns one sentence for each problem that an operator should solve. `lives` are the lives
     /// that the ledger has.
     pub fn warnings(&self, lives: &[RoomLife], now: i64) -> Vec<String> {
-        let found = self.lock();
+        let found = self.inner.lock();
         let mut warnings = Vec::new();
         if let Some((since, error)) = &found.away {
             warnings.push(format!(
@@ -138,11 +139,6 @@ impl StoreCondition {
         }));
         warnings.extend(recent_loss_warning(lives, now));
         warnings
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ConditionDetails> {
-        // The fields do not depend on each other, so a poisoned lock still guards sound data.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,8 +6,8 @@
 //! uses the lives of such a ledger, but remembers the lost blocks, so that none of their numbers is
 //! given again.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::ledger::RoomLife;
@@ -43,7 +43,7 @@ impl LivesLease {
     /// the answer to a later request is already stored. Returns the rooms whose known life or block
     /// the ledger has lost, because it is an older copy.
     pub fn renew(&self, asked: Instant, lives: Vec<(String, RoomLife)>) -> Vec<String> {
-        let mut read = self.lock();
+        let mut read = self.inner.lock();
         if read.asked.is_some_and(|before| before > asked) {
             return Vec::new();
         }
@@ -77,7 +77,7 @@ impl LivesLease {
     /// Stores a life that began or got a new block, unless a later life is known. The ledger's
     /// answer came at `now`.
     pub fn learn(&self, room: &str, life: RoomLife, now: Instant) {
-        let mut read = self.lock();
+        let mut read = self.inner.lock();
         let known = read.lives.get(room);
         if known.is_none_or(|known| life_order(&known.life) <= life_order(&life)) {
             read.insert_life(room.to_owned(), KnownLife { life, at: now });
@@ -86,17 +86,17 @@ impl LivesLease {
 
     /// Returns whether a request that was sent after `since` has been answered.
     pub fn asked_after(&self, since: Instant) -> bool {
-        self.lock().asked.is_some_and(|asked| asked > since)
+        self.inner.lock().asked.is_some_and(|asked| asked > since)
     }
 
     /// Returns the life of a room as last read, however old that is.
     pub fn last_known_life(&self, room: &str) -> Option<RoomLife> {
-        self.lock().lives.get(room).map(|known| known.life)
+        self.inner.lock().lives.get(room).map(|known| known.life)
     }
 
     /// Returns the life of a room if it is still valid at `now`.
     pub fn leased_life(&self, room: &str, now: Instant) -> Option<RoomLife> {
-        let read = self.lock();
+        let read = self.inner.lock();
         let asked = read.asked?;
         (now.saturating_duration_since(asked) < LEASE)
             .then(|| read.lives.get(room).map(|known| known.life))
@@ -105,18 +105,17 @@ impl LivesLease {
 
     /// Returns all lives as last read.
     pub fn lives(&self) -> Vec<RoomLife> {
-        self.lock().lives.values().map(|known| known.life).collect()
+        self.inner
+            .lock()
+            .lives
+            .values()
+            .map(|known| known.life)
+            .collect()
     }
 
     /// Returns the number below which numbers of the room may have been given.
     pub fn issued(&self, room: &str) -> u64 {
-        self.lock().issued.get(room).copied().unwrap_or(0)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LivesLeaseState> {
-        // Each field is whole even if a caller panicked, so a poisoned lock still guards sound
-        // data.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().issued.get(room).copied().unwrap_or(0)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which visitors all nodes saw recently, and which numbers have no visitor.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::caller::RoomScriptRunner;
 use super::lives::RoomLifeReader;
@@ -49,7 +50,7 @@ impl RoomPresence {
     /// Reads the numbers without a visitor, if they changed since they were last read.
     pub async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure> {
         let life = self.lives.last_known_life(room)?;
-        let known = self.lock_absent().get(room).cloned().unwrap_or_default();
+        let known = self.absent.lock().get(room).cloned().unwrap_or_default();
         let known_version = if known.incarnation == life.incarnation {
             known.version
         } else {
@@ -65,13 +66,8 @@ impl RoomPresence {
             version: reply.item_at(0)?.as_count()?,
             numbers: read::numbers_from_bits(bits.as_bytes()?),
         };
-        self.lock_absent().insert(room.to_owned(), read.clone());
+        self.absent.lock().insert(room.to_owned(), read.clone());
         Ok(read.numbers)
-    }
-
-    fn lock_absent(&self) -> MutexGuard<'_, HashMap<String, AbsenceSnapshot>> {
-        // Each room's entry is replaced whole, so a poisoned lock still guards sound data.
-        self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes which visitors were here. Returns the room's incarnation.

@@ -1,7 +1,8 @@
 //! The rooms that are open on this node, and since when Redis has not answered about each of them.
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::store::StoreFailure;
@@ -37,8 +38,7 @@ pub struct PreviousRoomRound {
 impl OpenRooms {
     /// Opens a room. Returns whether it was not open before.
     pub fn open(&self, room: &str) -> bool {
-        let rooms = self.rooms.write();
-        let mut rooms = rooms.unwrap_or_else(PoisonError::into_inner);
+        let mut rooms = self.rooms.write();
         let before = rooms.len();
         rooms.entry(room.to_owned()).or_default();
         rooms.len() > before
@@ -46,13 +46,13 @@ impl OpenRooms {
 
     /// Returns the names of all open rooms.
     pub fn names(&self) -> Vec<String> {
-        let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
+        let rooms = self.rooms.read();
         rooms.keys().cloned().collect()
     }
 
     /// Returns an open room. Fails with [`StoreFailure::NotReady`] if the room is not open.
     pub fn find(&self, room: &str) -> Result<Arc<OpenRoom>, StoreFailure> {
-        let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
+        let rooms = self.rooms.read();
         rooms.get(room).cloned().ok_or_else(|| {
             StoreFailure::NotReady(format!("the room \"{room}\" is not open on this node"))
         })
@@ -74,7 +74,7 @@ impl OpenRooms {
 impl OpenRoom {
     /// Notes whether Redis answered the room's round.
     pub fn note_answer(&self, answered: bool) {
-        let mut since = self.silent_since();
+        let mut since = self.silent_since.lock();
         *since = match *since {
             _ if answered => None,
             None => Some(Instant::now()),
@@ -83,12 +83,6 @@ impl OpenRoom {
     }
 
     fn silent_for(&self) -> Option<Duration> {
-        self.silent_since().map(|since| since.elapsed())
-    }
-
-    fn silent_since(&self) -> MutexGuard<'_, Option<Instant>> {
-        // The value is replaced whole, so a poisoned lock still guards sound data.
-        let since = self.silent_since.lock();
-        since.unwrap_or_else(PoisonError::into_inner)
+        self.silent_since.lock().map(|since| since.elapsed())
     }
 }

@@ -1,6 +1,7 @@
 //! Knows whether a server that is not Fairgate's answers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use reqwest::Url;
 
@@ -26,7 +27,7 @@ struct FailedCalls {
 impl OriginHealth {
     /// Notes how a call to the server at `base` ended.
     pub(super) fn note<T>(&self, base: &Url, answer: &Result<T, OriginFailure>) {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.failed.lock();
         match answer {
             Ok(_) => *failed = FailedCalls::default(),
             Err(failure) => {
@@ -40,7 +41,7 @@ impl OriginHealth {
     /// last reason.
     #[must_use]
     pub fn outage(&self) -> Option<(u32, String)> {
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = self.failed.lock();
         (failed.in_a_row >= FAILURES_MIN).then(|| (failed.in_a_row, failed.last.clone()))
     }
 }

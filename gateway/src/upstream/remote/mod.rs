@@ -6,7 +6,8 @@ pub mod pool;
 mod router;
 mod watch;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -91,23 +92,20 @@ impl RemoteBooking {
 
 impl RemoteBookingState {
     fn covered(&self) -> Arc<RoomCoverage> {
-        let known = self.coverage.read();
-        Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.coverage.read())
     }
 
     /// Replaces the known list of rooms and the shows that they cover.
     fn set_coverage(&self, coverage: Vec<(String, Vec<String>)>) {
-        let known = self.coverage.write();
-        *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(RoomCoverage::new(coverage));
+        *self.coverage.write() = Arc::new(RoomCoverage::new(coverage));
     }
 
     fn set_owed_coverage(&self, ask: Option<CoverageRequest>) {
-        *self.owed.write().unwrap_or_else(PoisonError::into_inner) = ask;
+        *self.owed.write() = ask;
     }
 
     fn owed_coverage(&self) -> Option<CoverageRequest> {
-        let owed = self.owed.read();
-        owed.unwrap_or_else(PoisonError::into_inner).clone()
+        self.owed.read().clone()
     }
 
     /// Sends booking the coverage that must still be sent, if any.

@@ -1,10 +1,11 @@
 //! The pool of booking processes: which of them take calls, which one gets the next call, and what
 //! a call returns if none answers.
 
+use parking_lot::Mutex;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use booking::internal::PREFIX;
@@ -67,14 +68,14 @@ impl BookingNode {
     /// Returns the state of the process, and for how long the process has been in this state.
     #[must_use]
     pub fn status_and_age(&self) -> (BookingNodeStatus, Duration) {
-        let standing = self.lock();
+        let standing = self.status_since.lock();
         (standing.0.clone(), standing.1.elapsed())
     }
 
     /// Sets the state. The log of warnings says what is wrong with it; the details of a change are
     /// logged as debug.
     pub fn set_status(&self, standing: BookingNodeStatus) {
-        let mut known = self.lock();
+        let mut known = self.status_since.lock();
         if known.0 == standing {
             return;
         }
@@ -97,12 +98,6 @@ impl BookingNode {
         );
         let since = if goes_on { known.1 } else { Instant::now() };
         *known = (standing, since);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, (BookingNodeStatus, Instant)> {
-        self.status_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

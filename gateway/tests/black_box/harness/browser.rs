@@ -1,8 +1,9 @@
 //! Drives chromium by its own protocol, with a fresh profile for each person, and records every
 //! complaint of its console.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
@@ -194,9 +195,7 @@ impl Browser {
                     }
                     else => break,
                 };
-                kept.lock()
-                    .expect("nobody panics with it")
-                    .extend(complaint);
+                kept.lock().extend(complaint);
             }
         });
     }
@@ -446,10 +445,7 @@ impl Browser {
 
     /// Returns the console's complaints so far.
     pub fn complaints(&self) -> Vec<String> {
-        self.complaints
-            .lock()
-            .expect("nobody panics with it")
-            .clone()
+        self.complaints.lock().clone()
     }
 
     /// Waits until the page fits the narrowest phone, on which it must not scroll sideways.

@@ -2,10 +2,10 @@
 //! without warning, and starts it again on the same directory. If the test fails, the end of the
 //! log is printed.
 
+use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use fairgate_servers::free_port;
@@ -122,12 +122,7 @@ impl Server {
     /// # Panics
     /// When it was not running.
     pub fn kill(&self) {
-        let mut child = self
-            .child
-            .lock()
-            .expect("no holder panics")
-            .take()
-            .expect("a running server");
+        let mut child = self.child.lock().take().expect("a running server");
         // On Unix this is SIGKILL: no handler runs, nothing is flushed.
         child.kill().expect("a process that can be killed");
         child.wait().expect("a process that ends");
@@ -138,7 +133,7 @@ impl Server {
     /// # Panics
     /// When it was not running.
     pub fn terminate(&self) {
-        let child = self.child.lock().expect("no holder panics");
+        let child = self.child.lock();
         let id = child.as_ref().expect("a running server").id().to_string();
         let sent = Command::new("kill")
             .args(["-TERM", &id])
@@ -153,7 +148,7 @@ impl Server {
     /// When it ended badly, or not at all.
     pub async fn ended(&self) {
         let status = until("the server ends", async || {
-            let mut child = self.child.lock().expect("no holder panics");
+            let mut child = self.child.lock();
             child
                 .as_mut()
                 .expect("a server")
@@ -162,7 +157,7 @@ impl Server {
         })
         .await;
         assert!(status.success(), "ended with {status}");
-        *self.child.lock().expect("no holder panics") = None;
+        *self.child.lock() = None;
     }
 
     /// Returns the resident memory of the process in KiB, as the kernel counts it.
@@ -170,7 +165,7 @@ impl Server {
     /// # Panics
     /// When it does not run.
     pub fn resident_kib(&self) -> u64 {
-        let child = self.child.lock().expect("no holder panics");
+        let child = self.child.lock();
         let id = child.as_ref().expect("a running server").id();
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("its status");
         status
@@ -229,19 +224,19 @@ impl Server {
             .stderr(copy)
             .spawn()
             .expect("the gateway's binary starts");
-        *self.child.lock().expect("no holder panics") = Some(child);
+        *self.child.lock() = Some(child);
     }
 
     async fn ready(&self) {
         until("the server becomes ready", async || {
-            if let Some(child) = self.child.lock().expect("no holder panics").as_mut()
+            if let Some(child) = self.child.lock().as_mut()
                 && let Ok(Some(status)) = child.try_wait()
             {
                 panic!("the server ended by itself: {status}\n{}", self.read_log());
             }
             let probe = self.http.get(self.at("/readyz")).timeout(PROBE_MAX);
             let answer = TestAnswer::of(probe).await;
-            *self.probed.lock().expect("no holder panics") = format!("{answer:?}");
+            *self.probed.lock() = format!("{answer:?}");
             (answer.ok()?.status == 200).then_some(())
         })
         .await;
@@ -275,9 +270,7 @@ impl TestShop for Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Ok(mut child) = self.child.lock()
-            && let Some(mut child) = child.take()
-        {
+        if let Some(mut child) = self.child.lock().take() {
             // The process may have ended by itself, which is fine.
             let _ = child.kill();
             let _ = child.wait();
@@ -285,9 +278,8 @@ impl Drop for Server {
         if std::thread::panicking() {
             let log = self.read_log();
             let tail: Vec<_> = log.lines().rev().take(60).collect();
-            if let Ok(probed) = self.probed.lock() {
-                eprintln!("--- its readiness when last asked: {probed} ---");
-            }
+            let probed = self.probed.lock();
+            eprintln!("--- its readiness when last asked: {probed} ---");
             eprintln!("--- the server's log, its last lines ---");
             tail.iter().rev().for_each(|line| eprintln!("{line}"));
         }

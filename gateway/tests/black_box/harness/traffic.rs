@@ -1,7 +1,8 @@
 //! Records what a browser fetches, and slows a browser down.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use chromiumoxide::cdp::browser_protocol::network::{
     EnableParams, EventLoadingFinished, EventRequestWillBeSent, EventResponseReceived,
@@ -53,16 +54,16 @@ impl Traffic {
                         let address = sent.request.url.clone();
                         let loaded = Loaded { address, head: 0.0, bytes: None };
                         let id = sent.request_id.inner().clone();
-                        kept.lock().expect("nobody panics with it").insert(id, loaded);
+                        kept.lock().insert(id, loaded);
                     }
                     Some(answered) = answered.next() => {
-                        let mut all = kept.lock().expect("nobody panics with it");
+                        let mut all = kept.lock();
                         if let Some(loaded) = all.get_mut(answered.request_id.inner()) {
                             loaded.head = answered.response.encoded_data_length;
                         }
                     }
                     Some(finished) = finished.next() => {
-                        let mut all = kept.lock().expect("nobody panics with it");
+                        let mut all = kept.lock();
                         if let Some(loaded) = all.get_mut(finished.request_id.inner()) {
                             let body = finished.encoded_data_length - loaded.head;
                             loaded.bytes = Some(body.max(0.0) as u64);
@@ -78,7 +79,7 @@ impl Traffic {
     /// Returns what was fetched so far, without the calls of scripts and without what is written in
     /// the page itself.
     fn files(&self) -> Vec<Loaded> {
-        let all = self.0.lock().expect("nobody panics with it");
+        let all = self.0.lock();
         let is_file = |loaded: &&Loaded| {
             loaded.address.starts_with("http") && !loaded.address.contains("/v1/")
         };

@@ -2,8 +2,9 @@
 //! script of the check, gives an answer to each page that passes the check, and confirms each
 //! answer once.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
 use axum::extract::{Query, State};
@@ -66,25 +67,25 @@ impl FakeChallengeServer {
 
     /// Sets whether the server answers calls of `siteverify` and requests for the script with 503.
     pub fn set_away(&self, is_away: bool) {
-        self.inner().is_away = is_away;
+        self.inner.lock().is_away = is_away;
     }
 
     /// Answers this many of the next calls of `siteverify` with 503.
     pub fn fail_next(&self, calls: u64) {
-        self.inner().failing = calls;
+        self.inner.lock().failing = calls;
     }
 
     /// Returns how often `siteverify` was called.
     #[must_use]
     pub fn calls(&self) -> u64 {
-        self.inner().calls
+        self.inner.lock().calls
     }
 
     /// Passes a check as a person does, and returns the answer. The page bound the check to
     /// `cdata`.
     #[must_use]
     pub fn pass(&self, cdata: Option<&str>) -> String {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let answer = format!("0.scripted-{}", inner.passed.len());
         let passed = PassedCheck {
             cdata: cdata.map(str::to_owned),
@@ -93,10 +94,6 @@ impl FakeChallengeServer {
         inner.passed.insert(answer.clone(), passed);
         answer
     }
-
-    fn inner(&self) -> MutexGuard<'_, FakeChallengeState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Reports whether an answer is good, as both providers do.
@@ -104,7 +101,7 @@ async fn siteverify(
     State(server): State<FakeChallengeServer>,
     Form(asked): Form<HashMap<String, String>>,
 ) -> Response {
-    let mut inner = server.inner();
+    let mut inner = server.inner.lock();
     inner.calls += 1;
     let fails = inner.failing > 0;
     inner.failing = inner.failing.saturating_sub(1);
@@ -139,7 +136,7 @@ async fn pass(
 
 /// Serves the script of the check.
 async fn script(State(server): State<FakeChallengeServer>) -> Response {
-    if server.inner().is_away {
+    if server.inner.lock().is_away {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let kind = [(header::CONTENT_TYPE, "text/javascript")];

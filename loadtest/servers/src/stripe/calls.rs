@@ -41,7 +41,7 @@ impl FakeStripeServer {
             return error(401, "", "Invalid API Key provided");
         }
         let (status, body, told, hangs) = {
-            let mut inner = self.inner();
+            let mut inner = self.inner.lock();
             inner.calls += 1;
             let Some(key) = header("idempotency-key").map(str::to_owned) else {
                 inner.keys_missing += 1;
@@ -215,7 +215,7 @@ pub(super) async fn read(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Response {
-    let mut inner = server.inner();
+    let mut inner = server.inner.lock();
     inner.calls += 1;
     if let Some(refused) = inner.refusal() {
         return refused;
@@ -241,7 +241,7 @@ pub(super) async fn confirm(
     let asked = fields(&body);
     let field = |name: &str| asked.get(name).map_or("", String::as_str);
     let hangs = {
-        let mut inner = server.inner();
+        let mut inner = server.inner.lock();
         let hang_pct = inner.chaos.hang_pct;
         if let Some(refused) = inner.refusal() {
             return refused;
@@ -333,7 +333,7 @@ pub(super) async fn refund(
 }
 
 pub(super) async fn refunds(State(server): State<FakeStripeServer>, uri: Uri) -> Response {
-    let mut inner = server.inner();
+    let mut inner = server.inner.lock();
     inner.calls += 1;
     if let Some(refused) = inner.refusal() {
         return refused;

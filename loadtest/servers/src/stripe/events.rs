@@ -19,7 +19,7 @@ impl FakeStripeServer {
     /// Sends an event about an intent, with random faults.
     pub(super) fn send_event(&self, kind: &'static str, id: &str) {
         let (body, delays) = {
-            let mut inner = self.inner();
+            let mut inner = self.inner.lock();
             inner.next += 1;
             let event = format!("evt_{}", inner.next);
             let Some(intent) = inner.intents.get(id) else {
@@ -54,7 +54,7 @@ impl FakeStripeServer {
     async fn deliver(&self, body: String) {
         for turn in 0..TRIES {
             let (hooks, away) = {
-                let inner = self.inner();
+                let inner = self.inner.lock();
                 (inner.hooks.clone(), inner.chaos.away)
             };
             if hooks.is_empty() {

@@ -10,8 +10,9 @@ mod intent;
 mod router;
 mod rules;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
 use rand::rngs::StdRng;
@@ -114,10 +115,6 @@ impl FakeStripeServer {
         Ok(server)
     }
 
-    fn inner(&self) -> MutexGuard<'_, FakeStripeState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the server's address.
     #[must_use]
     pub fn url(&self) -> &str {
@@ -127,28 +124,28 @@ impl FakeStripeServer {
     /// Sends events to these addresses from now on. Tries one address after the other until one
     /// accepts the event.
     pub fn send_events_to(&self, urls: Vec<String>) {
-        self.inner().hooks = urls;
+        self.inner.lock().hooks = urls;
     }
 
     /// Sets how the server misbehaves from now on.
     pub fn misbehave(&self, chaos: StripeFaultSettings) {
-        self.inner().chaos = chaos;
+        self.inner.lock().chaos = chaos;
     }
 
     /// Refuses every call from now on, as if its key were wrong (401) or had no right to make the
     /// call (403). `None` ends this.
     pub fn refuse_keys(&self, status: Option<u16>) {
-        self.inner().keys_refused = status;
+        self.inner.lock().keys_refused = status;
     }
 
     /// Sets the state of new refunds: `succeeded`, `pending` or `failed`.
     pub fn refunds_are(&self, state: &'static str) {
-        self.inner().refunds_are = state;
+        self.inner.lock().refunds_are = state;
     }
 
     /// Sets the state in which the last refund of a payment ends. Sends no event.
     pub fn end_refund(&self, payment: &str, state: &'static str) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let of_payment = |intent: &&mut StripeIntent| intent.metadata_value("payment") == payment;
         if let Some(intent) = inner.intents.values_mut().find(of_payment) {
             intent.end_refund(state);
@@ -158,7 +155,7 @@ impl FakeStripeServer {
     /// Makes the last refund of a payment fail after it had succeeded, and sends an event.
     pub fn refund_fails(&self, payment: &str) {
         self.end_refund(payment, "failed");
-        let inner = self.inner();
+        let inner = self.inner.lock();
         let of_payment =
             |(_, intent): &(&String, &StripeIntent)| intent.metadata_value("payment") == payment;
         let id = inner.intents.iter().find(of_payment);
@@ -172,7 +169,7 @@ impl FakeStripeServer {
     /// Captures the money without a call of the account's owner, and sends an event.
     pub fn capture_unasked(&self, client_secret: &str) {
         let id = id_in(client_secret);
-        if let Some(intent) = self.inner().intents.get_mut(id) {
+        if let Some(intent) = self.inner.lock().intents.get_mut(id) {
             intent.status = "succeeded";
         }
         self.send_event("payment_intent.succeeded", id);
@@ -182,7 +179,7 @@ impl FakeStripeServer {
     #[must_use]
     pub fn intents(&self) -> HashMap<String, Vec<StripeIntent>> {
         let mut by_payment: HashMap<String, Vec<StripeIntent>> = HashMap::new();
-        for intent in self.inner().intents.values() {
+        for intent in self.inner.lock().intents.values() {
             by_payment
                 .entry(intent.metadata_value("payment").to_owned())
                 .or_default()
@@ -195,7 +192,7 @@ impl FakeStripeServer {
     /// refunded amounts. The oldest intent comes first.
     #[must_use]
     pub fn books(&self) -> Vec<Value> {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         let mut intents: Vec<_> = inner.intents.iter().collect();
         intents.sort_by_key(|(_, intent)| intent.made);
         intents
@@ -207,7 +204,7 @@ impl FakeStripeServer {
     /// Returns how many intents are authorised, and neither captured nor cancelled.
     #[must_use]
     pub fn undecided(&self) -> usize {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         let held = |intent: &&StripeIntent| intent.status == "requires_capture";
         inner.intents.values().filter(held).count()
     }
@@ -215,14 +212,14 @@ impl FakeStripeServer {
     /// Returns how many calls that change something came without an idempotency key.
     #[must_use]
     pub fn keys_missing(&self) -> u32 {
-        self.inner().keys_missing
+        self.inner.lock().keys_missing
     }
 
     /// Returns how many calls came. The calls of card forms and calls with a wrong key do not
     /// count.
     #[must_use]
     pub fn calls(&self) -> u64 {
-        self.inner().calls
+        self.inner.lock().calls
     }
 
     /// Confirms an intent as a card form does, with a card that is good or is declined. A client
@@ -231,7 +228,7 @@ impl FakeStripeServer {
     pub fn confirm(&self, client_secret: &str, card: &str, good: bool) -> Option<&'static str> {
         let id = id_in(client_secret);
         let (status, kind) = {
-            let mut inner = self.inner();
+            let mut inner = self.inner.lock();
             let intent = inner.intents.get_mut(id)?;
             (intent.status, intent.confirm(card, good))
         };
@@ -239,7 +236,11 @@ impl FakeStripeServer {
             None => Some(status),
             Some(kind) => {
                 self.send_event(kind, id);
-                self.inner().intents.get(id).map(|intent| intent.status)
+                self.inner
+                    .lock()
+                    .intents
+                    .get(id)
+                    .map(|intent| intent.status)
             }
         }
     }

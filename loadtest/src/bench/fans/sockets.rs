@@ -2,10 +2,11 @@
 //! socket once a second, because the gateway under test needs the same processors. A few observers
 //! read every frame as soon as it comes, and note the time.
 
+use parking_lot::Mutex;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -100,7 +101,6 @@ impl FanSockets {
     pub fn ensure_open(&self) -> anyhow::Result<()> {
         let ended = self.counts.ended.load(Ordering::Relaxed);
         let reason = self.counts.reason.lock();
-        let reason = reason.unwrap_or_else(PoisonError::into_inner);
         ensure!(
             ended == 0,
             "{ended} sockets ended, the first because of: {}",
@@ -140,7 +140,7 @@ impl FanObserver {
                 let (mut held, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
                 while !stop.load(Ordering::Relaxed) {
                     let read = read_some(&mut stream, &mut held, &mut buffer, |frame| {
-                        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut seen = seen.lock();
                         match frame {
                             FanFrame::Seats => seen.seats.push(Instant::now()),
                             FanFrame::Line(text) => {
@@ -165,7 +165,7 @@ impl FanObserver {
 
     /// Returns what the observer saw since the last call.
     pub fn take(&self) -> FanObserved {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         std::mem::take(&mut seen)
     }
 }
@@ -235,7 +235,7 @@ fn sweep(mut sockets: Vec<(TcpStream, Vec<u8>)>, counts: &FanCounts, stop: &Atom
                     counts.seats.fetch_add(1, Ordering::Relaxed);
                 }
                 FanFrame::Close(reason) => {
-                    let mut first = counts.reason.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut first = counts.reason.lock();
                     first.get_or_insert_with(|| reason.to_owned());
                 }
                 FanFrame::Ping(_) | FanFrame::Other => {}

@@ -1,7 +1,8 @@
 //! Records the commands that a client sends to Redis, so that the same bytes can be sent again
 //! without that client.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,16 +16,12 @@ pub struct RecordedCommands {
 impl RecordedCommands {
     /// Returns how many commands were recorded so far.
     pub fn count(&self) -> usize {
-        self.all().len()
+        self.commands.lock().len()
     }
 
     /// Returns the commands from index `from` up to index `to`, without the command at `to`.
     pub fn between(&self, from: usize, to: usize) -> Vec<Vec<u8>> {
-        self.all()[from..to].to_vec()
-    }
-
-    fn all(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+        self.commands.lock()[from..to].to_vec()
     }
 }
 
@@ -93,7 +90,7 @@ async fn forward_connection(
             at += length;
         }
         unread.drain(..at);
-        heard.all().append(&mut commands);
+        heard.commands.lock().append(&mut commands);
         to_far.write_all(&buffer[..read]).await?;
     }
 }

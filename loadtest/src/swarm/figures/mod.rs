@@ -16,7 +16,7 @@ mod report;
 mod sale;
 mod waits;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 pub use calls::{CallStats, quantile_of};
 pub use charts::{EnteredVisitor, LATENCY_SHARES, RunCharts, RunSecond};
@@ -201,7 +201,7 @@ impl SwarmTally {
 
     /// Locks and returns what was collected so far.
     pub fn seen(&self) -> MutexGuard<'_, SwarmMeasurements> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 
     /// Counts one try of a call.

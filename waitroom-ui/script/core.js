@@ -70,14 +70,22 @@ export function clock(seconds) {
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
+// By ISO 4217. Browsers leave out the decimals of more currencies, such as the forint's, although
+// an amount counts them.
+const NO_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
+const THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND";
+const decimalsOf = (currency) => (NO_DECIMALS.includes(currency) ? 0 : THREE_DECIMALS.includes(currency) ? 3 : 2);
+
 const moneyFormats = new Map(); // By currency: making a format is slow.
 
 /** Formats `{amount, currency}`, with the amount in minor units, as the reader writes money. */
 export function money(value) {
   if (!value || typeof value.amount !== "number") return "";
-  const format = moneyFormats.get(value.currency) ?? new Intl.NumberFormat(locale, { style: "currency", currency: value.currency });
-  moneyFormats.set(value.currency, format);
-  return format.format(value.amount / 10 ** format.resolvedOptions().maximumFractionDigits);
+  const { amount, currency } = value;
+  const digits = decimalsOf(currency);
+  const format = moneyFormats.get(currency) ?? new Intl.NumberFormat(locale, { style: "currency", currency, minimumFractionDigits: digits, maximumFractionDigits: digits });
+  moneyFormats.set(currency, format);
+  return format.format(amount / 10 ** digits);
 }
 
 /** The IANA name of the venue's time zone, by whose clocks the page tells all times. */

@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use fairgate_model::money::Currency;
+use jiff::civil::Date;
+use jiff::fmt::temporal::Pieces;
+use jiff::{Timestamp, tz::Offset};
 use minijinja::{
     Error, Value,
     value::{Kwargs, ValueKind},
@@ -73,21 +76,6 @@ pub(crate) fn count(number: &Value) -> String {
     out
 }
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
 /// Formats an RFC 3339 time as people write it: by the clocks of an IANA time zone, `1 June 2027,
 /// 20:00 (Berlin time)`, or in the time's own offset, `1 June 2027, 20:00 (UTC+02:00)`. A string
 /// that is not such a time stays as it is, and a missing value becomes a dash.
@@ -117,27 +105,19 @@ pub(crate) fn zone(zone: &str) -> String {
     format!("{} time", place.replace('_', " "))
 }
 
+/// Formats a time in its own offset.
 fn readable(text: &str) -> Option<String> {
-    let (date, rest) = text.split_once(['T', ' '])?;
-    let mut parts = date.split('-');
-    let year: u16 = parts.next()?.parse().ok()?;
-    let month: usize = parts.next()?.parse().ok()?;
-    let day: u8 = parts.next()?.parse().ok()?;
-    let clock = rest.get(..5).filter(|clock| clock.as_bytes()[2] == b':')?;
-    let zone = match rest[5..]
-        .find(['Z', 'z', '+', '-'])
-        .map(|at| &rest[5 + at..])?
-    {
-        "Z" | "z" | "+00:00" | "-00:00" => "UTC".to_owned(),
-        offset => format!("UTC{offset}"),
-    };
+    let parts = Pieces::parse(text).ok()?;
+    let offset = parts.to_numeric_offset()?;
+    let there = parts.date().to_datetime(parts.time()?);
+    let there = offset.to_timestamp(there).ok()?;
+    let there = there.to_zoned(offset.to_time_zone());
+    let zone = if offset == Offset::UTC { "" } else { "%:z" };
     Some(format!(
-        "{day} {} {year}, {clock} ({zone})",
-        MONTHS.get(month.checked_sub(1)?)?
+        "{}",
+        there.strftime(&format!("%-d %B %Y, %H:%M (UTC{zone})"))
     ))
 }
-
-const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /// Formats the day of an RFC 3339 time, or a day alone, as people write it: `Mon 11 January 2027`.
 /// Anything else stays as it is.
@@ -145,26 +125,11 @@ pub(crate) fn day(time: &Value) -> String {
     let Some(text) = time.as_str() else {
         return "–".to_owned();
     };
-    named_day(text).unwrap_or_else(|| text.to_owned())
-}
-
-fn named_day(text: &str) -> Option<String> {
-    let mut parts = text.get(..10)?.split('-');
-    let year: u16 = parts.next()?.parse().ok()?;
-    let month: usize = parts.next()?.parse().ok()?;
-    let day: u8 = parts.next()?.parse().ok()?;
-    let name = MONTHS.get(month.checked_sub(1)?)?;
-    let weekday = DAYS.get(weekday(year, month, day))?;
-    Some(format!("{weekday} {day} {name} {year}"))
-}
-
-/// Returns the day of the week, from 0 for Monday to 6 for Sunday, by Sakamoto's method:
-/// <https://en.wikipedia.org/wiki/Determination_of_the_day_of_the_week>
-fn weekday(year: u16, month: usize, day: u8) -> usize {
-    const SHIFT: [usize; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
-    let year = usize::from(year).saturating_sub(usize::from(month < 3));
-    let shift = SHIFT.get(month.wrapping_sub(1)).copied().unwrap_or(0);
-    (year + year / 4 - year / 100 + year / 400 + shift + usize::from(day) + 6) % 7
+    let day: Option<Date> = text.get(..10).and_then(|day| day.parse().ok());
+    day.map_or_else(
+        || text.to_owned(),
+        |day| day.strftime("%a %-d %B %Y").to_string(),
+    )
 }
 
 /// Formats the hours and minutes of an RFC 3339 time, in its own zone: `20:00`. Anything else
@@ -175,8 +140,6 @@ pub(crate) fn clock(time: &Value) -> String {
     clock.map_or_else(|| "–".to_owned(), ToOwned::to_owned)
 }
 
-/// The currencies without a smaller unit in ISO 4217. Only currencies of ticket sales are listed.
-const WHOLE: [&str; 8] = ["CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF"];
 const SIGNS: [(&str, &str); 5] = [
     ("EUR", "€"),
     ("GBP", "£"),
@@ -193,18 +156,17 @@ pub(crate) fn money(value: &Value) -> String {
         .ok()
         .and_then(|amount| i64::try_from(amount).ok());
     let currency = value.get_attr("currency").ok();
-    let (Some(amount), Some(currency)) = (amount, currency.as_ref().and_then(Value::as_str)) else {
+    let currency = currency.as_ref().and_then(Value::as_str);
+    let (Some(amount), Some(currency)) = (amount, currency.and_then(Currency::parse)) else {
         return String::new();
     };
-    let sign = SIGNS.iter().find(|(code, _)| *code == currency);
-    let sign = sign.map_or_else(|| format!("{currency} "), |(_, sign)| (*sign).to_owned());
+    let code = currency.as_str();
+    let sign = SIGNS.iter().find(|(signed, _)| *signed == code);
+    let sign = sign.map_or_else(|| format!("{code} "), |(_, sign)| (*sign).to_owned());
     let minus = if amount < 0 { "−" } else { "" };
-    let all = amount.unsigned_abs();
-    let grouped = |whole: u64| count(&Value::from(whole));
-    if WHOLE.contains(&currency) {
-        return format!("{minus}{sign}{}", grouped(all));
-    }
-    format!("{minus}{sign}{}.{:02}", grouped(all / 100), all % 100)
+    let (whole, part) = currency.split_units(amount.unsigned_abs());
+    let point = if part.is_empty() { "" } else { "." };
+    format!("{minus}{sign}{}{point}{part}", count(&Value::from(whole)))
 }
 
 /// Formats a number of seconds for people: `40 s`, `12 min`, `2 h 5 min`. A minute or more is
@@ -287,7 +249,38 @@ mod tests {
         assert_eq!(of(5, "CHF"), "CHF 0.05");
         assert_eq!(of(1_200, "JPY"), "¥1,200");
         assert_eq!(of(-1_250, "GBP"), "−£12.50");
+        assert_eq!(of(1_234, "KWD"), "KWD 1.234");
+        assert_eq!(of(1_200, "XOF"), "XOF 1,200");
+        assert_eq!(of(500_000, "HUF"), "HUF 5,000.00");
         assert_eq!(money(&Value::from(())), "");
+    }
+
+    #[test]
+    fn scripts_know_the_same_decimals_of_every_currency() {
+        let script = include_str!("../script/core.js");
+        let listed = |name: &str| {
+            let (_, list) = script
+                .split_once(&format!("const {name} = \""))
+                .expect("a list");
+            list.split_once('"').expect("its end").0
+        };
+        let (none, three) = (listed("NO_DECIMALS"), listed("THREE_DECIMALS"));
+        let letters = || (b'A'..=b'Z').map(char::from);
+        let codes = letters().flat_map(|a| {
+            letters().flat_map(move |b| letters().map(move |c| String::from_iter([a, b, c])))
+        });
+        for code in codes {
+            let has = |list: &str| list.split(' ').any(|listed| listed == code);
+            let expected = if has(none) {
+                0
+            } else if has(three) {
+                3
+            } else {
+                2
+            };
+            let currency = Currency::parse(&code).expect("three capitals");
+            assert_eq!(currency.decimals(), expected, "{code}");
+        }
     }
 
     #[test]

@@ -41,6 +41,30 @@ impl Currency {
         std::str::from_utf8(&self.0).expect("only ASCII capitals are ever a currency")
     }
 
+    /// Returns how many decimals an amount of this currency has, by ISO 4217.
+    #[must_use]
+    pub fn decimals(&self) -> usize {
+        match self.as_str() {
+            "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF"
+            | "UGX" | "VND" | "VUV" | "XAF" | "XOF" | "XPF" => 0,
+            "BHD" | "IQD" | "JOD" | "KWD" | "LYD" | "OMR" | "TND" => 3,
+            _ => 2,
+        }
+    }
+
+    /// Splits minor units into whole units and the digits of its decimals: 1205 cents are `12` and
+    /// `"05"`.
+    #[must_use]
+    pub fn split_units(&self, minor: u64) -> (u64, String) {
+        let decimals = self.decimals();
+        let unit = [1, 10, 100, 1_000][decimals];
+        let part = format!("{:0decimals$}", minor % unit);
+        (
+            minor / unit,
+            if decimals == 0 { String::new() } else { part },
+        )
+    }
+
     /// Makes an amount of this currency, in minor units.
     #[must_use]
     pub fn with_amount(self, amount: i64) -> Money {
@@ -51,29 +75,13 @@ impl Currency {
     }
 }
 
-/// The currencies without minor units in ISO 4217.
-const NO_DECIMALS: [&str; 16] = [
-    "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV",
-    "XAF", "XOF", "XPF",
-];
-/// The currencies with three decimals in ISO 4217.
-const THREE_DECIMALS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
-
 /// Writes the amount with the currency's decimals and code: `0.40 EUR`, `500 JPY`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let code = self.currency.as_str();
-        let (sign, amount) = (
-            if self.amount < 0 { "-" } else { "" },
-            self.amount.unsigned_abs(),
-        );
-        match code {
-            _ if NO_DECIMALS.contains(&code) => write!(f, "{sign}{amount} {code}"),
-            _ if THREE_DECIMALS.contains(&code) => {
-                write!(f, "{sign}{}.{:03} {code}", amount / 1_000, amount % 1_000)
-            }
-            _ => write!(f, "{sign}{}.{:02} {code}", amount / 100, amount % 100),
-        }
+        let sign = if self.amount < 0 { "-" } else { "" };
+        let (whole, part) = self.currency.split_units(self.amount.unsigned_abs());
+        let point = if part.is_empty() { "" } else { "." };
+        write!(f, "{sign}{whole}{point}{part} {}", self.currency.as_str())
     }
 }
 

@@ -35,7 +35,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("gateway/rules", &["fairgate-pass"]),
     ("gateway/simulation", &["fairgate-rules"]),
-    ("waitroom-ui", &[]),
+    ("waitroom-ui", &["fairgate-model"]),
     (
         "gateway",
         &[
@@ -108,7 +108,12 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     // planner uses this crate, because it reads shows and plans as booking does.
     PackageHome {
         package: "fairgate_model",
-        homes: &["booking/", "gateway/src/", "loadtest/src/plan/"],
+        homes: &[
+            "booking/",
+            "gateway/src/",
+            "loadtest/src/plan/",
+            "waitroom-ui/src/filters.rs",
+        ],
     },
     PackageHome {
         package: "rusqlite",

@@ -15,14 +15,6 @@ use super::table::{FeedTableLine, RailFeedFaults, each_line};
 const ATTRIBUTES: &str = "fare_attributes.txt";
 const RULES: &str = "fare_rules.txt";
 
-/// The currencies of ISO 4217 that have no minor unit.
-const CURRENCIES_WITHOUT_MINOR_UNIT: [&str; 16] = [
-    "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV",
-    "XAF", "XOF", "XPF",
-];
-/// The currencies of ISO 4217 that have three decimals.
-const CURRENCIES_WITH_THREE_DECIMALS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
-
 /// The fares of a feed.
 #[derive(Debug, Default)]
 pub struct FeedFares {
@@ -269,11 +261,7 @@ fn is_empty_table(tariff: &Tariff) -> bool {
 
 /// Parses a price such as `3.75` into minor units of a currency, without rounding.
 fn minor_units(text: &str, currency: Currency) -> Option<i64> {
-    let decimals = match currency.as_str() {
-        code if CURRENCIES_WITHOUT_MINOR_UNIT.contains(&code) => 0,
-        code if CURRENCIES_WITH_THREE_DECIMALS.contains(&code) => 3,
-        _ => 2,
-    };
+    let decimals = currency.decimals();
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let figures = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     let (kept, rest) = part.split_at_checked(decimals).unwrap_or((part, ""));

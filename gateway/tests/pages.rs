@@ -71,6 +71,25 @@ async fn the_lobby_works_without_scripts() {
 }
 
 #[tokio::test]
+async fn a_form_to_leave_that_is_sent_twice_leaves_once_and_shows_the_lobby_again() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({"codes": "none"})).await;
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .expect("a client");
+    let joined = Gateway::read(client.post(gateway.url("/r/demo/join"))).await;
+    let cookie = joined.headers["set-cookie"].to_str().expect("text");
+    let cookie = cookie.split(';').next().expect("a cookie");
+    for _ in 0..2 {
+        let leave = client.post(gateway.url("/r/demo/leave"));
+        let left = Gateway::read(leave.header("cookie", cookie)).await;
+        assert_eq!(left.status, 303, "{}", left.text());
+    }
+}
+
+#[tokio::test]
 async fn unknown_paths_get_a_404_page_and_assets_can_be_revalidated() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;

@@ -3,6 +3,7 @@
 pub mod calendar;
 pub mod clock;
 pub mod config;
+pub mod day;
 pub mod http;
 pub mod process;
 pub mod retry;

@@ -152,6 +152,12 @@ impl Catalogue {
         show.or_else(|| self.departure(id))
     }
 
+    /// Returns the show that a text names by its id.
+    #[must_use]
+    pub fn find_show(&self, id: &str) -> Option<Arc<Show>> {
+        self.show(&id.parse().ok()?)
+    }
+
     /// Returns whether any show limits how many seats one card may buy.
     #[must_use]
     pub fn limits_cards(&self) -> bool {

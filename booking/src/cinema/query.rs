@@ -1,8 +1,8 @@
 //! Reads and checks the parameters of a search. The first wrong parameter is reported.
 
+use fairgate_base::day::parse_day;
 use fairgate_model::ids::is_slug;
 use jiff::Timestamp;
-use jiff::civil::Date;
 use serde::Deserialize;
 
 use super::search::{GeoPoint, MomentOrDay, ShowingQuery, ShowingSort};
@@ -209,13 +209,9 @@ fn moment_param(field: &'static str, text: &str) -> ParamResult<Option<MomentOrD
     if let Ok(moment) = text.parse() {
         return Ok(Some(MomentOrDay::At(moment)));
     }
-    // The length is checked first, because the date parser accepts a date with a time and ignores
-    // the time.
-    let day = (text.len() == 10)
-        .then(|| text.parse::<Date>().ok())
-        .flatten();
     let expected = "a day (2027-06-01) or a moment (2027-06-01T20:00:00Z)";
-    day.map(|day| Some(MomentOrDay::Day(day)))
+    parse_day(text)
+        .map(|day| Some(MomentOrDay::Day(day)))
         .ok_or_else(|| unexpected_value(field, text, expected))
 }
 

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::clock::Clock;
+use fairgate_base::day::parse_day;
 use fairgate_base::http::shared_bodies::SharedBodies;
 use fairgate_base::http::tagged::TaggedAnswer;
 use fairgate_base::http::{PathParams, Problem, QueryParams};
@@ -14,6 +15,8 @@ use fairgate_model::runs::StationCall;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::rules::RefundRule;
 use jiff::Timestamp;
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
@@ -296,10 +299,7 @@ pub async fn seatmap(
 
 impl CatalogueRoutes {
     pub(super) fn find_show(&self, show: &str) -> Result<std::sync::Arc<Show>, Problem> {
-        let found = show
-            .parse::<ShowId>()
-            .ok()
-            .and_then(|id| self.catalogue.show(&id));
+        let found = self.catalogue.find_show(show);
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 }
@@ -316,8 +316,7 @@ pub(super) fn accepts(headers: &HeaderMap, media: &str) -> bool {
     })
 }
 
-/// Reads a moment, or a day in UTC. A day means the midnight at its beginning or, if `end` is set,
-/// the midnight at its end.
+/// Reads a moment, or a day in UTC. A day means its first moment or, if `end` is set, its last.
 fn parse_moment(
     field: &'static str,
     text: Option<&str>,
@@ -329,18 +328,10 @@ fn parse_moment(
     if let Ok(moment) = text.parse::<Timestamp>() {
         return Ok(Some(moment));
     }
-    let day: Option<jiff::civil::Date> = text.parse().ok();
-    let day = day.map(|day| {
-        if end {
-            day.tomorrow().unwrap_or(day)
-        } else {
-            day
-        }
-    });
-    let start = day
-        .and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok())
-        .map(|zoned| zoned.timestamp());
-    start.map(Some).ok_or_else(|| {
+    let time = if end { Time::MAX } else { Time::MIN };
+    let moment =
+        parse_day(text).and_then(|day| TimeZone::UTC.to_timestamp(day.to_datetime(time)).ok());
+    moment.map(Some).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
         Problem::invalid_field(field, format!("{field}: \"{shown}\" is neither a day (2027-06-01) nor a moment (2027-06-01T20:00:00Z)."))
     })

@@ -295,10 +295,7 @@ impl HoldRoutes {
     }
 
     fn find_show_for_hold(&self, show: &str) -> Result<Arc<Show>, Problem> {
-        let found = show
-            .parse::<ShowId>()
-            .ok()
-            .and_then(|id| self.desk.catalogue.show(&id));
+        let found = self.desk.catalogue.find_show(show);
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 

@@ -235,7 +235,7 @@ fn read_plan(query: &VenueQuery, body: &str) -> Result<(SeatMap, VenueLocation),
         )),
         Some(_) => Err(Problem::invalid_field(
             "format",
-            "format: one of seatsio, fairgate, pretix, csv. Nothing was stored.",
+            "format: one of fairgate, seatsio. Nothing was stored.",
         )),
         None if query.location() != VenueLocation::default() => Err(Problem::invalid_field(
             "(the whole body)",

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use fairgate_base::clock::Clock;
+use fairgate_base::day::parse_day;
 use fairgate_base::http::{Problem, QueryParams};
 use fairgate_model::ids::ShowId;
 use fairgate_model::money::Money;
@@ -322,9 +323,9 @@ impl RailRoutes {
         };
         let (from, to) = (given("from", &query.from)?, given("to", &query.to)?);
         let date = given("date", &query.date)?;
-        let date: Date = date.parse().map_err(|_| {
+        let date = parse_day(&date).ok_or_else(|| {
             let shown: String = date.chars().take(SHOWN_MAX).collect();
-            let told = format!("date: \"{shown}\" is no day such as 2027-06-01.");
+            let told = format!("date: \"{shown}\" is not a day. Write it like 2027-06-01.");
             Problem::invalid_field("date", told)
         })?;
         let asked = ResolvedTripQuery {

@@ -271,7 +271,7 @@ impl GatewayDesk {
     ) -> Result<BookingPulse, LedgerError> {
         let found: Vec<_> = shows
             .iter()
-            .filter_map(|show| self.find_show(show))
+            .filter_map(|show| self.catalogue.find_show(show))
             .collect();
         let now_ms = self.clock.now_ms();
         // Of a train's many departures, `shows` has only those of which somebody has held seats.
@@ -301,7 +301,7 @@ impl GatewayDesk {
         &self,
         show: &str,
     ) -> Result<Option<(u64, u32, bytes::Bytes)>, LedgerError> {
-        let Some(show) = self.find_show(show) else {
+        let Some(show) = self.catalogue.find_show(show) else {
             return Ok(None);
         };
         self.seats.packed(&show).await
@@ -310,7 +310,7 @@ impl GatewayDesk {
     /// Returns what changed after a version, or [`CellChanges::Gap`] if the show is unknown or not
     /// open.
     pub async fn show_changes(&self, show: &str, since: u64) -> CellChanges {
-        match self.find_show(show) {
+        match self.catalogue.find_show(show) {
             Some(show) => self.seats.changes_since(&show, since).await,
             None => CellChanges::Gap,
         }
@@ -346,11 +346,5 @@ impl GatewayDesk {
     pub async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, LedgerError> {
         self.here.record_seen(here);
         self.ledger.waiting_visitors(WAITING_MAX).await
-    }
-
-    fn find_show(&self, show: &str) -> Option<Arc<Show>> {
-        show.parse::<ShowId>()
-            .ok()
-            .and_then(|id| self.catalogue.show(&id))
     }
 }

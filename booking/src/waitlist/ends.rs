@@ -1,6 +1,7 @@
 //! Ends offers that were accepted, ordered, missed or lost, and ends the waiting of parties whose
 //! time is over. The ledger records each end once.
 
+use fairgate_base::log_failed_try;
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::shows::Show;
@@ -101,7 +102,7 @@ impl Waitlist {
         };
         let recorded: Result<(), LedgerError> = recorded.await;
         if let Err(error) = recorded {
-            tracing::warn!(hold = %basket.id, %error, "an accepted offer is not in the ledger yet; the waitlist's worker records it");
+            log_failed_try!(error, hold = %basket.id, "an accepted offer is not in the ledger yet; the waitlist's worker records it");
             self.bell.notify_worker();
         }
     }

@@ -242,11 +242,15 @@ async fn shows_are_found_by_words_dates_and_categories() {
         "prices": {"cat1": 1}}),
     )
     .await;
+    let midnight =
+        json!({"title": "Late", "starts_at": "2027-06-02T00:00:00Z", "prices": {"cat1": 1}});
+    app.put_show("midnight", midnight).await;
     for (query, found) in [
-        ("", vec!["night-1", "night-2"]),
+        ("", vec!["night-1", "midnight", "night-2"]),
         ("?q=two%20NIGHT", vec!["night-2"]),
-        ("?from=2027-06-02", vec!["night-2"]),
+        ("?from=2027-06-02", vec!["midnight", "night-2"]),
         ("?to=2027-06-01", vec!["night-1"]),
+        ("?to=2027-06-02T00:00:00Z", vec!["night-1", "midnight"]),
         ("?category=cat2", vec!["night-1"]),
         ("?venue=other", vec![]),
         ("?page=2", vec![]),
@@ -256,4 +260,7 @@ async fn shows_are_found_by_words_dates_and_categories() {
         let ids: Vec<_> = shows.iter().map(|show| text(show, "show")).collect();
         assert_eq!(ids, found, "{query}");
     }
+    // A time without a zone is no day.
+    let vague = get("/v1/shows?from=2027-06-01T20:00:00");
+    app.ask(vague).await.problem(422, "invalid_field");
 }

@@ -79,6 +79,7 @@ impl AttemptGuards {
 }
 
 /// The limit of wrong attempts for each network; a cheap handle.
+#[derive(Clone)]
 pub struct AttemptGuard<C: Clock = DefaultClock> {
     inner: Arc<AttemptGuardState<C>>,
 }
@@ -99,14 +100,6 @@ struct AttemptPause {
     strikes: u32,
     /// When the pause ends, since the guard began.
     ends: Duration,
-}
-
-impl<C: Clock> Clone for AttemptGuard<C> {
-    fn clone(&self) -> Self {
-        Self {
-            inner: Arc::clone(&self.inner),
-        }
-    }
 }
 
 impl Default for AttemptGuard {

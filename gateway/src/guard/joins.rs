@@ -15,6 +15,7 @@ use crate::load::ReturnSchedule;
 use crate::web::ClientNetwork;
 
 /// The limit of joins for each network; a cheap handle.
+#[derive(Clone)]
 pub struct JoinGuard<C: Clock = DefaultClock> {
     inner: Arc<JoinGuardState<C>>,
 }
@@ -27,14 +28,6 @@ struct JoinGuardState<C: Clock> {
     back_per_s: u64,
     begun: C::Instant,
     clock: C,
-}
-
-impl<C: Clock> Clone for JoinGuard<C> {
-    fn clone(&self) -> Self {
-        Self {
-            inner: Arc::clone(&self.inner),
-        }
-    }
 }
 
 impl JoinGuard {

@@ -17,16 +17,9 @@ const PER_MINUTE: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
 const BURST: NonZeroU32 = NonZeroU32::new(4).expect("not zero");
 
 /// The limit of waits for each network; a cheap handle.
+#[derive(Clone)]
 pub struct WaitGuard<C: Clock = DefaultClock> {
     networks: Arc<NetworkQuotas<C>>,
-}
-
-impl<C: Clock> Clone for WaitGuard<C> {
-    fn clone(&self) -> Self {
-        Self {
-            networks: Arc::clone(&self.networks),
-        }
-    }
 }
 
 impl Default for WaitGuard {

@@ -193,7 +193,7 @@ pub async fn errors_follow_accept(request: Request, next: Next) -> Response {
 }
 
 /// Returns whether a request says that it takes HTML.
-fn accepts_html(headers: &HeaderMap) -> bool {
+pub fn accepts_html(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT).iter();
     let mut kinds = values
         .filter_map(|value| value.to_str().ok())

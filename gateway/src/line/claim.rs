@@ -11,7 +11,7 @@ use fairgate_rules::room_document::LineMethod;
 use rand::RngExt;
 
 use super::place_view::{PlaceState, describe};
-use super::rejoin::PlaceRefusal;
+use super::rejoin::{PlaceRefusal, cleared_place};
 use super::release;
 use super::toll::{NetworkRefusal, TollFor, refusal_of_toll};
 use crate::ledger::{LedgerClaimOutcome, LedgerError, PassRow, PassStopCause};
@@ -127,7 +127,10 @@ pub async fn claim_pass(
         LedgerClaimOutcome::Stopped(PassStopCause::Left) => {
             return Err(PassClaimRefusal::Place(PlaceRefusal::Left));
         }
-        LedgerClaimOutcome::Stopped(PassStopCause::Revoked | PassStopCause::Cleared) => {
+        LedgerClaimOutcome::Stopped(PassStopCause::Cleared) => {
+            return Err(PassClaimRefusal::Place(cleared_place(room)));
+        }
+        LedgerClaimOutcome::Stopped(PassStopCause::Revoked) => {
             let note = room.stops().revocation(place.holder);
             let note = note.map_or_else(String::new, |note| note.as_ref().to_owned());
             return Err(PassClaimRefusal::Place(PlaceRefusal::Revoked { note }));

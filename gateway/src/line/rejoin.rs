@@ -126,11 +126,16 @@ pub fn refuse_revoked(room: &Room, holder: Holder) -> Result<(), PlaceRefusal> {
 /// # Errors
 /// Fails with [`PlaceRefusal::Cleared`].
 pub fn refuse_cleared(room: &Room, number: u64) -> Result<(), PlaceRefusal> {
-    let row = room.row();
-    if number < row.facts.cleared_below {
-        return Err(PlaceRefusal::Cleared {
-            note: row.facts.cleared_note.clone(),
-        });
+    if number < room.row().facts.cleared_below {
+        return Err(cleared_place(room));
     }
     Ok(())
+}
+
+/// Returns the refusal of a place that ended together with all others of its room. Until this node
+/// has read of that, the refusal has no note of the promoter's.
+pub fn cleared_place(room: &Room) -> PlaceRefusal {
+    PlaceRefusal::Cleared {
+        note: room.row().facts.cleared_note.clone(),
+    }
 }

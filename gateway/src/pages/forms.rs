@@ -6,19 +6,19 @@ use std::net::SocketAddr;
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{ConnectInfo, Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
 use axum::{Extension, Form};
 use fairgate_base::http::Problem;
 
 use super::waits::{WAIT_FIELD, keep_ticket, wait_instead};
-use super::{PageRoutes, WAY_BACK, lobby_page, lobby_path, render_problem};
+use super::{PageRoutes, WAY_BACK, lobby_page, lobby_path, render_problem, see_other};
 use crate::cookies::CookieKind;
 use crate::line::claim::{PassClaimRefusal, claim_pass};
 use crate::line::http::passes::pass_cookie_header;
 use crate::line::http::places::place_cookie_header;
 use crate::line::http::{place_credential, required};
-use crate::line::{JoinBody, JoinRefusal, TollFor, TollPayer};
+use crate::line::{JoinBody, JoinRefusal, PlaceRefusal, TollFor, TollPayer};
 use crate::room::Room;
 use crate::web::peer_of;
 
@@ -96,8 +96,12 @@ pub(crate) async fn leave(
 ) -> Response {
     let step = async |room: &Room| -> SetCookieResult {
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
-        let place = required(&lobby.rooms, room, &headers, now).await?;
-        lobby.leave(room, &place, now).await?;
+        match required(&lobby.rooms, room, &headers, now).await {
+            Ok(place) => lobby.leave(room, &place, now).await?,
+            // A form that was sent twice leaves once.
+            Err(PlaceRefusal::Left) => {}
+            Err(refusal) => return Err(refusal.into()),
+        }
         Ok(lobby.web.remove_cookie(CookieKind::Place, room.id())?)
     };
     answer_form(&pages, &id, &headers, "", step).await
@@ -122,16 +126,7 @@ async fn answer_form(
         Err(problem) => return render_problem(pages, &problem),
     };
     match step(&room).await {
-        Ok(cookie) => {
-            // A room's id is a slug, so the path is valid in a header.
-            let back = HeaderValue::try_from(lobby_path(id, to));
-            let back = back.unwrap_or(HeaderValue::from_static("/"));
-            (
-                StatusCode::SEE_OTHER,
-                [(header::LOCATION, back), (header::SET_COOKIE, cookie)],
-            )
-                .into_response()
-        }
+        Ok(cookie) => see_other(&lobby_path(id, to), Some(cookie)),
         Err(problem) => lobby_page(pages, &room, headers, to, Some(&problem)).await,
     }
 }

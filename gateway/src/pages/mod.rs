@@ -22,8 +22,8 @@ use std::collections::BTreeMap;
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
-use axum::http::HeaderMap;
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use fairgate_base::http::Problem;
 use serde_json::Value;
 
@@ -95,6 +95,16 @@ pub(crate) async fn lobby(
 fn lobby_path(room: &str, to: &str) -> String {
     let to = if is_path(to) { to } else { "" };
     with_query(&format!("/r/{room}"), &[(WAY_BACK, to)])
+}
+
+/// Redirects to a page after a form.
+fn see_other(path: &str, cookie: Option<HeaderValue>) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
+    let mut answer = (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response();
+    if let Some(cookie) = cookie {
+        answer.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    answer
 }
 
 /// Shows the lobby in its current state, with the problem above it if there is one.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use axum::Form;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::Response;
 use fairgate_base::http::{Problem, ProblemCode};
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::asking::{DocumentRefusal, VisitorCall};
 use super::render::{WayOn, render_refused_with};
-use super::{PageRoutes, address};
+use super::{PageRoutes, address, see_other};
 use crate::cookies::{self, CookieKind, PLACE_STORED_S};
 use fairgate_model::ids::HoldId;
 use fairgate_model::orders::OrderState;
@@ -444,15 +444,6 @@ pub(super) async fn order_with_tickets(
         ticket["svg"] = code.into();
     }
     Ok(Some(known))
-}
-
-fn see_other(path: &str, cookie: Option<HeaderValue>) -> Response {
-    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
-    let mut answer = (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response();
-    if let Some(cookie) = cookie {
-        answer.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    answer
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use jiff::civil::Date;
+use fairgate_base::day::parse_day;
 use jiff::{Timestamp, ToSpan};
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ impl<'a> TrainSearch<'a> {
     /// Builds the address of the search on another day: `days` days later, or earlier if negative.
     /// Returns `None` if there is no such day, or the form's date is not a date.
     fn later(&self, days: i64) -> Option<String> {
-        let date: Date = self.date.parse().ok()?;
+        let date = parse_day(&self.date)?;
         let date = date.checked_add(days.days()).ok()?.to_string();
         let search = search(self.from, self.to, &date, &self.party);
         Some(self.list.add_to(&search))

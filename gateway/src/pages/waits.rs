@@ -52,7 +52,7 @@ pub(super) async fn wait_instead(
     let wait_s = u64::try_from(ready_at - now).unwrap_or(0).div_ceil(1000);
     Problem::new(
         ProblemCode::ChallengeFailed,
-        format!("{why} Nothing was changed, and a place that you have is kept. Wait {wait_s} seconds, then press the button again; there is time for that for {GOOD_FOR_MIN} minutes after the wait."),
+        format!("{why} Nothing was changed, and a place that you have is kept. Wait {wait_s} seconds, then press the button again. You then have {GOOD_FOR_MIN} minutes to press it."),
     )
     .with_title("Please wait a moment")
     .with_member("wait_ticket", ticket)

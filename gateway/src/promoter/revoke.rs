@@ -7,14 +7,13 @@ use fairgate_pass::{Digest, Holder};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::controls::TRIES_MAX;
 use super::{PromoterControls, RoomChangeRefusal};
 use crate::ledger::{PassStopCause, PlaceSelection};
 use crate::room::Room;
 
 /// The longest reason, in characters.
 const REASON_MAX: usize = 500;
-/// How many times a change is tried if other changes of the room come in between.
-const TRIES_MAX: u32 = 10;
 
 /// Whose places end. Exactly one of `visitor`, `network`, `code` and `all` is given.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, utoipa::ToSchema)]

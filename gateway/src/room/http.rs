@@ -234,11 +234,13 @@ fn with_draw(rooms: &RoomRegistry, id: &str) -> Result<Room, Problem> {
 
 fn frozen(room: &Room) -> Result<Arc<FrozenLeaves>, Problem> {
     room.draw_state().frozen.ok_or_else(|| {
+        let row = room.row();
+        let draw_at = row.facts.draw_called_at.unwrap_or(row.document.draw_at);
         Problem::new(
             ProblemCode::NotFrozen,
             "Leaves and proofs exist from the freeze on. Nothing is wrong with your place. Look again after the time of the draw.",
         )
-        .with_member("draw_at", fairgate_base::clock::rfc3339(room.row().document.draw_at))
+        .with_member("draw_at", fairgate_base::clock::rfc3339(draw_at))
         .retry_after(5)
     })
 }

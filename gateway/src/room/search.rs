@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use fairgate_base::day::parse_day;
 use fairgate_model::search_text::SearchText;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -23,7 +24,7 @@ pub struct OnSaleSearch {
 
 /// A day that is not written as `2027-06-01`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{day}\" in {field} is no day, such as 2027-06-01")]
+#[error("\"{day}\" in {field} is not a day; write it like 2027-06-01")]
 pub struct UnreadableDay {
     /// The parameter.
     pub field: &'static str,
@@ -48,7 +49,7 @@ impl OnSaleSearch {
     pub fn parse(q: &str, city: &str, from: &str, to: &str) -> Result<Self, UnreadableDay> {
         let day = |field, text: &str| match text.trim() {
             "" => Ok(None),
-            day => day.parse().map(Some).map_err(|_| UnreadableDay {
+            day => parse_day(day).map(Some).ok_or_else(|| UnreadableDay {
                 field,
                 day: day.to_owned(),
             }),

@@ -348,7 +348,7 @@ async fn typed_text_is_escaped_and_a_wrong_query_is_explained() {
         (
             "?from=RVN&to=HIL&date=%3Cscript%3E".to_owned(),
             422,
-            "is no day",
+            "is not a day",
         ),
     ] {
         let page = server.get(&format!("/rail{query}")).await;

@@ -72,7 +72,7 @@ pub enum BenchCommand {
 pub struct BenchOptions {
     /// Writes the figures into this file, an HTML page that needs nothing else, and beside it as
     /// .json
-    #[arg(long, global = true)]
+    #[arg(long, global = true, value_parser = crate::html::page_file)]
     html: Option<PathBuf>,
     #[command(subcommand)]
     bench: BenchCommand,

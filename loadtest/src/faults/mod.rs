@@ -45,7 +45,7 @@ pub struct FaultTrialOptions {
     rig: Option<RigSpecification>,
     /// Writes the results into this file, an HTML page that needs nothing else, and beside it the
     /// figures as .json and the points of the charts as .csv
-    #[arg(long)]
+    #[arg(long, value_parser = crate::html::page_file)]
     html: Option<PathBuf>,
     /// Prints the results of all seeds as one JSON document
     #[arg(long)]

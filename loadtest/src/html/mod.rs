@@ -3,7 +3,7 @@
 //! tables remain.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::Value;
@@ -63,6 +63,17 @@ pub struct ReportTable {
     pub head: Vec<String>,
     /// Its rows, each with as many cells as there are columns.
     pub rows: Vec<Vec<String>>,
+}
+
+/// Reads the name of a page's file. The figures beside the page end with .json and .csv, so the
+/// page must not.
+pub fn page_file(name: &str) -> Result<PathBuf, String> {
+    let file = PathBuf::from(name);
+    let ending = file.extension().and_then(|ending| ending.to_str());
+    if matches!(ending, Some("json" | "csv")) {
+        return Err("the page is HTML, and its figures stand beside it as .json and .csv; name the page so that it ends with .html".to_owned());
+    }
+    Ok(file)
 }
 
 impl HtmlReport {

@@ -69,7 +69,7 @@ pub struct PlanOptions {
     #[arg(long, requires = "calibration")]
     prices: Option<PathBuf>,
     /// Writes the answer with charts into this file, an HTML page that needs nothing else
-    #[arg(long, conflicts_with = "sweep")]
+    #[arg(long, conflicts_with = "sweep", value_parser = crate::html::page_file)]
     html: Option<PathBuf>,
     /// Writes the on-sale with the recommended pace into this file, in TOML for `gateway apply`.
     /// With a calibration, the machines bear this pace

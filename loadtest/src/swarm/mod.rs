@@ -88,7 +88,7 @@ pub struct SwarmOptions {
     no_verdict: bool,
     /// Writes the result with charts into this file, an HTML page that needs nothing else, and
     /// beside it the figures as .json and the points of the charts as .csv
-    #[arg(long)]
+    #[arg(long, value_parser = crate::html::page_file)]
     html: Option<PathBuf>,
     /// An earlier run, as --json printed it: the report shows what differs
     #[arg(long)]

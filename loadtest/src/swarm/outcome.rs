@@ -53,12 +53,15 @@ impl SwarmOutcome {
         }
     }
 
+    /// Returns the reports of this run and of its baseline in which the swarm was late.
+    fn late_runs(&self) -> impl Iterator<Item = &SwarmReport> {
+        let runs = [Some(&self.report), self.baseline.as_ref()];
+        runs.into_iter().flatten().filter(|report| is_late(report))
+    }
+
     /// Returns the exit code. If the swarm was late, thresholds do not count.
     pub fn ended(&self) -> LoadtestExitCode {
-        let late = [Some(&self.report), self.baseline.as_ref()]
-            .into_iter()
-            .flatten()
-            .any(is_late);
+        let late = self.late_runs().next().is_some();
         let missed = self.thresholds.iter().any(|(_, judged)| judged.is_err());
         let broken = self.judged.as_ref().is_some_and(|judged| !judged.held);
         // A late swarm does not excuse a broken invariant.
@@ -130,12 +133,12 @@ impl SwarmOutcome {
         if let Some(judged) = &self.judged {
             writeln!(out, "{}", judged.told.trim_end())?;
         }
-        if self.ended() == LoadtestExitCode::Invalid {
+        for late in self.late_runs() {
             writeln!(
                 out,
                 "INVALID the swarm sent late (p99 {:.0} ms, {:.2} % by more than 1 s): this says nothing of the system",
-                self.report.figures["lag_p99_ms"],
-                self.report.figures["late_sends"] * 100.0
+                late.figures["lag_p99_ms"],
+                late.figures["late_sends"] * 100.0
             )?;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Makes the HTML report of a run: the answer first, then the charts and tables.
 
-use super::figures::{EnteredVisitor, LATENCY_SHARES, RunCharts, RunSecond, SwarmReport};
+use super::figures::{EnteredVisitor, LATENCY_SHARES, OF_CALLS, RunCharts, RunSecond, SwarmReport};
 use super::outcome::{SwarmOutcome, operations};
 use crate::compare::ComparedFigure;
 use crate::html::{HtmlReport, ReportChart, ReportTable, thinned};
@@ -82,16 +82,9 @@ impl RunPage<'_> {
         tables.extend(invariants(self.outcome));
         tables.push(ReportTable {
             title: "Calls".to_owned(),
-            head: words(&[
-                "operation",
-                "calls",
-                "ok",
-                "errors",
-                "p50 ms",
-                "p90 ms",
-                "p99 ms",
-                "max ms",
-            ]),
+            head: std::iter::once("operation".to_owned())
+                .chain(OF_CALLS.iter().map(|what| what.replace('_', " ")))
+                .collect(),
             rows: operations(&report.figures)
                 .map(|(name, values)| std::iter::once(name.to_owned()).chain(values).collect())
                 .collect(),

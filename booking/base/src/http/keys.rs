@@ -83,7 +83,7 @@ impl RoleKeys {
             )),
             None => Err(Problem::new(
                 ProblemCode::KeyInvalid,
-                "The key is not one of this installation's keys. Nothing was changed. Check FAIRGATE_PROMOTER_KEY.",
+                "The key is not one of this installation's keys. Nothing was changed. Check the key that you send; operators set keys as FAIRGATE_PROMOTER_KEY, FAIRGATE_VIEWER_KEY and FAIRGATE_DOOR_KEY.",
             )),
         }
     }

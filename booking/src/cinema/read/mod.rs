@@ -8,6 +8,7 @@ mod spot;
 
 use std::fmt;
 
+use fairgate_model::plans::quote_value;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -106,7 +107,7 @@ pub fn read_programme(
             code: "bad_object",
             message: format!(
                 "The document is {} where an object with cities, films and showings is expected.",
-                spot::short_value(other)
+                quote_value(other)
             ),
         }),
     }

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fairgate_model::ids::{ShowId, VenueId, is_slug};
 use fairgate_model::money::{AMOUNT_MAX, Currency};
+use fairgate_model::plans::quote_value;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::spot::{ProgrammeFaults, ProgrammeObject, short_value};
+use super::spot::{ProgrammeFaults, ProgrammeObject};
 use crate::cinema::{Cinema, City, Film, Hall, Programme, Showing};
 
 /// The most halls of one programme.
@@ -392,7 +393,7 @@ fn read_prices(
                 let short: String = category.chars().take(80).collect();
                 let message = format!(
                     "This is {} where a whole number of minor units from 0 to {AMOUNT_MAX} is expected.",
-                    short_value(amount)
+                    quote_value(amount)
                 );
                 faults.add(
                     format!("{}.{short}", spot.member_path("prices")),

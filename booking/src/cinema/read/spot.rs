@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use fairgate_model::plans::quote_value;
 use serde_json::{Map, Value};
 
 use super::mend::{quote_around, without_controls};
@@ -209,15 +210,8 @@ impl<'a> ProgrammeObject<'a> {
         expected: &str,
         faults: &mut ProgrammeFaults,
     ) -> Option<T> {
-        let Some(value) = self.get(name) else {
-            self.add_missing_fault(name, faults);
-            return None;
-        };
-        let good = value.as_str().and_then(|text| text.parse().ok());
-        if good.is_none() {
-            self.add_value_fault(name, code, value, expected, faults);
-        }
-        good
+        let parsed = |value: &Value| value.as_str().and_then(|text| text.parse().ok());
+        self.read_member(name, code, expected, faults, parsed)
     }
 
     /// Reads a number within bounds.
@@ -227,16 +221,9 @@ impl<'a> ProgrammeObject<'a> {
         bounds: RangeInclusive<f64>,
         faults: &mut ProgrammeFaults,
     ) -> Option<f64> {
-        let Some(value) = self.get(name) else {
-            self.add_missing_fault(name, faults);
-            return None;
-        };
-        let good = value.as_f64().filter(|number| bounds.contains(number));
-        if good.is_none() {
-            let expected = format!("a number from {} to {}", bounds.start(), bounds.end());
-            self.add_value_fault(name, "bad_number", value, &expected, faults);
-        }
-        good
+        let expected = format!("a number from {} to {}", bounds.start(), bounds.end());
+        let within = |value: &Value| value.as_f64().filter(|number| bounds.contains(number));
+        self.read_member(name, "bad_number", &expected, faults, within)
     }
 
     /// Reads a whole number within bounds.
@@ -246,14 +233,27 @@ impl<'a> ProgrammeObject<'a> {
         bounds: RangeInclusive<i64>,
         faults: &mut ProgrammeFaults,
     ) -> Option<i64> {
+        let expected = format!("a whole number from {} to {}", bounds.start(), bounds.end());
+        let within = |value: &Value| value.as_i64().filter(|number| bounds.contains(number));
+        self.read_member(name, "bad_number", &expected, faults, within)
+    }
+
+    /// Reads a member with `read`. Adds a fault if the member is missing or `read` returns `None`.
+    fn read_member<T>(
+        &self,
+        name: &str,
+        code: &'static str,
+        expected: &str,
+        faults: &mut ProgrammeFaults,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<T> {
         let Some(value) = self.get(name) else {
             self.add_missing_fault(name, faults);
             return None;
         };
-        let good = value.as_i64().filter(|number| bounds.contains(number));
+        let good = read(value);
         if good.is_none() {
-            let expected = format!("a whole number from {} to {}", bounds.start(), bounds.end());
-            self.add_value_fault(name, "bad_number", value, &expected, faults);
+            self.add_value_fault(name, code, value, expected, faults);
         }
         good
     }
@@ -280,7 +280,7 @@ impl<'a> ProgrammeObject<'a> {
                 other => {
                     let message = format!(
                         "This is {} where an object is expected.",
-                        short_value(other)
+                        quote_value(other)
                     );
                     faults.add(at, "bad_object", message);
                 }
@@ -305,19 +305,8 @@ impl<'a> ProgrammeObject<'a> {
     ) {
         let message = format!(
             "This is {} where {expected} is expected.",
-            short_value(found)
+            quote_value(found)
         );
         faults.add(self.member_path(name), code, message);
-    }
-}
-
-/// Returns a short form of a value of any size, for the message of a fault.
-pub fn short_value(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Array(_) => "a list".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
-        Value::String(text) => format!("the text {:?}", text.chars().take(40).collect::<String>()),
-        other => other.to_string(),
     }
 }

@@ -61,10 +61,15 @@ fn read_provider(
     );
     let hidden = reader.secret_setting(secret);
     let variable = |knob: &str| format!("FAIRGATE_{}", knob.to_uppercase());
-    for (set, missing) in [(site_key, secret), (secret, site_key), (url, site_key)] {
+    for (set, missing) in [
+        (site_key, secret),
+        (secret, site_key),
+        (url, site_key),
+        (url, secret),
+    ] {
         if reader.setting_source(set).is_some() && reader.setting_source(missing).is_none() {
             reader.fault(format!(
-                "{} is set, and {} is not: set both, or neither",
+                "{} is set, and {} is not; a provider needs its site key and its secret",
                 variable(set),
                 variable(missing)
             ));

@@ -89,7 +89,7 @@ impl From<JoinRefusal> for Problem {
                 let opens_at = rfc3339(opens_at_ms);
                 Self::new(
                     ProblemCode::NotOpen,
-                    format!("It opens at {opens_at}. You have no place yet, and nobody else has. Come back then."),
+                    format!("The room opens at {opens_at}. You have no place yet, and nobody else has. Come back then."),
                 )
                 .with_member("opens_at", opens_at)
             }
@@ -99,7 +99,7 @@ impl From<JoinRefusal> for Problem {
             JoinRefusal::Guard(refusal) => refusal.into(),
             JoinRefusal::Line(StoreJoinRefusal::CodeInvalid) => Self::new(
                 ProblemCode::CodeInvalid,
-                "This room needs one of its codes, and none was given. You have no place yet, and no code was used. Check your code letter by letter, and join with it.",
+                "This room needs one of its codes, and you sent none or a wrong one. You have no place yet, and no code was used. Check your code letter by letter, and join with it.",
             )
             .with_member("field", "code"),
             JoinRefusal::Line(StoreJoinRefusal::CodeUsed) => Self::new(
@@ -208,7 +208,7 @@ impl From<NetworkRefusal> for Problem {
             NetworkRefusal::FullUnchecked => {
                 return Self::new(
                     ProblemCode::NetworkFull,
-                    "So many people have joined from your network that this room gives it more places only for the check that tells people from bots, and this browser did not pass it, or the check cannot be asked for at the moment. You have no place yet, and places that were given are kept. Open the room in a browser with scripts, try again in a minute, or join from another network, such as your phone's own.",
+                    "So many people have joined from your network that this room now checks everybody there for bots. Your browser did not pass the check, or the check cannot be made at the moment. You have no place yet, and places that were given are kept. Open the room in a browser with scripts, try again in a minute, or join from another network, such as your phone's own.",
                 )
                 .retry_after(60);
             }

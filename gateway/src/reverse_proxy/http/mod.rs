@@ -17,6 +17,7 @@ use fairgate_pass::LivePass;
 
 use super::{GuardStep, ShopGuard, decide};
 use crate::cookies::{self, CookieKind};
+use crate::http::wrapping::accepts_html;
 use crate::line::http::passes::live_pass;
 use crate::pages::{WAY_BACK, problem_page, with_query};
 use crate::upstream::foreign_origin::OriginFailure;
@@ -117,7 +118,7 @@ fn is_bearer_ours(shop: &ShopGuard, headers: &HeaderMap) -> bool {
 
 /// Sends a browser to the lobby, and tells a program when to come back.
 async fn send_to_lobby(shop: &ShopGuard, parts: &Parts) -> Response {
-    if wants_page(&parts.headers) {
+    if accepts_html(&parts.headers) {
         let lobby = lobby_address(shop, parts);
         let location = HeaderValue::try_from(lobby).unwrap_or(HeaderValue::from_static("/"));
         let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -152,15 +153,8 @@ fn lobby_address(shop: &ShopGuard, parts: &Parts) -> String {
     with_query(&shop.lobby_url, &[(WAY_BACK, to)])
 }
 
-/// Returns whether the sender is a browser that shows the answer to a person.
-fn wants_page(headers: &HeaderMap) -> bool {
-    let lines = headers.get_all(header::ACCEPT).iter();
-    let mut lines = lines.filter_map(|line| line.to_str().ok());
-    lines.any(|line| line.contains("text/html"))
-}
-
 fn explain(headers: &HeaderMap, problem: Problem) -> Response {
-    if wants_page(headers) {
+    if accepts_html(headers) {
         problem_page(false, &problem)
     } else {
         problem.into_response()

@@ -6,7 +6,6 @@ use std::collections::hash_map::Entry;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-use fairgate_rules::network_limits::NetworkPlaces;
 use fairgate_rules::release_cohorts::{ClaimToEnter, ReleaseCohorts};
 
 use super::absence::AbsentNumbers;
@@ -15,11 +14,11 @@ use super::passes::LinePasses;
 use super::places::{LineSlot, index};
 use super::presence::LinePresence;
 use super::wishes::LineWishes;
-use crate::ledger::{NetworkEpoch, NetworkKeys, StoredLine};
+use crate::ledger::{NetworkKeys, StoredLine};
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlaceStatus, RecordedPassClaim,
-    RoomCounts, SolvedChallenge, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
-    TickFiguresRequest, TollRefusal, WaitRequest, WaitReservation,
+    RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
+    TollRefusal,
 };
 
 /// The result of a join in memory, before the join is in the ledger.
@@ -49,7 +48,7 @@ pub(super) struct RoomLine {
     finished: u64,
     /// The ranks that were called, and the ranks that are being admitted.
     cohorts: ReleaseCohorts,
-    networks: LineNetworks,
+    pub(super) networks: LineNetworks,
     pub(super) wishes: LineWishes,
 }
 
@@ -117,22 +116,6 @@ impl RoomLine {
             done: slot.done,
             fresh: false,
         })
-    }
-
-    pub(super) fn network_places(&self, networks: NetworkKeys) -> NetworkPlaces {
-        self.networks.places_of(networks)
-    }
-
-    pub(super) fn forget_networks(&mut self, since: Option<NetworkEpoch>) {
-        self.networks.forget(since);
-    }
-
-    pub(super) fn reserve_wait(&mut self, wait: &WaitRequest) -> WaitReservation {
-        self.networks.reserve_wait(wait)
-    }
-
-    pub(super) fn use_once(&mut self, used: SolvedChallenge, now: i64) -> bool {
-        self.networks.use_once(used, now)
     }
 
     pub(super) fn put_codes(&mut self, codes: &[Digest]) {

@@ -201,7 +201,7 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         networks: NetworkKeys,
     ) -> Result<NetworkPlaces, StoreFailure> {
-        Ok(self.room_line(room)?.lock().network_places(networks))
+        Ok(self.room_line(room)?.lock().networks.places_of(networks))
     }
 
     async fn forget_networks(
@@ -209,7 +209,7 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         since: Option<NetworkEpoch>,
     ) -> Result<(), StoreFailure> {
-        self.room_line(room)?.lock().forget_networks(since);
+        self.room_line(room)?.lock().networks.forget(since);
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl RoomStore for MemoryRoomStore {
         room: &str,
         wait: WaitRequest,
     ) -> Result<WaitReservation, StoreFailure> {
-        Ok(self.room_line(room)?.lock().reserve_wait(&wait))
+        Ok(self.room_line(room)?.lock().networks.reserve_wait(&wait))
     }
 
     async fn use_once(
@@ -227,7 +227,7 @@ impl RoomStore for MemoryRoomStore {
         used: SolvedChallenge,
         now: i64,
     ) -> Result<bool, StoreFailure> {
-        Ok(self.room_line(room)?.lock().use_once(used, now))
+        Ok(self.room_line(room)?.lock().networks.use_once(used, now))
     }
 
     async fn set_wishes(

@@ -88,6 +88,18 @@ impl RemoteBooking {
     fn pool(&self) -> &BookingNodePool {
         &self.shared.pool
     }
+
+    /// Posts a document to any booking process.
+    async fn post(
+        &self,
+        path: &str,
+        ask: &(impl serde::Serialize + Sync),
+    ) -> Result<reqwest::Response, BookingFailure> {
+        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(ask);
+        self.pool()
+            .request_any(None, Method::POST, path, with)
+            .await
+    }
 }
 
 impl RemoteBookingState {
@@ -141,12 +153,7 @@ impl BookingCore for RemoteBooking {
         let ask = ShowsRequest {
             patterns: patterns.to_vec(),
         };
-        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
-        let answer = self
-            .pool()
-            .request_any(None, Method::POST, "/shows", with)
-            .await?;
-        read_json(answer).await
+        read_json(self.post("/shows", &ask).await?).await
     }
 
     async fn replace_coverage(
@@ -176,11 +183,7 @@ impl BookingCore for RemoteBooking {
             passes,
         };
         // The process that takes the call writes it to the ledger, and the others read it there.
-        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
-        self.pool()
-            .request_any(None, Method::POST, "/stopped-passes", with)
-            .await?;
-        Ok(())
+        self.post("/stopped-passes", &ask).await.map(drop)
     }
 
     async fn pulse(
@@ -194,12 +197,7 @@ impl BookingCore for RemoteBooking {
             shows: shows.to_vec(),
             finished_after,
         };
-        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
-        let answer = self
-            .pool()
-            .request_any(None, Method::POST, "/pulse", with)
-            .await?;
-        read_json(answer).await
+        read_json(self.post("/pulse", &ask).await?).await
     }
 
     async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure> {
@@ -246,12 +244,7 @@ impl BookingCore for RemoteBooking {
 
     async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
         let ask = WaitingRequest { here };
-        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
-        let answer = self
-            .pool()
-            .request_any(None, Method::POST, "/waiting", with)
-            .await?;
-        read_json(answer).await
+        read_json(self.post("/waiting", &ask).await?).await
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

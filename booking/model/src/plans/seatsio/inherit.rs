@@ -37,24 +37,4 @@ impl SeatsioReader {
         }
         found
     }
-
-    /// Returns the object's own category or, if the object names none, the inherited one. Adds a
-    /// fault if the category is unknown.
-    pub fn category_of(
-        &mut self,
-        spot: &PlanObject<'_>,
-        outer: InheritedCategory,
-    ) -> InheritedCategory {
-        self.category_keys.inherited(spot, outer, &mut self.faults)
-    }
-
-    /// Returns the category of an object that is sold. Adds a fault if it has none.
-    pub fn required_category(
-        &mut self,
-        spot: &PlanObject<'_>,
-        scope: &SeatsioScope,
-    ) -> Option<u16> {
-        self.category_keys
-            .required(spot, scope.category, &mut self.faults)
-    }
 }

@@ -132,7 +132,9 @@ impl SeatsioReader {
             prefix: label.map(|label| format!("{label}-")).unwrap_or_default(),
             section: label.map(|label| self.draft.section(label)),
             zone: self.resolve_zone(spot, None),
-            category: self.category_of(spot, InheritedCategory::None),
+            category: self
+                .category_keys
+                .inherited(spot, InheritedCategory::None, &mut self.faults),
             offset: spot.point("topLeft", &mut self.faults).unwrap_or_default(),
         };
         let outline = spot.get("points").and_then(polygon_corners);

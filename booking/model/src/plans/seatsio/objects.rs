@@ -73,7 +73,9 @@ impl SeatsioReader {
         let scope = SeatsioScope {
             section: label.map(|label| self.draft.section(&format!("{}{label}", scope.prefix))),
             zone: self.resolve_zone(spot, scope.zone),
-            category: self.category_of(spot, scope.category),
+            category: self
+                .category_keys
+                .inherited(spot, scope.category, &mut self.faults),
             ..scope.clone()
         };
         let common = SeatsioChairs {
@@ -121,7 +123,9 @@ impl SeatsioReader {
         common: &SeatsioChairs<'_>,
     ) -> Option<u32> {
         let number = chair.label(&mut self.faults);
-        let category = self.required_category(chair, scope);
+        let category = self
+            .category_keys
+            .required(chair, scope.category, &mut self.faults);
         let own = match common.middle {
             Some(middle) if chair.get("x").is_none() && chair.get("y").is_none() => Some(middle),
             _ => chair.coordinates(&mut self.faults),
@@ -207,7 +211,9 @@ impl SeatsioReader {
         kind: SeatKind,
     ) -> Option<Seat> {
         let label = spot.label(&mut self.faults);
-        let category = self.required_category(spot, scope);
+        let category = self
+            .category_keys
+            .required(spot, scope.category, &mut self.faults);
         let zone = self.resolve_zone(spot, scope.zone);
         let middle = self.middle(spot);
         if middle.is_none() {

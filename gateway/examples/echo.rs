@@ -58,7 +58,7 @@ async fn echo(wire: &mut ClientWire) -> Result<std::convert::Infallible, SocketE
             WireEvent::Heard(Message::Binary(bytes)) => {
                 waiting.push_back(SharedFrame::binary(bytes));
             }
-            WireEvent::Heard(_) | WireEvent::Stirred | WireEvent::Answered => {}
+            WireEvent::Heard(_) | WireEvent::Woken | WireEvent::Answered => {}
         }
     }
 }

@@ -33,7 +33,7 @@ use crate::line::WaitingLine;
 use crate::load::ProcessLoad;
 use crate::personal::PersonalEventHub;
 use crate::push::hub::RoomSocketHubs;
-use crate::push::spare::PushCadence;
+use crate::push::push_cadence::PushCadence;
 use crate::reverse_proxy::tunnels::end_stopped_tunnels;
 use crate::room::{RoomDependencies, RoomRegistry};
 use crate::router::{self, GatewayHandles};

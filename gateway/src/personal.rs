@@ -109,15 +109,15 @@ impl PersonalEventHub {
         let id = listeners.next;
         // Nearly every visitor has one socket.
         let one = || Vec::with_capacity(1);
-        let ears = listeners.by_holder.entry(holder).or_insert_with(one);
-        let is_same = |ear: &&PersonalListener| *ear.room == *room && ear.number == number;
-        let same = ears.iter().filter(is_same).map(|ear| ear.id);
+        let of_visitor = listeners.by_holder.entry(holder).or_insert_with(one);
+        let is_same = |listener: &&PersonalListener| *listener.room == *room && listener.number == number;
+        let same = of_visitor.iter().filter(is_same).map(|listener| listener.id);
         let same: Vec<u64> = same.collect();
         if same.len() >= SOCKETS_PER_PLACE_MAX {
-            let replaced = ears.extract_if(.., |ear| ear.id == same[0]);
-            replaced.for_each(|ear| ear.queue.replace());
+            let replaced = of_visitor.extract_if(.., |listener| listener.id == same[0]);
+            replaced.for_each(|listener| listener.queue.replace());
         }
-        ears.push(PersonalListener {
+        of_visitor.push(PersonalListener {
             id,
             room: room.into(),
             number,
@@ -153,9 +153,9 @@ impl PersonalEventHub {
     /// Sends an event to every socket of a holder.
     pub fn notify_holder(&self, holder: Holder, event: &PersonalEvent) {
         let listeners = self.listeners.lock();
-        if let Some(ears) = listeners.by_holder.get(&holder) {
-            for ear in ears {
-                ear.queue.push(event);
+        if let Some(of_visitor) = listeners.by_holder.get(&holder) {
+            for listener in of_visitor {
+                listener.queue.push(event);
             }
         }
     }
@@ -163,8 +163,8 @@ impl PersonalEventHub {
     /// Sends an event to every socket.
     pub fn notify_all(&self, event: &PersonalEvent) {
         let listeners = self.listeners.lock();
-        for ear in listeners.by_holder.values().flatten() {
-            ear.queue.push(event);
+        for listener in listeners.by_holder.values().flatten() {
+            listener.queue.push(event);
         }
     }
 
@@ -214,9 +214,9 @@ impl PersonalReceiver {
 impl Drop for PersonalReceiver {
     fn drop(&mut self) {
         let mut listeners = self.personal.listeners.lock();
-        if let Some(ears) = listeners.by_holder.get_mut(&self.holder) {
-            ears.retain(|ear| ear.id != self.id);
-            if ears.is_empty() {
+        if let Some(of_visitor) = listeners.by_holder.get_mut(&self.holder) {
+            of_visitor.retain(|listener| listener.id != self.id);
+            if of_visitor.is_empty() {
                 listeners.by_holder.remove(&self.holder);
             }
         }
@@ -242,8 +242,8 @@ mod tests {
             number: 1,
         };
         hub.notify_holder(holder, &left);
-        for ear in newer.iter_mut().chain([&mut other]) {
-            assert!(ear.next().await.is_some());
+        for listener in newer.iter_mut().chain([&mut other]) {
+            assert!(listener.next().await.is_some());
         }
         drop(oldest);
         assert_eq!(hub.connected_holders(&[holder]), [holder]);

@@ -52,7 +52,7 @@ impl Booking {
         workers.spawn(compare_forever(self.holds.seats.clone()));
         workers.spawn(prolong_forever(self.holds.seats.clone()));
         workers.spawn(self.waitlist.clone().serve_forever());
-        workers.spawn(self.waitlist.clone().tell_forever());
+        workers.spawn(self.waitlist.clone().report_seen_forever());
         workers.spawn(self.pruner().prune_forever());
         workers.spawn(follow_forever(
             self.shows.catalogue.clone(),

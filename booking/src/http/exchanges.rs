@@ -144,20 +144,20 @@ impl OrderRoutes {
     }
 }
 
-/// Returns the owner of the new seats. If `has_pass` is false, and the show belongs to the order's
-/// room or to `everyday`, this is the order's visitor. Otherwise the caller needs a live pass of
-/// the show's room, because a buyer must wait in that room's line. Then the pass's visitor owns the
-/// seats.
+/// Returns the owner of the new seats. If `needs_pass` is false, and the show belongs to the
+/// order's room or to `everyday`, this is the order's visitor. Otherwise the caller needs a live
+/// pass of the show's room, because a buyer must wait in that room's line. Then the pass's visitor
+/// owns the seats.
 fn new_seat_owner(
     routes: &OrderRoutes,
     headers: &HeaderMap,
     order: &Order,
     show: &ShowId,
-    has_pass: bool,
+    needs_pass: bool,
     now_ms: i64,
 ) -> Result<NewSeatOwner, Problem> {
     let room = routes.desk.holds.catalogue.room_of(show);
-    if !has_pass && (room == order.room || room == EVERYDAY) {
+    if !needs_pass && (room == order.room || room == EVERYDAY) {
         return Ok(NewSeatOwner {
             visitor: order.visitor,
             room,

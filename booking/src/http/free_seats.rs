@@ -18,7 +18,7 @@ use crate::store::VersionedCells;
 
 /// A page of a section ends with the row with which it has at least this many free seats. Longer
 /// rows are cut.
-const SEATS_A_PAGE: usize = 200;
+const PAGE_SEATS_MIN: usize = 200;
 
 /// `GET /v1/shows/{show}/free?…`
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -110,10 +110,10 @@ pub async fn free(
         packed.ok_or_else(|| Problem::not_found("picture of show", show.id.as_str()))?;
     let now_ms = routes.clock.now_ms();
     // All numbers beyond the last section or page share one answer. Otherwise callers could fill
-    // the memory of answers with such numbers. Each page but the last has at least `SEATS_A_PAGE`
+    // the memory of answers with such numbers. Each page but the last has at least `PAGE_SEATS_MIN`
     // seats, so there are no more pages than this.
     let map = &show.plan.map;
-    let page = page.min(map.seats.len() / SEATS_A_PAGE + 1);
+    let page = page.min(map.seats.len() / PAGE_SEATS_MIN + 1);
     let section = query.section.map(|one| one.min(map.sections.len() + 1));
     // The tag contains everything on which the answer depends. So equal calls share one answer.
     let etag = format!(
@@ -207,8 +207,8 @@ fn pages_of(rows: Vec<FreeRow<'_>>) -> Vec<Vec<FreeRow<'_>>> {
     let mut pages = vec![Vec::new()];
     let mut seats = 0;
     for row in rows {
-        for part in row.seats.chunks(SEATS_A_PAGE) {
-            if seats >= SEATS_A_PAGE {
+        for part in row.seats.chunks(PAGE_SEATS_MIN) {
+            if seats >= PAGE_SEATS_MIN {
                 pages.push(Vec::new());
                 seats = 0;
             }

@@ -160,7 +160,7 @@ async fn next_line(
     tokio::select! {
         () = stopped(&mut routes.stopping) => None,
         heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
-            Ok(Ok(signal)) => Some(signal_line(&signal, routes.desk.seats_told(&signal).await)),
+            Ok(Ok(signal)) => Some(signal_line(&signal, routes.desk.offered_labels(&signal).await)),
             Ok(Err(RecvError::Closed)) => None,
             // After a time without signals, and after signals that were missed and are not
             // repeated, the empty line shows that the stream is alive.

@@ -325,7 +325,7 @@ impl GatewayDesk {
 
     /// Returns the labels of an offer's seats, to send them with the offer's signal. For other
     /// signals the list is empty.
-    pub async fn seats_told(&self, signal: &HoldSignal) -> Vec<String> {
+    pub async fn offered_labels(&self, signal: &HoldSignal) -> Vec<String> {
         if signal.state != HoldSignalState::Offered {
             return Vec::new();
         }

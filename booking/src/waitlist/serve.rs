@@ -67,12 +67,12 @@ impl Waitlist {
     }
 
     /// Reports to the ledger which visitors this node has seen, for as long as the process runs.
-    pub async fn tell_forever(self) {
+    pub async fn report_seen_forever(self) {
         let mut every = tokio::time::interval(TELL_EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
-            if let Err(error) = self.tell_who_is_here().await {
+            if let Err(error) = self.report_seen_visitors().await {
                 log_failed_try!(
                     error,
                     "the ledger does not know yet which waiting visitors are here; the next report tries again"
@@ -86,7 +86,7 @@ impl Waitlist {
     /// # Errors
     /// Returns an error if the ledger did not accept the report. That report is lost, but a visitor
     /// who stays is seen again.
-    pub async fn tell_who_is_here(&self) -> Result<(), LedgerError> {
+    pub async fn report_seen_visitors(&self) -> Result<(), LedgerError> {
         let seen = self.here.take_seen();
         if seen.is_empty() {
             return Ok(());

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod counter;
-pub mod crowd;
+pub mod presence_bitmap;
 pub mod draw;
 pub mod entry_history;
 pub mod estimate;

@@ -96,7 +96,7 @@ pub enum JoinProof {
 
 /// What a room asks for a join or a claim, however many places the network has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct JoinDemand {
+pub struct TollDemand {
     /// Whether everybody must solve a challenge.
     pub challenge: bool,
     /// Whether work is enough from the hard limit on, too. It is if the visitor shows a code, or
@@ -127,7 +127,7 @@ impl NetworkBounds {
     /// so a solution of the level below is enough only for as many of its places as other levels
     /// have. Otherwise a bot could collect challenges while they are cheaper.
     #[must_use]
-    pub fn of_proof(limits: NetworkLimits, proof: JoinProof, demand: JoinDemand) -> Self {
+    pub fn of_proof(limits: NetworkLimits, proof: JoinProof, demand: TollDemand) -> Self {
         let covered = |soft: u64| match proof {
             JoinProof::None if demand.challenge => 0,
             JoinProof::None => soft,
@@ -171,7 +171,7 @@ pub enum NetworkPrice {
 
 /// Returns the price of one more place for a network that has `places`.
 #[must_use]
-pub fn price(limits: NetworkLimits, places: NetworkPlaces, demand: JoinDemand) -> NetworkPrice {
+pub fn price(limits: NetworkLimits, places: NetworkPlaces, demand: TollDemand) -> NetworkPrice {
     let NetworkPlaces { own, wider } = places;
     if own >= limits.hard && !demand.beyond_hard {
         return NetworkPrice::Full;
@@ -207,12 +207,12 @@ mod tests {
         soft: 30,
         hard: 2000,
     };
-    const NOTHING: JoinDemand = JoinDemand {
+    const NOTHING: TollDemand = TollDemand {
         challenge: false,
         beyond_hard: false,
     };
 
-    fn price_of(own: u64, wider: u64, demand: JoinDemand) -> NetworkPrice {
+    fn price_of(own: u64, wider: u64, demand: TollDemand) -> NetworkPrice {
         price(LIMITS, NetworkPlaces { own, wider }, demand)
     }
 
@@ -244,11 +244,11 @@ mod tests {
     fn whoever_pays_the_price_is_within_the_bounds() {
         for demand in [
             NOTHING,
-            JoinDemand {
+            TollDemand {
                 challenge: true,
                 ..NOTHING
             },
-            JoinDemand {
+            TollDemand {
                 beyond_hard: true,
                 ..NOTHING
             },

@@ -89,7 +89,7 @@ pub(super) fn gateway_handles(
             seats: WatchedShows::new(
                 Arc::clone(rooms.core()),
                 hubs.cadence().clone(),
-                hubs.teller().clone(),
+                hubs.frame_writer().clone(),
             ),
             personal: personal.clone(),
             limit: SocketLimit::new(config.sockets, config.guard.is_some()),
@@ -156,7 +156,7 @@ pub(super) fn shop_guard(
 /// Starts the tasks that send visitors news of their own holds and waitlist entries.
 fn start_personal_events(core: &Arc<dyn BookingCore>, personal: &PersonalEventHub) {
     tokio::spawn(personal.clone().forward_signals(core.hold_signals()));
-    tokio::spawn(waitlist_offers::tell_forever(
+    tokio::spawn(waitlist_offers::send_offers_forever(
         Arc::clone(core),
         personal.clone(),
     ));

@@ -16,7 +16,7 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::store::SolvedChallenge;
+use crate::store::SingleUseId;
 
 /// How long (ms) a challenge may take to be solved and sent back.
 const LIVES_MS: i64 = 120_000;
@@ -54,7 +54,7 @@ pub struct SolvedWork {
     /// How much work it was.
     pub level: WorkLevel,
     /// The challenge, whose solution counts only once.
-    pub solved: SolvedChallenge,
+    pub solved: SingleUseId,
     /// Whether it was given in place of a check by a provider that did not answer.
     pub stands_in: bool,
 }
@@ -199,7 +199,7 @@ impl WorkChallenger {
         }
         Ok(SolvedWork {
             level: binding.level,
-            solved: SolvedChallenge {
+            solved: SingleUseId {
                 id,
                 expires_at: binding.expires_at,
             },

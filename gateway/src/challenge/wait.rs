@@ -12,7 +12,7 @@ use sha2::Sha256;
 
 use super::ChallengeRefusal;
 use crate::ledger::NetworkKey;
-use crate::store::SolvedChallenge;
+use crate::store::SingleUseId;
 
 /// What every ticket begins with, to tell it from the solution of a challenge.
 const PREFIX: &str = "wait.";
@@ -86,7 +86,7 @@ impl WaitTickets {
         network: NetworkKey,
         text: &str,
         now: i64,
-    ) -> Result<SolvedChallenge, ChallengeRefusal> {
+    ) -> Result<SingleUseId, ChallengeRefusal> {
         let ticket = self.read(text).ok_or(ChallengeRefusal::Malformed)?;
         if ticket.room != room || ticket.network != network {
             return Err(ChallengeRefusal::ForAnother);
@@ -99,7 +99,7 @@ impl WaitTickets {
         if now >= expires_at {
             return Err(ChallengeRefusal::Expired);
         }
-        Ok(SolvedChallenge {
+        Ok(SingleUseId {
             id: ticket.id,
             expires_at,
         })

@@ -119,7 +119,7 @@ impl RoomFollower {
             return Ok(());
         };
         if seen.stage > room.draw_state().row.stage() {
-            room.begun_elsewhere();
+            room.mark_begun_elsewhere();
         }
         if seen.version > room.row().version {
             self.refresh(&room).await?;

@@ -8,7 +8,7 @@ use super::rejoin::{PlaceRefusal, refuse_cleared, refuse_revoked};
 use super::{WaitingLine, place_claims};
 use crate::guard::{AttemptKind, GuardRefusal};
 use crate::room::Room;
-use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, SolvedChallenge, StoreFailure};
+use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, SingleUseId, StoreFailure};
 use crate::web::ClientNetwork;
 
 /// How long a code is valid, in seconds.
@@ -113,7 +113,7 @@ impl WaitingLine {
         if own.is_some_and(|own| own.holder == place.holder) {
             return Ok(place);
         }
-        let used = SolvedChallenge {
+        let used = SingleUseId {
             id: read.id,
             // Another node's clock may be behind. That node accepts the code for a while longer.
             expires_at: read.exp * 1000 + CLOCKS_DIFFER_MS,

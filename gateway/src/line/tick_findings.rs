@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairgate_rules::crowd::PresenceBitmap;
+use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::entry_history::AGES_S;
 use fairgate_rules::limits::PaceMeasurements;
 use fairgate_rules::odds::SeatSupply;

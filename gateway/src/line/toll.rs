@@ -3,7 +3,7 @@
 
 use fairgate_pass::Holder;
 use fairgate_rules::network_limits::{
-    JoinDemand, JoinProof, NetworkBounds, NetworkPlaces, NetworkPrice, WorkLevel, price,
+    TollDemand, JoinProof, NetworkBounds, NetworkPlaces, NetworkPrice, WorkLevel, price,
 };
 use fairgate_rules::network_lists::NetworkStanding;
 use fairgate_rules::room_document::ChallengePolicy;
@@ -18,7 +18,7 @@ use crate::guard::GuardRefusal;
 use crate::ledger::{NetworkKey, NetworkKeys};
 use crate::room::Room;
 use crate::store::{
-    NetworkToll, SolvedChallenge, StoreFailure, TollRefusal, WaitRequest, WaitReservation,
+    NetworkToll, SingleUseId, StoreFailure, TollRefusal, WaitRequest, WaitReservation,
 };
 use crate::web::ClientNetwork;
 
@@ -119,9 +119,9 @@ pub enum TollFor {
 }
 
 impl TollFor {
-    fn demand(self, room: &Room) -> JoinDemand {
+    fn demand(self, room: &Room) -> TollDemand {
         let is_claim = self == Self::Claim;
-        JoinDemand {
+        TollDemand {
             challenge: !is_claim && room.row().document.challenge != ChallengePolicy::None,
             beyond_hard: is_claim || room.needs_code(),
         }
@@ -175,7 +175,7 @@ impl WaitingLine {
         keys: NetworkKeys,
         solution: &str,
         now: i64,
-    ) -> Result<(JoinProof, SolvedChallenge), NetworkRefusal> {
+    ) -> Result<(JoinProof, SingleUseId), NetworkRefusal> {
         if WaitTickets::is_ticket(solution) {
             let solved = self.waits.verify(room.id(), own_key(keys), solution, now)?;
             return Ok((JoinProof::Work(WorkLevel::LAST), solved));
@@ -308,7 +308,7 @@ fn own_key(keys: NetworkKeys) -> NetworkKey {
 pub fn refusal_of_toll(room: &Room, aim: TollFor, refusal: TollRefusal) -> NetworkRefusal {
     match refusal {
         TollRefusal::SolutionUsed => NetworkRefusal::SolutionUsed,
-        TollRefusal::TooCheap(places) => {
+        TollRefusal::TooManyPlaces(places) => {
             match price(room.row().document.per_network, places, aim.demand(room)) {
                 NetworkPrice::Full => full(room),
                 // The limits may have been raised since the store refused.

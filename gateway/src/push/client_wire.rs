@@ -30,7 +30,7 @@ pub struct ClientWire {
 /// An event on the connection.
 pub enum WireEvent {
     /// The task was woken, or bytes that had to wait have gone out.
-    Stirred,
+    Woken,
     /// The client answered a ping.
     Answered,
     /// The client sent a message.
@@ -98,16 +98,16 @@ impl ClientWire {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WireEvent, SocketEnd>> {
-        let is_stirred = self.outlet.take_stir(cx);
+        let is_woken = self.outlet.take_wake(cx);
         if self.outlet.is_stuck() {
             match Pin::new(&mut self.socket).poll_flush(cx) {
-                Poll::Ready(Ok(())) => return Poll::Ready(Ok(WireEvent::Stirred)),
+                Poll::Ready(Ok(())) => return Poll::Ready(Ok(WireEvent::Woken)),
                 Poll::Ready(Err(_)) => return Poll::Ready(Err(SocketEnd::Gone)),
                 Poll::Pending => {}
             }
         }
-        if is_stirred {
-            return Poll::Ready(Ok(WireEvent::Stirred));
+        if is_woken {
+            return Poll::Ready(Ok(WireEvent::Woken));
         }
         let heard = Pin::new(&mut self.socket).poll_next(cx);
         let read = self.outlet.bytes_read();

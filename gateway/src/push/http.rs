@@ -62,7 +62,7 @@ pub(crate) async fn live(
     let upgrade = with_limits(upgrade.protocols(["fairgate.v1"]), MESSAGE_BYTES_MAX);
     let shown = Arc::new(PresentedPlace::from(&place));
     let opened = OpenedSocket {
-        ear: push.personal.listen(place.holder, room.id(), place.number),
+        personal: push.personal.listen(place.holder, room.id(), place.number),
         _here: room.presence().socket_opened(Arc::clone(&shown)),
         stopping: push.rooms.stopping(),
         _permit: permit,
@@ -97,7 +97,7 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
 
 /// What an open socket holds until it ends.
 struct OpenedSocket {
-    ear: PersonalReceiver,
+    personal: PersonalReceiver,
     _here: PresenceGuard,
     stopping: watch::Receiver<bool>,
     _permit: SocketPermit,
@@ -114,7 +114,9 @@ fn serve_socket(
 ) -> impl Future<Output = ()> + Send {
     async move {
         metrics::gauge!("fairgate_sockets").increment(1);
-        let end = visitor.run(&mut opened.ear, &mut opened.stopping).await;
+        let end = visitor
+            .run(&mut opened.personal, &mut opened.stopping)
+            .await;
         // The future of the end is boxed. Otherwise the task of every socket would need room for
         // it.
         Box::pin(visitor.end(end)).await;

@@ -14,13 +14,13 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::announced_tiers::AnnouncedTiers;
-use super::cadence::{SLOTS, wakes};
 use super::frame::SharedFrame;
+use super::frame_writer::FrameWriter;
 use super::message::{LiveMessage, encode};
 use super::outlet::SocketOutlet;
-use super::spare::PushCadence;
+use super::push_cadence::PushCadence;
+use super::socket_cadence::{SLOTS, wakes};
 use super::standing::LineStanding;
-use super::teller::FrameTeller;
 use crate::room::{Room, RoomTick, RoomView};
 
 /// How many news frames are stored, once for all sockets. A socket that is further behind gets the
@@ -43,7 +43,7 @@ pub enum RoomNews {
 pub struct RoomSocketHubs {
     by_room: Arc<Mutex<HashMap<String, Arc<RoomSocketHub>>>>,
     cadence: PushCadence,
-    teller: FrameTeller,
+    frame_writer: FrameWriter,
 }
 
 impl RoomSocketHubs {
@@ -54,14 +54,14 @@ impl RoomSocketHubs {
         Self {
             by_room: Arc::default(),
             cadence,
-            teller: FrameTeller::start(),
+            frame_writer: FrameWriter::start(),
         }
     }
 
     /// Returns the thread that writes shared frames.
     #[must_use]
-    pub fn teller(&self) -> &FrameTeller {
-        &self.teller
+    pub fn frame_writer(&self) -> &FrameWriter {
+        &self.frame_writer
     }
 
     /// Returns how often this node's sockets get frames.
@@ -77,8 +77,8 @@ impl RoomSocketHubs {
         if let Some(hub) = hubs.get(room) {
             return Arc::clone(hub);
         }
-        let (cadence, teller) = (self.cadence.clone(), self.teller.clone());
-        let hub = Arc::new(RoomSocketHub::new(cadence, teller));
+        let (cadence, frame_writer) = (self.cadence.clone(), self.frame_writer.clone());
+        let hub = Arc::new(RoomSocketHub::new(cadence, frame_writer));
         Arc::clone(hubs.entry(room.to_owned()).or_insert(hub))
     }
 
@@ -95,9 +95,9 @@ pub struct RoomSocketHub {
     news: broadcast::Sender<RoomNews>,
     slots: Vec<WakeSlot>,
     cadence: PushCadence,
-    teller: FrameTeller,
+    frame_writer: FrameWriter,
     /// Whether the `line` frame of an earlier beat is still being written.
-    is_telling: AtomicBool,
+    is_writing: AtomicBool,
     next_id: AtomicU64,
     /// When this hub began.
     begun: Instant,
@@ -164,7 +164,7 @@ pub struct HubListener {
 impl RoomSocketHub {
     /// Makes a hub without listeners.
     #[must_use]
-    pub fn new(cadence: PushCadence, teller: FrameTeller) -> Self {
+    pub fn new(cadence: PushCadence, frame_writer: FrameWriter) -> Self {
         let slot = |_| WakeSlot {
             sockets: Mutex::default(),
             nearest: AtomicU64::new(NOBODY),
@@ -173,8 +173,8 @@ impl RoomSocketHub {
             news: broadcast::channel(BACKLOG).0,
             slots: (0..SLOTS).map(slot).collect(),
             cadence,
-            teller,
-            is_telling: AtomicBool::new(false),
+            frame_writer,
+            is_writing: AtomicBool::new(false),
             next_id: AtomicU64::new(0),
             begun: Instant::now(),
             woken: Mutex::default(),
@@ -254,7 +254,7 @@ impl RoomSocketHub {
     /// to the slots with a visitor who was just called. If an earlier frame is still being written,
     /// does nothing. The next call then also sends to the slots that were due meanwhile.
     pub fn announce_line(self: &Arc<Self>, room: &Room, now: i64) {
-        if self.is_telling.load(Ordering::SeqCst) {
+        if self.is_writing.load(Ordering::SeqCst) {
             return;
         }
         let (tick, per_s) = (room.last_tick(), room.pace_per_s());
@@ -264,7 +264,7 @@ impl RoomSocketHub {
         }
         let frame = self.line_frame(&tick, per_s, now);
         let beat = LineBeat { frame, tick, per_s };
-        self.is_telling.store(true, Ordering::SeqCst);
+        self.is_writing.store(true, Ordering::SeqCst);
         tokio::spawn(tell_line(Arc::clone(self), due, beat));
     }
 
@@ -289,7 +289,7 @@ impl RoomSocketHub {
         let (outlet, now) = (&socket.outlet, Instant::now());
         let mut state = socket.inner.lock();
         if state.standing.has_new_call(beat.tick.released) || outlet.is_stalled() {
-            outlet.stir();
+            outlet.wake();
         } else if state.standing.is_line_due(now) {
             let is_sent = outlet.offer(&beat.frame);
             state.standing.note_line(now, is_sent);
@@ -333,13 +333,13 @@ impl RoomSocketHub {
 }
 
 async fn tell_line(hub: Arc<RoomSocketHub>, due: Vec<Arc<LineSocket>>, beat: LineBeat) {
-    let (teller, telling) = (hub.teller.clone(), Arc::clone(&hub));
+    let (frame_writer, telling) = (hub.frame_writer.clone(), Arc::clone(&hub));
     let tell = move || {
         due.iter()
             .for_each(|socket| telling.tell_socket(socket, &beat))
     };
-    teller.run(tell).await;
-    hub.is_telling.store(false, Ordering::SeqCst);
+    frame_writer.run(tell).await;
+    hub.is_writing.store(false, Ordering::SeqCst);
 }
 
 impl HubListener {
@@ -426,7 +426,7 @@ mod tests {
     async fn a_called_visitors_task_is_woken_at_once_and_no_other() {
         let hub = Arc::new(RoomSocketHub::new(
             PushCadence::default(),
-            FrameTeller::default(),
+            FrameWriter::default(),
         ));
         let mut listeners = Vec::new();
         for rank in [500, 900] {
@@ -439,20 +439,20 @@ mod tests {
             listener.reschedule(&tick(0), 1.0);
             listeners.push((listener, outlet, client));
         }
-        let stirred = || {
-            let stirred = listeners.iter().map(|(_, outlet, _)| outlet.is_stirred());
-            stirred.collect::<Vec<_>>()
+        let woken = || {
+            let woken = listeners.iter().map(|(_, outlet, _)| outlet.is_woken());
+            woken.collect::<Vec<_>>()
         };
         beat(&hub, 0, 500).await;
-        assert_eq!(stirred(), [false, false]);
+        assert_eq!(woken(), [false, false]);
         beat(&hub, 0, 501).await;
-        assert_eq!(stirred(), [true, false]);
+        assert_eq!(woken(), [true, false]);
         let (called, ..) = &listeners[0];
         called.standing(|standing| standing.is_call_handled = true);
         beat(&hub, 0, 502).await;
-        assert_eq!(stirred(), [false, false], "the call was handled");
+        assert_eq!(woken(), [false, false], "the call was handled");
         beat(&hub, 0, 2_000).await;
-        assert_eq!(stirred(), [false, true]);
+        assert_eq!(woken(), [false, true]);
         drop(listeners);
         assert_eq!(beat(&hub, 100, 3_000).await, 0, "nobody listens");
     }
@@ -461,7 +461,7 @@ mod tests {
     async fn a_waiting_visitor_is_told_by_the_hub_and_its_task_sleeps() {
         let hub = Arc::new(RoomSocketHub::new(
             PushCadence::default(),
-            FrameTeller::default(),
+            FrameWriter::default(),
         ));
         let (outlet, client) = outlet().await;
         let listener = hub.listen(Arc::clone(&outlet), 3);
@@ -473,7 +473,7 @@ mod tests {
         client.readable().await.expect("it is told");
         let read = client.try_read(&mut frame).expect("it is told");
         assert_eq!(&frame[..read], b"\x81\x04line");
-        assert!(!outlet.is_stirred());
+        assert!(!outlet.is_woken());
         assert!(!listener.standing(|standing| standing.is_line_due(Instant::now())));
         let later = Instant::now() + Duration::from_secs(5);
         assert!(listener.standing(|standing| standing.is_line_due(later)));

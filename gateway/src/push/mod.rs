@@ -2,11 +2,10 @@
 //! module of their own. A visitor who polls gets the same facts.
 
 mod announced_tiers;
-pub mod cadence;
 pub mod client_wire;
-pub mod drain;
 pub mod ending;
 pub mod frame;
+pub mod frame_writer;
 mod history;
 pub mod http;
 pub mod hub;
@@ -14,12 +13,13 @@ pub mod limit;
 pub mod message;
 pub mod outlet;
 mod picture;
+pub mod push_cadence;
+pub mod read_tracker;
 pub mod seat_frames;
 pub mod seats;
 pub mod socket;
-pub mod spare;
+pub mod socket_cadence;
 pub mod standing;
-pub mod teller;
 pub mod waitlist_offers;
 
 use crate::personal::PersonalEventHub;

@@ -10,9 +10,9 @@ use std::time::Instant;
 use fairgate_base::process::connection::{ConnectionHandle, DirectWrite};
 use futures_util::task::AtomicWaker;
 
-use super::drain::ClientReadTracker;
 use super::ending::SocketEnd;
 use super::frame::SharedFrame;
+use super::read_tracker::ClientReadTracker;
 
 /// Sends frames to one client.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct SocketOutlet {
     /// Whether the socket is ending. Nothing may be sent after its close frame.
     ending: AtomicBool,
     /// Whether the socket's task has something to do.
-    stirred: AtomicBool,
+    woken: AtomicBool,
     task: AtomicWaker,
 }
 
@@ -34,7 +34,7 @@ impl SocketOutlet {
             connection,
             drain: Mutex::new(ClientReadTracker::new(Instant::now())),
             ending: AtomicBool::new(false),
-            stirred: AtomicBool::new(false),
+            woken: AtomicBool::new(false),
             task: AtomicWaker::new(),
         }
     }
@@ -72,7 +72,7 @@ impl SocketOutlet {
         match self.connection.offer(frame.bytes(), ping) {
             DirectWrite::Taken => true,
             DirectWrite::Kept => {
-                self.stir();
+                self.wake();
                 true
             }
             DirectWrite::Busy | DirectWrite::Gone => {
@@ -98,7 +98,7 @@ impl SocketOutlet {
             .offer(SharedFrame::ping(number).bytes(), &[])
         {
             DirectWrite::Taken => {}
-            DirectWrite::Kept => self.stir(),
+            DirectWrite::Kept => self.wake(),
             DirectWrite::Busy | DirectWrite::Gone => *drain = before,
         }
     }
@@ -117,7 +117,7 @@ impl SocketOutlet {
             DirectWrite::Gone => Err(SocketEnd::Gone),
             DirectWrite::Taken => Ok(()),
             DirectWrite::Kept | DirectWrite::Busy => {
-                self.stir();
+                self.wake();
                 Ok(())
             }
         }
@@ -146,15 +146,15 @@ impl SocketOutlet {
     }
 
     /// Wakes the socket's task, because it has something to do.
-    pub fn stir(&self) {
-        self.stirred.store(true, Ordering::Release);
+    pub fn wake(&self) {
+        self.woken.store(true, Ordering::Release);
         self.task.wake();
     }
 
     /// Returns whether the task was woken since it last asked. The task of `cx` is woken next time.
-    pub fn take_stir(&self, cx: &Context<'_>) -> bool {
+    pub fn take_wake(&self, cx: &Context<'_>) -> bool {
         self.task.register(cx.waker());
-        self.stirred.swap(false, Ordering::AcqRel)
+        self.woken.swap(false, Ordering::AcqRel)
     }
 }
 
@@ -168,8 +168,8 @@ pub(crate) mod tests {
 
     impl SocketOutlet {
         /// Returns whether the task was woken since this was last asked.
-        pub fn is_stirred(&self) -> bool {
-            self.stirred.swap(false, Ordering::AcqRel)
+        pub fn is_woken(&self) -> bool {
+            self.woken.swap(false, Ordering::AcqRel)
         }
     }
 
@@ -195,7 +195,7 @@ pub(crate) mod tests {
         while !outlet.is_stuck() {
             outlet.queue(&frame).expect("it is connected");
         }
-        assert!(outlet.is_stirred());
+        assert!(outlet.is_woken());
         assert!(outlet.take_pong(1), "it was pinged with the first frame");
         assert!(!outlet.offer(&frame), "bytes still wait");
         outlet

@@ -11,10 +11,10 @@ use std::time::Instant;
 use fairgate_model::grid::picture::CellChanges;
 use tokio::time::sleep;
 
+use super::frame_writer::FrameWriter;
 use super::outlet::SocketOutlet;
 use super::picture::SharedSeatView;
-use super::spare::{BEAT, CountedWatcher, GROUPS, PushCadence};
-use super::teller::FrameTeller;
+use super::push_cadence::{BEAT, CountedWatcher, GROUPS, PushCadence};
 use crate::upstream::{BookingCore, BookingFailure};
 
 /// The shows that somebody watches; a cheap handle.
@@ -26,7 +26,7 @@ pub struct WatchedShows {
 struct WatchedShowsState {
     core: Arc<dyn BookingCore>,
     cadence: PushCadence,
-    teller: FrameTeller,
+    frame_writer: FrameWriter,
     shows: Mutex<HashMap<String, Arc<WatchedShow>>>,
 }
 
@@ -52,15 +52,19 @@ pub struct SeatWatch {
 }
 
 impl WatchedShows {
-    /// Makes an empty list of watched shows. The seats come from `core`. The `teller` writes them
-    /// to sockets as often as `cadence` allows.
+    /// Makes an empty list of watched shows. The seats come from `core`. The `frame_writer` writes
+    /// them to sockets as often as `cadence` allows.
     #[must_use]
-    pub fn new(core: Arc<dyn BookingCore>, cadence: PushCadence, teller: FrameTeller) -> Self {
+    pub fn new(
+        core: Arc<dyn BookingCore>,
+        cadence: PushCadence,
+        frame_writer: FrameWriter,
+    ) -> Self {
         Self {
             inner: Arc::new(WatchedShowsState {
                 core,
                 cadence,
-                teller,
+                frame_writer,
                 shows: Mutex::default(),
             }),
         }
@@ -145,7 +149,7 @@ async fn follow_show(seats: WatchedShows, show: String, watched: Arc<WatchedShow
         if !due.is_empty() {
             let (watched, cadence) = (Arc::clone(&watched), seats.inner.cadence.clone());
             let tell = move || watched.tell(&due, &cadence);
-            seats.inner.teller.run(tell).await;
+            seats.inner.frame_writer.run(tell).await;
         }
         sleep(BEAT.saturating_sub(begun.elapsed())).await;
     }

@@ -79,10 +79,10 @@ impl VisitorSocket {
     /// Serves the socket until it ends, and returns why it ended.
     pub async fn run(
         &mut self,
-        ear: &mut PersonalReceiver,
+        personal: &mut PersonalReceiver,
         stopping: &mut watch::Receiver<bool>,
     ) -> SocketEnd {
-        match self.serve(ear, stopping).await {
+        match self.serve(personal, stopping).await {
             Ok(()) => SocketEnd::Gone,
             Err(end) => end,
         }
@@ -95,7 +95,7 @@ impl VisitorSocket {
 
     async fn serve(
         &mut self,
-        ear: &mut PersonalReceiver,
+        personal: &mut PersonalReceiver,
         stopping: &mut watch::Receiver<bool>,
     ) -> Result<(), SocketEnd> {
         // The futures that seldom run are boxed. Otherwise the task of every socket would need room
@@ -106,9 +106,9 @@ impl VisitorSocket {
             // at most a few personal events wait for this client.
             let open = self.wire.is_open();
             let event = tokio::select! {
-                moved = self.wire.next() => SocketEvent::Wire(moved?),
-                heard = self.listener.next(open) => SocketEvent::Room(heard),
-                word = ear.next(), if open => SocketEvent::Personal(word),
+                event = self.wire.next() => SocketEvent::Wire(event?),
+                event = self.listener.next(open) => SocketEvent::Room(event),
+                event = personal.next(), if open => SocketEvent::Personal(event),
                 () = fairgate_base::process::stopped(stopping) => return Err(SocketEnd::restart()),
             };
             Box::pin(self.handle(event, open)).await?;
@@ -127,13 +127,13 @@ impl VisitorSocket {
             // The socket has missed news, so it gets the current state instead.
             SocketEvent::Room(HubEvent::Missed) => self.catch_up().await,
             SocketEvent::Room(HubEvent::Gone) => Err(SocketEnd::Gone),
-            SocketEvent::Personal(Some(word)) => self.on_personal_event(&word),
+            SocketEvent::Personal(Some(event)) => self.on_personal_event(&event),
             SocketEvent::Personal(None) => Err(SocketEnd::replaced()),
         }
     }
 
-    fn on_personal_event(&self, word: &PersonalEvent) -> Result<(), SocketEnd> {
-        match word {
+    fn on_personal_event(&self, event: &PersonalEvent) -> Result<(), SocketEnd> {
+        match event {
             PersonalEvent::Hold(signal) => self.tell_hold(signal),
             PersonalEvent::Left { room, number } if self.is_place(room, *number) => {
                 Err(SocketEnd::place_left())
@@ -160,12 +160,12 @@ impl VisitorSocket {
     async fn on_wire_event(&mut self, moved: WireEvent, was_open: bool) -> Result<(), SocketEnd> {
         match moved {
             WireEvent::Heard(heard) => self.handle_frame(heard).await?,
-            WireEvent::Stirred if self.wire.outlet().is_stalled() => {
+            WireEvent::Woken if self.wire.outlet().is_stalled() => {
                 return Err(SocketEnd::later(
                     "you read too slowly; come back, your place is kept",
                 ));
             }
-            WireEvent::Stirred | WireEvent::Answered => {}
+            WireEvent::Woken | WireEvent::Answered => {}
         }
         if self.wire.is_open() {
             self.resume(was_open).await?;

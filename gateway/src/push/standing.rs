@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fairgate_rules::faults::micros_per_s;
 
-use super::cadence::SocketCadence;
+use super::socket_cadence::SocketCadence;
 use crate::room::RoomTick;
 
 /// The standing of one socket's visitor.

@@ -39,7 +39,7 @@ struct RoomState {
     wishes: WishBoard,
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
-    begun_elsewhere: AtomicBool,
+    mark_begun_elsewhere: AtomicBool,
     /// The time (ms) until which a due draw waits before it freezes the line.
     draw_waits: RwLock<Option<i64>>,
 }
@@ -62,7 +62,7 @@ impl Room {
             wishes: WishBoard::default(),
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
-            begun_elsewhere: AtomicBool::new(false),
+            mark_begun_elsewhere: AtomicBool::new(false),
             draw_waits: RwLock::default(),
         };
         Self {
@@ -101,15 +101,15 @@ impl Room {
 
     /// Notes that another node has begun the draw. This node then runs the draw too, even if it is
     /// not due by this node's row.
-    pub(crate) fn begun_elsewhere(&self) {
-        self.inner.begun_elsewhere.store(true, Ordering::Release);
+    pub(crate) fn mark_begun_elsewhere(&self) {
+        self.inner.mark_begun_elsewhere.store(true, Ordering::Release);
         self.nudge();
     }
 
     /// Returns whether another node has begun the draw.
     #[must_use]
     pub fn is_begun_elsewhere(&self) -> bool {
-        self.inner.begun_elsewhere.load(Ordering::Acquire)
+        self.inner.mark_begun_elsewhere.load(Ordering::Acquire)
     }
 
     /// Sets the time (ms) until which a due draw waits, or `None` if it no longer waits. The draw

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairgate_rules::crowd::PresenceBitmap;
+use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::wishes::{CategorySupply, SeatWish, WishForecast, WishingLine};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;

@@ -21,7 +21,7 @@ pub use figures::{
 };
 pub use memory::MemoryRoomStore;
 pub use place::{
-    NetworkToll, Place, PresentedPlace, PresentedPlaceStatus, SolvedChallenge, StoreJoinRefusal,
+    NetworkToll, Place, PresentedPlace, PresentedPlaceStatus, SingleUseId, StoreJoinRefusal,
     StoreJoinRequest, StoreLeaveRequest, TollRefusal, WaitRequest, WaitReservation,
 };
 
@@ -141,7 +141,7 @@ pub trait RoomStore: Send + Sync + 'static {
     async fn use_once(
         &self,
         room: &str,
-        used: SolvedChallenge,
+        used: SingleUseId,
         now: i64,
     ) -> Result<bool, StoreFailure>;
     /// Stores the wishes of a number's visitor in place of the earlier ones. The store may forget

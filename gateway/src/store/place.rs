@@ -8,7 +8,7 @@ use crate::ledger::{NetworkKey, NetworkKeys};
 
 /// A solved challenge, or a code that moves a place: something that counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SolvedChallenge {
+pub struct SingleUseId {
     /// Its id.
     pub id: [u8; 16],
     /// When it expires, milliseconds since the epoch. The store notes until then that it was used.
@@ -59,7 +59,7 @@ pub struct NetworkToll {
     /// How many places the networks may have.
     pub bounds: NetworkBounds,
     /// The challenge that the visitor solved.
-    pub solved: Option<SolvedChallenge>,
+    pub solved: Option<SingleUseId>,
 }
 
 impl NetworkToll {
@@ -89,7 +89,7 @@ impl NetworkToll {
 pub enum TollRefusal {
     /// The networks have as many places as the visitor paid for, or more. Nothing was used up.
     #[error("the visitor's network has {} places", .0.own)]
-    TooCheap(NetworkPlaces),
+    TooManyPlaces(NetworkPlaces),
     /// The solution was used before.
     #[error("the solution of the challenge was used before")]
     SolutionUsed,

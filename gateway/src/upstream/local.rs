@@ -67,7 +67,7 @@ async fn turn_signals(booking: Booking, sink: broadcast::Sender<HoldSignal>) {
         match source.recv().await {
             // Sending fails only if there is no receiver, which is no error.
             Ok(signal) => {
-                let seats = booking.gateways().seats_told(&signal).await;
+                let seats = booking.gateways().offered_labels(&signal).await;
                 drop(sink.send(HoldSignal::new(&signal, seats)));
             }
             Err(broadcast::error::RecvError::Lagged(missed)) => {

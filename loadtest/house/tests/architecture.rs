@@ -305,7 +305,7 @@ fn the_sources_keep_all_rules() {
         })
         .collect();
     let mut breaches = HouseBreaches::with_known_exceptions();
-    check_knots(&trees, &mut breaches);
+    check_circles(&trees, &mut breaches);
     check_top_modules(&trees, &mut breaches);
     check_pure_crates(&trees, &mut breaches);
     check_package_homes(&trees, &mut breaches);
@@ -360,7 +360,7 @@ impl HouseBreaches {
     }
 }
 
-fn check_knots(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
+fn check_circles(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
     for (folder, tree) in trees {
         let tied = find_circles(&tree.module_imports())
             .into_iter()

@@ -34,7 +34,7 @@ const HOLDS_EACH: usize = 2;
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// A rig, and what it uses while nobody calls it.
-struct Workshop {
+struct CalibrationRig {
     rig: Rig,
     http: LoadHttpClient,
     idle: IdleUse,
@@ -59,13 +59,13 @@ pub async fn measure(options: &CalibrateOptions) -> anyhow::Result<Calibration> 
     sleep(SETTLE).await;
     let time = Duration::from_secs(options.seconds);
     let idle = IdleUse::measure(&rig, time).await;
-    let shop = Workshop { rig, http, idle };
+    let shop = CalibrationRig { rig, http, idle };
     let calibration = shop.calibration(options, address).await?;
     shop.rig.stop().await?;
     Ok(calibration)
 }
 
-impl Workshop {
+impl CalibrationRig {
     async fn calibration(
         &self,
         options: &CalibrateOptions,

@@ -136,15 +136,15 @@ impl FromStr for RigSpecification {
                 }
             }
         }
-        match spec.misfit() {
+        match spec.why_it_cannot_start() {
             None => Ok(spec),
-            Some(misfit) => Err(format!("{spec} cannot work: {misfit}")),
+            Some(why_it_cannot_start) => Err(format!("{spec} cannot work: {why_it_cannot_start}")),
         }
     }
 }
 
 impl RigSpecification {
-    fn misfit(&self) -> Option<&'static str> {
+    fn why_it_cannot_start(&self) -> Option<&'static str> {
         let many = self.gateways > 1 || self.bookings > 0;
         if many && self.redis == RedisForm::None {
             return Some(

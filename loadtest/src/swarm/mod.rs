@@ -115,7 +115,7 @@ pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
             return Ok(LoadtestExitCode::Usage);
         }
     };
-    if let Some(fault) = misfit(options, &scenario) {
+    if let Some(fault) = why_it_cannot_start(options, &scenario) {
         eprintln!("{fault} Nothing was started.");
         return Ok(LoadtestExitCode::Usage);
     }
@@ -141,7 +141,7 @@ pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
 
 /// Returns why the run cannot start with this command line, scenario and environment, or `None` if
 /// it can.
-fn misfit(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
+fn why_it_cannot_start(options: &SwarmOptions, scenario: &Scenario) -> Option<String> {
     if let Some(network) = options.from
         && let Some(missing) = LoadHttpClient::missing_source(network)
     {

@@ -50,7 +50,7 @@ pub async fn cancel(
 
 /// Reads the report on every show's refunds and records it in the history. Returns whether all
 /// refunds are done.
-pub async fn all_went_back(stage: &SwarmContext, key: &str) -> bool {
+pub async fn all_refunds_are_done(stage: &SwarmContext, key: &str) -> bool {
     let mut all = true;
     for show in &stage.shows {
         let call = LoadHttpCall::get(format!("/v1/promoter/shows/{}/refunds", show.id)).bearer(key);

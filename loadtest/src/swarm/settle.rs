@@ -47,7 +47,7 @@ pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str)
 
 /// Returns whether all refunds are done. True if the scenario cannot have any.
 async fn went_back(stage: &SwarmContext, key: &str) -> bool {
-    !stage.scenario.gives_back() || promoter::all_went_back(stage, key).await
+    !stage.scenario.gives_back() || promoter::all_refunds_are_done(stage, key).await
 }
 
 /// Returns how many cells are held. A show whose seats cannot be read counts as one held cell.
@@ -67,7 +67,7 @@ async fn held_cells(stage: &SwarmContext) -> usize {
 /// whether all of them have reached their final state.
 async fn all_seen_through(stage: &SwarmContext) -> bool {
     let mut all = true;
-    for paid in stage.not_seen_through() {
+    for paid in stage.unsettled_orders() {
         if see_through(stage, &paid).await.unwrap_or(false) {
             stage.note_final_state(&paid.order);
         } else {

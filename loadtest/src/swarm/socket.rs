@@ -131,13 +131,13 @@ struct SwarmSocketTask {
 
 impl SwarmSocketTask {
     async fn keep_connected(mut self) {
-        let mut breath_ms = 200.0;
+        let mut backoff_ms = 200.0;
         let mut opened = false;
         loop {
             let retry_ms = match wire::connect(&self.stage, &self.owner).await {
                 Ok(mut socket) => {
                     self.note("open", None);
-                    breath_ms = 200.0;
+                    backoff_ms = 200.0;
                     let ended = self.listen(&mut socket, opened).await;
                     opened = true;
                     let dropped = matches!(ended, SwarmConnectionEnd::Dropped(_));
@@ -157,13 +157,13 @@ impl SwarmSocketTask {
                         }
                         SwarmConnectionEnd::Closed(Some(retry_ms)) => retry_ms,
                         SwarmConnectionEnd::Closed(None) => {
-                            breath_ms * (0.5 + self.rng.random::<f64>())
+                            backoff_ms * (0.5 + self.rng.random::<f64>())
                         }
                     }
                 }
-                Err(_) => breath_ms * (0.5 + self.rng.random::<f64>()),
+                Err(_) => backoff_ms * (0.5 + self.rng.random::<f64>()),
             };
-            breath_ms = (breath_ms * 2.0).min(3_000.0);
+            backoff_ms = (backoff_ms * 2.0).min(3_000.0);
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_secs_f64(retry_ms / 1e3)) => {}
                 () = self.events.closed() => return,

@@ -228,7 +228,7 @@ impl SwarmContext {
     }
 
     /// Returns the orders that may have been paid, and whose final state has not been seen.
-    pub fn not_seen_through(&self) -> Vec<SwarmPaidOrder> {
+    pub fn unsettled_orders(&self) -> Vec<SwarmPaidOrder> {
         let all = self.paid.lock();
         all.clone()
     }
@@ -333,7 +333,7 @@ impl SwarmContext {
     ) -> Result<LoadHttpAnswer, UnansweredCall> {
         let mut intended_ms = intended_ms;
         let give_up_ms = intended_ms + PATIENCE_MS;
-        let mut breath_s = 0.1;
+        let mut backoff_s = 0.1;
         loop {
             self.until(intended_ms)
                 .await
@@ -362,11 +362,11 @@ impl SwarmContext {
             );
             let wait_s = match &answer {
                 Ok(answer) if is_put_off(answer, code.as_deref()) => {
-                    let asked = answer.retry_after_s.unwrap_or(breath_s);
+                    let asked = answer.retry_after_s.unwrap_or(backoff_s);
                     asked + rng.random::<f64>() * asked.clamp(0.2, 2.0)
                 }
                 Ok(answer) => return Ok(answer.clone()),
-                Err(_) => breath_s * (0.5 + rng.random::<f64>()),
+                Err(_) => backoff_s * (0.5 + rng.random::<f64>()),
             };
             if done_ms + wait_s * 1e3 > give_up_ms {
                 let why = match answer {
@@ -375,7 +375,7 @@ impl SwarmContext {
                 };
                 return Err(UnansweredCall::Lost(why));
             }
-            breath_s = (breath_s * 2.0_f64).min(2.0);
+            backoff_s = (backoff_s * 2.0_f64).min(2.0);
             intended_ms = done_ms + wait_s * 1e3;
         }
     }

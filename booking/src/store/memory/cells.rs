@@ -287,7 +287,7 @@ impl ShowCells {
             }
         }
         while signals.len() < batch_max
-            && let Some(id) = self.table.next_short_call(now_ms)
+            && let Some(id) = self.table.next_warning(now_ms)
         {
             if let Some(hold) = self.table.find(&id) {
                 signals.push(signal_of(hold, HoldSignalState::Short));

@@ -32,7 +32,7 @@ pub(super) struct HoldTable {
     /// newest is at the back.
     released: VecDeque<(HoldId, Holder)>,
     deadlines: BTreeSet<(i64, HoldId)>,
-    short_calls: BTreeSet<(i64, HoldId)>,
+    warnings: BTreeSet<(i64, HoldId)>,
     /// How many seats each visitor has bought. `held` counts the seats in holds.
     bought: HashMap<Holder, u32>,
     held: HashMap<Holder, u32>,
@@ -93,7 +93,7 @@ impl HoldTable {
         *self.held.entry(hold.visitor).or_default() += seat_count(&hold.items);
         self.deadlines.insert((hold.lock_until_ms, hold.id.clone()));
         if hold.stage == HoldStage::Basket {
-            self.short_calls
+            self.warnings
                 .insert((hold.expires_at_ms - SHORT_MS, hold.id.clone()));
         }
         self.holds.insert(hold.id.clone(), hold);
@@ -106,7 +106,7 @@ impl HoldTable {
         self.extensions.remove(id);
         self.accepted.remove(id);
         self.deadlines.remove(&(hold.lock_until_ms, id.clone()));
-        self.short_calls
+        self.warnings
             .remove(&(hold.expires_at_ms - SHORT_MS, id.clone()));
         if let Some(held) = self.held.get_mut(&hold.visitor) {
             *held = held.saturating_sub(seat_count(&hold.items));
@@ -208,7 +208,7 @@ impl HoldTable {
     /// Cancels the warning before the end of this hold.
     pub(super) fn cancel_warning(&mut self, hold: &Hold) {
         let call = (hold.expires_at_ms - SHORT_MS, hold.id.clone());
-        self.short_calls.remove(&call);
+        self.warnings.remove(&call);
     }
 
     /// Returns the hold whose lock ends first, if it is due.
@@ -218,12 +218,12 @@ impl HoldTable {
     }
 
     /// Returns the next hold whose owner must be warned, if one is due, and removes its warning.
-    pub(super) fn next_short_call(&mut self, now_ms: i64) -> Option<HoldId> {
+    pub(super) fn next_warning(&mut self, now_ms: i64) -> Option<HoldId> {
         let due = self
-            .short_calls
+            .warnings
             .first()
             .is_some_and(|(at, _)| *at <= now_ms);
-        due.then(|| self.short_calls.pop_first())
+        due.then(|| self.warnings.pop_first())
             .flatten()
             .map(|(_, id)| id)
     }

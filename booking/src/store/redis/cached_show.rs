@@ -31,7 +31,7 @@ pub(super) struct CachedShow {
     sub: u64,
     holds: HashMap<HoldIdTail, CachedHold>,
     deadlines: BTreeSet<(i64, HoldIdTail)>,
-    short_calls: BTreeSet<(i64, HoldIdTail)>,
+    warnings: BTreeSet<(i64, HoldIdTail)>,
 }
 
 struct CachedHold {
@@ -103,7 +103,7 @@ impl CachedShow {
             sub,
             holds: HashMap::new(),
             deadlines: BTreeSet::new(),
-            short_calls: BTreeSet::new(),
+            warnings: BTreeSet::new(),
         };
         for hold in reply.item_at(6)?.as_list()?.chunks(2) {
             if let [tail, kept] = hold {
@@ -169,7 +169,7 @@ impl CachedShow {
     pub(super) fn is_due(&self, now_ms: i64) -> bool {
         let first =
             |set: &BTreeSet<(i64, HoldIdTail)>| set.first().is_some_and(|(at, _)| *at <= now_ms);
-        first(&self.deadlines) || first(&self.short_calls)
+        first(&self.deadlines) || first(&self.warnings)
     }
 
     /// Returns whether there is anything with a deadline: a hold, or the waitlist.
@@ -230,7 +230,7 @@ impl CachedShow {
         self.forget(&tail);
         self.deadlines.insert((kept.lock_until_ms, tail));
         if let Some(at) = kept.short_at_ms {
-            self.short_calls.insert((at, tail));
+            self.warnings.insert((at, tail));
         }
         self.holds.insert(tail, kept);
     }
@@ -239,7 +239,7 @@ impl CachedShow {
         if let Some(kept) = self.holds.remove(tail) {
             self.deadlines.remove(&(kept.lock_until_ms, *tail));
             if let Some(at) = kept.short_at_ms {
-                self.short_calls.remove(&(at, *tail));
+                self.warnings.remove(&(at, *tail));
             }
         }
     }

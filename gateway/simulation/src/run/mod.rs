@@ -70,7 +70,7 @@ fn play(sale: &PlannedSale, seed: u64, is_enough: impl Fn(&SaleRun) -> bool) -> 
         cohorts: ReleaseCohorts::default(),
         released: 0,
         remainder_u: 0,
-        told_sold_out: false,
+        line_dismissed: false,
         tally: SaleTally::new(arrivals.total()),
     };
     for second in 1..=sale.until_s {
@@ -94,7 +94,7 @@ struct SaleRun<'a> {
     remainder_u: u64,
     /// Whether everybody in the line was told that everything is sold or that the room is closed.
     /// They then leave.
-    told_sold_out: bool,
+    line_dismissed: bool,
     tally: SaleTally,
 }
 
@@ -213,10 +213,10 @@ impl SaleRun<'_> {
         let sold_out = self.world.stock.is_sold_out();
         let begun = now_s >= sale.room.draw_s;
         let selling = begun && !closed && !sold_out;
-        if begun && (closed || sold_out) && !self.told_sold_out {
+        if begun && (closed || sold_out) && !self.line_dismissed {
             self.tell_everybody(now_s);
         }
-        let end = if self.told_sold_out {
+        let end = if self.line_dismissed {
             self.released
         } else {
             self.line.end(now_s)
@@ -230,7 +230,7 @@ impl SaleRun<'_> {
         self.tally
             .second(second, self.line.joined(now_s), |figures| {
                 figures.released = self.released;
-                figures.waiting = if self.told_sold_out {
+                figures.waiting = if self.line_dismissed {
                     0
                 } else {
                     let there = self.line.people_there(self.released, end, now_s);
@@ -415,7 +415,7 @@ impl SaleRun<'_> {
 
     /// Tells everybody in the line that everything is sold, or that the room is closed.
     fn tell_everybody(&mut self, now_s: f64) {
-        self.told_sold_out = true;
+        self.line_dismissed = true;
         for rank in self.line.sampled_there(self.released, now_s) {
             self.tally.odds.note(rank, false);
         }
@@ -428,7 +428,7 @@ impl SaleRun<'_> {
 
     fn is_over(&self, second: u32) -> bool {
         let come = self.line.end(f64::from(second)) == self.line.total();
-        let nobody_waits = self.told_sold_out || (come && self.released == self.line.total());
+        let nobody_waits = self.line_dismissed || (come && self.released == self.line.total());
         let begun = f64::from(second) >= self.world.sale.room.draw_s;
         let [_, held, _] = self.world.stock.cells();
         begun

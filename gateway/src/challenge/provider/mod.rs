@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 pub use settings::{ProviderSettings, ProvidersSettings};
 use siteverify::{ANSWER_WITHIN, ProviderClient, SiteverifyAnswer, SiteverifyFault};
 
-use crate::store::SolvedChallenge;
+use crate::store::SingleUseId;
 
 /// How long (ms) the store notes that a provider's answer was used. The providers themselves take
 /// an answer once, and only for a few minutes.
@@ -156,7 +156,7 @@ impl ChallengeProviders {
         holder: Holder,
         answer: &str,
         now: i64,
-    ) -> Result<SolvedChallenge, ProviderRefusal> {
+    ) -> Result<SingleUseId, ProviderRefusal> {
         if !siteverify::is_answer(answer) {
             return Err(ProviderRefusal::Refused);
         }
@@ -173,7 +173,7 @@ impl ChallengeProviders {
             return Err(ProviderRefusal::ForAnother);
         }
         let hash = Sha256::digest(answer);
-        Ok(SolvedChallenge {
+        Ok(SingleUseId {
             id: std::array::from_fn(|at| hash[at]),
             expires_at: now.saturating_add(USED_FOR_MS),
         })

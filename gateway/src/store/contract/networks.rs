@@ -4,7 +4,7 @@ use fairgate_rules::network_limits::{NetworkBounds, NetworkPlaces};
 
 use super::*;
 use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
-use crate::store::{NetworkToll, SolvedChallenge, TollRefusal, WaitRequest, WaitReservation};
+use crate::store::{NetworkToll, SingleUseId, TollRefusal, WaitRequest, WaitReservation};
 
 const OWN: NetworkKey = [1; 8];
 const WIDER: NetworkKey = [2; 8];
@@ -26,7 +26,7 @@ fn visitor(of: u64, networks: &[NetworkKey], own: u64, wider: u64) -> StoreJoinR
 }
 
 fn too_cheap(own: u64, wider: u64) -> Option<TollRefusal> {
-    Some(TollRefusal::TooCheap(NetworkPlaces { own, wider }))
+    Some(TollRefusal::TooManyPlaces(NetworkPlaces { own, wider }))
 }
 
 fn toll_refusal(joined: Result<super::super::Place, StoreJoinRefusal>) -> Option<TollRefusal> {
@@ -86,7 +86,7 @@ pub(super) async fn a_place_counts_after_it_was_left(Pair { store, .. }: Pair) {
 }
 
 pub(super) async fn a_solution_counts_once(Pair { store, .. }: Pair) {
-    let solved = |id| SolvedChallenge {
+    let solved = |id| SingleUseId {
         id: [id; 16],
         expires_at: 61_000,
     };
@@ -142,7 +142,7 @@ pub(super) async fn a_claim_is_refused_where_its_network_has_more_places_than_we
     let admit = async |claimant| store.admit_claimant("r", claimant).await.unwrap();
     assert_eq!(
         admit(claimant(0, 3)).await,
-        AdmissionDecision::Toll(TollRefusal::TooCheap(NetworkPlaces { own: 3, wider: 0 }))
+        AdmissionDecision::Toll(TollRefusal::TooManyPlaces(NetworkPlaces { own: 3, wider: 0 }))
     );
     // A claim is not a place: it raises no count.
     assert_eq!(
@@ -252,7 +252,7 @@ pub(super) async fn networks_of_a_room_that_is_over_are_forgotten(
 }
 
 pub(super) async fn a_code_counts_once_even_for_many_at_once(Pair { store, .. }: Pair) {
-    let code = |id| SolvedChallenge {
+    let code = |id| SingleUseId {
         id: [id; 16],
         expires_at: 301_000,
     };

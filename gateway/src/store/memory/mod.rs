@@ -27,7 +27,7 @@ use crate::ledger::{
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
-    RecordedPassClaim, RoomCounts, RoomStore, SolvedChallenge, StoreFailure, StoreFreezeOutcome,
+    RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure, StoreFreezeOutcome,
     StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
     TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor, WishList,
 };
@@ -224,7 +224,7 @@ impl RoomStore for MemoryRoomStore {
     async fn use_once(
         &self,
         room: &str,
-        used: SolvedChallenge,
+        used: SingleUseId,
         now: i64,
     ) -> Result<bool, StoreFailure> {
         Ok(self.room_line(room)?.lock().networks.use_once(used, now))

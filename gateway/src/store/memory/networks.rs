@@ -6,7 +6,7 @@ use std::hash::Hash;
 use fairgate_rules::network_limits::NetworkPlaces;
 
 use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
-use crate::store::{NetworkToll, SolvedChallenge, TollRefusal, WaitRequest, WaitReservation};
+use crate::store::{NetworkToll, SingleUseId, TollRefusal, WaitRequest, WaitReservation};
 
 /// With fewer entries than this, those that have ended are not dropped yet.
 const ENDING_KEPT: usize = 1024;
@@ -60,7 +60,7 @@ impl LineNetworks {
     pub(super) fn check(&self, toll: &NetworkToll, now: i64) -> Result<(), TollRefusal> {
         let places = |key| self.places.get(&key).copied().unwrap_or_default();
         if toll.limited().any(|(key, bound)| places(key) >= bound) {
-            return Err(TollRefusal::TooCheap(self.places_of(toll.keys)));
+            return Err(TollRefusal::TooManyPlaces(self.places_of(toll.keys)));
         }
         let used_until = toll
             .solved
@@ -82,7 +82,7 @@ impl LineNetworks {
     }
 
     /// Uses an id up. Returns false if it was used before.
-    pub(super) fn use_once(&mut self, used: SolvedChallenge, now: i64) -> bool {
+    pub(super) fn use_once(&mut self, used: SingleUseId, now: i64) -> bool {
         let is_new = self.used.end_of(&used.id, now).is_none();
         if is_new {
             self.used.insert(used.id, used.expires_at, now);
@@ -91,7 +91,7 @@ impl LineNetworks {
     }
 
     /// Notes that a solution was used.
-    pub(super) fn use_up(&mut self, solved: Option<SolvedChallenge>, now: i64) {
+    pub(super) fn use_up(&mut self, solved: Option<SingleUseId>, now: i64) {
         if let Some(solved) = solved {
             self.used.insert(solved.id, solved.expires_at, now);
         }

@@ -48,7 +48,7 @@ use crate::ledger::{
 };
 use crate::store::{
     AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
-    RecordedPassClaim, RoomCounts, RoomStore, SolvedChallenge, StoreFailure, StoreFreezeOutcome,
+    RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure, StoreFreezeOutcome,
     StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
     TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor, WishList,
 };
@@ -179,7 +179,7 @@ impl RoomStore for RedisRoomStore {
     async fn use_once(
         &self,
         room: &str,
-        used: SolvedChallenge,
+        used: SingleUseId,
         now: i64,
     ) -> Result<bool, StoreFailure> {
         self.parts.networks.use_once(room, used, now).await

@@ -13,15 +13,15 @@ use super::scripts::{
     UseOnceScript,
 };
 use crate::ledger::{NetworkEpoch, NetworkKeys};
-use crate::store::{NetworkToll, SolvedChallenge, StoreFailure, WaitRequest, WaitReservation};
+use crate::store::{NetworkToll, SingleUseId, StoreFailure, WaitRequest, WaitReservation};
 
 /// Counts the places of networks, reserves their waits, and notes used ids.
-pub struct NetworkCounter {
+pub struct NetworkScripts {
     pub scripts: Arc<RoomScriptRunner>,
     pub lives: Arc<RoomLifeReader>,
 }
 
-impl NetworkCounter {
+impl NetworkScripts {
     /// Counts the places that these networks were given in the room.
     pub async fn network_places(
         &self,
@@ -72,7 +72,7 @@ impl NetworkCounter {
     pub async fn use_once(
         &self,
         room: &str,
-        used: SolvedChallenge,
+        used: SingleUseId,
         now: i64,
     ) -> Result<bool, StoreFailure> {
         let script = UseOnceScript {

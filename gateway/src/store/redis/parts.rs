@@ -14,7 +14,7 @@ use super::copier::LineCopier;
 use super::joining::LineTransitions;
 use super::keeper::{RoomKeeper, RoomKeeperLimits};
 use super::lives::RoomLifeReader;
-use super::networks::NetworkCounter;
+use super::networks::NetworkScripts;
 use super::places::PlaceFinder;
 use super::presence::RoomPresence;
 use super::rebuild::RoomBuilder;
@@ -35,7 +35,7 @@ pub struct StoreParts {
     pub line: LineTransitions,
     pub claims: ClaimTransitions,
     pub ticks: TickTransitions,
-    pub networks: NetworkCounter,
+    pub networks: NetworkScripts,
     pub wishes: WishKeeper,
     pub places: PlaceFinder,
     pub presence: RoomPresence,
@@ -111,7 +111,7 @@ impl StoreDependencies {
                 lives: Arc::clone(lives),
                 node: self.node.clone(),
             },
-            networks: NetworkCounter {
+            networks: NetworkScripts {
                 scripts: Arc::clone(scripts),
                 lives: Arc::clone(lives),
             },

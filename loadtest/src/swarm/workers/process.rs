@@ -68,7 +68,7 @@ async fn play(task: WorkerTask) -> anyhow::Result<LoadtestExitCode> {
     report(&WorkerReport::Done(Box::new(FinishedWork {
         measured: stage.tally.part(|who| task.is_own(who)),
         lapses_ms: stage.lapses_ms(),
-        paid: stage.not_seen_through(),
+        paid: stage.unsettled_orders(),
     })))?;
     Ok(LoadtestExitCode::Held)
 }

@@ -11,24 +11,24 @@ type Work = Box<dyn FnOnce() + Send>;
 
 /// The thread that writes shared frames; a cheap handle. The thread ends with the last handle.
 #[derive(Debug, Clone)]
-pub struct FrameTeller {
+pub struct FrameWriter {
     work: Option<Arc<mpsc::Sender<Work>>>,
 }
 
-impl Default for FrameTeller {
+impl Default for FrameWriter {
     fn default() -> Self {
         Self::start()
     }
 }
 
-impl FrameTeller {
+impl FrameWriter {
     /// Starts the thread. If the system cannot start one, the callers' threads do the work.
     #[must_use]
     pub fn start() -> Self {
         let (sender, receiver) = mpsc::channel::<Work>();
         let run = move || receiver.into_iter().for_each(|work| work());
         let started = std::thread::Builder::new()
-            .name("frame-teller".to_owned())
+            .name("frame-frame_writer".to_owned())
             .spawn(run);
         Self {
             work: started.ok().map(|_| Arc::new(sender)),
@@ -63,18 +63,18 @@ mod tests {
 
     #[tokio::test]
     async fn work_is_done_in_order_on_another_thread() {
-        let teller = FrameTeller::start();
+        let frame_writer = FrameWriter::start();
         let done = Arc::new(Mutex::new(Vec::new()));
         let note = |what: u32| {
             let done = Arc::clone(&done);
-            teller.run(move || {
+            frame_writer.run(move || {
                 let name = std::thread::current().name().map(str::to_owned);
                 done.lock().push((what, name));
             })
         };
         tokio::join!(note(1), note(2));
         let done = done.lock();
-        let expected = [1, 2].map(|what| (what, Some("frame-teller".to_owned())));
+        let expected = [1, 2].map(|what| (what, Some("frame-frame_writer".to_owned())));
         assert_eq!(*done, expected);
     }
 }

@@ -9,6 +9,7 @@ use fairgate_rules::estimate::WaitEstimate;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::LineMethod;
 use rand::RngExt;
+use tokio::time::Instant;
 
 use super::place_view::{PlaceState, describe};
 use super::rejoin::{PlaceRefusal, cleared_place};
@@ -23,6 +24,10 @@ use crate::store::{
 
 /// The pause before a claim that the store did not take is sent again.
 const RETRY_CLAIM_AFTER: Duration = Duration::from_millis(500);
+
+/// The time between two ticks for newcomers of a room without a line. With ten a second, a tick in
+/// Redis takes a few milliseconds however many come.
+const NEWCOMERS_TICK_APART: Duration = Duration::from_millis(100);
 
 /// A pass as the visitor gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -248,9 +253,7 @@ async fn may_enter(
     let tick = room.last_tick();
     let has_room = tick.counts.inside < tick.inside_max || tick.at == 0;
     if rank >= tick.released && !line && has_room {
-        // In a room without a line, a tick runs now, so that the visitor need not wait up to a
-        // second for the next one.
-        release::run_tick(rooms, room, None, false, now).await?;
+        call_newcomer(rooms, room, rank).await?;
     }
     let claimant = Claimant {
         number: place.number,
@@ -271,6 +274,23 @@ async fn may_enter(
         ))),
         entered => Ok(entered),
     }
+}
+
+/// Calls a newcomer of a room without a line, who need not wait up to a second for the next tick.
+/// Ticks for newcomers begin [`NEWCOMERS_TICK_APART`] apart, and each calls all who came meanwhile:
+/// the work of a tick grows with the number of earlier ticks whose calls still count.
+async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(), StoreFailure> {
+    let came = Instant::now();
+    let mut last = room.newcomers_tick().await;
+    let has_counted = last.is_some_and(|begun| begun >= came);
+    if has_counted || rank < room.last_tick().released {
+        return Ok(());
+    }
+    if let Some(begun) = *last {
+        tokio::time::sleep_until(begun + NEWCOMERS_TICK_APART).await;
+    }
+    *last = Some(Instant::now());
+    release::run_tick(rooms, room, None, false, rooms.now_ms()).await
 }
 
 fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {

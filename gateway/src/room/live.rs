@@ -13,6 +13,7 @@ use fairgate_rules::limits::PaceMemory;
 use fairgate_rules::phase::{PhaseInputs, RoomPhase, phase_at};
 use fairgate_rules::room_document::{JoinCodePolicy, LineMethod};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::draw_state::DrawState;
 use super::presence::VisitorPresence;
@@ -39,7 +40,9 @@ struct RoomState {
     wishes: WishBoard,
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
-    mark_begun_elsewhere: AtomicBool,
+    begun_elsewhere: AtomicBool,
+    /// When the last tick for a newcomer of a room without a line began.
+    newcomers_tick: tokio::sync::Mutex<Option<Instant>>,
     /// The time (ms) until which a due draw waits before it freezes the line.
     draw_waits: RwLock<Option<i64>>,
 }
@@ -62,7 +65,8 @@ impl Room {
             wishes: WishBoard::default(),
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
-            mark_begun_elsewhere: AtomicBool::new(false),
+            begun_elsewhere: AtomicBool::new(false),
+            newcomers_tick: tokio::sync::Mutex::default(),
             draw_waits: RwLock::default(),
         };
         Self {
@@ -102,14 +106,14 @@ impl Room {
     /// Notes that another node has begun the draw. This node then runs the draw too, even if it is
     /// not due by this node's row.
     pub(crate) fn mark_begun_elsewhere(&self) {
-        self.inner.mark_begun_elsewhere.store(true, Ordering::Release);
+        self.inner.begun_elsewhere.store(true, Ordering::Release);
         self.nudge();
     }
 
     /// Returns whether another node has begun the draw.
     #[must_use]
     pub fn is_begun_elsewhere(&self) -> bool {
-        self.inner.mark_begun_elsewhere.load(Ordering::Acquire)
+        self.inner.begun_elsewhere.load(Ordering::Acquire)
     }
 
     /// Sets the time (ms) until which a due draw waits, or `None` if it no longer waits. The draw
@@ -202,6 +206,12 @@ impl Room {
     /// the counter.
     pub async fn release(&self) -> tokio::sync::MutexGuard<'_, ReleaseCounter> {
         self.inner.release.lock().await
+    }
+
+    /// Locks the time at which the last tick for a newcomer began. Only rooms without a line have
+    /// such ticks.
+    pub async fn newcomers_tick(&self) -> tokio::sync::MutexGuard<'_, Option<Instant>> {
+        self.inner.newcomers_tick.lock().await
     }
 
     /// Wakes the room's loop before its next beat.

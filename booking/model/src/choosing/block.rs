@@ -5,7 +5,7 @@
 use rand::Rng;
 
 use super::{SeatArrangement, SeatChoice, orphans_of};
-use crate::choosing::pick::{SeatCandidate, pick_candidate};
+use crate::choosing::pick::{CandidateShortlist, SeatCandidate};
 use crate::choosing::view::{CellEligibility, WishSeatView};
 use crate::choosing::wish::BestSeatsWish;
 use crate::plans::seatmap::SeatBench;
@@ -37,12 +37,12 @@ pub fn best(
     spread: usize,
     rng: &mut impl Rng,
 ) -> Option<SeatChoice> {
-    let mut windows = Vec::new();
-    for (number, bench) in (0..).zip(view.map.benches()) {
-        on_bench(view, wish, number, bench, &mut windows);
-    }
     let len = wish.quantity as usize;
-    let chosen = pick_candidate(windows, spread, len.saturating_mul(2), rng)?;
+    let mut windows = CandidateShortlist::new(spread, len.saturating_mul(2));
+    for (number, bench) in (0..).zip(view.map.benches()) {
+        on_bench(view, wish, number, bench, |window| windows.add(window));
+    }
+    let chosen = windows.pick(rng)?;
     let bench = &view.map.benches()[chosen.bench as usize];
     let mut cells = view.map.on_bench(bench)[chosen.start as usize..][..len].to_vec();
     let single = !orphans_of(view.map, &|cell| view.is_free(cell), &cells).is_empty();
@@ -61,20 +61,22 @@ pub fn best(
 
 /// Returns whether some block for the wish leaves no single seat.
 pub fn has_clean(view: &WishSeatView<'_>, wish: &BestSeatsWish) -> bool {
-    let mut windows = Vec::new();
     (0..).zip(view.map.benches()).any(|(number, bench)| {
-        windows.clear();
-        on_bench(view, wish, number, bench, &mut windows);
-        windows.iter().any(|window| window.orphans == 0)
+        let mut is_clean = false;
+        on_bench(view, wish, number, bench, |window| {
+            is_clean |= window.orphans == 0;
+        });
+        is_clean
     })
 }
 
+/// Calls `found` with each block for the wish on a bench.
 fn on_bench(
     view: &WishSeatView<'_>,
     wish: &BestSeatsWish,
     number: u32,
     bench: &SeatBench,
-    windows: &mut Vec<SeatBlock>,
+    mut found: impl FnMut(SeatBlock),
 ) {
     let cells = view.map.on_bench(bench);
     let len = wish.quantity as usize;
@@ -103,7 +105,7 @@ fn on_bench(
                 0
             };
             let start = u32::try_from(start).expect("a bench is no longer than the map");
-            windows.push(SeatBlock {
+            found(SeatBlock {
                 bench: number,
                 start,
                 len: wish.quantity,

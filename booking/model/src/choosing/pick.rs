@@ -13,10 +13,74 @@ pub trait SeatCandidate {
     fn overlaps(&self, other: &Self) -> bool;
 }
 
+/// A list of candidates is not shortened while it is shorter than twice this.
+const SHORTLIST_MIN: usize = 64;
+
 /// Returns the largest score that is treated as equal to `best`. The scores of seats at mirrored
 /// positions differ only by rounding.
 fn equal_up_to(best: f32) -> f32 {
     best + 0.001 + best.abs() * 1e-6
+}
+
+/// Collects candidates for [`pick_candidate`], and drops those that it cannot pick. So a search
+/// over a large map keeps few of its thousands of candidates.
+pub struct CandidateShortlist<C> {
+    kept: Vec<C>,
+    spread: usize,
+    width: usize,
+    rank: u32,
+    /// Candidates of this rank with a larger score cannot be picked.
+    score_max: f32,
+}
+
+impl<C: SeatCandidate> CandidateShortlist<C> {
+    /// Makes an empty list. `spread` and `width` are those of [`pick_candidate`].
+    pub fn new(spread: usize, width: usize) -> Self {
+        Self {
+            kept: Vec::new(),
+            spread,
+            width,
+            rank: u32::MAX,
+            score_max: f32::INFINITY,
+        }
+    }
+
+    /// Adds a candidate, if it may still be picked.
+    pub fn add(&mut self, candidate: C) {
+        if candidate.rank() < self.rank {
+            self.kept.clear();
+            self.rank = candidate.rank();
+            self.score_max = f32::INFINITY;
+        }
+        if candidate.rank() > self.rank || candidate.score() > self.score_max {
+            return;
+        }
+        if self.spread <= 1 {
+            self.score_max = self.score_max.min(equal_up_to(candidate.score()));
+        }
+        self.kept.push(candidate);
+        let enough = self.spread.saturating_mul(self.width).max(SHORTLIST_MIN);
+        if self.kept.len() >= enough.saturating_mul(2) {
+            self.shorten(enough);
+        }
+    }
+
+    fn shorten(&mut self, enough: usize) {
+        if self.spread > 1 {
+            self.kept
+                .select_nth_unstable_by(enough - 1, |a, b| a.score().total_cmp(&b.score()));
+            self.kept.truncate(enough);
+            self.score_max = self.kept[enough - 1].score();
+        } else {
+            let score_max = self.score_max;
+            self.kept.retain(|candidate| candidate.score() <= score_max);
+        }
+    }
+
+    /// Picks one of the candidates, as [`pick_candidate`] does.
+    pub fn pick(self, rng: &mut impl Rng) -> Option<C> {
+        pick_candidate(self.kept, self.spread, self.width, rng)
+    }
 }
 
 /// Picks at random among the equal best candidates or, with `spread` above 1, among the `spread`

@@ -47,6 +47,11 @@ impl TrainSeatStates<'_> {
     /// Returns whether the seat is free over all these legs.
     #[must_use]
     pub fn is_free(&self, seat: u32, legs: &Range<u16>) -> bool {
+        if self.grid.legs == 1 && *legs == (0..1) {
+            // Nearly all shows have one leg, and choosing seats looks at each of their seats.
+            return seat < self.grid.seats
+                && self.states.get(seat as usize) == Some(&CellState::Free);
+        }
         seat < self.grid.seats
             && legs.end <= self.grid.legs
             && self

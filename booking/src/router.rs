@@ -8,6 +8,7 @@ use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use fairgate_base::http::tagged::{CompressedAnswers, api_document, compress_tagged_answers};
 use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
+use tower::Layer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -188,12 +189,11 @@ pub fn process_router(
         .merge(for_operators(operators))
         .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response())
         .method_not_allowed_fallback(async || wrong_method().into_response());
-    wrapped(all)
-        .layer(from_fn_with_state(
-            CompressedAnswers::default(),
-            compress_tagged_answers,
-        ))
-        .layer(from_fn(request_id))
+    let layers = (
+        from_fn(request_id),
+        from_fn_with_state(CompressedAnswers::default(), compress_tagged_answers),
+    );
+    Router::new().fallback_service(layers.layer(wrapped(all)))
 }
 
 /// Returns the routes for gateways.
@@ -239,5 +239,5 @@ pub fn operators_port(ops: BookingOpsRoutes) -> Router {
         .route("/metrics", get(ops::metrics))
         .with_state(ops)
         .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response());
-    wrapped(all).layer(from_fn(request_id))
+    Router::new().fallback_service(from_fn(request_id).layer(wrapped(all)))
 }

@@ -110,8 +110,12 @@ impl PersonalEventHub {
         // Nearly every visitor has one socket.
         let one = || Vec::with_capacity(1);
         let of_visitor = listeners.by_holder.entry(holder).or_insert_with(one);
-        let is_same = |listener: &&PersonalListener| *listener.room == *room && listener.number == number;
-        let same = of_visitor.iter().filter(is_same).map(|listener| listener.id);
+        let is_same =
+            |listener: &&PersonalListener| *listener.room == *room && listener.number == number;
+        let same = of_visitor
+            .iter()
+            .filter(is_same)
+            .map(|listener| listener.id);
         let same: Vec<u64> = same.collect();
         if same.len() >= SOCKETS_PER_PLACE_MAX {
             let replaced = of_visitor.extract_if(.., |listener| listener.id == same[0]);

@@ -2,6 +2,8 @@
 //! are merged here, and every call to them passes the door. If booking runs in other processes,
 //! `upstream::remote` forwards the same routes.
 
+use std::sync::Arc;
+
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -12,6 +14,7 @@ use fairgate_base::http::tagged::{
     CompressedAnswers, api_document, compress_tagged_answers, is_compressed_each_time,
 };
 use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
+use tower::Layer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
 use utoipa::OpenApi;
@@ -102,29 +105,29 @@ pub fn build(handles: &GatewayHandles) -> Router {
         &handles.form_origins,
         handles.lobby.providers.clone(),
     );
-    let origins = CrossOriginPolicy::new(handles.lobby.web.origins());
+    let origins = Arc::new(CrossOriginPolicy::new(handles.lobby.web.origins()));
     let older = OlderCookies {
         keyring: handles.door.keyring.clone(),
         web: handles.lobby.web.clone(),
         clock: handles.door.clock.clone(),
     };
+    let lobby = Arc::new(handles.lobby.clone());
+    // The outermost comes first. These layers stand around each route, because one of them reads
+    // the route's parameters, and unknown paths need none.
+    let of_routes = (
+        from_fn_with_state(Arc::new(older), older::replaced),
+        from_fn_with_state((Arc::clone(&lobby), test), wrong_keys_are_slowed),
+        from_fn_with_state(
+            (handles.searches.clone(), lobby, test),
+            searches_have_quotas,
+        ),
+        from_fn_with_state(handles.ops.follower.clone(), rooms_of_other_nodes_are_found),
+    );
     let all = Router::new()
         .merge(line)
         .merge(guarded)
         .merge(page_routes(pages))
-        .layer(from_fn_with_state(
-            handles.ops.follower.clone(),
-            rooms_of_other_nodes_are_found,
-        ))
-        .layer(from_fn_with_state(
-            (handles.searches.clone(), handles.lobby.clone(), test),
-            searches_have_quotas,
-        ))
-        .layer(from_fn_with_state(
-            (handles.lobby.clone(), test),
-            wrong_keys_are_slowed,
-        ))
-        .layer(from_fn_with_state(older, older::replaced))
+        .layer(of_routes)
         .fallback(async move |uri: Uri| {
             problem_response(test, &uri, Problem::not_found("page", uri.path()))
         })
@@ -132,20 +135,17 @@ pub fn build(handles: &GatewayHandles) -> Router {
             problem_response(test, &uri, wrong_method())
         })
         .layer(from_fn_with_state(test, bare_errors_explain_themselves));
-    wrapped(all)
-        .layer(from_fn_with_state(test, one_host))
-        .layer(from_fn_with_state(origins, listed_origins_may_call))
-        .layer(from_fn(errors_follow_accept))
-        .layer(from_fn_with_state(policy, security_headers))
-        .layer(from_fn_with_state(
-            CompressedAnswers::default(),
-            compress_tagged_answers,
-        ))
-        .layer(
-            CompressionLayer::new()
-                .compress_when(SizeAbove::default().and(is_compressed_each_time)),
-        )
-        .layer(from_fn(request_id))
+    // The outermost comes first.
+    let layers = (
+        from_fn(request_id),
+        CompressionLayer::new().compress_when(SizeAbove::default().and(is_compressed_each_time)),
+        from_fn_with_state(CompressedAnswers::default(), compress_tagged_answers),
+        from_fn_with_state(policy, security_headers),
+        from_fn(errors_follow_accept),
+        from_fn_with_state(origins, listed_origins_may_call),
+        from_fn_with_state(test, one_host),
+    );
+    Router::new().fallback_service(layers.layer(wrapped(all)))
 }
 
 /// Builds the router of a guarded shop's own port: every request passes the guard.
@@ -153,9 +153,8 @@ pub fn build_shop_guard(guard: ShopGuard) -> Router {
     let all = Router::new()
         .fallback(reverse_proxy::http::guard)
         .with_state(guard);
-    wrapped(all)
-        .layer(from_fn_with_state(false, one_host))
-        .layer(from_fn(request_id))
+    let layers = (from_fn(request_id), from_fn_with_state(false, one_host));
+    Router::new().fallback_service(layers.layer(wrapped(all)))
 }
 
 /// Builds the public routes of rooms and their draws.
@@ -244,7 +243,7 @@ pub fn operators_port(ops: GatewayOpsRoutes) -> Router {
         .route("/metrics", get(ops::metrics))
         .with_state(ops)
         .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response());
-    wrapped(all).layer(from_fn(request_id))
+    Router::new().fallback_service(from_fn(request_id).layer(wrapped(all)))
 }
 
 /// Builds the routes of the pages.

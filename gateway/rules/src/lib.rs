@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod counter;
-pub mod presence_bitmap;
 pub mod draw;
 pub mod entry_history;
 pub mod estimate;
@@ -17,6 +16,7 @@ pub mod odds;
 pub mod pace;
 pub mod pace_settings;
 pub mod phase;
+pub mod presence_bitmap;
 pub mod release_cohorts;
 pub mod room_document;
 pub mod valve;

@@ -2,6 +2,8 @@
 //! before the public address became https. The handlers of a request see the new cookies already,
 //! and the answer tells the browser to store them and to remove the older ones.
 
+use std::sync::Arc;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
@@ -62,7 +64,7 @@ struct Replacement {
 
 /// Replaces the older cookies of a request.
 pub async fn replaced(
-    State(older): State<OlderCookies>,
+    State(older): State<Arc<OlderCookies>>,
     mut request: Request,
     next: Next,
 ) -> Response {

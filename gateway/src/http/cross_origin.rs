@@ -51,7 +51,7 @@ const METHODS: [Method; 6] = [
 /// Which origins may make calls; a cheap handle.
 #[derive(Clone)]
 pub struct CrossOriginPolicy {
-    origins: Arc<[HeaderValue]>,
+    origins: Vec<HeaderValue>,
     layer: CorsLayer,
 }
 
@@ -60,9 +60,9 @@ impl CrossOriginPolicy {
     #[must_use]
     pub fn new(origins: &[String]) -> Self {
         let valid = |origin: &String| HeaderValue::from_str(origin).ok();
-        let origins: Arc<[HeaderValue]> = origins.iter().filter_map(valid).collect();
+        let origins: Vec<HeaderValue> = origins.iter().filter_map(valid).collect();
         let layer = CorsLayer::new()
-            .allow_origin(origins.to_vec())
+            .allow_origin(origins.clone())
             .allow_credentials(true)
             .allow_methods(METHODS)
             .allow_headers(SENT)
@@ -93,7 +93,7 @@ fn is_plain_options(request: &Request) -> bool {
 
 /// Answers preflights, and lets pages on listed origins read answers.
 pub async fn listed_origins_may_call(
-    State(policy): State<CrossOriginPolicy>,
+    State(policy): State<Arc<CrossOriginPolicy>>,
     request: Request,
     next: Next,
 ) -> Response {

@@ -2,6 +2,7 @@
 //! instead of bare errors, and the headers of every answer.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
@@ -62,7 +63,7 @@ fn is_search(method: &Method, path: &str) -> bool {
 /// Refuses searches beyond the quota of their network or key, and slows networks that send wrong
 /// keys.
 pub async fn searches_have_quotas(
-    State((searches, lobby, test)): State<(SearchQuotas, WaitingLine, bool)>,
+    State((searches, lobby, test)): State<(SearchQuotas, Arc<WaitingLine>, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -96,7 +97,7 @@ fn shows_role_key(request: &Request) -> bool {
 /// Slows networks that send wrong keys of roles. While a network pauses, its keys are refused
 /// unread, unless it showed a right key in the last hours.
 pub async fn wrong_keys_are_slowed(
-    State((lobby, test)): State<(WaitingLine, bool)>,
+    State((lobby, test)): State<(Arc<WaitingLine>, bool)>,
     request: Request,
     next: Next,
 ) -> Response {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::entry_history::AGES_S;
 use fairgate_rules::limits::PaceMeasurements;
 use fairgate_rules::odds::SeatSupply;
 use fairgate_rules::pace::RankPresence;
+use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::release_cohorts::RankCall;
 use fairgate_rules::vitals;
 

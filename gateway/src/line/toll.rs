@@ -3,7 +3,7 @@
 
 use fairgate_pass::Holder;
 use fairgate_rules::network_limits::{
-    TollDemand, JoinProof, NetworkBounds, NetworkPlaces, NetworkPrice, WorkLevel, price,
+    JoinProof, NetworkBounds, NetworkPlaces, NetworkPrice, TollDemand, WorkLevel, price,
 };
 use fairgate_rules::network_lists::NetworkStanding;
 use fairgate_rules::room_document::ChallengePolicy;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::odds::SeatDemand;
+use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::release_cohorts::{RankCall, called_at};
 
 use crate::store::{NumberSet, RoomCounts};

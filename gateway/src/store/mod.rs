@@ -138,12 +138,8 @@ pub trait RoomStore: Send + Sync + 'static {
     ) -> Result<WaitReservation, StoreFailure>;
     /// Uses up an id that counts only once, such as the id of a code. Returns false if it was used
     /// before. The store remembers the id until it expires, and may forget it if it loses its data.
-    async fn use_once(
-        &self,
-        room: &str,
-        used: SingleUseId,
-        now: i64,
-    ) -> Result<bool, StoreFailure>;
+    async fn use_once(&self, room: &str, used: SingleUseId, now: i64)
+    -> Result<bool, StoreFailure>;
     /// Stores the wishes of a number's visitor in place of the earlier ones. The store may forget
     /// wishes if it loses its data. It forgets the wishes of a place that was given up.
     async fn set_wishes(

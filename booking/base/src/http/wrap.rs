@@ -2,6 +2,7 @@
 //! a handler is answered with a 500 `internal`.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::Router;
@@ -9,6 +10,7 @@ use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use tower::{Layer, Service};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::slow_body::{BodyProgress, TimedBody};
@@ -17,11 +19,21 @@ use super::{Problem, ProblemCode, request_id};
 /// How long a request may take after its body last made progress.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
-/// Puts the time limit and the panic handler around a router.
-pub fn wrapped(router: Router) -> Router {
-    router
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(limit_request_time))
+/// Puts the time limit and the panic handler around a router. Callers put further layers around the
+/// service, and serve it as the fallback of an empty router. [`Router::layer`] would put each layer
+/// around every route, and a request would copy all layers below each layer, with their states.
+pub fn wrapped(
+    router: Router,
+) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send>
++ Clone
++ Send
++ Sync
++ 'static {
+    let layers = (
+        from_fn(limit_request_time),
+        CatchPanicLayer::custom(panicked),
+    );
+    layers.layer(router)
 }
 
 #[expect(
@@ -111,7 +123,7 @@ mod tests {
             .with_writer(move || writer.clone())
             .finish();
         let app =
-            wrapped(Router::new().route("/", get(broken))).layer(from_fn(crate::http::request_id));
+            from_fn(crate::http::request_id).layer(wrapped(Router::new().route("/", get(broken))));
         let request = Request::get("/")
             .header("x-request-id", "req-of-test")
             .body(Body::empty());

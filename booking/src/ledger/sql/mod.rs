@@ -42,6 +42,8 @@ mod tickets;
 mod timetables;
 mod waitlist;
 
+use std::sync::Arc;
+
 use fairgate_databases::{Installation, LedgerError, SqlDialect};
 
 #[cfg(test)]
@@ -72,7 +74,7 @@ mod lock {
 /// The handle to booking's tables in the installation's database. A clone is cheap.
 #[derive(Clone)]
 pub struct Ledger {
-    installation: Installation,
+    installation: Arc<Installation>,
 }
 
 impl Ledger {
@@ -84,7 +86,9 @@ impl Ledger {
         installation
             .migrate("booking", migrations::MIGRATIONS)
             .await?;
-        Ok(Self { installation })
+        Ok(Self {
+            installation: Arc::new(installation),
+        })
     }
 
     /// Returns whether `sql`, which takes the time as `$1`, finds a row. Every node looks for due

@@ -219,10 +219,7 @@ impl HoldTable {
 
     /// Returns the next hold whose owner must be warned, if one is due, and removes its warning.
     pub(super) fn next_warning(&mut self, now_ms: i64) -> Option<HoldId> {
-        let due = self
-            .warnings
-            .first()
-            .is_some_and(|(at, _)| *at <= now_ms);
+        let due = self.warnings.first().is_some_and(|(at, _)| *at <= now_ms);
         due.then(|| self.warnings.pop_first())
             .flatten()
             .map(|(_, id)| id)

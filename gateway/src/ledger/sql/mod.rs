@@ -24,6 +24,8 @@ mod stops;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use fairgate_databases::Installation;
 
 use columns::Result;
@@ -33,7 +35,7 @@ use queue::LineWriteQueue;
 /// the epoch. A clone is cheap.
 #[derive(Clone)]
 pub struct RoomLedger {
-    installation: Installation,
+    installation: Arc<Installation>,
     queue: LineWriteQueue,
 }
 
@@ -48,7 +50,7 @@ impl RoomLedger {
             .await?;
         Ok(Self {
             queue: LineWriteQueue::start(&installation),
-            installation,
+            installation: Arc::new(installation),
         })
     }
 

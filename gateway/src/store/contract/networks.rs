@@ -142,7 +142,10 @@ pub(super) async fn a_claim_is_refused_where_its_network_has_more_places_than_we
     let admit = async |claimant| store.admit_claimant("r", claimant).await.unwrap();
     assert_eq!(
         admit(claimant(0, 3)).await,
-        AdmissionDecision::Toll(TollRefusal::TooManyPlaces(NetworkPlaces { own: 3, wider: 0 }))
+        AdmissionDecision::Toll(TollRefusal::TooManyPlaces(NetworkPlaces {
+            own: 3,
+            wider: 0
+        }))
     );
     // A claim is not a place: it raises no count.
     assert_eq!(

@@ -180,7 +180,9 @@ pub fn network_places(reply: &RedisReply) -> Result<NetworkPlaces, RedisCallErro
 /// Reads the refusal of the scripts' function `toll_refusal`, if the reply is one.
 pub fn toll_refusal(reply: &RedisReply) -> Result<Option<TollRefusal>, RedisCallError> {
     Ok(match kind(reply)? {
-        "too_cheap" => Some(TollRefusal::TooManyPlaces(network_places(reply.item_at(1)?)?)),
+        "too_cheap" => Some(TollRefusal::TooManyPlaces(network_places(
+            reply.item_at(1)?,
+        )?)),
         "solution_used" => Some(TollRefusal::SolutionUsed),
         _ => None,
     })

@@ -2,6 +2,8 @@
 //! signed. The door turns a browser's cookie into the Bearer pass that booking reads. Booking
 //! checks the pass again, with its room and its expiry.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -17,10 +19,10 @@ use crate::cookies::{self, CookieKind};
 
 /// Puts the door in front of booking's routes.
 pub fn layer(booking: Router, door: BookingDoor) -> Router {
-    booking.layer(from_fn_with_state(door, guard))
+    booking.layer(from_fn_with_state(Arc::new(door), guard))
 }
 
-async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next) -> Response {
+async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next: Next) -> Response {
     let room = show_of(request.uri().path()).and_then(|show| door.core.room_of(show));
     if let Some(room) = room
         && let Err(problem) = door.admit(&mut request, &room).await

@@ -2,12 +2,12 @@
 //! operators. Only a separate booking process serves the routes for gateways and operators.
 
 use axum::http::{HeaderMap, Uri};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{from_fn, from_fn_with_state, map_request};
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use fairgate_base::http::tagged::{CompressedAnswers, api_document, compress_tagged_answers};
-use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
+use fairgate_base::http::{BodyBytesMax, Problem, head_as_get, request_id, wrapped, wrong_method};
 use tower::Layer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -192,6 +192,7 @@ pub fn process_router(
     let layers = (
         from_fn(request_id),
         from_fn_with_state(CompressedAnswers::default(), compress_tagged_answers),
+        map_request(head_as_get),
     );
     Router::new().fallback_service(layers.layer(wrapped(all)))
 }

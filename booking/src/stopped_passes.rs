@@ -104,13 +104,19 @@ impl StoppedPasses {
     pub async fn follow_forever(self) {
         let mut every = tokio::time::interval(FOLLOW_EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut failing = false;
         loop {
             every.tick().await;
-            if let Err(error) = self.refresh().await {
-                log_failed_try!(
-                    error,
-                    "the passes that were stopped could not be read; trying again"
-                );
+            match self.refresh().await {
+                Ok(()) => failing = false,
+                Err(error) if !failing => {
+                    failing = true;
+                    log_failed_try!(
+                        error,
+                        "the passes that were stopped could not be read; trying again"
+                    );
+                }
+                Err(_) => {}
             }
         }
     }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, Uri};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{from_fn, from_fn_with_state, map_request};
 use axum::response::IntoResponse;
 use axum::routing::{any, get, post};
 use axum::{Extension, Router};
 use fairgate_base::http::tagged::{
     CompressedAnswers, api_document, compress_tagged_answers, is_compressed_each_time,
 };
-use fairgate_base::http::{BodyBytesMax, Problem, request_id, wrapped, wrong_method};
+use fairgate_base::http::{BodyBytesMax, Problem, head_as_get, request_id, wrapped, wrong_method};
 use tower::Layer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
@@ -144,6 +144,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
         from_fn(errors_follow_accept),
         from_fn_with_state(origins, listed_origins_may_call),
         from_fn_with_state(test, one_host),
+        map_request(head_as_get),
     );
     Router::new().fallback_service(layers.layer(wrapped(all)))
 }

@@ -192,3 +192,29 @@ async fn the_leaves_have_a_tag_and_are_not_compressed() {
     let known = [("if-none-match", &*etag), ("accept-encoding", "gzip")];
     assert_eq!(fetch(&gateway, path, &known).await.status, 304);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_to_a_head_has_the_headers_of_a_get() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    for path in ["/", "/openapi.json", "/v1/rooms", "/no/such/page"] {
+        let ask = async |method: reqwest::Method| {
+            let request = gateway.client.request(method, gateway.url(path));
+            Gateway::read(request.header("accept-encoding", "gzip")).await
+        };
+        let (head, get) = (
+            ask(reqwest::Method::HEAD).await,
+            ask(reqwest::Method::GET).await,
+        );
+        assert_eq!((head.status, head.body.len()), (get.status, 0), "{path}");
+        for name in [
+            "content-type",
+            "content-encoding",
+            "vary",
+            "etag",
+            "cache-control",
+        ] {
+            assert_eq!(head.header(name), get.header(name), "{name} of {path}");
+        }
+    }
+}

@@ -74,17 +74,15 @@ export function clock(seconds) {
 // an amount counts them.
 const NO_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
 const THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND";
-const decimalsOf = (currency) => (NO_DECIMALS.includes(currency) ? 0 : THREE_DECIMALS.includes(currency) ? 3 : 2);
 
-const moneyFormats = new Map(); // By currency: making a format is slow.
+const moneyFormats = {}; // By currency: making a format is slow.
 
 /** Formats `{amount, currency}`, with the amount in minor units, as the reader writes money. */
 export function money(value) {
-  if (!value || typeof value.amount !== "number") return "";
-  const { amount, currency } = value;
-  const digits = decimalsOf(currency);
-  const format = moneyFormats.get(currency) ?? new Intl.NumberFormat(locale, { style: "currency", currency, minimumFractionDigits: digits, maximumFractionDigits: digits });
-  moneyFormats.set(currency, format);
+  const { amount, currency } = value ?? {};
+  if (typeof amount !== "number") return "";
+  const digits = NO_DECIMALS.includes(currency) ? 0 : THREE_DECIMALS.includes(currency) ? 3 : 2;
+  const format = (moneyFormats[currency] ??= new Intl.NumberFormat(locale, { style: "currency", currency, minimumFractionDigits: digits }));
   return format.format(amount / 10 ** digits);
 }
 

@@ -12,7 +12,7 @@ pub enum LedgerError {
     Sql(String),
     /// The database did not take the transaction, or cannot be reached. Nothing of the transaction
     /// was written.
-    #[error("the ledger did not take the write: {0}")]
+    #[error("the ledger is not available: {0}")]
     Unavailable(String),
     /// The connection was lost while the transaction was being committed, and the database could
     /// not be asked afterwards: the transaction was written whole or not at all. A caller finds out

@@ -123,7 +123,7 @@ async fn a_departure_that_was_found_can_be_held() {
 async fn held_seats_are_missing_only_in_searches_over_their_legs() {
     let app = railway().await;
     let free = async |to: &str| {
-        // By then a cached answer has expired.
+        // A second later, a cached answer has expired.
         app.clock.advance_ms(1_000);
         let path = format!("/v1/rail/trips?from=AAA&to={to}&date=2027-01-11");
         let trips = app.ask(get(&path)).await.is(200);
@@ -331,8 +331,8 @@ async fn the_figures_of_a_room_count_the_seats_of_its_trains_until_they_leave() 
     assert_eq!(figures("today").await, (0, 0, 0, SEATS));
     assert_eq!(figures("past").await, (0, 0, 0, SEATS));
     assert_eq!(figures("nothing").await, (0, 0, 0, 0));
-    // The built-in room has all other trains: G2 on every day, of which today's has left, and
-    // tomorrow's G3.
+    // The built-in room has all other trains: G2 on every day, and G3 tomorrow. Today's G2 has
+    // left.
     assert_eq!(figures(EVERYDAY).await, (30 * SEATS, 0, 0, SEATS));
     let ana = app.visitor_of("g1", 1);
     let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "AAA", "to": "BBB"});

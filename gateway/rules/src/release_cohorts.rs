@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
-/// A tick counts at most one second. The next tick can count up to this much of the time that was
-/// left over, in milliseconds. The rest is lost.
+/// A tick counts at most one second. If more time has passed, the next tick counts at most this
+/// many milliseconds of the rest.
 const LATE_TICK_MS: i64 = 500;
 /// The weight, in people, of the first guess, which is that everybody shows up.
 pub const SHOW_UP_WEIGHT: f64 = 20.0;
@@ -70,9 +70,9 @@ pub fn called_at(calls: &[RankCall], rank: u64) -> Option<i64> {
         .map(|call| call.at)
 }
 
-/// Returns the milliseconds that the pace may count at `now` (ms), and the time up to which the
-/// pace has then counted. No time is counted twice, and one tick counts at most one second. A tick
-/// that came a little late leaves its uncounted rest to the next one.
+/// Returns how many milliseconds a tick at `now` (ms) counts, and the time (ms) at which the next
+/// tick continues to count. No time is counted twice, and one tick counts at most one second. A
+/// tick that came a little late leaves its uncounted rest to the next one.
 #[must_use]
 pub fn elapsed_ms(counted_until: i64, now: i64) -> (u64, i64) {
     let elapsed_ms = u64::try_from(now - counted_until)
@@ -98,8 +98,8 @@ struct EntryReservation {
     lapses_at: i64,
 }
 
-/// The releases whose window is open, oldest first, the visitors who are entering, and the debt for
-/// late comers.
+/// The releases whose window is open, from the oldest to the newest. Also the visitors who are
+/// entering, and the debt for late comers.
 #[derive(Debug, Default)]
 pub struct ReleaseCohorts {
     recent: VecDeque<ReleaseCohort>,
@@ -196,9 +196,9 @@ impl ReleaseCohorts {
         self.recent.iter().map(of).collect()
     }
 
-    /// Ends a tick. Records up to when it counted, and the remaining debt. Adds `credit_u` to the
-    /// credit of late comers, up to the pace of one second or, if that is less than one visitor, up
-    /// to one visitor.
+    /// Ends a tick. Records the time up to which it counted, and the debt that is left. Adds
+    /// `credit_u` to the credit of late comers. The credit is at most the pace of one second, but
+    /// always allows one visitor.
     pub fn ticked(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
         let most = per_s_u.max(VISITOR_U);
         self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(most);
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(
             (cohorts.expected(), cohorts.entering()),
             (1, 2),
-            "one visitor is expected; one with two tabs and one late comer are entering"
+            "one visitor is expected; a visitor with two tabs and a late comer are entering"
         );
         cohorts.expire(10_000, 5000);
         assert_eq!(

@@ -9,6 +9,7 @@ use fairgate_rules::estimate::WaitEstimate;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::LineMethod;
 use rand::RngExt;
+use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use super::place_view::{PlaceState, describe};
@@ -16,7 +17,7 @@ use super::rejoin::{PlaceRefusal, cleared_place};
 use super::release;
 use super::toll::{NetworkRefusal, TollFor, refusal_of_toll};
 use crate::ledger::{LedgerClaimOutcome, LedgerError, PassRow, PassStopCause};
-use crate::room::{Room, RoomRegistry};
+use crate::room::{NewcomersTick, Room, RoomRegistry};
 use crate::store::{
     AdmissionDecision, Claimant, NetworkToll, Place, RecordedPassClaim as WrittenClaim,
     StoreFailure,
@@ -25,8 +26,8 @@ use crate::store::{
 /// The pause before a claim that the store did not take is sent again.
 const RETRY_CLAIM_AFTER: Duration = Duration::from_millis(500);
 
-/// The time between two ticks for newcomers of a room without a line. With ten a second, a tick in
-/// Redis takes a few milliseconds however many come.
+/// The time between two ticks of this node for newcomers of a room without a line. With ten a
+/// second, a tick in Redis takes a few milliseconds, however many come.
 const NEWCOMERS_TICK_APART: Duration = Duration::from_millis(100);
 
 /// A pass as the visitor gets it.
@@ -133,7 +134,7 @@ pub async fn claim_pass(
             return Err(PassClaimRefusal::Place(PlaceRefusal::Left));
         }
         LedgerClaimOutcome::Stopped(PassStopCause::Cleared) => {
-            return Err(PassClaimRefusal::Place(cleared_place(room)));
+            return Err(PassClaimRefusal::Place(cleared_place(room, place.number)));
         }
         LedgerClaimOutcome::Stopped(PassStopCause::Revoked) => {
             let note = room.stops().revocation(place.holder);
@@ -255,6 +256,11 @@ async fn may_enter(
     if rank >= tick.released && !line && has_room {
         call_newcomer(rooms, room, rank).await?;
     }
+    // The promoter may have changed the room while a tick was waited for.
+    let row = room.row();
+    if row.facts.paused {
+        return Err(not_called(room, place, now));
+    }
     let claimant = Claimant {
         number: place.number,
         rank,
@@ -277,20 +283,33 @@ async fn may_enter(
 }
 
 /// Calls a newcomer of a room without a line, who need not wait up to a second for the next tick.
-/// Ticks for newcomers begin [`NEWCOMERS_TICK_APART`] apart, and each calls all who came meanwhile:
-/// the work of a tick grows with the number of earlier ticks whose calls still count.
+/// At each node, ticks for newcomers begin [`NEWCOMERS_TICK_APART`] apart, and each calls all who
+/// came meanwhile: the work of a tick grows with the number of earlier ticks whose calls still
+/// count.
 async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(), StoreFailure> {
     let came = Instant::now();
     let mut last = room.newcomers_tick().await;
-    let has_counted = last.is_some_and(|begun| begun >= came);
+    let has_counted = last.is_some_and(|tick| tick.is_written && tick.begun >= came);
     if has_counted || rank < room.last_tick().released {
         return Ok(());
     }
-    if let Some(begun) = *last {
-        tokio::time::sleep_until(begun + NEWCOMERS_TICK_APART).await;
-    }
-    *last = Some(Instant::now());
-    release::run_tick(rooms, room, None, false, rooms.now_ms()).await
+    // The tick runs in a task of its own, so that it ends even if this visitor hangs up. Others
+    // wait for it, too.
+    let (rooms, room) = (rooms.clone(), room.clone());
+    let ticked = tokio::spawn(async move {
+        if let Some(tick) = *last {
+            tokio::time::sleep_until(tick.begun + NEWCOMERS_TICK_APART).await;
+        }
+        let begun = Instant::now();
+        let ticked = release::run_tick(&rooms, &room, None, false, rooms.now_ms()).await;
+        // Another node may have moved the counter first, or the ledger is away. Then this tick has
+        // called nobody, and the next who waits runs another.
+        let is_written = matches!(ticked, Ok(true));
+        *last = Some(NewcomersTick { begun, is_written });
+        ticked.map(drop)
+    });
+    let gone = |error: JoinError| Err(LedgerError::Unavailable(error.to_string()).into());
+    ticked.await.unwrap_or_else(gone)
 }
 
 fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {

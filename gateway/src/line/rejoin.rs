@@ -127,15 +127,18 @@ pub fn refuse_revoked(room: &Room, holder: Holder) -> Result<(), PlaceRefusal> {
 /// Fails with [`PlaceRefusal::Cleared`].
 pub fn refuse_cleared(room: &Room, number: u64) -> Result<(), PlaceRefusal> {
     if number < room.row().facts.cleared_below {
-        return Err(cleared_place(room));
+        return Err(cleared_place(room, number));
     }
     Ok(())
 }
 
 /// Returns the refusal of a place that ended together with all others of its room. Until this node
 /// has read of that, the refusal has no note of the promoter's.
-pub fn cleared_place(room: &Room) -> PlaceRefusal {
+pub fn cleared_place(room: &Room, number: u64) -> PlaceRefusal {
+    let row = room.row();
+    let is_known = number < row.facts.cleared_below;
+    let note = is_known.then(|| row.facts.cleared_note.clone());
     PlaceRefusal::Cleared {
-        note: room.row().facts.cleared_note.clone(),
+        note: note.unwrap_or_default(),
     }
 }

@@ -74,6 +74,9 @@ impl TickStart {
 /// `second` it is a tick in between, for a nudge or a visitor's claim. With `pulse`, the tick also
 /// replaces booking's figures. Until booking's figures are known, nobody in a line is called.
 ///
+/// Returns whether the tick stands. If it does not, the counter has moved elsewhere meanwhile, and
+/// this tick has called nobody.
+///
 /// # Errors
 /// Fails if the store or the ledger did not answer.
 pub async fn run_tick(
@@ -82,7 +85,7 @@ pub async fn run_tick(
     pulse: Option<BookingPulse>,
     second: bool,
     now: i64,
-) -> Result<(), StoreFailure> {
+) -> Result<bool, StoreFailure> {
     // The lock is held to the end, so that a node makes one tick of a room at a time.
     let mut counter = room.release().await;
     let settings = PaceSettings::from(&room.row().document);
@@ -108,6 +111,7 @@ pub async fn run_tick(
     let idle = nobody && start.called_below == counter.release_row().released;
     // In a room without a line, a visitor is called even if another node has made the tick of this
     // second.
+    let mut stands = true;
     if !start.others || !(settings.line || idle) {
         let decided = pace::decide_release(&input, |rank| found.line.who_at_rank(rank));
         memory.record_tick(
@@ -124,7 +128,7 @@ pub async fn run_tick(
             per_s_u: settings.per_s_u,
             idle,
         };
-        commit_tick(rooms, room, &mut counter, &mut found, made).await?;
+        stands = commit_tick(rooms, room, &mut counter, &mut found, made).await?;
     }
     publish_tick(
         room,
@@ -133,7 +137,7 @@ pub async fn run_tick(
         &limits,
         &settings,
     );
-    Ok(())
+    Ok(stands)
 }
 
 /// Continues from the row and memory that another node's tick left. Ignores a row that is older
@@ -176,14 +180,14 @@ struct DecidedTick {
 }
 
 /// Writes the tick by the ledger's compare-and-set. If the ledger takes it, reports it to the
-/// store.
+/// store. Returns whether the ledger took it.
 async fn commit_tick(
     rooms: &RoomRegistry,
     room: &Room,
     counter: &mut ReleaseCounter,
     found: &mut TickFindings,
     made: DecidedTick,
-) -> Result<(), StoreFailure> {
+) -> Result<bool, StoreFailure> {
     let DecidedTick { decided, start, .. } = made;
     let mut called = None;
     let memory = made.memory.to_text();
@@ -200,7 +204,8 @@ async fn commit_tick(
             .advance(room.id(), counter.release_row(), &to)
             .await?
         {
-            return reload_release_row(rooms, room, counter).await;
+            reload_release_row(rooms, room, counter).await?;
+            return Ok(false);
         }
         if to.released > start.called_below {
             called = Some(found.call_ranks(start.called_below, to.released, decided.people));
@@ -224,7 +229,7 @@ async fn commit_tick(
         *room.memory() = made.memory;
         found.figures.owed_u = decided.owed_u;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Publishes the figures to sockets and polls.

@@ -28,6 +28,15 @@ pub struct Room {
     inner: Arc<RoomState>,
 }
 
+/// A tick that called newcomers of a room without a line.
+#[derive(Debug, Clone, Copy)]
+pub struct NewcomersTick {
+    /// When it began.
+    pub begun: Instant,
+    /// Whether the ledger took it.
+    pub is_written: bool,
+}
+
 struct RoomState {
     id: String,
     commitment: Digest,
@@ -41,8 +50,7 @@ struct RoomState {
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
     begun_elsewhere: AtomicBool,
-    /// When the last tick for a newcomer of a room without a line began.
-    newcomers_tick: tokio::sync::Mutex<Option<Instant>>,
+    newcomers_tick: Arc<tokio::sync::Mutex<Option<NewcomersTick>>>,
     /// The time (ms) until which a due draw waits before it freezes the line.
     draw_waits: RwLock<Option<i64>>,
 }
@@ -66,7 +74,7 @@ impl Room {
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
             begun_elsewhere: AtomicBool::new(false),
-            newcomers_tick: tokio::sync::Mutex::default(),
+            newcomers_tick: Arc::default(),
             draw_waits: RwLock::default(),
         };
         Self {
@@ -208,10 +216,10 @@ impl Room {
         self.inner.release.lock().await
     }
 
-    /// Locks the time at which the last tick for a newcomer began. Only rooms without a line have
+    /// Locks the record of this node's last tick for a newcomer. Only rooms without a line have
     /// such ticks.
-    pub async fn newcomers_tick(&self) -> tokio::sync::MutexGuard<'_, Option<Instant>> {
-        self.inner.newcomers_tick.lock().await
+    pub async fn newcomers_tick(&self) -> tokio::sync::OwnedMutexGuard<Option<NewcomersTick>> {
+        Arc::clone(&self.inner.newcomers_tick).lock_owned().await
     }
 
     /// Wakes the room's loop before its next beat.

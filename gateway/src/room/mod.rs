@@ -14,7 +14,7 @@ mod view;
 mod wish_board;
 
 pub use draw_state::{DrawState, FrozenLeaves, RankedLine, published};
-pub use live::Room;
+pub use live::{NewcomersTick, Room};
 pub use registry::{RoomDependencies, RoomRegistry, UnknownRoom};
 pub use stops::RoomStops;
 pub use tick::RoomTick;

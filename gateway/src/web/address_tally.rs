@@ -1,5 +1,5 @@
-//! Counts how many of the last minutes' requests did not tell who their client is. One odd request
-//! says nothing about the proxies in front, so the share decides whether operators are warned.
+//! Counts how many of the last minutes' requests did not tell who their client is. One such request
+//! says nothing about the proxies in front, so operators are warned by the share of such requests.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const WARNED_FROM: u64 = 20;
 /// The requests of one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AddressFigures {
-    /// All requests whose network was read.
+    /// All requests for which the client's network was wanted.
     pub requests: u64,
     /// The requests among them whose client is not known.
     pub unread: u64,
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outsider_among_a_crowd_changes_nothing() {
+    fn one_request_without_a_client_among_many_gives_no_warning() {
         let now = Instant::now();
         let mut tally = AddressTally::new(now);
         for _ in 0..39 {

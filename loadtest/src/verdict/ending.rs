@@ -109,7 +109,7 @@ fn accounted(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         .count() as u64;
     if well * 100 < run.planned * ACCOUNTED_PCT {
         missing(format!(
-            "{well} of {} visitors are accounted for ({} failed), {ACCOUNTED_PCT} % must be",
+            "{well} of {} visitors are accounted for, and {} failed; at least {ACCOUNTED_PCT} % must be accounted for",
             run.planned,
             ends.len() as u64 - well
         ));

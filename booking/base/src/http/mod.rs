@@ -25,4 +25,4 @@ pub use readiness::Readiness;
 pub use request_id::{RequestId, request_id};
 pub use slow_body::BodyProgress;
 pub use switched::switched_stream;
-pub use wrap::{wrapped, wrong_method};
+pub use wrap::{head_as_get, wrapped, wrong_method};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
+use axum::http::Method;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use tower::{Layer, Service};
@@ -34,6 +35,16 @@ pub fn wrapped(
         CatchPanicLayer::custom(panicked),
     );
     layers.layer(router)
+}
+
+/// Lets the layers below see a HEAD as a GET. A router empties the answer to a HEAD at once, and
+/// layers around that router, such as one that compresses, would describe the empty body. The outer
+/// router empties the answer in the end.
+pub async fn head_as_get(mut request: Request) -> Request {
+    if request.method() == Method::HEAD {
+        *request.method_mut() = Method::GET;
+    }
+    request
 }
 
 #[expect(

@@ -59,7 +59,7 @@ pub fn best(
     })
 }
 
-/// Returns whether some block for the wish leaves no single seat.
+/// Returns whether some block for the wish leaves no seat alone.
 pub fn has_clean(view: &WishSeatView<'_>, wish: &BestSeatsWish) -> bool {
     (0..).zip(view.map.benches()).any(|(number, bench)| {
         let mut is_clean = false;
@@ -96,7 +96,7 @@ fn on_bench(
         if barred == 0 && accessible == wish.accessible {
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "a mean of f32 distances fits where they fit"
+                reason = "the mean of f32 distances is no larger than the largest of them"
             )]
             let score = (sum / f64::from(wish.quantity)) as f32;
             let orphans = if wish.avoid_orphans {
@@ -120,8 +120,8 @@ fn on_bench(
     }
 }
 
-/// Counts the sides (0 to 2) on which taking `start..end` leaves exactly one free seat before the
-/// next seat that is not free or the end of the bench.
+/// Counts the sides (0 to 2) on which taking `start..end` leaves exactly one free seat, between the
+/// taken seats and either a seat that is not free or the end of the bench.
 pub fn single_sides(view: &WishSeatView<'_>, cells: &[u32], start: usize, end: usize) -> u32 {
     let free = |at: Option<usize>| {
         at.and_then(|at| cells.get(at))

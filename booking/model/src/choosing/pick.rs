@@ -31,6 +31,8 @@ pub struct CandidateShortlist<C> {
     rank: u32,
     /// Candidates of this rank with a larger score cannot be picked.
     score_max: f32,
+    /// At this length the list is shortened.
+    shorten_at: usize,
 }
 
 impl<C: SeatCandidate> CandidateShortlist<C> {
@@ -42,6 +44,7 @@ impl<C: SeatCandidate> CandidateShortlist<C> {
             width,
             rank: u32::MAX,
             score_max: f32::INFINITY,
+            shorten_at: 0,
         }
     }
 
@@ -60,8 +63,10 @@ impl<C: SeatCandidate> CandidateShortlist<C> {
         }
         self.kept.push(candidate);
         let enough = self.spread.saturating_mul(self.width).max(SHORTLIST_MIN);
-        if self.kept.len() >= enough.saturating_mul(2) {
+        if self.kept.len() >= self.shorten_at.max(enough.saturating_mul(2)) {
             self.shorten(enough);
+            // Where many are equal, few or none were dropped. So the work stays linear.
+            self.shorten_at = self.kept.len().saturating_mul(2);
         }
     }
 
@@ -117,4 +122,63 @@ pub fn pick_candidate<C: SeatCandidate>(
     }
     let at = rng.random_range(0..all.len());
     Some(all.swap_remove(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+
+    #[derive(Debug, Clone, PartialEq)]
+    struct SeatAt {
+        rank: u32,
+        score: f32,
+        at: u32,
+    }
+
+    impl SeatCandidate for SeatAt {
+        fn rank(&self) -> u32 {
+            self.rank
+        }
+        fn score(&self) -> f32 {
+            self.score
+        }
+        fn overlaps(&self, other: &Self) -> bool {
+            self.at.abs_diff(other.at) < 2
+        }
+    }
+
+    /// Makes candidates in a random order. Their scores all differ if `scores` is large.
+    fn candidates(many: u32, scores: u32, rng: &mut StdRng) -> Vec<SeatAt> {
+        let mut made: Vec<SeatAt> = Vec::new();
+        for at in 0..many {
+            #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+            let score = (at.wrapping_mul(2_654_435_761) % scores) as f32;
+            let rank = u32::from(rng.random_range(0..10) > 0);
+            made.insert(rng.random_range(0..=made.len()), SeatAt { rank, score, at });
+        }
+        made
+    }
+
+    #[test]
+    fn a_shortlist_picks_what_a_list_of_all_candidates_picks() {
+        for seed in 0..40 {
+            let mut rng = StdRng::seed_from_u64(seed);
+            // With few scores, many candidates are equal. Then only a spread of 0 or 1 has one
+            // answer.
+            for (spread, scores) in [(0, 3), (1, 3), (0, 1 << 20), (4, 1 << 20), (40, 1 << 20)] {
+                let all = candidates(1_000, scores, &mut rng);
+                let mut shortlist = CandidateShortlist::new(spread, 4);
+                for candidate in &all {
+                    shortlist.add(candidate.clone());
+                }
+                assert!(shortlist.kept.len() < all.len());
+                let picked = shortlist.pick(&mut StdRng::seed_from_u64(seed));
+                let expected = pick_candidate(all, spread, 4, &mut StdRng::seed_from_u64(seed));
+                assert_eq!(picked, expected, "seed {seed}, spread {spread}");
+            }
+        }
+    }
 }

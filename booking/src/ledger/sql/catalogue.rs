@@ -82,7 +82,7 @@ impl Ledger {
             .await
     }
 
-    /// Stores a show and returns the number of its terms. The terms in its document become a new
+    /// Stores a show and returns the version of its terms. The terms in its document become a new
     /// version, unless the newest version is the same. `keeps` returns whether the new plan leaves
     /// a claimed seat as it is. `None` means that the plan stays the same or the show is new. The
     /// currency of a show cannot change while orders have seats.
@@ -302,8 +302,8 @@ async fn open_departure(
              SELECT $1, $2, $3, $4, $5, COALESCE(MAX(departure), 0) + 1 FROM shows WHERE TRUE \
              ON CONFLICT (show) DO NOTHING"
         }
-        // A second transaction for the same show waits for the row of the last number. It then
-        // finds the show that the first transaction wrote.
+        // All transactions that open a departure lock the one row of `departure_numbers`. So a
+        // second transaction for the same show waits, and then finds the show of the first.
         SqlDialect::Postgres => {
             "WITH given AS (UPDATE departure_numbers SET last = last + 1 RETURNING last) \
              INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \

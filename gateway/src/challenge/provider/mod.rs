@@ -1,4 +1,4 @@
-//! Turnstile and hCaptcha: services outside that tell people from bots. A page shows the provider's
+//! Turnstile and hCaptcha: outside services that tell people from bots. A page shows the provider's
 //! check, and this server asks the provider whether the answer is good.
 //!
 //! While a provider does not answer, visitors solve a proof of work in place of its check. So the
@@ -51,7 +51,7 @@ pub enum ProviderRefusal {
     #[error("the provider refused the answer")]
     Refused,
     /// The check was made for another room or another holder.
-    #[error("the check was made for another room, secret or key")]
+    #[error("the check was made for another room or another visitor")]
     ForAnother,
     /// The provider did not answer, or is not set up on this server.
     #[error("the provider did not answer")]
@@ -122,8 +122,8 @@ impl ChallengeProviders {
         asked.into_iter().filter_map(warning).collect()
     }
 
-    /// Returns the check that a holder of a room must pass, or `None` while the provider does not
-    /// answer or could not be asked about this holder.
+    /// Returns the check that a visitor of a room must pass. Returns `None` while the provider does
+    /// not answer, or if it could not be asked about this visitor.
     #[must_use]
     pub fn challenge(
         &self,
@@ -212,8 +212,8 @@ async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<Sitever
     }
 }
 
-/// Notes that a call failed. If an outage begins with it, asks the provider now and then until it
-/// answers.
+/// Notes that a call failed. If an outage begins with this call, starts to ask the provider at
+/// intervals until it answers.
 fn note_fault(client: &Arc<ProviderClient>, fault: &SiteverifyFault) {
     if client.note_failure(fault) {
         tokio::spawn(siteverify::ask_until_answered(Arc::downgrade(client)));

@@ -302,10 +302,11 @@ async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(
         }
         let begun = Instant::now();
         let ticked = release::run_tick(&rooms, &room, None, false, rooms.now_ms()).await;
-        // Another node may have moved the counter first, or the ledger is away. Then this tick has
-        // called nobody, and the next who waits runs another.
-        let is_written = matches!(ticked, Ok(true));
-        *last = Some(NewcomersTick { begun, is_written });
+        // Another node may have moved the counter first. Then this tick has called nobody, and the
+        // next who waits runs another. After a failure the next tries at once, so that nobody waits
+        // long for a refusal.
+        let written = ticked.as_ref().ok();
+        *last = written.map(|&is_written| NewcomersTick { begun, is_written });
         ticked.map(drop)
     });
     let gone = |error: JoinError| Err(LedgerError::Unavailable(error.to_string()).into());

@@ -5,6 +5,9 @@ mod own;
 use std::sync::Arc;
 
 use crate::sql::{Migration, SqlDialect, SqlFuture};
+use crate::transaction::{
+    ErasedFailure, ErasedReading, ErasedTransaction, ErasedValue, answer_of, erase, erase_reading,
+};
 use crate::{LedgerError, PostgresDatabase, SqlTransaction, SqliteDatabase};
 
 /// The database in which an installation stores what must survive a restart.
@@ -57,14 +60,21 @@ impl Installation {
         E: From<LedgerError> + Send + 'static,
         F: for<'a> Fn(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + Sync + 'static,
     {
+        answer_of(self.write_erased(erase(given, transaction)).await)
+    }
+
+    async fn write_erased(
+        &self,
+        transaction: ErasedTransaction,
+    ) -> Result<ErasedValue, ErasedFailure> {
         match self {
-            Self::File(writer) => writer.enqueue_sql(given, transaction).await,
+            Self::File(writer) => writer.enqueue_erased(transaction).await,
             Self::Server(database) => {
-                let with = Arc::new((given, transaction));
+                let transaction = Arc::new(transaction);
                 database
                     .write(move |tx| {
-                        let with = Arc::clone(&with);
-                        async move { with.1(&SqlTransaction::on_postgres(tx), &with.0).await }
+                        let transaction = Arc::clone(&transaction);
+                        async move { transaction(&SqlTransaction::on_postgres(tx)).await }
                     })
                     .await
             }
@@ -82,14 +92,7 @@ impl Installation {
         E: From<LedgerError> + Send + 'static,
         F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
     {
-        match self {
-            Self::File(writer) => writer.read_sql(false, given, query).await,
-            Self::Server(database) => database
-                .read(
-                    move |tx| async move { query(&SqlTransaction::on_postgres(tx), &given).await },
-                )
-                .await,
-        }
+        answer_of(self.read_erased(false, erase_reading(given, query)).await)
     }
 
     /// Reads in one snapshot: all statements see the same moment, however long the reading takes.
@@ -103,14 +106,23 @@ impl Installation {
         E: From<LedgerError> + Send + 'static,
         F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
     {
+        answer_of(self.read_erased(true, erase_reading(given, query)).await)
+    }
+
+    async fn read_erased(
+        &self,
+        in_snapshot: bool,
+        query: ErasedReading,
+    ) -> Result<ErasedValue, ErasedFailure> {
         match self {
-            Self::File(writer) => writer.read_sql(true, given, query).await,
+            Self::File(writer) => writer.read_erased(in_snapshot, query).await,
             Self::Server(database) => {
-                database
-                    .read_snapshot(move |tx| async move {
-                        query(&SqlTransaction::on_postgres(tx), &given).await
-                    })
-                    .await
+                let query = move |tx| async move { query(&SqlTransaction::on_postgres(tx)).await };
+                if in_snapshot {
+                    database.read_snapshot(query).await
+                } else {
+                    database.read(query).await
+                }
             }
         }
     }

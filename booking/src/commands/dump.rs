@@ -49,7 +49,7 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
         return Err(DumpError::NoLedger(data.to_owned()));
     }
     let lines = DumpFileWriter::beside(out)?;
-    let read = snapshot_of_file(&ledger, &(), move |tx, ()| {
+    let read = snapshot_of_file(&ledger, (), move |tx, ()| {
         Box::pin(lines.add_ledger(tx, now_ms))
     });
     let (lines, kept) = read.map_err(|error| DumpError::Ledger(ledger.clone(), error))?;

@@ -19,8 +19,8 @@ impl SqliteDatabase {
         let steps = Migration::steps(SqlDialect::Sqlite, own_tables::MIGRATIONS);
         connection.batch("BEGIN IMMEDIATE")?;
         // If a step fails, the connection is dropped, which rolls the steps back.
-        on_file::run_on_file(&connection, &steps, |tx, steps| {
-            Box::pin(apply_migrations(tx, "installation", steps))
+        on_file::run_on_file(&connection, move |tx| {
+            Box::pin(async move { apply_migrations(tx, "installation", &steps).await })
         })?;
         connection.batch("COMMIT")?;
         Self::start(path, connection)

@@ -5,6 +5,7 @@
 //! **Architecture invariant:** the futures of a SQLite transaction are always ready. A transaction
 //! whose future has to wait is rolled back and answered with an error.
 
+mod erased;
 mod locks;
 mod migrate;
 mod on_file;
@@ -19,6 +20,9 @@ use crate::LedgerError;
 use crate::postgres::PostgresTransaction;
 use crate::sql::{SqlDialect, SqlRow, SqlValue, SqlValues, now_ms};
 use crate::sqlite::SqliteConnection;
+pub(crate) use erased::{
+    ErasedFailure, ErasedReading, ErasedTransaction, ErasedValue, answer_of, erase, erase_reading,
+};
 pub use locks::NamedLock;
 pub use on_file::snapshot_of_file;
 

@@ -1,11 +1,13 @@
 //! Runs transactions on the one SQLite file.
 
 use std::path::Path;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::SqlTransaction;
+use super::{
+    ErasedFailure, ErasedReading, ErasedTransaction, ErasedValue, SqlTransaction, answer_of, erase,
+    erase_reading,
+};
 use crate::LedgerError;
 use crate::sql::SqlFuture;
 use crate::sqlite::{SqliteConnection, SqliteDatabase, open_to_read};
@@ -19,33 +21,35 @@ impl SqliteDatabase {
         transaction: F,
     ) -> impl Future<Output = Result<T, E>> + Send + use<A, T, E, F>
     where
-        A: Send + 'static,
+        A: Send + Sync + 'static,
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
-        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
+        F: for<'a> Fn(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + Sync + 'static,
     {
-        self.enqueue_on(move |connection| run_on_file(connection, &given, transaction))
+        let written = self.enqueue_erased(erase(given, transaction));
+        async move { answer_of(written.await) }
+    }
+
+    /// Queues a transaction of hidden types before it returns.
+    pub(crate) fn enqueue_erased(
+        &self,
+        transaction: ErasedTransaction,
+    ) -> impl Future<Output = Result<ErasedValue, ErasedFailure>> + Send + use<> {
+        self.enqueue_on(move |connection| run_on_file(connection, &transaction))
     }
 
     /// Reads with a function that is written for both databases. If `in_snapshot` is true, all
     /// statements read the same snapshot.
-    pub(crate) async fn read_sql<A, T, E, F>(
+    pub(crate) async fn read_erased(
         &self,
         in_snapshot: bool,
-        given: A,
-        query: F,
-    ) -> Result<T, E>
-    where
-        A: Send + 'static,
-        T: Send + 'static,
-        E: From<LedgerError> + Send + 'static,
-        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
-    {
+        query: ErasedReading,
+    ) -> Result<ErasedValue, ErasedFailure> {
         self.read_on(move |connection| {
             if in_snapshot {
-                run_in_snapshot(connection, &given, query)
+                run_in_snapshot(connection, query)
             } else {
-                run_on_file(connection, &given, query)
+                run_on_file(connection, query)
             }
         })
         .await
@@ -57,45 +61,40 @@ impl SqliteDatabase {
 /// # Errors
 /// Returns an error where there is no such file, or it cannot be read, and any error of the
 /// function.
-pub fn snapshot_of_file<A, T, E, F>(path: &Path, given: &A, query: F) -> Result<T, E>
+pub fn snapshot_of_file<A, T, E, F>(path: &Path, given: A, query: F) -> Result<T, E>
 where
-    E: From<LedgerError>,
-    F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
+    A: Send + Sync + 'static,
+    T: Send + 'static,
+    E: From<LedgerError> + Send + 'static,
+    F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
 {
     let connection = open_to_read(path).map_err(LedgerError::from)?;
-    run_in_snapshot(&connection, given, query)
+    answer_of(run_in_snapshot(&connection, erase_reading(given, query)))
 }
 
 /// Runs the future of a reading in which all statements see the same moment.
-fn run_in_snapshot<A, T, E, F>(
+fn run_in_snapshot(
     connection: &Arc<SqliteConnection>,
-    given: &A,
-    query: F,
-) -> Result<T, E>
-where
-    E: From<LedgerError>,
-    F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
-{
+    query: ErasedReading,
+) -> Result<ErasedValue, ErasedFailure> {
     connection.batch("BEGIN DEFERRED")?;
-    let result = run_on_file(connection, given, query);
+    let result = run_on_file(connection, query);
     connection.batch("ROLLBACK")?;
     result
 }
 
 /// Runs a transaction's future to its end by polling it once, because on SQLite the future never
 /// waits. If it waits, returns an error.
-pub(super) fn run_on_file<A, T, E, F>(
+pub(super) fn run_on_file<T, E: From<LedgerError>>(
     connection: &Arc<SqliteConnection>,
-    given: &A,
-    transaction: F,
-) -> Result<T, E>
-where
-    E: From<LedgerError>,
-    F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
-{
+    transaction: impl for<'a> FnOnce(&'a SqlTransaction) -> SqlFuture<'a, T, E>,
+) -> Result<T, E> {
     let tx = SqlTransaction::on_sqlite(Arc::clone(connection));
-    let future = pin!(transaction(&tx, given));
-    match future.poll(&mut Context::from_waker(Waker::noop())) {
+    let mut future = transaction(&tx);
+    match future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
         Poll::Ready(result) => result,
         Poll::Pending => {
             let waits = "a transaction of the file waited for something else than the file";

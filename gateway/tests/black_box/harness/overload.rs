@@ -17,12 +17,10 @@ impl LedgerBlockage {
         let path = server.data().join("ledger.db");
         let writer = fairgate_databases::SqliteDatabase::open(&path).expect("the file opens");
         let (release, released) = mpsc::channel::<()>();
-        let blocked = writer.enqueue_sql(released, |_, released| {
+        let blocked = writer.enqueue(move |_| {
             // The lock is held until the other end of the channel is dropped.
             let _ = released.recv();
-            Box::pin(std::future::ready(
-                Ok::<_, fairgate_databases::LedgerError>(()),
-            ))
+            Ok::<_, fairgate_databases::LedgerError>(())
         });
         drop(blocked);
         Self {

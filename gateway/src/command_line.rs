@@ -1,4 +1,7 @@
-//! Fairgate's gateway: config → build → run → drain.
+//! The command line of the gateway: config → build → run → drain.
+//!
+//! It is part of the library, because the futures that the program runs would otherwise be compiled
+//! twice: once here, and once more with the program.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,15 +12,13 @@ use clap::{Args, Parser, Subcommand};
 use fairgate_base::clock::Clock;
 use fairgate_base::config::{BadConfig, SecretSetting, SettingSources};
 use fairgate_base::process;
-use gateway::app::GatewayApp;
-use gateway::config::GatewayConfig;
-use gateway::onsale::{self, OnsaleTarget};
-use gateway::upstream::{self, PaymentSettings};
-use gateway::{demo, verify_draw};
 use rand::RngExt;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use crate::app::GatewayApp;
+use crate::config::GatewayConfig;
+use crate::onsale::{self, OnsaleTarget};
+use crate::upstream::{self, PaymentSettings};
+use crate::{demo, verify_draw};
 
 /// The gateway that an on-sale file is applied to if no other is named.
 const DEFAULT_TARGET: &str = "http://127.0.0.1:8080";
@@ -76,7 +77,9 @@ struct GatewayArguments {
     data: Option<PathBuf>,
 }
 
-fn main() -> ExitCode {
+/// Runs the command that the arguments name, and returns once it has ended. Prints an error and
+/// returns [`ExitCode::FAILURE`] where the command failed.
+pub fn run() -> ExitCode {
     let cli = GatewayCli::parse();
     if let Some(GatewayCommand::VerifyDraw {
         record,

@@ -4,6 +4,7 @@
 pub mod app;
 pub mod challenge;
 pub mod clockwork;
+pub mod command_line;
 pub mod config;
 pub mod cookies;
 pub mod demo;

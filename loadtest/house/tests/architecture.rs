@@ -197,7 +197,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     },
     PackageHome {
         package: "clap",
-        homes: &["/main", "loadtest/"],
+        homes: &["/main", "gateway/src/command_line", "loadtest/"],
     },
     PackageHome {
         package: "reqwest",
@@ -233,7 +233,14 @@ const PACKAGE_HOMES: &[PackageHome] = &[
 const BOOKING_NAMED_IN: &[&str] = &["gateway/src/upstream/", "/app", "/main"];
 
 /// The modules that build a process. Only these modules and the root of their crate may name them.
-const TOP_MODULES: &[&str] = &["app", "commands", "open", "router", "service"];
+const TOP_MODULES: &[&str] = &[
+    "app",
+    "command_line",
+    "commands",
+    "open",
+    "router",
+    "service",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

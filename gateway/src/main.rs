@@ -1,0 +1,10 @@
+//! The program `gateway`.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    gateway::command_line::run()
+}

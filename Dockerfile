@@ -2,6 +2,7 @@
 FROM rust:1-bookworm AS build
 WORKDIR /fairgate
 COPY Cargo.toml Cargo.lock ./
+COPY .cargo .cargo
 COPY gateway gateway
 COPY booking booking
 COPY waitroom-ui waitroom-ui

@@ -1,7 +1,7 @@
 //! The command line of the gateway: config → build → run → drain.
 //!
-//! It is part of the library, because the futures that the program runs would otherwise be compiled
-//! twice: once here, and once more with the program.
+//! It is part of the library, because the library's parallel compilation then includes all futures
+//! that the program runs. Otherwise the compiler would compile them after the library.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,8 +77,9 @@ struct GatewayArguments {
     data: Option<PathBuf>,
 }
 
-/// Runs the command that the arguments name, and returns once it has ended. Prints an error and
-/// returns [`ExitCode::FAILURE`] where the command failed.
+/// Runs the command that the arguments name, and returns once it has ended. Returns
+/// [`ExitCode::FAILURE`] if the command failed. Ends the process itself after `--help`, `--version`
+/// and wrong arguments.
 pub fn run() -> ExitCode {
     let cli = GatewayCli::parse();
     if let Some(GatewayCommand::VerifyDraw {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::sql::{Migration, SqlDialect, SqlFuture};
 use crate::transaction::{
-    ErasedFailure, ErasedReading, ErasedTransaction, ErasedValue, answer_of, erase, erase_reading,
+    ErasedReading, ErasedResult, ErasedTransaction, answer_of, erase, erase_reading,
 };
 use crate::{LedgerError, PostgresDatabase, SqlTransaction, SqliteDatabase};
 
@@ -63,22 +63,23 @@ impl Installation {
         answer_of(self.write_erased(erase(given, transaction)).await)
     }
 
-    async fn write_erased(
-        &self,
-        transaction: ErasedTransaction,
-    ) -> Result<ErasedValue, ErasedFailure> {
-        match self {
-            Self::File(writer) => writer.enqueue_erased(transaction).await,
-            Self::Server(database) => {
-                let transaction = Arc::new(transaction);
-                database
-                    .write(move |tx| {
-                        let transaction = Arc::clone(&transaction);
-                        async move { transaction(&SqlTransaction::on_postgres(tx)).await }
-                    })
-                    .await
+    /// Returns a boxed future, because the compiler compiles the future of an `async fn` again in
+    /// each crate that awaits it.
+    fn write_erased(&self, transaction: ErasedTransaction) -> ErasedResult<'_> {
+        Box::pin(async move {
+            match self {
+                Self::File(writer) => writer.enqueue_erased(transaction).await,
+                Self::Server(database) => {
+                    let transaction = Arc::new(transaction);
+                    database
+                        .write(move |tx| {
+                            let transaction = Arc::clone(&transaction);
+                            async move { transaction(&SqlTransaction::on_postgres(tx)).await }
+                        })
+                        .await
+                }
             }
-        }
+        })
     }
 
     /// Reads committed data. Each statement sees what is committed when the statement begins.
@@ -109,22 +110,22 @@ impl Installation {
         answer_of(self.read_erased(true, erase_reading(given, query)).await)
     }
 
-    async fn read_erased(
-        &self,
-        in_snapshot: bool,
-        query: ErasedReading,
-    ) -> Result<ErasedValue, ErasedFailure> {
-        match self {
-            Self::File(writer) => writer.read_erased(in_snapshot, query).await,
-            Self::Server(database) => {
-                let query = move |tx| async move { query(&SqlTransaction::on_postgres(tx)).await };
-                if in_snapshot {
-                    database.read_snapshot(query).await
-                } else {
-                    database.read(query).await
+    /// Returns a boxed future for the same reason as [`Self::write_erased`].
+    fn read_erased(&self, in_snapshot: bool, query: ErasedReading) -> ErasedResult<'_> {
+        Box::pin(async move {
+            match self {
+                Self::File(writer) => writer.read_erased(in_snapshot, query).await,
+                Self::Server(database) => {
+                    let query =
+                        move |tx| async move { query(&SqlTransaction::on_postgres(tx)).await };
+                    if in_snapshot {
+                        database.read_snapshot(query).await
+                    } else {
+                        database.read(query).await
+                    }
                 }
             }
-        }
+        })
     }
 
     /// Returns the SQL dialect of this database.

@@ -230,7 +230,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
 
 /// The files and folders of the gateway that may name the crate `booking`: the gateway's port to
 /// booking, and the files that build a process of both.
-const BOOKING_NAMED_IN: &[&str] = &["gateway/src/upstream/", "/app", "/main"];
+const BOOKING_NAMED_IN: &[&str] = &["gateway/src/upstream/", "/app"];
 
 /// The modules that build a process. Only these modules and the root of their crate may name them.
 const TOP_MODULES: &[&str] = &[
@@ -397,7 +397,7 @@ fn check_top_modules(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
             }
         }
     }
-    let rule = "only the root of a crate names its app and its router";
+    let rule = "only the root of a crate and its other top modules name its app and its router";
     breaches.compare("app and router", rule, &named);
 }
 

@@ -1,5 +1,5 @@
-//! Transactions whose types of values, answers and errors are hidden, so that the code that runs
-//! them is compiled once and not once per transaction.
+//! Hides the types of a transaction's values, answer and error, so that the code that runs
+//! transactions is compiled once and not once per transaction.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,17 +8,20 @@ use super::SqlTransaction;
 use crate::LedgerError;
 use crate::sql::SqlFuture;
 
-/// The answer or the error of a transaction. Only [`erase`] and [`answer_of`] know its type.
+/// The answer or the error of a transaction. Its type is known where the transaction is erased, and
+/// where [`answer_of`] returns its answer.
 pub(crate) type ErasedValue = Box<dyn Any + Send>;
 
+/// The future of a transaction or a reading of hidden types.
+pub(crate) type ErasedResult<'a> = SqlFuture<'a, ErasedValue, ErasedFailure>;
+
 /// A transaction that can be run several times, on either database.
-pub(crate) type ErasedTransaction = Box<
-    dyn for<'a> Fn(&'a SqlTransaction) -> SqlFuture<'a, ErasedValue, ErasedFailure> + Send + Sync,
->;
+pub(crate) type ErasedTransaction =
+    Box<dyn for<'a> Fn(&'a SqlTransaction) -> ErasedResult<'a> + Send + Sync>;
 
 /// A reading, which is run once, on either database.
 pub(crate) type ErasedReading =
-    Box<dyn for<'a> FnOnce(&'a SqlTransaction) -> SqlFuture<'a, ErasedValue, ErasedFailure> + Send>;
+    Box<dyn for<'a> FnOnce(&'a SqlTransaction) -> ErasedResult<'a> + Send>;
 
 /// Why a transaction of hidden types failed.
 pub(crate) enum ErasedFailure {

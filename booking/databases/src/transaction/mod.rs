@@ -21,7 +21,8 @@ use crate::postgres::PostgresTransaction;
 use crate::sql::{SqlDialect, SqlRow, SqlValue, SqlValues, now_ms};
 use crate::sqlite::SqliteConnection;
 pub(crate) use erased::{
-    ErasedFailure, ErasedReading, ErasedTransaction, ErasedValue, answer_of, erase, erase_reading,
+    ErasedFailure, ErasedReading, ErasedResult, ErasedTransaction, ErasedValue, answer_of, erase,
+    erase_reading,
 };
 pub use locks::NamedLock;
 pub use on_file::snapshot_of_file;

@@ -1,5 +1,5 @@
-//! Decides from measurements what to shed. The level rises after one second of overload. It falls
-//! by one step after every three calm seconds. Pure.
+//! Decides from measurements what to shed. The level rises to what a whole second called for. It
+//! falls by one step after every three calm seconds. Pure.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,8 @@ pub(super) const FALL_AFTER: Duration = Duration::from_secs(3);
 #[derive(Debug, Default)]
 pub struct LoadLevelTracker {
     level: LoadLevel,
-    over_since: Option<Instant>,
+    /// For each level from [`LoadLevel::Deltas`] on, since when the measurements call for it.
+    called_since: [Option<Instant>; LAG_MS.len()],
     under_since: Option<Instant>,
 }
 
@@ -72,13 +73,21 @@ impl LoadLevelTracker {
     pub fn level(&mut self, measured: LoadMeasurement, now: Instant) -> LoadLevel {
         let wanted = LoadLevel::called_for(measured, 100);
         let kept = LoadLevel::called_for(measured, 50);
-        self.over_since = (wanted > self.level).then(|| self.over_since.unwrap_or(now));
+        for (at, since) in self.called_since.iter_mut().enumerate() {
+            *since = (wanted as usize > at).then(|| since.unwrap_or(now));
+        }
         self.under_since = (kept < self.level).then(|| self.under_since.unwrap_or(now));
         let lasted = |since: Option<Instant>, long: Duration| {
             since.is_some_and(|since| now.saturating_duration_since(since) >= long)
         };
-        if lasted(self.over_since, RISE_AFTER) {
-            (self.level, self.over_since) = (wanted, None);
+        let lasting = self
+            .called_since
+            .iter()
+            .take_while(|since| lasted(**since, RISE_AFTER))
+            .count();
+        let lasting = LoadLevel::from_u8(u8::try_from(lasting).unwrap_or(u8::MAX));
+        if lasting > self.level {
+            self.level = lasting;
         } else if lasted(self.under_since, FALL_AFTER) {
             self.level = LoadLevel::from_u8((self.level as u8).saturating_sub(1));
             self.under_since = None;
@@ -165,6 +174,13 @@ mod tests {
             Holds,
             "before three calm seconds are over the level stays"
         );
+    }
+
+    #[test]
+    fn a_short_peak_in_a_longer_overload_does_not_count_for_the_whole_second() {
+        let levels = run(&[[60; 9].as_slice(), &[1_400; 3], &[60; 30]].concat());
+        assert_eq!((levels[9], levels[10]), (Calm, Deltas));
+        assert_eq!(levels.iter().max(), Some(&Deltas));
     }
 
     #[test]

@@ -22,7 +22,9 @@ impl LoadSampleWindow {
         }
     }
 
-    /// Returns the value that 99 of a hundred samples do not exceed; 0 without samples.
+    /// Returns the value that 99 of a hundred samples do not exceed; 0 without samples. Of several
+    /// samples it is never the largest. A window with a long stall has fewer than a hundred samples,
+    /// and one stall is no overload.
     #[must_use]
     pub fn p99(&self) -> u64 {
         let mut values: Vec<u64> = self.samples.iter().map(|(_, value)| *value).collect();
@@ -32,7 +34,7 @@ impl LoadSampleWindow {
         let at = (values.len() * 99)
             .div_ceil(100)
             .saturating_sub(1)
-            .min(last);
+            .min(last.saturating_sub(1));
         *values.select_nth_unstable(at).1
     }
 }
@@ -58,5 +60,18 @@ mod tests {
         );
         window.add_sample(begin + Duration::from_secs(9), 1);
         assert_eq!(window.p99(), 1);
+    }
+
+    #[test]
+    fn one_stall_is_not_the_p99_and_two_are() {
+        let (mut window, begin) = (LoadSampleWindow::default(), Instant::now());
+        window.add_sample(begin, 1_400);
+        assert_eq!(window.p99(), 1_400, "there is no other sample");
+        for sample in 1..40_u32 {
+            window.add_sample(begin + Duration::from_millis(25) * sample, 3);
+        }
+        assert_eq!(window.p99(), 3);
+        window.add_sample(begin + Duration::from_secs(2), 1_100);
+        assert_eq!(window.p99(), 1_100);
     }
 }

@@ -23,8 +23,8 @@ impl LoadSampleWindow {
     }
 
     /// Returns the value that 99 of a hundred samples do not exceed; 0 without samples. Of several
-    /// samples it is never the largest. A window with a long stall has fewer than a hundred samples,
-    /// and one stall is no overload.
+    /// samples it is never the largest: a window with a long stall has fewer than a hundred, and
+    /// one stall is no overload.
     #[must_use]
     pub fn p99(&self) -> u64 {
         let mut values: Vec<u64> = self.samples.iter().map(|(_, value)| *value).collect();

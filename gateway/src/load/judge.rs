@@ -1,5 +1,5 @@
-//! Decides from measurements what to shed. The level rises to what a whole second called for. It
-//! falls by one step after every three calm seconds. Pure.
+//! Decides from measurements what to shed. A level begins when the measurements have called for it
+//! for one second. The level falls by one step after every three calm seconds. Pure.
 
 use std::time::{Duration, Instant};
 
@@ -32,16 +32,17 @@ pub struct LoadMeasurement {
 const LAG_MS: [u64; 3] = [50, 250, 1_000];
 /// The wait for the ledger in milliseconds from which each level applies.
 const LEDGER_MS: [u64; 3] = [250, 500, 2_000];
-/// How long a limit must be reached before the level rises, because one stall is no overload.
+/// How long a limit must be reached before the level rises, because a short peak is no overload.
 const RISE_AFTER: Duration = Duration::from_secs(1);
 /// How long everything must be under half of the level's limits before the level falls.
 pub(super) const FALL_AFTER: Duration = Duration::from_secs(3);
 
-/// Tracks the present level, and since when the measurements call for another one.
+/// Tracks the present level, and since when the measurements have called for another one.
 #[derive(Debug, Default)]
 pub struct LoadLevelTracker {
     level: LoadLevel,
-    /// For each level from [`LoadLevel::Deltas`] on, since when the measurements call for it.
+    /// For each level from [`LoadLevel::Deltas`] on, since when the measurements have called for
+    /// it; `None` if they do not.
     called_since: [Option<Instant>; LAG_MS.len()],
     under_since: Option<Instant>,
 }
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_shorter_than_a_second_sheds_nothing() {
+    fn a_peak_shorter_than_a_second_sheds_nothing() {
         assert!(
             run(&[[1_200; 9].as_slice(), &[0; 5], &[1_200; 9]].concat())
                 .iter()

@@ -108,7 +108,7 @@ impl ProcessLoad {
         LoadLevel::from_u8(self.inner.level.load(Ordering::Relaxed))
     }
 
-    /// Returns how late this process runs its timers: the 99th percentile of recent delays, in
+    /// Returns how late this process runs its timers: the 99th percentile of the last second, in
     /// milliseconds.
     #[must_use]
     pub fn lag_p99_ms(&self) -> u64 {

@@ -5,33 +5,48 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{LoadLevelTracker, LoadMeasurement, LoadSampleWindow, ProcessLoad};
+use super::{LoadLevel, LoadLevelTracker, LoadMeasurement, LoadSampleWindow, ProcessLoad};
 use crate::ledger::RoomLedger;
 
 const TIMER: Duration = Duration::from_millis(25);
-/// How many timers fire between two decisions about the level.
-const JUDGE_EVERY: u32 = 4;
 const SECOND: Duration = Duration::from_secs(1);
 const LEDGER_EVERY: Duration = Duration::from_millis(250);
 
+/// Decides the level after each timer. Pure.
+#[derive(Default)]
+struct TimerProbe {
+    window: LoadSampleWindow,
+    tracker: LoadLevelTracker,
+}
+
+impl TimerProbe {
+    fn after_timer(
+        &mut self,
+        now: Instant,
+        late: Duration,
+        ledger_ms: u64,
+    ) -> (LoadMeasurement, LoadLevel) {
+        self.window.add_sample(now, whole_millis(late));
+        let measured = LoadMeasurement {
+            lag_p99_ms: self.window.p99(),
+            ledger_ms,
+        };
+        (measured, self.tracker.level(measured, now))
+    }
+}
+
 /// Measures how late timers fire. Never returns.
 pub async fn measure_timer_lag(load: ProcessLoad) {
-    let (mut window, mut judge) = (LoadSampleWindow::default(), LoadLevelTracker::default());
+    let mut probe = TimerProbe::default();
     let mut second = Instant::now();
     let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
     let mut spent = process_time();
     loop {
-        for _ in 0..JUDGE_EVERY {
-            let asleep = Instant::now();
-            tokio::time::sleep(TIMER).await;
-            let late = asleep.elapsed().saturating_sub(TIMER);
-            window.add_sample(Instant::now(), whole_millis(late));
-        }
-        let measured = LoadMeasurement {
-            lag_p99_ms: window.p99(),
-            ledger_ms: load.ledger_ms(),
-        };
-        load.apply_measurement(measured, judge.level(measured, Instant::now()));
+        let asleep = Instant::now();
+        tokio::time::sleep(TIMER).await;
+        let late = asleep.elapsed().saturating_sub(TIMER);
+        let (measured, level) = probe.after_timer(Instant::now(), late, load.ledger_ms());
+        load.apply_measurement(measured, level);
         let elapsed = second.elapsed();
         if elapsed >= SECOND {
             let before = std::mem::replace(&mut spent, process_time());
@@ -43,9 +58,9 @@ pub async fn measure_timer_lag(load: ProcessLoad) {
     }
 }
 
-/// Measures how long a write waits for the ledger's writer. Never returns. A write that has not
-/// returned yet counts with its waiting time so far.
+/// Measures how long a write waits for the ledger's writer. Never returns.
 pub async fn measure_ledger_wait(load: ProcessLoad, ledger: RoomLedger) {
+    let mut before = Duration::ZERO;
     loop {
         tokio::time::sleep(LEDGER_EVERY).await;
         let asked = Instant::now();
@@ -54,12 +69,19 @@ pub async fn measure_ledger_wait(load: ProcessLoad, ledger: RoomLedger) {
             .await
             .is_err()
         {
-            load.set_ledger_ms(whole_millis(asked.elapsed()));
+            load.set_ledger_ms(whole_millis(wait_so_far(asked.elapsed(), before)));
         }
         // A failed write counts too, because it waited just as long. The calls that need the ledger
         // report the failure themselves.
-        load.set_ledger_ms(whole_millis(asked.elapsed()));
+        before = asked.elapsed();
+        load.set_ledger_ms(whole_millis(before));
     }
+}
+
+/// Returns the wait that counts while a write is on its way: its own so far, or that of the write
+/// before it if that was longer. Otherwise each new write would look like a fast ledger at first.
+fn wait_so_far(waited: Duration, before: Duration) -> Duration {
+    waited.max(before)
 }
 
 /// Returns the time that all threads of this process have spent on processors.
@@ -70,4 +92,113 @@ fn process_time() -> Duration {
 
 fn whole_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LoadLevel::{Calm, Deltas, Holds, Joins};
+
+    const ON_TIME: u64 = 1;
+
+    /// Feeds the lags of consecutive timers, in milliseconds. Returns when the level rose, in
+    /// milliseconds from the beginning, and to what.
+    fn rises(lags: impl IntoIterator<Item = u64>) -> Vec<(u64, LoadLevel)> {
+        let (mut probe, begin) = (TimerProbe::default(), Instant::now());
+        let (mut at_ms, mut before, mut rises) = (0, Calm, Vec::new());
+        for late_ms in lags {
+            at_ms += 25 + late_ms;
+            let now = begin + Duration::from_millis(at_ms);
+            let (_, level) = probe.after_timer(now, Duration::from_millis(late_ms), 0);
+            if level > before {
+                rises.push((at_ms, level));
+            }
+            before = level;
+        }
+        rises
+    }
+
+    /// Returns the lags of a calm process with stalls, each after a number of timers on time.
+    fn with_stalls(stalls: &[(usize, u64)]) -> Vec<u64> {
+        let mut lags = vec![ON_TIME; 100];
+        for (timers, stall_ms) in stalls {
+            lags.extend(std::iter::repeat_n(ON_TIME, *timers));
+            lags.push(*stall_ms);
+        }
+        lags.extend([ON_TIME; 200]);
+        lags
+    }
+
+    #[test]
+    fn one_stall_of_the_machine_sheds_nothing_however_long_it_is() {
+        for stall_ms in [60, 300, 900, 1_400, 3_500, 20_000] {
+            assert_eq!(rises(with_stalls(&[(0, stall_ms)])), [], "{stall_ms} ms");
+        }
+    }
+
+    #[test]
+    fn two_stalls_shed_nothing_at_any_distance() {
+        for stall_ms in [60, 260, 900, 3_500] {
+            for timers_between in 1..60 {
+                let lags = with_stalls(&[(0, stall_ms), (timers_between, stall_ms)]);
+                assert_eq!(rises(lags), [], "{stall_ms} ms, {timers_between} timers");
+            }
+        }
+    }
+
+    #[test]
+    fn a_steady_lag_is_shed_soon_after_its_first_second() {
+        for (late_ms, level) in [(60, Deltas), (250, Joins), (1_000, Holds), (3_500, Holds)] {
+            let rises = rises(std::iter::repeat_n(late_ms, 100));
+            let latest_ms = 1_000 + 3 * (25 + late_ms);
+            assert!(
+                matches!(rises[..], [(at_ms, to)] if to == level && at_ms <= latest_ms),
+                "{late_ms} ms: {rises:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_lag_that_grows_raises_the_level_a_second_after_each_limit() {
+        let lags = [vec![60; 20], vec![300; 6], vec![1_400; 4]].concat();
+        let rises = rises(lags);
+        let levels: Vec<_> = rises.iter().map(|(_, level)| *level).collect();
+        assert_eq!(levels, [Deltas, Joins, Holds], "{rises:?}");
+    }
+
+    /// Returns the level after ten seconds in which each write waits equally long for the ledger.
+    fn level_of_wait(wait_ms: u64) -> LoadLevel {
+        let (mut probe, begin) = (TimerProbe::default(), Instant::now());
+        let (every_ms, wait) = (whole_millis(LEDGER_EVERY), Duration::from_millis(wait_ms));
+        let (mut before, mut seen, mut level) = (Duration::ZERO, Duration::ZERO, Calm);
+        for at_ms in (0..10_000).step_by(25) {
+            match (at_ms % (every_ms + wait_ms)).checked_sub(every_ms) {
+                None if at_ms > every_ms => (before, seen) = (wait, wait),
+                None => {}
+                Some(waited_ms) if waited_ms >= every_ms => {
+                    seen = wait_so_far(Duration::from_millis(waited_ms), before);
+                }
+                Some(_) => {}
+            }
+            let now = begin + Duration::from_millis(at_ms);
+            (_, level) = probe.after_timer(now, Duration::ZERO, whole_millis(seen));
+        }
+        level
+    }
+
+    #[test]
+    fn a_steady_wait_for_the_ledger_sheds_at_its_limit() {
+        for (wait_ms, level) in [
+            (200, Calm),
+            (300, Deltas),
+            (475, Deltas),
+            (525, Joins),
+            (800, Joins),
+            (1_000, Joins),
+            (1_900, Joins),
+            (2_100, Holds),
+        ] {
+            assert_eq!(level_of_wait(wait_ms), level, "{wait_ms} ms");
+        }
+    }
 }

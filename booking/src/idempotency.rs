@@ -146,15 +146,16 @@ impl IdempotentCall {
         }
     }
 
-    /// Stores the call's answer for repeated calls. If `passes` is true, the answer is a temporary
-    /// error and is not stored. The lease then ends now, so the call may be repeated at once.
+    /// Stores the call's answer for repeated calls. If `is_temporary` is true, the answer is a
+    /// temporary error and is not stored. The lease on the call is then ended, so the call may be
+    /// repeated at once.
     ///
     /// If the ledger cannot record this, a repeated call runs again: at this node at once, and at
     /// another node after the lease.
-    pub async fn keep_answer(self, status: u16, body: String, passes: bool) {
+    pub async fn keep_answer(self, status: u16, body: String, is_temporary: bool) {
         let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
         let call = self.call;
-        let noted = if passes {
+        let recorded = if is_temporary {
             ledger.lend_call(call, 0).await
         } else {
             let answer = KeptAnswer {
@@ -166,7 +167,7 @@ impl IdempotentCall {
                 .keep(call.scope, call.key, answer, clock.now_ms())
                 .await
         };
-        if let Err(error) = noted {
+        if let Err(error) = recorded {
             log_failed_try!(error, "an answer could not be kept for retries");
         }
     }

@@ -40,11 +40,11 @@ enum BookingCommand {
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Compares provider, ledger and store, mends what does not agree, and prints it. If the ledger
-    /// is a database, other processes may be serving at the same time. A ledger file can be used by
-    /// one process only.
+    /// Compares provider, ledger and store, mends what differs, and prints the findings. If the
+    /// ledger is a database, other processes may be serving at the same time. A ledger file can be
+    /// used by one process only.
     Reconcile {
-        /// One pass: the processes that serve make one every ten seconds by themselves.
+        /// Makes one pass. Serving processes make a pass every ten seconds by themselves.
         #[arg(long, required = true)]
         once: bool,
         /// A TOML file of settings.
@@ -64,7 +64,7 @@ enum BookingCommand {
     /// be running.
     Dump {
         #[command(flatten)]
-        books: LedgerArguments,
+        ledger: LedgerArguments,
         /// The file to write: whole, or not at all.
         #[arg(long)]
         out: PathBuf,
@@ -78,9 +78,9 @@ enum ImportCommand {
         /// The programme. The charts that it names are in the same folder.
         file: PathBuf,
         #[command(flatten)]
-        books: LedgerArguments,
+        ledger: LedgerArguments,
         #[command(flatten)]
-        till: PaymentArguments,
+        payments: PaymentArguments,
         /// Prints what was imported as JSON.
         #[arg(long)]
         json: bool,
@@ -127,13 +127,13 @@ impl LedgerArguments {
 /// The payment provider that will take the money for what is imported.
 #[derive(Args)]
 struct PaymentArguments {
-    /// Prices that this payment provider never takes are refused: none, sandbox, stripe.
+    /// The payment provider: none, sandbox or stripe. Prices that it never takes are refused.
     #[arg(long, value_name = "PROVIDER", env = "FAIRGATE_PAYMENTS")]
     payments: Option<String>,
 }
 
 impl PaymentArguments {
-    /// Returns the provider. An empty variable names none.
+    /// Returns the provider. An empty variable counts as none.
     fn provider(&self) -> Result<ProviderKind, String> {
         let Some(name) = self.payments.as_deref().filter(|name| !name.is_empty()) else {
             eprintln!(
@@ -146,19 +146,19 @@ impl PaymentArguments {
     }
 }
 
-/// What all feeds of railways have.
+/// The arguments of every import of a railway feed.
 #[derive(Args)]
 struct RailFeedArguments {
-    /// The folder of its files.
+    /// The folder with the feed's files; for GTFS, also a ZIP archive.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// A TOML file of carriages, classes, fares and terms of sale; all of it has defaults.
     #[arg(long, value_name = "FILE")]
     rail: Option<PathBuf>,
     #[command(flatten)]
-    books: LedgerArguments,
+    ledger: LedgerArguments,
     #[command(flatten)]
-    till: PaymentArguments,
+    payments: PaymentArguments,
     /// Prints what was imported as JSON.
     #[arg(long)]
     json: bool,
@@ -187,7 +187,7 @@ fn main() -> ExitCode {
         BookingCommand::Import(what) => {
             run_import(what).map_err(|error| format!("booking import: {error}"))
         }
-        BookingCommand::Dump { books, out } => write_dump(&books, &out)
+        BookingCommand::Dump { ledger, out } => write_dump(&ledger, &out)
             .map(|records| eprintln!("{records} records in {}", out.display()))
             .map_err(|error| format!("booking dump: {error}")),
     };
@@ -261,20 +261,20 @@ fn run_import(what: ImportCommand) -> Result<(), String> {
         ImportCommand::Timetable { feed, timezone } => (RailFeedKind::Timetable { timezone }, feed),
         ImportCommand::Cinema {
             file,
-            books,
-            till,
+            ledger,
+            payments,
             json,
         } => {
-            return import_cinema(&file, &books, till.provider()?, json);
+            return import_cinema(&file, &ledger, payments.provider()?, json);
         }
     };
     let wanted = TimetableImport {
         source,
         folder: feed.folder,
         rail: feed.rail,
-        database: feed.books.database_url(),
-        data: feed.books.data,
-        payments: feed.till.provider()?,
+        database: feed.ledger.database_url(),
+        data: feed.ledger.data,
+        payments: feed.payments.provider()?,
     };
     let now_ms = Clock::system().now_ms();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
@@ -294,13 +294,13 @@ fn run_import(what: ImportCommand) -> Result<(), String> {
     Ok(())
 }
 
-fn write_dump(books: &LedgerArguments, out: &Path) -> Result<u64, DumpError> {
+fn write_dump(ledger: &LedgerArguments, out: &Path) -> Result<u64, DumpError> {
     let now_ms = Clock::system().now_ms();
-    match books.database_url() {
+    match ledger.database_url() {
         Some(url) => tokio::runtime::Runtime::new()
             .map_err(|error| DumpError::File(out.to_owned(), error))
             .and_then(|runtime| runtime.block_on(dump::write_database(&url, out, now_ms))),
-        None => dump::write(&books.data, out, now_ms),
+        None => dump::write(&ledger.data, out, now_ms),
     }
 }
 
@@ -310,16 +310,16 @@ fn write_dump(books: &LedgerArguments, out: &Path) -> Result<u64, DumpError> {
 )]
 fn import_cinema(
     file: &Path,
-    books: &LedgerArguments,
+    ledger: &LedgerArguments,
     payments: ProviderKind,
     json: bool,
 ) -> Result<(), String> {
     let stores = StoreSettings {
-        database_url: books.database_url().map(SecretSetting),
+        database_url: ledger.database_url().map(SecretSetting),
         redis_url: None,
     };
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let imported = runtime.block_on(import_programme(file, &stores, &books.data, payments));
+    let imported = runtime.block_on(import_programme(file, &stores, &ledger.data, payments));
     let changed = imported.map_err(|refused| import_error_text(file, &refused))?;
     if json {
         println!("{:#}", serde_json::json!(changed));

@@ -1,5 +1,6 @@
-//! Opens booking over the stores that the settings name. Only this module knows which ledger and
-//! which store are behind the traits. A gateway that hosts booking also uses this module.
+//! Opens booking over the stores that the settings name. This module chooses the ledger's database
+//! and the implementation of [`InventoryStore`]. A gateway that hosts booking also uses this
+//! module.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -146,20 +147,20 @@ pub async fn installation_clock(installation: &Installation) -> Result<Clock, Le
     Ok(clock)
 }
 
-/// Acquires the leases that a process needs to share a database with other processes. `keeps` lists
-/// the stores of this process. The flag of a store is true if it is in Redis, where other processes
-/// share it. A ledger file needs no leases, because only one process uses its folder.
+/// Acquires the leases that a process needs to share a database with other processes. `stores`
+/// lists the stores of this process, each with a flag: whether the store is in Redis, where other
+/// processes share it. A ledger file needs no leases, because only one process uses its folder.
 ///
 /// # Errors
 /// [`BookingOpenError`].
 pub async fn process_leases(
     installation: &Installation,
-    keeps: &[(ProcessStoreKind, bool)],
+    stores: &[(ProcessStoreKind, bool)],
 ) -> Result<Option<ProcessLeases>, BookingOpenError> {
     match installation {
         Installation::File(_) => Ok(None),
         Installation::Server(database) => {
-            Ok(Some(ProcessLeases::acquire_all(database, keeps).await?))
+            Ok(Some(ProcessLeases::acquire_all(database, stores).await?))
         }
     }
 }

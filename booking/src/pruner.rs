@@ -49,36 +49,36 @@ impl Pruner {
     /// Returns an error where the ledger does not answer; the next run deletes the rest.
     pub async fn prune_all(&self) -> Result<u64, LedgerError> {
         let mut leased_at = None;
-        let gone = self.prune_under(&mut leased_at).await;
+        let deleted = self.prune_under(&mut leased_at).await;
         if leased_at.is_some()
             && let Err(error) = self.ledger.end_lease(LEASE, &self.owner).await
         {
             tracing::debug!(%error, "the lease runs out by itself");
         }
-        gone
+        deleted
     }
 
     async fn prune_under(&self, leased_at: &mut Option<Instant>) -> Result<u64, LedgerError> {
-        let mut gone = 0;
+        let mut deleted = 0;
         for what in RetentionKind::ALL {
             let mut from = Some(0);
             while let Some(after) = from {
                 if !self.has_lease(leased_at).await? {
-                    return Ok(gone);
+                    return Ok(deleted);
                 }
                 let began = Instant::now();
                 let now_ms = self.clock.now_ms();
                 let pruned = self.ledger.prune(what, after, now_ms, BATCH_MAX).await?;
                 metrics::counter!("fairgate_rows_pruned_total", "kind" => what.word())
                     .increment(pruned.rows);
-                gone += pruned.rows;
+                deleted += pruned.rows;
                 from = pruned.next;
                 if from.is_some() {
                     tokio::time::sleep(rest_after(began.elapsed())).await;
                 }
             }
         }
-        Ok(gone)
+        Ok(deleted)
     }
 
     /// Deletes old rows for as long as the process runs.

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-/// The most rows that one transaction deletes.
+/// How many rows one transaction deletes, at most.
 pub const BATCH_MAX: u32 = 100;
 /// After a batch the worker rests this many times as long as the batch took.
-const RESTS: u32 = 29;
+const REST_FACTOR: u32 = 29;
 /// The shortest and the longest rest.
 const REST_MIN: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_secs(10);
@@ -19,17 +19,18 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 pub enum RetentionKind {
     /// Answers stored for retries under an `Idempotency-Key`.
     Answers,
-    /// Marks that a hold was given up, so that attempts to order it that began earlier are refused.
-    /// They are stored longer than any such attempt lasts.
+    /// Marks of holds that were given up. If an attempt to order a hold began before the hold was
+    /// given up, the mark makes the ledger refuse the attempt. The marks are stored longer than any
+    /// such attempt lasts.
     GivenUpTries,
     /// Waitlist parties that have ended. Until a party is deleted, its visitor can read why it
     /// ended.
     Waiters,
-    /// Seat outbox rows that were delivered to the store. If a store was set back and would need
-    /// deleted rows again, its shows are opened anew from the claims.
+    /// Seat outbox rows that were delivered to the store. If a store goes back to older data and
+    /// needs rows that were deleted, its shows are opened anew from the claims.
     SeatRows,
-    /// Visitors whose orders were ticketed. Gateways read these rows within seconds, and need none
-    /// after the pass has expired, which takes hours.
+    /// Visitors whose orders were ticketed. Gateways read these rows within seconds, and need no
+    /// row after the visitor's pass has expired, which takes hours.
     Finished,
     /// Payment effects that were carried out. A captured payment is read back from the provider for
     /// 120 days, and in that time an effect may have to be repeated.
@@ -85,7 +86,7 @@ impl RetentionKind {
 /// Returns how long to rest after a batch that took `took`, so that a slow ledger rests longer.
 #[must_use]
 pub fn rest_after(took: Duration) -> Duration {
-    (took * RESTS).clamp(REST_MIN, REST_MAX)
+    (took * REST_FACTOR).clamp(REST_MIN, REST_MAX)
 }
 
 /// A row's id, and the time at which it ended, if it has ended.

@@ -1,6 +1,6 @@
 //! The passes that were stopped before they expire: their visitors left, their room was closed, or
 //! the promoter ended their places. Gateways report these passes. Every booking process keeps them
-//! in memory, so that it can check each call with a pass at once.
+//! in memory, so that it can check the pass of each call without asking the ledger.
 
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -99,8 +99,8 @@ impl StoppedPasses {
         self.clock.now_ms().div_euclid(1000) - LEEWAY_S
     }
 
-    /// Reads the passes that were reported to other processes again and again, so that each takes
-    /// effect here within a second.
+    /// Keeps reading the passes that were reported to other processes, so that each of them is
+    /// refused here within a second.
     pub async fn follow_forever(self) {
         let mut every = tokio::time::interval(FOLLOW_EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);

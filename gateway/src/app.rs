@@ -43,7 +43,7 @@ use crate::upstream::health::BookingHealth;
 use crate::upstream::{BookingCore, BookingDependencies};
 
 /// How long sockets may take to end while the process drains.
-const SOCKETS_MAX: Duration = Duration::from_secs(5);
+const SOCKETS_DRAIN_MAX: Duration = Duration::from_secs(5);
 const EVICT_EVERY: Duration = Duration::from_secs(60);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -86,11 +86,11 @@ impl GatewayApp {
             .await
             .context("the ledger cannot be used")?;
         let shares = config.stores.redis_url.is_some();
-        let mut keeps = vec![(ProcessStoreKind::Rooms, shares)];
+        let mut kept_stores = vec![(ProcessStoreKind::Rooms, shares)];
         if config.upstream.bases.is_empty() {
-            keeps.push((ProcessStoreKind::Seats, shares));
+            kept_stores.push((ProcessStoreKind::Seats, shares));
         }
-        let leases = open::process_leases(&installation, &keeps).await?;
+        let leases = open::process_leases(&installation, &kept_stores).await?;
         let load = ProcessLoad::default();
         let (stop, stopping) = watch::channel(false);
         let parts = RoomParts {
@@ -204,7 +204,7 @@ impl GatewayApp {
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
-        drain_sockets(|| hubs.listeners(), SOCKETS_MAX.min(calls_max)).await;
+        drain_sockets(|| hubs.listeners(), SOCKETS_DRAIN_MAX.min(calls_max)).await;
         close.send_replace(true);
         while let Some(ended) = serving.join_next().await {
             if ended.is_err() {
@@ -296,7 +296,7 @@ impl RoomParts<'_> {
 }
 
 /// Opens all rooms in the ledger, starts their loops, and sends booking the list of the shows that
-/// they cover.
+/// the rooms cover.
 async fn take_up_rooms(
     parts: RoomDependencies,
     cadence: PushCadence,
@@ -312,9 +312,9 @@ async fn take_up_rooms(
     tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
     tokio::spawn(follower.clone().run(rooms.stopping()));
     let changing = follower.changing().await?;
-    let told = follower.publish_coverage().await;
+    let published = follower.publish_coverage().await;
     changing.release_lease().await;
-    told.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;
+    published.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;
     Ok(handles::OpenedRooms {
         rooms,
         follower,

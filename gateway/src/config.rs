@@ -1,5 +1,5 @@
-//! Reads the settings from the command line, the environment and a file, in this order, and reports
-//! all bad values at once.
+//! Reads the settings from the command line, the environment and a file, in this order of
+//! precedence, and reports all bad values at once.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

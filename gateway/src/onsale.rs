@@ -196,18 +196,18 @@ fn to_json(value: &toml::Value) -> Value {
     }
 }
 
-/// Makes the calls in order with the promoter's key, and calls `told` after each call that
+/// Makes the calls in order with the promoter's key, and runs `on_applied` after each call that
 /// succeeded.
 ///
 /// # Errors
 /// Fails at the first call that is refused or gets no answer. The error has the faults in the
-/// refusal, and lists the calls made before it and those not tried. All calls can safely be made
-/// again.
+/// refusal. It lists the calls that were made before the failed one, and those that were not tried.
+/// All calls can safely be made again.
 pub async fn apply(
     steps: &[OnsaleFileCall],
     target: &OnsaleTarget,
     key: &str,
-    mut told: impl FnMut(&str),
+    mut on_applied: impl FnMut(&str),
 ) -> anyhow::Result<()> {
     for (at, step) in steps.iter().enumerate() {
         let (status, answer) = target.put(step, key).await.with_context(|| {
@@ -225,7 +225,7 @@ pub async fn apply(
                 applied_so_far(steps, at)
             );
         }
-        told(&step.what);
+        on_applied(&step.what);
     }
     Ok(())
 }

@@ -54,8 +54,8 @@ pub enum PersonalEvent {
     },
 }
 
-/// The events that one socket has not read. Every socket has such a queue, so it is smaller than a
-/// channel of the runtime.
+/// The events that one socket has not read. Every socket has such a queue, so this type takes less
+/// memory than a channel of the runtime.
 #[derive(Default)]
 struct PersonalQueue {
     unread: Mutex<UnreadEvents>,
@@ -71,7 +71,7 @@ struct UnreadEvents {
 
 #[derive(Default)]
 struct PersonalListeners {
-    next: u64,
+    last_id: u64,
     /// A tree, because it takes less memory than a hash table that has just grown.
     by_holder: BTreeMap<Holder, Vec<PersonalListener>>,
 }
@@ -105,8 +105,8 @@ impl PersonalEventHub {
     pub fn listen(&self, holder: Holder, room: &str, number: u64) -> PersonalReceiver {
         let queue = Arc::<PersonalQueue>::default();
         let mut listeners = self.listeners.lock();
-        listeners.next += 1;
-        let id = listeners.next;
+        listeners.last_id += 1;
+        let id = listeners.last_id;
         // Nearly every visitor has one socket.
         let one = || Vec::with_capacity(1);
         let of_visitor = listeners.by_holder.entry(holder).or_insert_with(one);

@@ -112,9 +112,9 @@ pub fn build(handles: &GatewayHandles) -> Router {
         clock: handles.door.clock.clone(),
     };
     let lobby = Arc::new(handles.lobby.clone());
-    // The outermost comes first. These layers stand around each route, because one of them reads
-    // the route's parameters, and unknown paths need none.
-    let of_routes = (
+    // The outermost comes first. Each route is wrapped in these layers, because one of them reads
+    // the route's parameters. Unknown paths need none of these layers.
+    let route_layers = (
         from_fn_with_state(Arc::new(older), older::replaced),
         from_fn_with_state((Arc::clone(&lobby), test), wrong_keys_are_slowed),
         from_fn_with_state(
@@ -127,7 +127,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
         .merge(line)
         .merge(guarded)
         .merge(page_routes(pages))
-        .layer(of_routes)
+        .layer(route_layers)
         .fallback(async move |uri: Uri| {
             problem_response(test, &uri, Problem::not_found("page", uri.path()))
         })

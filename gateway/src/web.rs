@@ -15,7 +15,7 @@ use fairgate_base::http::{Problem, ProblemCode};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use address_tally::{AddressFigures, AddressTally};
-use forwarding::names_another_address;
+use forwarding::names_client_address;
 pub use forwarding::{ForwardingHeader, remove_addresses};
 pub use shop_link::{ShopLink, is_path};
 
@@ -38,7 +38,7 @@ pub struct WebSettings {
     /// How many trusted proxies are in front of this process.
     pub trusted_hops: usize,
     /// The header in which the trusted proxies name the client's address. Without a trusted proxy,
-    /// it is not read.
+    /// no such header is read.
     pub forwarding_header: ForwardingHeader,
     /// The shop that a room guards and that is not Fairgate's.
     pub shop: Option<ShopLink>,
@@ -75,11 +75,11 @@ impl WebRequestPolicy {
         &self.inner.origins
     }
 
-    /// Returns one sentence for each thing in the last minutes' requests that an operator should
-    /// put right.
+    /// Returns what an operator should put right, judged by the requests of the last minutes: one
+    /// text for each problem.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let figures = self.addresses.lock().warned(Instant::now());
+        let figures = self.addresses.lock().figures_to_warn_of(Instant::now());
         let warning = figures.map(|figures| self.address_warning(figures));
         warning.into_iter().collect()
     }
@@ -146,7 +146,7 @@ impl WebRequestPolicy {
         &self.inner.forwarding_header
     }
 
-    /// Returns the shop that this room guards, if it guards one.
+    /// Returns the shop that the room guards, if it guards one.
     #[must_use]
     pub fn shop_of(&self, room: &str) -> Option<&ShopLink> {
         let shop = self.inner.shop.as_ref();
@@ -157,23 +157,23 @@ impl WebRequestPolicy {
     /// peer's.
     #[must_use]
     pub fn client_address(&self, headers: &HeaderMap, peer: SocketAddr) -> IpAddr {
-        self.told_address(headers).unwrap_or(peer.ip())
+        self.address_from_proxies(headers).unwrap_or(peer.ip())
     }
 
     /// Returns the network that a request comes from.
     #[must_use]
     pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> ClientNetwork {
         let is_proxied = self.inner.trusted_hops > 0;
-        let told = self.told_address(headers);
+        let told = self.address_from_proxies(headers);
         // Without trusted proxies, a request that names another address came through a proxy. If
         // that proxy runs on this machine, its clients must not count as this machine.
-        let is_odd = if is_proxied {
+        let is_unread = if is_proxied {
             told.is_none()
         } else {
-            names_another_address(headers)
+            names_client_address(headers)
         };
-        self.addresses.lock().count(is_odd, Instant::now());
-        let is_direct = !is_proxied && !is_odd;
+        self.addresses.lock().count(is_unread, Instant::now());
+        let is_direct = !is_proxied && !is_unread;
         ClientNetwork {
             is_direct_loopback: is_direct && peer.ip().to_canonical().is_loopback(),
             ..ClientNetwork::from_address(told.unwrap_or(peer.ip()))
@@ -181,7 +181,7 @@ impl WebRequestPolicy {
     }
 
     /// Returns the client's address that the trusted proxies named.
-    fn told_address(&self, headers: &HeaderMap) -> Option<IpAddr> {
+    fn address_from_proxies(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let settings = &self.inner;
         settings
             .forwarding_header
@@ -209,8 +209,8 @@ impl ClientNetwork {
         }
     }
 
-    /// Returns whether the request came straight from this machine. An address that a trusted proxy
-    /// reported never counts as that.
+    /// Returns whether the request came straight from this machine. With trusted proxies in front,
+    /// this is always false.
     #[must_use]
     pub fn is_direct_loopback(self) -> bool {
         self.is_direct_loopback
@@ -240,7 +240,7 @@ impl ClientNetwork {
     }
 }
 
-/// Returns the peer's address, or a local address for a call made in this process, which has none.
+/// Returns the peer's address. A call made in this process has no peer, and gets a local address.
 #[must_use]
 pub fn peer_of(peer: Option<&ConnectInfo<SocketAddr>>) -> SocketAddr {
     peer.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |peer| peer.0)

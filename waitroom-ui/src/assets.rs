@@ -37,8 +37,8 @@ pub struct PageAsset {
     pub content_type: &'static str,
     /// The value of the `ETag` header, quotes included. It changes with the bytes.
     pub etag: String,
-    /// Whether the file fits only pages of this build, so that a request with another version, or
-    /// with none, must not be answered with it.
+    /// Whether the file fits only pages of this build. If so, a request with another version, or
+    /// with none, must not get this file.
     pub needs_version: bool,
 }
 
@@ -113,7 +113,7 @@ pub fn asset(path: &str) -> Option<PageAsset> {
         bytes: Cow::Borrowed(bytes),
         content_type: content_type(path),
         etag: etag.clone(),
-        needs_version: is_part(path),
+        needs_version: is_loaded_later(path),
     })
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn asset_address(path: &str) -> String {
 
 /// Returns whether a page loads this file later. Such a file imports the page's script of its own
 /// build. In a page of another build, it would start that script a second time.
-fn is_part(path: &str) -> bool {
+fn is_loaded_later(path: &str) -> bool {
     path.strip_prefix("page/")
         .is_some_and(|path| path.contains('/'))
 }

@@ -43,7 +43,7 @@ pub(crate) fn fill(text: &Value, values: &Kwargs) -> Result<String, Error> {
     Ok(out)
 }
 
-/// Returns the texts of a group that a page has from the beginning.
+/// Returns those texts of a group that a page has from the beginning.
 pub(crate) fn first_texts(texts: &Value, group: &str) -> Result<Value, Error> {
     let mut kept = BTreeMap::new();
     for key in texts.try_iter()? {
@@ -85,7 +85,7 @@ pub(crate) fn when(time: &Value, zone: Option<&str>) -> String {
     };
     let there = zone.and_then(|zone| by_clocks_of(text, zone));
     there
-        .or_else(|| readable(text))
+        .or_else(|| in_own_offset(text))
         .unwrap_or_else(|| text.to_owned())
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn zone(zone: &str) -> String {
 }
 
 /// Formats a time in its own offset.
-fn readable(text: &str) -> Option<String> {
+fn in_own_offset(text: &str) -> Option<String> {
     let parts = Pieces::parse(text).ok()?;
     let offset = parts.to_numeric_offset()?;
     let there = parts.date().to_datetime(parts.time()?);
@@ -148,8 +148,8 @@ const SIGNS: [(&str, &str); 5] = [
     ("CNY", "CN¥"),
 ];
 
-/// Formats `{amount: 1200, currency: "EUR"}` as `€12.00`. A currency without a sign is named by its
-/// code.
+/// Formats `{amount: 1200, currency: "EUR"}` as `€12.00`. A currency without a sign is named by
+/// its code.
 pub(crate) fn money(value: &Value) -> String {
     let amount = value
         .get_attr("amount")

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 struct TextFiles;
 
 /// The language in which pages are rendered. It is also used for every language without a file.
-const FIRST: &str = "en";
+const DEFAULT_LANGUAGE: &str = "en";
 
 /// The common texts that a page has from the beginning: the parts of a problem and of a time.
 const FIRST_COMMON: [&str; 6] = [
@@ -24,8 +24,9 @@ const FIRST_COMMON: [&str; 6] = [
     "zoned",
 ];
 
-/// The problems whose words a page has from the beginning: those that keep it from fetching further
-/// words, those that stand for all others, and those that many people see at once.
+/// The problems whose words a page has from the beginning: the problems that keep the page from
+/// fetching further words, the problems that are shown in place of all others, and the problems
+/// that many people see at once.
 const FIRST_PROBLEMS: [&str; 6] = [
     "invalid",
     "offline",
@@ -36,7 +37,7 @@ const FIRST_PROBLEMS: [&str; 6] = [
 ];
 
 /// The texts of the lobby that no script of its first load uses. Where the page shows such a text,
-/// it contains it already.
+/// its HTML already contains the text.
 const LATER_IN_LOBBY: [&str; 37] = [
     "ahead",
     "calendar",
@@ -77,7 +78,7 @@ const LATER_IN_LOBBY: [&str; 37] = [
     "wish",
 ];
 
-/// Returns whether a page that loads the rest of its texts later has this text of a group from the
+/// A page may load some of its texts later. Returns whether it has this text of a group from the
 /// beginning.
 pub(crate) fn is_first(group: &str, key: &str) -> bool {
     match group {
@@ -125,11 +126,11 @@ pub fn language_texts(lang: &str) -> &'static Value {
     let language = lang
         .split(['-', '_'])
         .next()
-        .unwrap_or(FIRST)
+        .unwrap_or(DEFAULT_LANGUAGE)
         .to_ascii_lowercase();
     LANGUAGES.get(&language).unwrap_or_else(|| {
         LANGUAGES
-            .get(FIRST)
+            .get(DEFAULT_LANGUAGE)
             .expect("text/en.json is embedded with this crate")
     })
 }

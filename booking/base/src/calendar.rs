@@ -7,7 +7,7 @@ const LINE_BYTES: usize = 75;
 
 /// One event of a calendar.
 pub struct CalendarEvent<'a> {
-    /// The event's id. A calendar replaces an older event with the same id.
+    /// The event's id. A program for calendars replaces an older event that has the same id.
     pub uid: &'a str,
     /// The title.
     pub summary: &'a str,
@@ -38,10 +38,10 @@ pub fn write_calendar(events: &[CalendarEvent<'_>]) -> String {
     ];
     let mut described = Vec::new();
     for event in events {
-        if let Some((zone, there)) = event.there()
+        if let Some((zone, local_start)) = event.local_start()
             && !described.contains(&zone)
         {
-            lines.extend(time_zone(zone, &there));
+            lines.extend(time_zone(zone, &local_start));
             described.push(zone);
         }
     }
@@ -51,29 +51,32 @@ pub fn write_calendar(events: &[CalendarEvent<'_>]) -> String {
 }
 
 impl CalendarEvent<'_> {
-    /// Returns the zone and its time at the event's beginning, if the zone is known.
-    fn there(&self) -> Option<(&str, Zoned)> {
+    /// Returns the zone and the event's beginning in the zone's time, if the zone is known.
+    fn local_start(&self) -> Option<(&str, Zoned)> {
         let zone = self.time_zone?;
-        let there = self.starts_at.in_tz(zone).ok()?;
-        Some((zone, there))
+        let local_start = self.starts_at.in_tz(zone).ok()?;
+        Some((zone, local_start))
     }
 
     fn lines(&self) -> Vec<String> {
         let text = |name: &str, value: &str| folded_line(&format!("{name}:{}", escaped(value)));
-        let starts_at = match self.there() {
-            Some((zone, there)) => {
-                format!("DTSTART;TZID={zone}:{}", there.strftime("%Y%m%dT%H%M%S"))
+        let starts_at = match self.local_start() {
+            Some((zone, local_start)) => {
+                format!(
+                    "DTSTART;TZID={zone}:{}",
+                    local_start.strftime("%Y%m%dT%H%M%S")
+                )
             }
             None => format!("DTSTART:{}", utc_stamp(self.starts_at)),
         };
-        let told = |name, value: &str| (!value.is_empty()).then(|| text(name, value));
+        let unless_empty = |name, value: &str| (!value.is_empty()).then(|| text(name, value));
         [
             Some("BEGIN:VEVENT".to_owned()),
-            told("DESCRIPTION", self.description),
+            unless_empty("DESCRIPTION", self.description),
             Some(format!("DTEND:{}", utc_stamp(self.ends_at))),
             Some(format!("DTSTAMP:{}", utc_stamp(self.issued_at))),
             Some(starts_at),
-            told("LOCATION", self.location),
+            unless_empty("LOCATION", self.location),
             Some(text("SUMMARY", self.summary)),
             Some(text("UID", self.uid)),
             Some("END:VEVENT".to_owned()),
@@ -88,10 +91,11 @@ fn utc_stamp(at: Timestamp) -> String {
     at.strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// Describes a time zone as it is at `there`. A calendar must describe each zone that it names. The
-/// rules before and after the event are left out: most readers know the zone by its name.
-fn time_zone(zone: &str, there: &Zoned) -> [String; 8] {
-    let offset = there.strftime("%z");
+/// Describes a time zone as it is at `local_start`. A calendar must describe each zone that it
+/// names. The rules before and after the event are left out: most readers know the zone by its
+/// name.
+fn time_zone(zone: &str, local_start: &Zoned) -> [String; 8] {
+    let offset = local_start.strftime("%z");
     [
         "BEGIN:VTIMEZONE".to_owned(),
         format!("TZID:{zone}"),

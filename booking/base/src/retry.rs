@@ -15,8 +15,8 @@ impl BackgroundError for LedgerError {
     }
 }
 
-/// Logs that background work failed and will be tried again. The fields and the message follow the
-/// error, as in `tracing::warn!`.
+/// Logs that background work failed and will be tried again. Callers pass the error first, then
+/// the fields and the message as in `tracing::warn!`.
 #[macro_export]
 macro_rules! log_failed_try {
     ($error:expr, $($rest:tt)+) => {{

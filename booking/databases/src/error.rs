@@ -71,7 +71,7 @@ pub(crate) fn was_rolled_back_for_another(error: &tokio_postgres::Error) -> bool
 
 /// Returns whether the connection is gone, so that it can no longer report what became of a
 /// transaction.
-pub(crate) fn cut_off(error: &tokio_postgres::Error) -> bool {
+pub(crate) fn is_connection_lost(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_none_or(|said| {
         matches!(
             said.parsed_severity(),

@@ -95,8 +95,8 @@ impl HoldSignalState {
         }
     }
 
-    /// Returns the signal with this word. Returns none for the word of any other change of a hold,
-    /// because visitors get no signal of it.
+    /// Returns the signal with this word. Returns `None` for the words of other changes of a hold,
+    /// because visitors get no signal of those changes.
     #[must_use]
     pub fn from_stored(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
@@ -155,8 +155,8 @@ pub fn cells_of(items: &[HeldSeat], grid: CellGrid) -> Vec<u32> {
 pub enum SeatOutboxAction {
     /// Marks the cells as sold, even if they are locked by another hold.
     Sell,
-    /// Frees the cells that are sold or locked by the row's hold. A cell that another hold has
-    /// locked stays locked.
+    /// Frees the cells that the row's hold has locked, and the cells that are sold. A cell that
+    /// another hold has locked stays locked.
     Free,
 }
 
@@ -171,8 +171,8 @@ pub struct SecuredHold {
     pub lock_until_ms: i64,
 }
 
-/// How many milliseconds longer than the claim the lock lasts. If the ledger expires the order, the
-/// outbox row that frees the cells must reach the store within this time.
+/// The lock lasts this many milliseconds longer than the claim. If the ledger expires the order,
+/// the outbox row that frees the cells must reach the store within this time.
 const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
 
 /// Returns when the lock of an ordered hold ends, in milliseconds since the epoch.

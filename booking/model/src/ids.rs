@@ -230,8 +230,8 @@ impl HoldId {
         Self::derived(&order.show(), &parts)
     }
 
-    /// Returns the ids of the two holds that may lock seats for an order's late money: its own
-    /// seats, or seats like them.
+    /// Returns the ids of the two holds that may lock seats for an order whose money came late: the
+    /// hold of the order's own seats, and the hold of seats like them.
     #[must_use]
     pub fn both_of_late_money(order: &OrderId) -> [Self; 2] {
         ["same", "other"].map(|what| Self::of_late_money(order, what))

@@ -52,7 +52,7 @@ impl Currency {
         }
     }
 
-    /// Splits minor units into whole units and the digits of its decimals: 1205 cents are `12` and
+    /// Splits minor units into whole units and the digits of the decimals: 1205 cents are `12` and
     /// `"05"`.
     #[must_use]
     pub fn split_units(&self, minor: u64) -> (u64, String) {

@@ -55,8 +55,8 @@ pub enum TrainFares {
     Table(BTreeMap<(String, String, String), i64>),
 }
 
-/// The rate of a class by which a price grows with the distance. `base` and `least` are in minor
-/// units, and `per_km` is in hundredths of a minor unit.
+/// How the price of a class grows with the distance. `base` and `least` are in minor units, and
+/// `per_km` is in hundredths of a minor unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DistanceRate {
@@ -78,8 +78,8 @@ impl DistanceRate {
         const PARTS: u128 = 100 * 1_000;
         let per_km = u128::from(self.per_km.max(0).unsigned_abs());
         let distance_price = (u128::from(metres) * per_km).div_ceil(PARTS);
-        let way = i64::try_from(distance_price).unwrap_or(AMOUNT_MAX);
-        let fare = self.base.saturating_add(way).max(self.least);
+        let distance_part = i64::try_from(distance_price).unwrap_or(AMOUNT_MAX);
+        let fare = self.base.saturating_add(distance_part).max(self.least);
         fare.clamp(0, AMOUNT_MAX)
     }
 }
@@ -156,8 +156,8 @@ pub(super) struct RideCall<T> {
 }
 
 /// Returns the legs of every ride from one station to another in a list of calls. A ride ends at
-/// the first call where travellers may get off, and begins at the last call before that where they
-/// may get on. So no ride contains another one.
+/// the first call at `to` where travellers may get off, and begins at the last call at `from`
+/// before that where they may get on. So no ride contains another one.
 pub(super) fn rides_between<T: Copy + PartialEq>(
     calls: impl Iterator<Item = RideCall<T>>,
     from: T,

@@ -5,15 +5,16 @@ use strsim::osa_distance;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// The first character of those scripts that have no spaces between words, such as Chinese.
+/// From this character on, characters belong to scripts without spaces between words, such as
+/// Chinese.
 const UNSPACED_FROM: char = '\u{2e80}';
 
 /// A text in the form that is compared: words of lower-case letters and digits, without accents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchText {
     /// The ways to divide the text into words. The first way divides at everything but letters and
-    /// digits: "l étoile". The second way divides only at spaces: "létoile", "oceans". It is left
-    /// out if it gives the same words.
+    /// digits: "l étoile". The second way divides only at spaces: "létoile", "oceans". The second
+    /// way is left out if it gives the same words.
     readings: Vec<Vec<SearchWord>>,
     /// All words joined without spaces, since people may join or split words when they type.
     whole: SearchWord,
@@ -139,7 +140,7 @@ impl SearchText {
         let begins = |word: &SearchWord| self.begins_a_word(word);
         let begun = whole.starts_with(typed_whole)
             || (unspaced && whole.contains(typed_whole))
-            // "para pluies" is one word of a title.
+            // Somebody may type "para pluies" for the word "parapluies" of a title.
             || begins(&typed.whole)
             || typed.readings.iter().any(|words| words.iter().all(begins));
         begun.then_some(MatchedPart::Beginnings)

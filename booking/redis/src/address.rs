@@ -48,7 +48,7 @@ impl RedisAddress {
 
 impl RedisAddress {
     /// Returns the hosts and ports, without user and password.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn without_credentials(&self) -> String {
         let nodes = |nodes: &[ConnectionInfo]| {
             let nodes: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
             nodes.join(",")

@@ -95,8 +95,8 @@ impl Redis {
     }
 
     /// Runs a script on its key: by its hash, or by its source on a server that does not have the
-    /// script yet. If the connection is broken, it connects anew and sends the script once more, so
-    /// the script must be idempotent.
+    /// script yet. If the connection is broken, this connects anew and sends the script once more,
+    /// so the script must be idempotent.
     ///
     /// # Errors
     /// `Unreachable` where no answer came; the script may have run. `Refused` with the code of an
@@ -163,7 +163,7 @@ impl Redis {
             link.send(command).await.map_err(RedisCallError::from);
         match answer.and_then(RedisReply::from_value) {
             Ok(reply) => {
-                slot.worked();
+                slot.note_answer();
                 Ok(reply)
             }
             Err(error) => {
@@ -180,7 +180,7 @@ impl Redis {
         let nth = inner.next.fetch_add(1, Ordering::Relaxed) % inner.slots.len();
         let slot = &inner.slots[nth];
         let (generation, link) = slot.get_or_connect(&inner.address, &inner.options).await?;
-        if slot.is_primary_check_due() {
+        if slot.take_due_primary_check() {
             // The check runs in its own task, so that the call does not wait for it.
             let inner = Arc::clone(inner);
             tokio::spawn(async move {
@@ -196,6 +196,6 @@ fn note_call_result(slot: &ConnectionSlot, generation: u64, error: &RedisCallErr
     if matches!(error, RedisCallError::Unreachable(_)) {
         slot.note_broken(generation);
     } else {
-        slot.worked();
+        slot.note_answer();
     }
 }

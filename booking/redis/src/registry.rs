@@ -84,9 +84,9 @@ macro_rules! script_family {
 
 /// Declares the scripts of a family. Each is `struct Name = file [libraries] { arguments }`: the
 /// Lua text is `scripts/file.lua`, and the libraries are files of `scripts/lib`. An argument is a
-/// field. `..name: Record` stands for the fields of a record. `[name]: Item` stands for a list that
-/// takes all remaining arguments, and the script walks over it with `each_name()`. `$all` is a
-/// function for tests that returns all scripts.
+/// field. `..name: Record` adds the fields of a record. `[name]: Item` adds a list that takes all
+/// remaining arguments, and the script walks over it with `each_name()`. `$all` is a function for
+/// tests that returns all scripts.
 #[macro_export]
 macro_rules! redis_scripts {
     (

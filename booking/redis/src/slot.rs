@@ -71,7 +71,8 @@ impl RedisConnection {
 struct ConnectionSlotState {
     generation: u64,
     link: Option<RedisConnection>,
-    /// The server of this connection, if Sentinels named it, and when they were last asked.
+    /// The server of this connection, if Sentinels named it, and when the Sentinels were last
+    /// asked.
     named: Option<(ConnectionAddr, Instant)>,
     failing_since: Option<Instant>,
 }
@@ -127,7 +128,7 @@ impl ConnectionSlot {
     }
 
     /// Notes that the connection gave an answer.
-    pub(crate) fn worked(&self) {
+    pub(crate) fn note_answer(&self) {
         let mut state = self.state.lock();
         if state.failing_since.is_some() {
             state.failing_since = None;
@@ -150,7 +151,7 @@ impl ConnectionSlot {
 
     /// Returns whether [`Self::check_primary`] is due. If so, the next check is due a second later,
     /// so that only one caller gets true.
-    pub(crate) fn is_primary_check_due(&self) -> bool {
+    pub(crate) fn take_due_primary_check(&self) -> bool {
         match &mut self.state.lock().named {
             Some((_, asked_at)) if asked_at.elapsed() > PRIMARY_CHECK_EVERY => {
                 *asked_at = Instant::now();

@@ -33,7 +33,7 @@ impl Redis {
         };
         fault.map_or(Ok(()), |fault| {
             Err(RedisStartError {
-                address: address.shown(),
+                address: address.without_credentials(),
                 fault,
             })
         })
@@ -121,7 +121,7 @@ mod tests {
             ("redis+sentinel://ana:geheim@a:1,b:2/main", "a:1,b:2/main"),
         ] {
             let address = RedisAddress::parse(url).expect("an address");
-            assert_eq!(address.shown(), shown, "{url}");
+            assert_eq!(address.without_credentials(), shown, "{url}");
         }
     }
 }

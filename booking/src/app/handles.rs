@@ -22,7 +22,8 @@ use crate::orders::checkout::OrderDesk;
 use crate::payments::PaymentProvider;
 use crate::tickets::TicketDesk;
 
-/// The most bytes of seat states that are kept in memory as JSON for the next clients.
+/// How many bytes of seat states are kept in memory as JSON, at most. The next clients get the same
+/// bytes.
 const ENCODED_STATES_MAX: u64 = 16 << 20;
 
 impl Booking {

@@ -19,8 +19,8 @@ use super::Catalogue;
 use super::trains::RoomDepartures;
 use crate::ledger::StoredShow;
 
-/// The most departures without a ledger row that are kept in memory. At this number all are
-/// removed, and each is made anew when it is next asked for.
+/// How many departures without a ledger row are kept in memory, at most. When there are this many,
+/// all are removed. Each is made again when somebody next asks for it.
 const MADE_MAX: usize = 4_096;
 
 /// How many departures are read from the ledger at once.
@@ -46,7 +46,7 @@ pub trait DepartureSource: Send + Sync + 'static {
     /// seats of each departure are counted as if nobody had taken one. The call takes long for a
     /// large timetable.
     fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale));
-    /// Returns the plans that its departures use.
+    /// Returns the plans that the departures of this source use.
     fn stocks(&self) -> Vec<(VenueId, u32)>;
     /// Returns a number that changes whenever the departures may have changed.
     fn version(&self) -> u64;
@@ -87,7 +87,7 @@ impl Catalogue {
         timetable: Arc<dyn DepartureSource>,
     ) -> Result<(), LedgerError> {
         *self.shared.departures.timetable.lock() = Some(timetable);
-        self.follow_stocks().await
+        self.load_carriage_plans().await
     }
 
     /// Returns the timetable whose departures are sold.
@@ -133,8 +133,8 @@ impl Catalogue {
         Some(show)
     }
 
-    /// Returns the show in the form in which its seats may be held and it may be cancelled. For a
-    /// departure without a ledger row, it writes the row first.
+    /// Returns the show with its ledger row. Without the row, nobody can hold seats of the show or
+    /// cancel it. For a departure without a row, writes the row first.
     ///
     /// # Errors
     /// Returns an error where the ledger did not take the row.
@@ -181,7 +181,7 @@ impl Catalogue {
             let after = self.shared.departures.touched.lock().upto;
             let rows = self.ledger.departures(after, BATCH_MAX).await?;
             let Some(upto) = rows.last().map(|(number, _)| *number) else {
-                return self.follow_stocks().await;
+                return self.load_carriage_plans().await;
             };
             for (_, stored) in rows {
                 self.remember(stored).await?;
@@ -192,7 +192,7 @@ impl Catalogue {
     }
 
     /// Loads the plans of the timetable's carriages, so that a show can be made without waiting.
-    async fn follow_stocks(&self) -> Result<(), LedgerError> {
+    async fn load_carriage_plans(&self) -> Result<(), LedgerError> {
         let timetable = self.shared.departures.timetable.lock().clone();
         let stocks = timetable.map(|timetable| timetable.stocks());
         for (venue, version) in stocks.unwrap_or_default() {

@@ -28,7 +28,8 @@ use tokio::sync::Mutex;
 
 use crate::ledger::{Ledger, NewVenuePlan, StoredShow};
 
-/// The most earlier versions of terms in memory.
+/// How many earlier versions of terms are kept in memory, at most. When there are this many, all
+/// are removed.
 const TERMS_MAX: usize = 10_000;
 
 /// A handle on the catalogue.
@@ -36,7 +37,7 @@ const TERMS_MAX: usize = 10_000;
 pub struct Catalogue {
     ledger: Ledger,
     shared: Arc<CatalogueState>,
-    /// The provider that takes the money. It says so if payments are not configured.
+    /// The provider that takes the money, or [`ProviderKind::None`] if payments are not configured.
     provider: ProviderKind,
 }
 
@@ -52,8 +53,9 @@ struct CatalogueState {
     halls: RwLock<places::VenueLocations>,
     /// Earlier versions of terms that were read from the ledger. They never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
-    /// The fields above are at least as new as this catalogue version of the ledger. The lock is
-    /// held while any of them is changed, so that an older reading never replaces a newer change.
+    /// `shows`, `coverage` and `venues` are at least as new as this catalogue version of the
+    /// ledger. The lock is held while any of these three is changed, so that an older reading never
+    /// replaces a newer change.
     version: Mutex<u64>,
 }
 
@@ -152,7 +154,7 @@ impl Catalogue {
         show.or_else(|| self.departure(id))
     }
 
-    /// Returns the show that a text names by its id.
+    /// Returns the show whose id is this text.
     #[must_use]
     pub fn find_show(&self, id: &str) -> Option<Arc<Show>> {
         self.show(&id.parse().ok()?)
@@ -166,8 +168,9 @@ impl Catalogue {
         shows.any(|show| show.document.seats_per_card.is_some())
     }
 
-    /// Returns a show as [`Self::show`] does, but a departure only if it has a row in the ledger.
-    /// In all other departures every seat is free, so callers need no show for them.
+    /// Returns a show as [`Self::show`] does, but returns a departure only if the departure has a
+    /// row in the ledger. Every seat of a departure without a row is free, so callers need no show
+    /// for it.
     #[must_use]
     pub fn show_with_ledger_row(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = self.shared.shows.read().get(id).cloned();
@@ -202,7 +205,7 @@ impl Catalogue {
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), LedgerError> {
-        let _no_reading = self.shared.version.lock().await;
+        let _no_reload = self.shared.version.lock().await;
         self.ledger.put_coverage(coverage.clone()).await?;
         *self.shared.coverage.write() = RoomCoverage::new(coverage);
         Ok(())
@@ -224,7 +227,7 @@ impl Catalogue {
             serde_json::to_string(map).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
         let digest: [u8; 32] = Sha256::digest(&plan).into();
         let plan = NewVenuePlan { plan, digest };
-        let _no_reading = self.shared.version.lock().await;
+        let _no_reload = self.shared.version.lock().await;
         let version = self
             .ledger
             .put_venue(venue, plan, location.clone(), now_ms)

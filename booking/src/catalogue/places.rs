@@ -15,7 +15,7 @@ pub type VenueLocations = HashMap<VenueId, VenueLocation>;
 
 impl Catalogue {
     /// Replaces the locations of all halls of the cinema programme.
-    pub fn know_halls(&self, halls: VenueLocations) {
+    pub fn set_hall_locations(&self, halls: VenueLocations) {
         *self.shared.halls.write() = halls;
     }
 

@@ -80,7 +80,7 @@ impl Catalogue {
             fate: None,
             terms: UNNUMBERED,
         };
-        let _no_reading = self.shared.version.lock().await;
+        let _no_reload = self.shared.version.lock().await;
         let terms = self
             .ledger
             .put_show(stored, sold_seats_check, now_ms)

@@ -18,8 +18,7 @@ use super::Catalogue;
 
 /// The shortest time for which the sums are cached.
 const GOOD_FOR: Duration = Duration::from_secs(5);
-/// The sums are cached for this many times the time that it took to compute them, if that is
-/// longer.
+/// The sums are cached for at least this many times as long as it took to compute them.
 const GOOD_FOR_TIMES: u32 = 200;
 
 /// The trains of a room.
@@ -112,7 +111,7 @@ impl Catalogue {
                 timetable.on_sale(&patterns, now_ms, &mut add);
             }
             catalogue
-                .left_long_ago(&patterns, now_ms)
+                .departures_already_over(&patterns, now_ms)
                 .into_iter()
                 .for_each(&mut add);
             let good_for = GOOD_FOR.max(began.elapsed() * GOOD_FOR_TIMES);
@@ -131,7 +130,7 @@ impl Catalogue {
 impl Catalogue {
     /// Returns the departures that the patterns name by id and that are over. Their seats count as
     /// gone, so that a room with nothing else is sold out and not empty.
-    fn left_long_ago(&self, patterns: &[String], now_ms: i64) -> Vec<DepartureOnSale> {
+    fn departures_already_over(&self, patterns: &[String], now_ms: i64) -> Vec<DepartureOnSale> {
         let ids = patterns.iter().filter_map(|pattern| pattern.parse().ok());
         let departures = ids.filter_map(|id: ShowId| self.departure(&id));
         let over = departures.filter(|show| show.untouched && show.is_over(now_ms));

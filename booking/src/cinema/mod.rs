@@ -64,7 +64,7 @@ impl CinemaCatalogue {
             built.map_err(|error| LedgerError::Corrupt(format!("the programme: {error}")))?;
         let mut shared = self.shared.write();
         if shared.0 < number {
-            self.catalogue.know_halls(index.hall_locations());
+            self.catalogue.set_hall_locations(index.hall_locations());
             *shared = (number, index);
         }
         Ok(())
@@ -77,8 +77,8 @@ impl CinemaCatalogue {
     }
 
     fn numbered_index(&self) -> (u64, Arc<ProgrammeIndex>) {
-        // The value is replaced as a whole, so it can be read even if a thread panicked with the
-        // lock.
+        // The value is replaced as a whole, so it can be read even if a thread panicked while it
+        // held the lock.
         let shared = self.shared.read();
         (shared.0, Arc::clone(&shared.1))
     }

@@ -135,7 +135,7 @@ impl CinemaCatalogue {
         let programme = read::read_programme(text, &mut faults)
             .map_err(|fault| ProgrammePutRefusal::Faulty(vec![fault]))?;
         let plans = self
-            .draw_hall_plans(&programme, charts, &mut faults)
+            .build_hall_plans(&programme, charts, &mut faults)
             .await?;
         let shows = self.show_documents(&programme, &plans, &mut faults);
         if !faults.is_empty() {
@@ -180,7 +180,7 @@ impl CinemaCatalogue {
 
     /// Returns the plans of all halls. Adds a fault for each plan that is missing or cannot be
     /// built.
-    async fn draw_hall_plans(
+    async fn build_hall_plans(
         &self,
         programme: &Programme,
         charts: &ChartSource,

@@ -17,11 +17,12 @@ const KEYWORD_CHARS_MAX: usize = 100;
 /// so it covers the whole globe.
 const RADIUS_KM_MAX: f64 = 20_100.0;
 
-/// `GET /v1/cinema/showings?…`; an empty parameter is one that was not given.
+/// `GET /v1/cinema/showings?…`; an empty parameter counts as not given.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShowingParams {
-    /// Words of the title, whole or begun, or words of genre and description; 1 to 100 characters.
+    /// Words of the title or beginnings of such words, or whole words of genre and description; 1
+    /// to 100 characters.
     keyword: String,
     /// A film's id.
     film: String,

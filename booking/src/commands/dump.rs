@@ -1,5 +1,5 @@
-//! Writes a dump to a file as a whole or not at all, so that a judge never reads an incomplete
-//! dump.
+//! Writes a dump to a file. The file is written as a whole or not at all, so that no program reads
+//! an incomplete dump.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::ledger::sql::dump;
 /// The name of the ledger's file in a data folder.
 const LEDGER_FILE: &str = "ledger.db";
 
-/// Why no dump was written. The file that it should replace is unchanged.
+/// Why no dump was written. The file that the dump should replace is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     /// The data folder does not exist.
@@ -52,8 +52,8 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     let read = snapshot_of_file(&ledger, (), move |tx, ()| {
         Box::pin(lines.add_ledger(tx, now_ms))
     });
-    let (lines, kept) = read.map_err(|error| DumpError::Ledger(ledger.clone(), error))?;
-    lines.finish_file(kept, |error| DumpError::Ledger(ledger, error))
+    let (lines, read_result) = read.map_err(|error| DumpError::Ledger(ledger.clone(), error))?;
+    lines.finish_file(read_result, |error| DumpError::Ledger(ledger, error))
 }
 
 /// Dumps the ledger in the database at `url` into the file `out`, and returns how many records the
@@ -66,8 +66,8 @@ pub async fn write_database(url: &str, out: &Path, now_ms: i64) -> Result<u64, D
     let installation = Installation::Server(database);
     let lines = DumpFileWriter::beside(out)?;
     let read = installation.read_snapshot((), move |tx, ()| Box::pin(lines.add_ledger(tx, now_ms)));
-    let (lines, kept) = read.await.map_err(DumpError::Database)?;
-    lines.finish_file(kept, DumpError::Database)
+    let (lines, read_result) = read.await.map_err(DumpError::Database)?;
+    lines.finish_file(read_result, DumpError::Database)
 }
 
 /// Writes the records into a temporary file, which replaces `out` once it is complete.
@@ -95,21 +95,21 @@ impl DumpFileWriter {
         now_ms: i64,
     ) -> Result<(Self, Result<(), LedgerError>), LedgerError> {
         let mut add = |record: &DumpRecord| self.lines.add(record);
-        let kept = dump::read_records(tx, now_ms, &mut add).await;
-        Ok((self, kept))
+        let read_result = dump::read_records(tx, now_ms, &mut add).await;
+        Ok((self, read_result))
     }
 
     /// Replaces `out` by the temporary file if everything was read and written.
     fn finish_file(
         self,
-        kept: Result<(), LedgerError>,
-        unread: impl FnOnce(LedgerError) -> DumpError,
+        read_result: Result<(), LedgerError>,
+        to_read_error: impl FnOnce(LedgerError) -> DumpError,
     ) -> Result<u64, DumpError> {
         let Self { out, lines } = self;
         let records = lines.records();
-        let temporary = lines.finish(kept).map_err(|failed| match failed {
+        let temporary = lines.finish(read_result).map_err(|failed| match failed {
             DumpFailed::Written(error) => DumpError::File(out.clone(), error),
-            DumpFailed::Read(error) => unread(error),
+            DumpFailed::Read(error) => to_read_error(error),
         })?;
         let cannot = |error| DumpError::File(out.clone(), error);
         temporary.as_file().sync_all().map_err(cannot)?;

@@ -27,7 +27,7 @@ pub struct BookingConfig {
     pub keys: RoleKeySettings,
     /// The key by which gateways prove who they are.
     pub internal: InternalSettings,
-    /// The operators' own address.
+    /// The separate address for operators.
     pub ops: OpsSettings,
     /// How long this process may take to end.
     pub drain: DrainSettings,

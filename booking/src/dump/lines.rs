@@ -56,7 +56,8 @@ impl<W: Write> DumpLines<W> {
         self.records
     }
 
-    /// Writes the buffered bytes. Returns the sink if everything was `read` and written.
+    /// Writes the buffered bytes. `read` is the result of reading the ledger. Returns the sink if
+    /// everything was read and written.
     ///
     /// # Errors
     /// [`DumpFailed`].

@@ -257,8 +257,8 @@ pub struct OrderDumpRecord {
     pub currency: String,
     /// The version of the show's terms under which the order was made.
     pub terms: u32,
-    /// How much of the seats' prices was waived, in minor units, because the provider does not take
-    /// such small differences of exchanges.
+    /// The part of the seats' prices that was waived, in minor units, because the provider does not
+    /// take so small a sum. Only exchanges waive a sum.
     pub let_go: i64,
     /// The seats with their prices, including seats that were given back.
     pub items: Vec<ItemRecord>,
@@ -328,8 +328,8 @@ pub struct PaymentRecord {
     pub provider_state: Option<String>,
     /// The refunds in the sandbox's own records. Null if `provider_state` is null.
     pub provider_refunds: Option<Vec<SandboxRefundRecord>>,
-    /// Hashes of the provider's fingerprints of the cards that paid for this order, or for an order
-    /// whose seats were exchanged for this order's.
+    /// The cards that paid for this order, or for an earlier order whose seats were exchanged for
+    /// this order's seats. Each is a hash of the card's fingerprint at the provider.
     pub cards: Vec<String>,
 }
 

@@ -27,15 +27,15 @@ pub struct HoldRequest {
     /// General admission by quantity, also together with `seats`.
     #[serde(default)]
     pub areas: Vec<AreaRequest>,
-    /// Best available, alone.
+    /// Best available seats. They cannot be asked for together with `seats` or `areas`.
     #[schema(value_type = Option<Object>)]
     pub best: Option<BestSeatsRequest>,
-    /// Rail: where the journey begins, by the code of a station.
+    /// Rail: the code of the station where the journey begins.
     pub from: Option<String>,
-    /// Rail: where it ends, likewise.
+    /// Rail: the code of the station where the journey ends.
     pub to: Option<String>,
-    /// Rail: when the train leaves `from`, where it calls there more than once. Without it, the
-    /// ride is the first one that is still sold.
+    /// Rail: when the train leaves `from`, if it calls there more than once. Without it, the ride
+    /// is the first one that is still sold.
     #[schema(value_type = Option<String>)]
     pub departs: Option<Timestamp>,
     /// Rail: whether more seats are wanted of a journey that the visitor has ordered already.
@@ -165,14 +165,14 @@ impl HoldRequest {
             return Err(HoldRequestFault::AreasOfTrain.into());
         }
         let seats = seats_by_label(&show.plan.map, &self.seats, "seats", show)?;
-        let unsold = seats
+        let not_for_sale = seats
             .iter()
             .filter(|seat| show.fare(**seat, legs).is_none());
-        let unsold: Vec<String> = unsold
+        let not_for_sale: Vec<String> = not_for_sale
             .map(|seat| show.seat_label(*seat).to_owned())
             .collect();
-        if !unsold.is_empty() {
-            return Err(HoldRefusal::NotForSale(unsold));
+        if !not_for_sale.is_empty() {
+            return Err(HoldRefusal::NotForSale(not_for_sale));
         }
         let areas = self.areas_by_label(&show.plan.map)?;
         Ok(SeatSelection::Named { seats, areas })
@@ -216,17 +216,17 @@ impl HoldChange {
         }
         let add = seats_by_label(&show.plan.map, &self.add, "add", show)?;
         let mut remove = Vec::with_capacity(self.remove.len());
-        let mut strangers = Vec::new();
+        let mut unknown_labels = Vec::new();
         for label in &self.remove {
             match show.plan.map.index_of(label) {
                 Some(seat) => remove.push(seat),
-                None => strangers.push(label.clone()),
+                None => unknown_labels.push(label.clone()),
             }
         }
-        if strangers.is_empty() {
+        if unknown_labels.is_empty() {
             Ok((add, remove))
         } else {
-            Err(unknown_seats("remove", strangers))
+            Err(unknown_seats("remove", unknown_labels))
         }
     }
 }
@@ -238,11 +238,11 @@ fn seats_by_label(
     show: &Show,
 ) -> Result<Vec<u32>, HoldRefusal> {
     let mut seen = HashSet::new();
-    let (mut seats, mut strangers, mut blocked) =
+    let (mut seats, mut unknown_labels, mut blocked) =
         (Vec::with_capacity(labels.len()), Vec::new(), Vec::new());
     for (i, label) in labels.iter().enumerate() {
         let Some(seat) = map.index_of(label) else {
-            strangers.push(label.clone());
+            unknown_labels.push(label.clone());
             continue;
         };
         if let Some(area) = map.area_of(seat) {
@@ -263,8 +263,8 @@ fn seats_by_label(
         }
         seats.push(seat);
     }
-    if !strangers.is_empty() {
-        return Err(unknown_seats(field, strangers));
+    if !unknown_labels.is_empty() {
+        return Err(unknown_seats(field, unknown_labels));
     }
     if !blocked.is_empty() {
         return Err(HoldRefusal::NotForSale(blocked));

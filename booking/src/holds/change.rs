@@ -35,14 +35,14 @@ impl HoldDesk {
             Ok(present) => present,
             Err(refused) => return Err(self.explain(show, refused, &add).await),
         };
-        let mut left: Vec<u32> = present
+        let mut seats_after: Vec<u32> = present
             .items
             .iter()
             .map(|item| item.seat)
             .filter(|seat| !remove.contains(seat))
             .collect();
-        left.extend(&add);
-        if left.is_empty() {
+        seats_after.extend(&add);
+        if seats_after.is_empty() {
             return Err(HoldRequestFault::NothingLeft.into());
         }
         // All seats of a hold have the same legs.
@@ -52,7 +52,7 @@ impl HoldDesk {
             self.check_added(show, &present, (&add, &legs), now_ms)
                 .await?;
         }
-        let side_by_side = side_by_side(&show.plan.map, &left);
+        let side_by_side = side_by_side(&show.plan.map, &seats_after);
         let items = for_sale(show, &add, &legs)?;
         let limit = show.document.seats_per_visitor;
         let store = &self.seats.store;

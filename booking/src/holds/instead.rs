@@ -1,5 +1,6 @@
-//! Takes the new seats of an exchange. If the buyer may choose the order's own seats again, they
-//! count as free while the new seats are chosen. Only cells that the order does not have are taken.
+//! Takes the new seats of an exchange. If the buyer may choose the order's own seats again, these
+//! seats count as free while the new seats are chosen. Only cells that the order does not have are
+//! taken.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ impl HoldDesk {
     /// Chooses seats as [`HoldDesk::take`] does, and takes the cells that the order does not have.
     ///
     /// # Errors
-    /// As [`HoldDesk::take`], and any error of `gained_cells`.
+    /// The errors of [`HoldDesk::take`], and any error of `gained_cells`.
     pub async fn take_instead<E: From<HoldRefusal>>(
         &self,
         show: &Arc<Show>,
@@ -42,7 +43,7 @@ impl HoldDesk {
         gained_cells: GainedCellsFn<'_, E>,
         now_ms: i64,
     ) -> Result<ExchangeSeats, E> {
-        let mut lost = (InventoryRefusal::NotReady, Vec::new());
+        let mut last_refusal = (InventoryRefusal::NotReady, Vec::new());
         for spread in SPREADS {
             let view = self.seats.store.view(&show.id).await;
             let mut view = view.ok_or(HoldRefusal::NotReady)?;
@@ -75,7 +76,7 @@ impl HoldDesk {
                 Err(InventoryRefusal::Taken(cells))
                     if may_choose_again(&asked.wanted, show, &cells) =>
                 {
-                    lost = (InventoryRefusal::Taken(cells), chosen.seats);
+                    last_refusal = (InventoryRefusal::Taken(cells), chosen.seats);
                 }
                 Err(refused) => {
                     let seats = &chosen.seats;
@@ -84,7 +85,9 @@ impl HoldDesk {
                 }
             }
         }
-        let why = self.explain_over(show, lost.0, &lost.1, &asked.legs).await;
+        let why = self
+            .explain_over(show, last_refusal.0, &last_refusal.1, &asked.legs)
+            .await;
         Err(why.into())
     }
 
@@ -129,8 +132,8 @@ pub struct NewSeatOwner {
     pub room: String,
 }
 
-/// Returns whether the order's own seats may be chosen again. They may not if a visitor asks for
-/// the best seats or a class on the same stretch: the visitor then wants other seats.
+/// Returns whether the order's own seats may be chosen again. A visitor who asks for the best seats
+/// or a class on the same stretch wants other seats, so the answer is then false.
 fn may_choose_own_seats_again(order: &Order, asked: &ResolvedSeatRequest) -> bool {
     let named = matches!(asked.wanted, SeatSelection::Named { .. });
     named || order.items.iter().any(|item| item.held.legs != asked.legs)

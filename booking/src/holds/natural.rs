@@ -12,11 +12,11 @@ use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
 use crate::store::InventoryRefusal;
 
-/// The most orders of one visitor for one stretch that are checked. After these, a new basket has
-/// the id that the call itself gives.
+/// How many orders of one visitor for one stretch are checked, at most. If there are this many, a
+/// new basket has the id that the call itself gives.
 const ROUNDS_MAX: u32 = 32;
 
-/// The basket that a visitor may already have on the legs of its request.
+/// The basket that a visitor may already have on the legs of the request.
 pub(super) enum ExistingHold {
     /// The visitor's basket.
     Basket(Hold),

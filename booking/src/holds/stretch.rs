@@ -148,8 +148,8 @@ pub fn legs_of(
         let legs = show.legs();
         return on_sale(show, &legs, now_ms).map(|()| legs);
     };
-    let from = called_at(run, "from", from, "begins")?;
-    let to = called_at(run, "to", to, "ends")?;
+    let from = require_station(run, "from", from, "begins")?;
+    let to = require_station(run, "to", to, "ends")?;
     let rides = run.rides(from, to);
     let Some(first) = rides.first() else {
         return Err(no_ride(run, from, to));
@@ -257,7 +257,7 @@ pub fn class_of(
     class.ok_or_else(|| no_such_class(Some(named.chars().take(CLASS_SHOWN_MAX).collect())))
 }
 
-fn called_at<'a>(
+fn require_station<'a>(
     run: &TrainRun,
     field: &'static str,
     code: Option<&'a str>,

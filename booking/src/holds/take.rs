@@ -72,9 +72,9 @@ impl HoldDesk {
     ) -> Result<Hold, HoldRefusal> {
         let asked = match ask.resolve(show, now_ms) {
             Ok(asked) => asked,
-            Err(over) => {
+            Err(refusal) => {
                 return self
-                    .hold_taken_before_sale_end(show, pass.sub, &id, over)
+                    .hold_taken_before_sale_end(show, pass.sub, &id, refusal)
                     .await;
             }
         };
@@ -108,8 +108,8 @@ impl HoldDesk {
                 .await
             {
                 Ok(hold) => return require_same_seats(show, hold, &asked),
-                // Only if this function chose the seats can it choose others, not if the visitor
-                // named them.
+                // Seats that this function chose can be replaced by others. Seats that the visitor
+                // named cannot.
                 Err(InventoryRefusal::Taken(cells))
                     if may_choose_again(&asked.wanted, show, &cells) =>
                 {
@@ -405,8 +405,8 @@ fn suggestion(
     }))
 }
 
-/// Returns when a train leaves on these legs. Returns `None` if it goes between their two stations
-/// only once.
+/// Returns when a train leaves on these legs. Returns `None` if the train goes between the two
+/// stations of the legs only once.
 fn ride_time(
     show: &Show,
     journey: Option<&JourneySummary>,

@@ -44,15 +44,16 @@ pub struct CatalogueRoutes {
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShowQuery {
-    /// Words that all stand in the title, the id or the venue, in any case.
+    /// Words that must all occur in the show's title, its id or its venue's slug. Upper and lower
+    /// case do not matter.
     q: String,
     /// A venue's slug.
     venue: Option<String>,
     /// Shows that begin at or after this moment or day.
     from: Option<String>,
-    /// Shows that begin before the end of this moment or day.
+    /// Shows that begin at or before this moment, or on or before this day.
     to: Option<String>,
-    /// A category key or label that has a price.
+    /// A category's key or label. Only shows in which this category has a price are found.
     category: Option<String>,
     /// The slug of the room that covers the show.
     room: Option<String>,
@@ -70,11 +71,12 @@ pub struct ShowView {
     title: String,
     #[schema(value_type = String)]
     starts_at: Timestamp,
-    /// Until when seats may be held; null of a train, which sells at each stop until it leaves
-    /// there.
+    /// The time until which seats may be held. Null for a train: at each stop, its seats are sold
+    /// until it leaves the stop.
     #[schema(value_type = Option<String>)]
     sells_until: Option<Timestamp>,
-    /// Whether that time is over; of a train, whether it has left its last stop but one.
+    /// Whether the sale has ended. The sale of a train ends when the train leaves its last stop but
+    /// one.
     sales_ended: bool,
     #[schema(value_type = String)]
     venue: VenueId,
@@ -85,16 +87,17 @@ pub struct ShowView {
     room: String,
     seats: u32,
     legs: u16,
-    /// Rail: the train; null else.
+    /// Rail: the train's code. Null for other shows.
     train: Option<String>,
-    /// Rail: where it calls, in order: leg `k` lies between calls `k` and `k + 1`. Empty else.
+    /// Rail: the stops, in order. Leg `k` lies between stops `k` and `k + 1`. Empty for other
+    /// shows.
     stops: Vec<StopView>,
-    /// Whether an order wants the names of those who travel, one a seat.
+    /// Whether an order must name the travellers, one for each seat.
     travellers: bool,
     categories: Vec<CategoryView>,
     limits: BuyerLimitsView,
     refunds: Vec<RefundRule>,
-    /// `cancelled` or `postponed`; null where it simply takes place.
+    /// `cancelled` or `postponed`. Null if the show takes place as planned.
     fate: Option<&'static str>,
     extensions: u32,
     hold_s: u32,
@@ -102,7 +105,7 @@ pub struct ShowView {
     orphans: fairgate_model::shows::document::OrphanSeatRule,
 }
 
-/// Where a train calls.
+/// A stop of a train.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct StopView {
     /// The station's code, as holds name it.
@@ -111,7 +114,7 @@ pub struct StopView {
     /// Null at the first stop.
     #[schema(value_type = Option<String>)]
     arrives: Option<Timestamp>,
-    /// Null at the last one.
+    /// Null at the last stop.
     #[schema(value_type = Option<String>)]
     departs: Option<Timestamp>,
 }
@@ -122,7 +125,8 @@ pub struct CategoryView {
     key: String,
     label: String,
     color: String,
-    /// `{amount, currency}`, of a train from end to end; null where it is not for sale.
+    /// `{amount, currency}`. For a train, the price from end to end. Null if the category is not
+    /// for sale.
     #[schema(value_type = Option<Object>)]
     price: Option<Money>,
 }
@@ -269,7 +273,7 @@ pub async fn read(
     JsonAnswer::json(200, &ShowView::new(&show, &routes.catalogue, now_ms))
 }
 
-/// The geometry of a show: never changes under its tag.
+/// Returns the geometry of a show. It never changes under the same tag.
 #[utoipa::path(get, path = "/v1/shows/{show}/seatmap", tag = "booking", params(("show" = String, Path)),
     responses((status = 200), (status = 304), (status = 404)))]
 pub async fn seatmap(

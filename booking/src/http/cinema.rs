@@ -52,7 +52,7 @@ pub struct CityView {
     city: String,
     name: String,
     country: Option<String>,
-    /// The IANA name of the zone that its days are counted in.
+    /// The IANA name of the time zone in which its days are counted.
     time_zone: String,
     cinemas: usize,
     /// Showings that have not begun.
@@ -78,7 +78,7 @@ pub struct CityFilm {
     next: Timestamp,
 }
 
-/// What is told of a film.
+/// A film, as visitors see it.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct FilmView {
     film: String,
@@ -103,7 +103,7 @@ pub struct ShowingList {
     total: usize,
     page: usize,
     per_page: usize,
-    /// No title is the keyword; these are near it.
+    /// Whether all showings that were found have titles that are only similar to the keyword.
     near_only: bool,
 }
 
@@ -126,10 +126,10 @@ pub struct ShowingView {
     sells_until: Timestamp,
     /// Whether that time is over.
     sales_ended: bool,
-    /// Kilometres from `lat` and `lon`, where they were given.
+    /// Kilometres from `lat` and `lon`, if they were given.
     distance_km: Option<f64>,
     categories: Vec<CategoryStatus>,
-    /// `cancelled` or `postponed`; null where it simply takes place.
+    /// `cancelled` or `postponed`. Null if the showing takes place as planned.
     fate: Option<&'static str>,
 }
 
@@ -163,8 +163,8 @@ pub struct CategoryStatus {
     label: String,
     #[schema(value_type = Object)]
     price: Money,
-    /// `available`; `almost_full` where at most a tenth of its seats is free, or one; `full`, also
-    /// where the showing is cancelled or its sale has ended.
+    /// `available`. `almost_full` if at most a tenth of the seats of the category is free, or only
+    /// one. `full` if none is free, the showing is cancelled, or its sale has ended.
     status: &'static str,
 }
 
@@ -247,7 +247,7 @@ pub async fn showings(
     )
 }
 
-/// Puts a whole programme in place of the one before.
+/// Replaces the whole programme with a new one.
 #[utoipa::path(put, path = "/v1/promoter/cinema", tag = "promoter", request_body = Object,
     responses((status = 200, body = ProgrammeSummary), (status = 409), (status = 422)))]
 pub async fn put(

@@ -25,7 +25,7 @@ use crate::orders::key::PREFIX;
 #[serde(deny_unknown_fields)]
 #[schema(as = ExchangeAsk)]
 pub struct ExchangeRequest {
-    /// The show of the new seats, which may be the order's own.
+    /// The show of the new seats. It may be the show of the order.
     #[schema(value_type = String)]
     show: ShowId,
     /// Labels of seats.
@@ -34,23 +34,23 @@ pub struct ExchangeRequest {
     /// General admission by quantity.
     #[serde(default)]
     areas: Vec<AreaRequest>,
-    /// Best available, alone.
+    /// Best available seats. They cannot be asked for together with `seats` or `areas`.
     #[schema(value_type = Option<Object>)]
     best: Option<BestSeatsRequest>,
-    /// Rail: where the journey begins, by the code of a station.
+    /// Rail: the code of the station where the journey begins.
     from: Option<String>,
-    /// Rail: where it ends, likewise.
+    /// Rail: the code of the station where the journey ends.
     to: Option<String>,
-    /// Rail: when the train leaves `from`, where it calls there more than once.
+    /// Rail: when the train leaves `from`, if it calls there more than once.
     #[schema(value_type = Option<String>)]
     departs: Option<Timestamp>,
-    /// Rail: who travels, where that is somebody else than before.
+    /// Rail: the travellers, if they are not the same people as before.
     travellers: Option<Vec<Traveller>>,
 }
 
-/// Gives a paid order's seats for others. The answer is the order for the new seats: with its
-/// tickets where there is nothing to pay, else pending, with the payment of the difference; until
-/// that is captured the old order is as it was.
+/// Exchanges a paid order's seats for other seats. The answer is the order for the new seats. If
+/// there is nothing to pay, that order has its tickets. Otherwise it is pending and has the payment
+/// of the difference, and the old order stays as it is until that payment is captured.
 #[utoipa::path(post, path = "/v1/orders/{order}/exchange", tag = "booking", params(("order" = String, Path)),
     request_body = ExchangeRequest, responses((status = 200, body = OrderView), (status = 409), (status = 422)))]
 pub async fn exchange(
@@ -59,7 +59,7 @@ pub async fn exchange(
     headers: HeaderMap,
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
-    let (record, guest) = routes.open_to_exchange(&order, &headers).await?;
+    let (record, needs_pass) = routes.open_to_exchange(&order, &headers).await?;
     let key = key_of(&headers)?;
     let id = record.order.id.clone();
     let call = format!("POST /v1/orders/{id}/exchange");
@@ -68,7 +68,8 @@ pub async fn exchange(
         let show = routes.desk.holds.catalogue.show(&ask.show);
         let show = show.ok_or_else(|| Problem::not_found("show", ask.show.as_str()))?;
         let now_ms = routes.clock.now_ms();
-        let whose = new_seat_owner(&routes, &headers, &record.order, &show.id, guest, now_ms)?;
+        let old = &record.order;
+        let owner = new_seat_owner(&routes, &headers, old, &show.id, needs_pass, now_ms)?;
         let wish = HoldRequest {
             seats: ask.seats,
             areas: ask.areas,
@@ -98,7 +99,7 @@ pub async fn exchange(
                 &record,
                 &show,
                 (&asked, ask.travellers),
-                (&hold, &whose),
+                (&hold, &owner),
                 &routes.clock,
             )
             .await?;
@@ -107,10 +108,9 @@ pub async fn exchange(
         let record = routes.desk.order_record(&made.id).await?;
         JsonAnswer::json(200, &routes.order_view(record).await?)
     };
-    let caller = id.to_string();
     Ok(routes
         .answers
-        .answer_once(caller.as_bytes(), &call, key.clone(), &body, act)
+        .answer_once(id.to_string().as_bytes(), &call, key.clone(), &body, act)
         .await)
 }
 

@@ -44,33 +44,34 @@ pub struct PostponeRequest {
     /// When the show begins instead, RFC 3339.
     #[schema(value_type = String)]
     starts_at: Timestamp,
-    /// Until when buyers may give tickets back without a fee; until the show begins where left out.
+    /// The time until which buyers may give tickets back without a fee. Without it: until the show
+    /// begins.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     refunds_until: Option<Timestamp>,
 }
 
-/// What became of a show, and its refunds in figures.
+/// The fate of a show, and figures about its refunds.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct RefundReport {
     #[schema(value_type = String)]
     show: ShowId,
-    /// `cancelled` or `postponed`; null where it simply takes place.
+    /// `cancelled` or `postponed`. Null if the show takes place as planned.
     fate: Option<&'static str>,
     /// When it begins, RFC 3339.
     starts_at: String,
-    /// Until when buyers of a postponed show may give tickets back without a fee.
+    /// The time until which buyers of a postponed show may give tickets back without a fee.
     refunds_until: Option<String>,
-    /// Paid orders with tickets that could still go back; of a cancelled show, those that the mass
-    /// refund has before it.
+    /// Paid orders with something to refund: tickets that were not scanned, or no tickets yet. For
+    /// a cancelled show: the orders that the mass refund has not handled yet.
     orders_left: u64,
     /// Orders that were given back, whole or in part.
     orders_refunded: u64,
-    /// Tickets that somebody went in on: they stay.
+    /// Tickets that were scanned at the door. They are not refunded.
     tickets_scanned: u64,
     /// Refunds owed, or on their way.
     on_its_way: RefundSumView,
-    /// Refunds that have gone back.
+    /// Refunds that were carried out.
     done: RefundSumView,
     /// Refunds that the provider could not carry out so far; they are tried again.
     failed: RefundSumView,
@@ -78,7 +79,7 @@ pub struct RefundReport {
     fees: MoneyView,
 }
 
-/// How many refunds, and over how much.
+/// A number of refunds, and the sum of their amounts.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = SumView)]
 pub struct RefundSumView {
@@ -168,7 +169,7 @@ pub async fn postpone(
     routes.report(&show.id).await
 }
 
-/// How far a show's refunds have come.
+/// Returns how far a show's refunds have come.
 #[utoipa::path(get, path = "/v1/promoter/shows/{show}/refunds", tag = "promoter", params(("show" = String, Path)),
     responses((status = 200, body = RefundReport), (status = 404)))]
 pub async fn refunds(

@@ -16,8 +16,8 @@ use crate::http::catalogue::CatalogueRoutes;
 use crate::http::seat_states::{not_encoded, tag};
 use crate::store::VersionedCells;
 
-/// A page of a section ends with the row with which it has at least this many free seats. Longer
-/// rows are cut.
+/// Rows are added to a page until the page has at least this many free seats. A row with more free
+/// seats is cut into parts of this many.
 const PAGE_SEATS_MIN: usize = 200;
 
 /// `GET /v1/shows/{show}/free?…`
@@ -30,16 +30,16 @@ pub struct FreeSeatQuery {
     page: Option<usize>,
 }
 
-/// The free seats of a show. Those of a train are free all the way.
+/// The free seats of a show. A train's seat is listed only if it is free on all legs.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct FreeSeatsView {
     /// The version of the seats' states.
     version: String,
     sections: Vec<FreeSectionView>,
     areas: Vec<FreeAreaView>,
-    /// The rows of a page of the section that was asked for; null if none was.
+    /// The rows of a page of the section that was asked for; null if no section was asked for.
     rows: Option<Vec<FreeRowView>>,
-    /// The number of that page, and how many there are; null if no section was asked for.
+    /// The number of that page, and the number of pages; null if no section was asked for.
     page: Option<usize>,
     pages: Option<usize>,
 }
@@ -80,8 +80,8 @@ pub struct FreeRowView {
 pub struct FreeSeatView {
     label: String,
     number: String,
-    /// `{amount, currency}`; of a train from end to end, or its dearest stretch if it has no such
-    /// fare.
+    /// `{amount, currency}`. For a train, the fare from end to end or, if there is no such fare,
+    /// the fare of the dearest stretch.
     #[schema(value_type = Object)]
     price: Money,
     accessible: bool,

@@ -52,10 +52,10 @@ pub struct HoldView {
     show: ShowId,
     /// `basket`, or `ordered` once it has become an order.
     state: &'static str,
-    /// What it was made for: `basket`, or `offer` while it is an offer of the waitlist that is not
-    /// accepted yet; also `exchange`, `late_money`.
+    /// What the hold is for: `basket`, `offer` (an offer of the waitlist that is not accepted yet),
+    /// `exchange` or `late_money`.
     purpose: &'static str,
-    /// Rail: the stretch of the train; null else.
+    /// Rail: the stretch of the train. Null for other shows.
     journey: Option<JourneySummary>,
     /// Its seats.
     seats: Vec<SeatView>,
@@ -65,9 +65,9 @@ pub struct HoldView {
     total: MoneyView,
     /// The deadline, RFC 3339.
     expires_at: String,
-    /// The server's time, for a countdown on a clock that is off.
+    /// The server's time, so that a countdown is right even if the device's clock is wrong.
     server_time: String,
-    /// How often the hold may still be extended; 0 where it is no basket.
+    /// How often the hold may still be extended; 0 if it is no basket.
     extensions_left: u32,
 }
 
@@ -145,7 +145,7 @@ pub async fn take(
         .door
         .require_live_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let key = key_of(&headers)?;
-    let name = match &key {
+    let ids = match &key {
         Some(key) => CallHoldIds {
             id: routes.desk.ids.hold_of_key(&show.id, pass.sub, key),
             before: Some(HoldId::of_key(&show.id, pass.sub, key)),
@@ -159,7 +159,7 @@ pub async fn take(
     let act = async {
         let ask: HoldRequest = parse_json(&body)?;
         let now_ms = routes.clock.now_ms();
-        let hold = routes.desk.take(&show, &pass, &ask, name, now_ms).await?;
+        let hold = routes.desk.take(&show, &pass, &ask, ids, now_ms).await?;
         metrics::counter!("fairgate_holds_taken_total").increment(1);
         routes.hold_answer(201, &show, hold, now_ms).await
     };

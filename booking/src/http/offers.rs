@@ -14,9 +14,9 @@ use crate::http::answers::key_of;
 #[serde(deny_unknown_fields)]
 struct AcceptRequest {}
 
-/// Accepts an offer of the waitlist: within its 60 s it becomes a basket, which is held for the
-/// show's `hold_s` from then on. Again: the same basket, with the same deadline. The visitor waits
-/// no longer. A pass that ran out while its visitor waited is good enough.
+/// Accepts an offer of the waitlist within its 60 s. The offer becomes a basket, which is held for
+/// the show's `hold_s` from then on, and the visitor no longer waits. A repeated call returns the
+/// same basket with the same deadline. A pass that expired while the visitor waited is accepted.
 #[utoipa::path(post, path = "/v1/holds/{hold}/accept", tag = "booking", params(("hold" = String, Path)),
     responses((status = 200, body = HoldView), (status = 403), (status = 409), (status = 410), (status = 422)))]
 pub async fn accept(

@@ -43,9 +43,9 @@ pub struct OrderView {
     #[serde(flatten)]
     pub(super) place: VenueLocationView,
     pub(super) state: OrderState,
-    /// Why it stands there: a stable code.
+    /// The stable code of the reason for this state.
     pub(super) reason: String,
-    /// Rail: the stretch of the train; null else.
+    /// Rail: the stretch of the train. Null for other shows.
     pub(super) journey: Option<JourneySummary>,
     pub(super) seats: Vec<OrderSeat>,
     pub(super) total: MoneyView,
@@ -56,27 +56,28 @@ pub struct OrderView {
     /// Other seats for money that came late; null unless the order waits for consent.
     pub(super) offer: Option<ReplacementOfferView>,
     pub(super) tickets: Vec<TicketLink>,
-    /// What of it may be given back now, and what that costs; null where nothing may.
+    /// What may be given back now, and what that costs. Null if nothing may be given back.
     pub(super) refund_offer: Option<RefundOffer>,
-    /// What was given back, and where its money is.
+    /// The refunds that were made, each with the state of its money.
     pub(super) refunds: Vec<RefundView>,
-    /// The order that this one's seats were, or are to be, exchanged for; null where there is none.
+    /// The order whose seats replace this order's seats, or will replace them. Null if there is
+    /// none.
     pub(super) exchange: Option<SuccessorView>,
-    /// What giving its seats for others costs beside the difference; null where that may not be
-    /// done now.
+    /// What an exchange of the seats costs now, in addition to the difference in price. Null if the
+    /// seats may not be exchanged now.
     pub(super) exchange_offer: Option<ExchangeOffer>,
-    /// The order whose seats were, or are to be, given for these; null where there is none.
+    /// The order whose seats this order replaces, or will replace. Null if there is none.
     #[schema(value_type = Option<String>)]
     pub(super) exchange_of: Option<OrderId>,
     pub(super) history: Vec<OrderHistoryEntry>,
 }
 
-/// Other seats, at what was paid for the order's own.
+/// Other seats, for the sum that was paid for the order's own seats.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = OfferView)]
 pub struct ReplacementOfferView {
     pub(super) seats: Vec<OrderSeat>,
-    /// Until when to say yes; after that the money goes back.
+    /// The time until which the buyer can accept the seats. After that the money goes back.
     pub(super) consent_until: String,
 }
 
@@ -92,14 +93,14 @@ pub struct OrderSeat {
     pub(super) refunded: bool,
 }
 
-/// Where a ticket is.
+/// A link to a ticket.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct TicketLink {
     #[schema(value_type = String)]
     pub(super) ticket: TicketId,
     pub(super) seat: String,
     pub(super) legs: Vec<u16>,
-    /// Rail: the codes of the stations between which it is good; null else.
+    /// Rail: the codes of the stations between which the ticket is valid. Null for other shows.
     pub(super) from: Option<String>,
     pub(super) to: Option<String>,
     pub(super) url: String,
@@ -111,42 +112,41 @@ pub struct SuccessorView {
     /// Its id.
     #[schema(value_type = String)]
     pub order: OrderId,
-    /// Opens it on any device.
+    /// The key that opens the order on any device.
     pub order_key: String,
-    /// Where it stands.
+    /// Its state.
     pub state: OrderState,
 }
 
-/// What giving the order's seats for others costs beside the difference.
+/// What an exchange of the order's seats costs, in addition to the difference in price.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ExchangeOffer {
-    /// Until when, RFC 3339.
+    /// The end of this offer, RFC 3339.
     until: String,
     /// What the exchange itself costs, however many seats it is for.
     fee: MoneyView,
-    /// Where the new seats are cheaper: per cent of the difference that is kept.
+    /// How many per cent of the difference are kept if the new seats are cheaper.
     kept_pct: u32,
 }
 
 /// What may be given back now, and what that costs.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct RefundOffer {
-    /// What would go back for all of it.
+    /// How much would be refunded for all tickets that may be given back.
     amount: MoneyView,
-    /// What would be kept.
+    /// How much of the price of these tickets would be kept.
     fee: MoneyView,
-    /// Per cent of each ticket's price that is kept; a fraction of the smallest coin is the
-    /// buyer's.
+    /// How many per cent of each ticket's price are kept. The sum that is kept is rounded down.
     fee_pct: u32,
-    /// Until when, RFC 3339; null where that does not end.
+    /// The end of this offer, RFC 3339. Null if the offer does not end.
     until: Option<String>,
-    /// By which rule: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
+    /// The rule that applies: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
     reason: &'static str,
-    /// Each ticket that may go back; empty while none is issued.
+    /// The tickets that may be given back. Empty while no ticket is issued.
     tickets: Vec<RefundableTicket>,
 }
 
-/// One ticket that may go back.
+/// One ticket that may be given back.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = TicketOffer)]
 pub struct RefundableTicket {
@@ -203,12 +203,12 @@ pub fn refund_offer(
     terms: &OrderTerms,
     now_ms: i64,
 ) -> Option<RefundOffer> {
-    let standing = RefundInput {
+    let input = RefundInput {
         order,
         tickets,
         terms,
     };
-    let plan = plan_refund(&standing, &TicketSelection::Unscanned, now_ms).ok()??;
+    let plan = plan_refund(&input, &TicketSelection::Unscanned, now_ms).ok()??;
     let rule = in_force(terms, terms.begins_ms(&order.items), now_ms).ok()?;
     let money = |amount| MoneyView(order.currency.with_amount(amount));
     let ticket = |item: &fairgate_model::orders::OrderItem| {

@@ -22,7 +22,7 @@ use crate::http::order_views::{OrderView, PaymentView};
 pub struct OrderRequest {
     /// Who buys.
     buyer: Buyer,
-    /// Rail: who travels, one a seat, in the order of the hold's seats.
+    /// Rail: the travellers, one for each seat, in the order of the hold's seats.
     #[serde(default)]
     travellers: Option<Vec<Traveller>>,
 }
@@ -33,11 +33,11 @@ pub struct OrderRequest {
 pub struct CreatedOrderView {
     #[schema(value_type = String)]
     order: OrderId,
-    /// Opens the order on any device.
+    /// The key that opens the order on any device.
     order_key: String,
     state: OrderState,
     total: MoneyView,
-    /// Until when to pay, RFC 3339.
+    /// The time until which the buyer can pay, RFC 3339.
     pay_until: String,
     server_time: String,
     payment: PaymentView,
@@ -48,7 +48,7 @@ pub struct CreatedOrderView {
 #[serde(deny_unknown_fields)]
 #[schema(as = ConsentAsk)]
 pub struct ConsentRequest {
-    /// Whether the other seats are taken; if not, the money goes back.
+    /// Whether the buyer accepts the other seats. If not, the money goes back.
     accept: bool,
 }
 
@@ -159,7 +159,7 @@ pub async fn cancel(
         .await)
 }
 
-/// Takes the other seats that late money was offered, or does not.
+/// Accepts or declines the other seats that are offered for late money.
 #[utoipa::path(post, path = "/v1/orders/{order}/consent", tag = "booking", params(("order" = String, Path)),
     request_body = ConsentRequest, responses((status = 200, body = OrderView), (status = 409)))]
 pub async fn consent(
@@ -174,25 +174,21 @@ pub async fn consent(
     let call = format!("POST /v1/orders/{id}/consent");
     let act = async {
         let ConsentRequest { accept } = parse_json(&body)?;
-        let happening = if accept {
+        let event = if accept {
             OrderEvent::Consented
         } else {
             OrderEvent::ConsentDeclined
         };
         let now_ms = routes.clock.now_ms();
-        let applied = routes
-            .desk
-            .ledger
-            .apply_event(&id, happening, now_ms)
-            .await?;
+        let applied = routes.desk.ledger.apply_event(&id, event, now_ms).await?;
         routes.bells.notify_all();
         let record = routes.desk.order_record(&id).await?;
-        let said = if accept {
+        let reason_code = if accept {
             "consent_given"
         } else {
             "consent_declined"
         };
-        let repeated = record.history.iter().any(|step| step.reason == said);
+        let repeated = record.history.iter().any(|step| step.reason == reason_code);
         if applied.is_some_and(|applied| applied.changed) || repeated {
             return JsonAnswer::json(200, &routes.order_view(record).await?);
         }
@@ -210,7 +206,7 @@ pub async fn consent(
         .await)
 }
 
-/// A one-time link by e-mail needs a mail service.
+/// Refuses to look up orders by e-mail, because that needs a mail service.
 #[utoipa::path(post, path = "/v1/orders/lookup", tag = "booking", responses((status = 422)))]
 pub async fn lookup() -> Problem {
     Problem::not_available(

@@ -69,7 +69,7 @@ impl VenueQuery {
     }
 }
 
-/// A venue without a format.
+/// The body of a call for a venue without a format.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VenueDocument {
@@ -192,7 +192,8 @@ pub async fn put_show(
     });
     if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
         // A basket is valid only on the picture on which it was made. So the old picture stays
-        // while the show has baskets. It is replaced when they have lapsed or become orders.
+        // while the show has baskets. The old picture is replaced when all baskets have lapsed or
+        // become orders.
         if let Err(busy) = routes.seats.reopen(&show).await? {
             tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");
         }

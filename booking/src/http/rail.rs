@@ -44,9 +44,9 @@ pub struct RailRoutes {
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct StationQuery {
-    /// A code, a short form, or a name in any language of the timetable, or how one of them begins.
-    /// Case and accents do not matter. If no station fits, those with one or two letters of
-    /// difference are found.
+    /// A code, a short form, or a name in any language of the timetable, or the beginning of one of
+    /// them. Case and accents do not matter. If no station fits, stations are found whose names
+    /// differ by one or two letters.
     q: Option<String>,
     /// Degrees north.
     lat: Option<f64>,
@@ -60,26 +60,26 @@ pub struct StationQuery {
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct TripQuery {
-    /// A station's code, or its name where no other has it.
+    /// A station's code, or its name if no other station has this name.
     from: Option<String>,
-    /// A station's code, or its name where no other has it.
+    /// A station's code, or its name if no other station has this name.
     to: Option<String>,
     /// The day on which the train leaves `from`, by the clocks there: `2027-06-01`.
     date: Option<String>,
 }
 
-/// The timetable at hand: which days it sells, by which clocks.
+/// The days on which the timetable has trains on sale, and its time zone.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct TimetableView {
-    /// The IANA name of the zone that its days and clocks are in.
+    /// The IANA name of the time zone of its days and times.
     time_zone: String,
-    /// The first day on sale: today, there.
+    /// The first day on sale: today in this time zone.
     #[schema(value_type = String)]
     first: Date,
     /// The last day on sale.
     #[schema(value_type = String)]
     last: Date,
-    /// The first of these days on which a train has yet to leave; null where none has.
+    /// The first of these days on which a train still leaves. Null if there is none.
     #[schema(value_type = Option<String>)]
     next: Option<Date>,
 }
@@ -87,14 +87,15 @@ pub struct TimetableView {
 /// A station.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct StationView {
-    /// Its code: what `from` and `to` are.
+    /// Its code, which `from` and `to` accept.
     station: String,
     name: String,
-    /// Empty where the name is in Latin letters.
+    /// Empty if the name is in Latin letters.
     pinyin: String,
     lon: f64,
     lat: f64,
-    /// From the point asked for, in metres; only where one was.
+    /// The distance from the point that was asked for, in metres. Left out if no point was asked
+    /// for.
     #[serde(skip_serializing_if = "Option::is_none")]
     distance_m: Option<u32>,
 }
@@ -112,18 +113,18 @@ pub struct TripView {
     #[schema(value_type = String)]
     arrives: Timestamp,
     duration_s: i64,
-    /// How many stretches.
+    /// How many legs the ride has.
     stops: u16,
-    /// Whether it has left `from`: then it is told, and not sold any more.
+    /// Whether the train has left `from`. Such a train is listed, but not sold any more.
     departed: bool,
-    /// `cancelled`; null where it simply runs.
+    /// `cancelled`, or null if the train runs.
     fate: Option<&'static str>,
-    /// The IANA name of the zone that the timetable's days and clocks are in.
+    /// The IANA name of the time zone of the timetable's days and times.
     time_zone: String,
     classes: Vec<ClassView>,
-    /// Free seats may be older than they should be.
+    /// Whether the numbers of free seats may be wrong.
     degraded: bool,
-    /// When as many seats were free.
+    /// When the free seats were counted.
     #[schema(value_type = String)]
     as_of: Timestamp,
 }
@@ -136,11 +137,11 @@ pub struct ClassView {
     /// `{amount, currency}`.
     #[schema(value_type = Object)]
     price: Money,
-    /// Seats that are free on every stretch; none where the train has left or is cancelled.
+    /// Seats that are free on all legs; 0 if the train has left or is cancelled.
     free: u32,
 }
 
-/// Two trains, and where one changes between them.
+/// Two trains, and the station where travellers change.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct JourneyView {
     #[schema(value_type = String)]
@@ -148,14 +149,14 @@ pub struct JourneyView {
     #[schema(value_type = String)]
     arrives: Timestamp,
     duration_s: i64,
-    /// Whether the first train has left `from`: then the journey is told, and not sold any more.
+    /// Whether the first train has left `from`. Such a journey is listed, but not sold any more.
     departed: bool,
     change: TrainChangeView,
-    /// Two, in the order of travel.
+    /// The two trains, in the order of travel.
     trips: Vec<TripView>,
 }
 
-/// Where one changes trains.
+/// The station where travellers change trains.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = ChangeView)]
 pub struct TrainChangeView {
@@ -221,7 +222,7 @@ pub async fn stations(
     JsonAnswer::json(200, &found)
 }
 
-/// Tells which days are on sale.
+/// Returns which days are on sale.
 #[utoipa::path(get, path = "/v1/rail/timetable", tag = "rail",
     responses((status = 200, body = TimetableView), (status = 422)))]
 pub async fn timetable(State(routes): State<RailRoutes>) -> Result<JsonAnswer, Problem> {

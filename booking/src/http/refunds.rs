@@ -24,7 +24,7 @@ const TICKETS_MAX: usize = 1_000;
 #[serde(deny_unknown_fields)]
 #[schema(as = RefundAsk)]
 pub struct RefundRequest {
-    /// The tickets to give back; all of them where none are named.
+    /// The tickets to give back. Without this field, all tickets of the order are given back.
     #[serde(default)]
     #[schema(value_type = Option<Vec<String>>)]
     tickets: Option<Vec<TicketId>>,
@@ -44,9 +44,9 @@ pub async fn refund(
     let id = record.order.id;
     let call = format!("POST /v1/orders/{id}/refund");
     let act = async {
-        let which = which(&body)?;
+        let selection = ticket_selection(&body)?;
         let now_ms = routes.clock.now_ms();
-        let applied = routes.desk.ledger.refund(&id, which, now_ms).await;
+        let applied = routes.desk.ledger.refund(&id, selection, now_ms).await;
         let applied = applied.map_err(refund_problem)?;
         routes.bells.notify_all();
         if applied.is_some_and(|applied| applied.changed) {
@@ -62,7 +62,7 @@ pub async fn refund(
         .await)
 }
 
-fn which(body: &[u8]) -> Result<TicketSelection, Problem> {
+fn ticket_selection(body: &[u8]) -> Result<TicketSelection, Problem> {
     let ask: RefundRequest = match body {
         [] => RefundRequest::default(),
         body => parse_json(body)?,

@@ -48,11 +48,11 @@ pub struct TicketView {
     place: VenueLocationView,
     seat: String,
     legs: Vec<u16>,
-    /// Rail: the stretch it is good for; null else.
+    /// Rail: the stretch for which the ticket is valid. Null for other shows.
     journey: Option<JourneySummary>,
-    /// Rail: who travels on it; null else.
+    /// Rail: the name of the traveller. Null for other shows.
     name: Option<String>,
-    /// The name of who bought it.
+    /// The name of the buyer.
     buyer: String,
     /// The label of the seat's category.
     category: Option<String>,
@@ -69,7 +69,7 @@ pub struct TicketView {
     code: String,
 }
 
-/// What the door is told.
+/// The answer to a scan at the door.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Scanned)]
 pub struct TicketScanView {
@@ -79,7 +79,7 @@ pub struct TicketScanView {
     show: ShowId,
     seat: String,
     legs: Vec<u16>,
-    /// Who travels on it, where the show wanted names.
+    /// The name of the traveller, if the show asks for names.
     name: Option<String>,
     scanned_at: String,
     test: bool,
@@ -140,8 +140,9 @@ pub async fn read(
     }
 }
 
-/// Scans a ticket at the door. The same scanner with the same `Idempotency-Key` is answered as the
-/// first time for a minute; every other scan of the ticket is `already_scanned`.
+/// Scans a ticket at the door. For a minute, a repeated scan by the same scanner with the same
+/// `Idempotency-Key` gets the first answer again. Every other scan of the ticket is
+/// `already_scanned`.
 #[utoipa::path(post, path = "/v1/tickets/{ticket}/scan", tag = "tickets", params(("ticket" = String, Path)),
     responses((status = 200, body = TicketScanView), (status = 409), (status = 401)))]
 pub async fn scan(

@@ -1,9 +1,9 @@
-//! Where a show takes place, as answers about shows, orders and tickets show it.
+//! The place of a show, as a part of answers about shows, orders and tickets.
 
 use fairgate_model::venues::VenueLocation;
 use serde::Serialize;
 
-/// Where a show takes place. Each field is null where nobody told.
+/// Where a show takes place. A field is null if it is not known.
 #[derive(Debug, Default, Serialize, utoipa::ToSchema)]
 pub struct VenueLocationView {
     /// The venue's name for people.
@@ -11,7 +11,7 @@ pub struct VenueLocationView {
     /// The street and the number.
     address: Option<String>,
     city: Option<String>,
-    /// The IANA name of the zone whose clocks the show goes by.
+    /// The IANA name of the show's time zone.
     time_zone: Option<String>,
 }
 

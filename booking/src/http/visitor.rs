@@ -89,12 +89,13 @@ impl CallerVerifier {
         Ok(live.clone())
     }
 
-    /// Returns the visitor's pass for a show, live or expired, unless it was stopped. It is for a
-    /// call that needs no new turn in the line, but that is closed to people who were sent away.
+    /// Returns the visitor's pass for a show. The pass may have expired, but a live pass must not
+    /// have been stopped. This is for a call that needs no new turn in the line, but that visitors
+    /// with a stopped pass may not make.
     ///
     /// # Errors
-    /// The errors of [`CallerVerifier::require_pass`], and 401 `pass_stopped` for a pass that was
-    /// stopped before it expired.
+    /// The errors of [`CallerVerifier::require_pass`], and 401 `pass_stopped` for a live pass that
+    /// was stopped.
     pub fn require_pass_not_stopped(
         &self,
         headers: &HeaderMap,
@@ -108,7 +109,7 @@ impl CallerVerifier {
         Ok(presented)
     }
 
-    /// Returns whether a pass was stopped before it expired.
+    /// Returns whether a live pass was stopped. Returns false for an expired pass.
     #[must_use]
     pub fn is_stopped(&self, pass: &VerifiedPass) -> bool {
         pass.require_live()

@@ -50,8 +50,8 @@ pub struct WaiterView {
     show: ShowId,
     /// `waiting`, `offered`, `ended`.
     state: &'static str,
-    /// Why it ended: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`, `cancelled`,
-    /// `departed`, `sales_ended`.
+    /// Why the party stopped waiting: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`,
+    /// `cancelled`, `departed`, `sales_ended`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     /// How many seats it waits for.
@@ -64,18 +64,18 @@ pub struct WaiterView {
     journey: Option<JourneySummary>,
     /// Parties before it.
     ahead: u64,
-    /// When it came, RFC 3339.
+    /// When the party joined, RFC 3339.
     since: String,
     /// When it stops waiting, RFC 3339.
     until: String,
-    /// Offers in a row that it let pass.
+    /// How many offers in a row the party did not take.
     missed: u32,
     /// Seats that are held for it now.
     #[serde(skip_serializing_if = "Option::is_none")]
     offer: Option<WaitlistOfferView>,
-    /// When to ask again, where no socket tells.
+    /// After how many seconds a visitor without a socket should ask again.
     refresh_s: u32,
-    /// The server's time, for a countdown on a clock that is off.
+    /// The server's time, so that a countdown is right even if the device's clock is wrong.
     server_time: String,
 }
 
@@ -89,7 +89,7 @@ pub struct WaitlistOfferView {
     /// `hold_…`
     #[schema(value_type = String)]
     hold: HoldId,
-    /// Labels; those of a train name the carriage, too.
+    /// The labels of the seats. On a train, a label also names the carriage.
     seats: Vec<String>,
     /// The seats with their categories and prices, in the same order.
     items: Vec<SeatView>,
@@ -98,11 +98,12 @@ pub struct WaitlistOfferView {
     /// Rail: the stretch of the train.
     #[serde(skip_serializing_if = "Option::is_none")]
     journey: Option<JourneySummary>,
-    /// Until when it is kept, RFC 3339.
+    /// The time until which the seats are held, RFC 3339.
     expires_at: String,
 }
 
-/// Waits for seats. A visitor waits for a show once: again it is told how it stands.
+/// Joins the waitlist of a show. A visitor can be on it only once: a repeated call returns how the
+/// party stands.
 #[utoipa::path(post, path = "/v1/shows/{show}/waitlist", tag = "booking", params(("show" = String, Path)),
     request_body = WaitlistJoinRequest, responses((status = 201, body = WaiterView), (status = 409), (status = 422), (status = 429)))]
 pub async fn join(
@@ -139,7 +140,7 @@ pub async fn join(
         let wanted = waiter.party.clone();
         let joined = routes.waitlist.ledger.join_waitlist(waiter).await?;
         if joined.party != wanted {
-            return Err(other_party(&joined));
+            return Err(already_waiting(&joined));
         }
         routes.waitlist.here.record_seen([pass.sub]);
         routes.waitlist.bell.notify_worker();
@@ -156,7 +157,7 @@ pub async fn join(
         .await)
 }
 
-/// How the visitor's party stands. Asking says that it is still here.
+/// Returns how the visitor's party stands. The call also shows that the visitor is still here.
 #[utoipa::path(get, path = "/v1/shows/{show}/waitlist", tag = "booking", params(("show" = String, Path)),
     responses((status = 200, body = WaiterView), (status = 404)))]
 pub async fn read(
@@ -195,15 +196,19 @@ pub async fn leave(
         .end_waiting(&waiter, WaitEndReason::Left, now_ms)
         .await?;
     // The party is read again, so that seats that were offered in the meantime are also released.
-    let (left, _) = routes.find_waiter(&show, &pass.holder()).await?;
-    let noted = if left.id == waiter.id { left } else { waiter };
-    if let Some(offer) = &noted.offer {
+    let (reread, _) = routes.find_waiter(&show, &pass.holder()).await?;
+    let newest = if reread.id == waiter.id {
+        reread
+    } else {
+        waiter
+    };
+    if let Some(offer) = &newest.offer {
         routes.waitlist.seats.ensure_open(&show).await?;
         match routes
             .waitlist
             .seats
             .store
-            .release(&offer.hold, noted.visitor, &[HoldPurpose::Offer])
+            .release(&offer.hold, newest.visitor, &[HoldPurpose::Offer])
             .await
         {
             // The seats of an offer that became an order belong to the order. The seats of an
@@ -360,7 +365,7 @@ fn nothing_to_wait_for(reason: &'static str, title: &'static str, detail: &str) 
         .with_member("reason", reason)
 }
 
-fn other_party(present: &Waiter) -> Problem {
+fn already_waiting(present: &Waiter) -> Problem {
     let detail = format!(
         "You wait for {} seats of this show already; that was not changed. Leave the waitlist first to wait for something else, at its end.",
         present.party.quantity

@@ -135,7 +135,7 @@ pub struct GatewayDesk {
     pub seats: SeatInventory,
     /// The ledger, which knows the finished orders and the waiting visitors.
     pub ledger: Ledger,
-    /// Knows which visitors have a socket at a gateway.
+    /// Collects the waiting visitors who were just seen.
     pub here: SeenVisitors,
     /// The installation's clock.
     pub clock: Clock,
@@ -146,8 +146,8 @@ pub struct GatewayDesk {
 }
 
 impl GatewayDesk {
-    /// Returns the shows that match the patterns. Of departures, it returns only those of which
-    /// somebody has held seats.
+    /// Returns the shows that match the patterns. Of departures, it returns only those that have a
+    /// row in the ledger.
     #[must_use]
     pub fn shows_matching(&self, patterns: &[String]) -> Vec<ShowSummary> {
         // The pattern `*` means the shows that promoters have put, so it does not match departures.
@@ -274,9 +274,9 @@ impl GatewayDesk {
             .filter_map(|show| self.catalogue.find_show(show))
             .collect();
         let now_ms = self.clock.now_ms();
-        // Of a train's many departures, `shows` has only those of which somebody has held seats.
-        // But all departures on sale must be counted. So the departures in `shows` are left out,
-        // and all departures that the room covers are counted instead.
+        // Of a train's many departures, `shows` has only those that have a row in the ledger. But
+        // all departures on sale must be counted. So the departures in `shows` are left out, and
+        // all departures that the room covers are counted instead.
         let trains = self.catalogue.trains_of(room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());

@@ -44,7 +44,8 @@ pub const EVENT_LENT_MS: i64 = 5_000;
 pub const CALL_LEASE_MS: i64 = 3_000;
 
 /// How long a scan's key is valid, in milliseconds. A scanner that lost the answer repeats its scan
-/// at once. A later scan of the same ticket counts as the scan of another person.
+/// at once. After this time, a scan of the same ticket counts as the scan of another person, even
+/// with the same key.
 pub const SCAN_KEY_MS: i64 = 60_000;
 
 /// A seating plan as it is stored.
@@ -52,7 +53,7 @@ pub const SCAN_KEY_MS: i64 = 60_000;
 pub struct NewVenuePlan {
     /// The plan as JSON.
     pub plan: String,
-    /// SHA-256 of that text.
+    /// SHA-256 of the text in `plan`.
     pub digest: [u8; 32],
 }
 

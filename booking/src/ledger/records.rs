@@ -122,7 +122,7 @@ pub enum SeatClaimRefused {
     Ledger(#[from] LedgerError),
 }
 
-/// Why no ticket was taken back; nothing was changed.
+/// Why a refund was refused; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RefundRefused {
     /// The order is in a state that has nothing to give back.
@@ -156,7 +156,7 @@ impl From<OrderRefundError> for RefundRefused {
     }
 }
 
-/// Why nothing was exchanged; nothing was changed.
+/// Why an exchange was refused; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeRefused {
     /// The order is in a state that has nothing to exchange.
@@ -298,7 +298,7 @@ pub enum TicketScanOutcome {
     First(i64),
     /// The ticket was scanned before, at this time.
     Again(i64),
-    /// The ticket was given back, at this time.
+    /// The ticket became void at this time, by a refund or an exchange.
     Void(i64),
 }
 

@@ -101,7 +101,7 @@ pub(super) fn next_terms(
 }
 
 /// Returns the error for an order that took so long that its hold was given up.
-pub(super) fn given_up() -> LedgerError {
+pub(super) fn given_up_error() -> LedgerError {
     LedgerError::Unavailable("this try to order took too long and was given up".to_owned())
 }
 
@@ -118,8 +118,8 @@ pub(super) struct ShowClaimState {
     pub cancelled: bool,
 }
 
-/// Makes the checks of a claim that do not depend on its cells. Refuses it if the locks are lost,
-/// the show was cancelled or pins another plan, or the visitor would have too many seats.
+/// Makes the checks of a claim that do not depend on its cells. Refuses the claim if the locks are
+/// lost, the show was cancelled or pins another plan, or the visitor would have too many seats.
 pub(super) fn may_claim(
     order: &Order,
     show_state: ShowClaimState,
@@ -144,7 +144,11 @@ pub(super) fn may_claim(
 
 /// Fails if a seat's price is not the price in the terms. Then the caller calculated with other
 /// terms.
-pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&TrainRun>) -> Result<()> {
+pub(super) fn check_item_prices(
+    items: &[OrderItem],
+    terms: &SaleTerms,
+    run: Option<&TrainRun>,
+) -> Result<()> {
     let fits = |item: &OrderItem| {
         let names = CategoryNames {
             key: &item.category_key,
@@ -180,8 +184,8 @@ pub(super) fn call_outcome(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -
     }
 }
 
-/// Returns the outcome of a scan from the ticket's row after the scan. `is_own` says that the scan
-/// in the row has the same key.
+/// Returns the outcome of a scan from the ticket's row after the scan. `is_own` says whether the
+/// row holds this scan, or an earlier scan with the same key.
 pub(super) fn scan_outcome(
     is_own: bool,
     scanned_at: Option<i64>,

@@ -118,7 +118,7 @@ impl OrderDesk {
             .await;
         match claimed {
             Ok(order) => {
-                self.payable(&order, now_ms).await?;
+                self.ensure_payment_made(&order, now_ms).await?;
                 Ok(order)
             }
             Err(refused) => Err(self
@@ -129,7 +129,11 @@ impl OrderDesk {
 
     /// Makes the payment at the provider if that was not done yet, so that the buyer can pay. If
     /// the provider refuses the payment for good, the order ends.
-    pub(super) async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), OrderRefusal> {
+    pub(super) async fn ensure_payment_made(
+        &self,
+        order: &Order,
+        now_ms: i64,
+    ) -> Result<(), OrderRefusal> {
         if order.reason == PAYMENT_REFUSED {
             return Err(payment_refused(order, None));
         }
@@ -185,8 +189,8 @@ impl OrderDesk {
         }
     }
 
-    /// Returns the visitor's order that an earlier try made from the hold. Makes its payment at the
-    /// provider if that is missing.
+    /// Returns the visitor's order that an earlier try made from the hold. Makes the order's
+    /// payment at the provider if the payment is missing there.
     async fn order_of_earlier_try(
         &self,
         hold: &HoldId,
@@ -203,12 +207,12 @@ impl OrderDesk {
             .map(|record| record.order)
             .filter(|order| order.visitor == visitor)
             .ok_or(HoldRefusal::Expired)?;
-        self.payable(&order, now_ms).await?;
+        self.ensure_payment_made(&order, now_ms).await?;
         Ok(order)
     }
 
-    /// Shortens the lock of a hold that is not ordered: to the hold's own deadline, or to now if
-    /// that is later, plus the show's `grace_s`.
+    /// Shortens the lock of a hold that is not ordered. The lock then ends `grace_s` after the
+    /// hold's own deadline, or `grace_s` after now if that deadline has passed.
     pub(super) async fn restore_basket(&self, show: &Show, hold: &Hold, now_ms: i64) {
         let grace_ms = i64::from(show.document.grace_s) * 1_000;
         let basket_until_ms = hold.expires_at_ms.max(now_ms) + grace_ms;

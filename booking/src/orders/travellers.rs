@@ -6,7 +6,7 @@ use fairgate_model::shows::Show;
 
 use super::refusal::NamesFault;
 
-/// The most characters of a name.
+/// How many characters a name may have.
 pub const NAME_CHARS_MAX: usize = 200;
 
 /// Returns the names as the tickets will show them. The list is empty for a show that is not a

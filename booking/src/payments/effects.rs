@@ -241,9 +241,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_call_renews_its_loan_until_it_ends() {
-        let (said, enough) = (AtomicU32::new(0), tokio::sync::Notify::new());
+        let (renewals, enough) = (AtomicU32::new(0), tokio::sync::Notify::new());
         let renew = || {
-            if said.fetch_add(1, SeqCst) == 2 {
+            if renewals.fetch_add(1, SeqCst) == 2 {
                 enough.notify_one();
             }
         };
@@ -252,7 +252,7 @@ mod tests {
             7
         };
         assert_eq!(renewing(call, Duration::from_millis(1), renew).await, 7);
-        assert_eq!(said.load(SeqCst), 3);
+        assert_eq!(renewals.load(SeqCst), 3);
         let renew = || panic!("a quick call renews nothing");
         assert_eq!(
             renewing(async { 8 }, Duration::from_secs(60), renew).await,

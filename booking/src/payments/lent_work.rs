@@ -7,8 +7,8 @@ use tokio::task::JoinSet;
 use crate::ledger::LedgerError;
 
 /// Does all the work that `lend` returns, at most `at_once` pieces at a time, and returns how many
-/// pieces were done. `work` handles its own errors. A piece that it does not finish is lent again
-/// when its loan ends.
+/// pieces were done. `work` handles its own errors. A piece that `work` does not finish is lent
+/// again when the piece's loan ends.
 ///
 /// # Errors
 /// Returns the error of `lend`. The pieces that had begun are finished first.

@@ -51,7 +51,7 @@ pub trait PaymentProvider: Send + Sync + 'static {
         attempt: u32,
     ) -> Result<Option<CreatedPayment>, ProviderError>;
 
-    /// Returns what the buyer's page needs to pay; null before the payment was made.
+    /// Returns the data with which the buyer's page can pay; null before the payment was made.
     fn client(&self, payment: &Payment) -> serde_json::Value;
 
     /// Takes the authorised money. The call may be repeated.

@@ -89,13 +89,13 @@ impl PaymentEventInbox {
 
     async fn store_event(&self, event: String, body: Vec<u8>) -> Result<bool, LedgerError> {
         let now_ms = self.clock.now_ms();
-        let about = match self.read_event(&body) {
-            ParsedProviderEvent::Event(says) => Some(says.payment),
+        let payment = match self.read_event(&body) {
+            ParsedProviderEvent::Event(parsed) => Some(parsed.payment),
             ParsedProviderEvent::Ignored | ParsedProviderEvent::Unreadable => None,
         };
         let is_new = self
             .ledger
-            .keep_event(self.provider.name(), event, about, body, now_ms)
+            .keep_event(self.provider.name(), event, payment, body, now_ms)
             .await?;
         self.bell.notify_worker();
         Ok(is_new)
@@ -147,10 +147,10 @@ impl PaymentEventInbox {
         let (id, now_ms) = (event.clone(), self.clock.now_ms());
         let parsed = self.read_event(&body);
         let settled = match self.complete_event_from_provider(parsed).await {
-            Ok(said) => {
-                let settled = self
-                    .ledger
-                    .settle(provider.clone(), event.clone(), said, now_ms);
+            Ok(completed) => {
+                let settled =
+                    self.ledger
+                        .settle(provider.clone(), event.clone(), completed, now_ms);
                 settled.await.map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),
@@ -183,18 +183,18 @@ impl PaymentEventInbox {
     /// arrived.
     async fn complete_event_from_provider(
         &self,
-        said: ParsedProviderEvent,
+        parsed: ParsedProviderEvent,
     ) -> Result<ParsedProviderEvent, ProviderError> {
-        let ParsedProviderEvent::Event(event) = &said else {
-            return Ok(said);
+        let ParsedProviderEvent::Event(event) = &parsed else {
+            return Ok(parsed);
         };
-        // The refunded sum is read for each refund event, because since an earlier event more may
-        // have been refunded, or a refund may have failed.
+        // The refunded sum is read for each refund event, because more may have been refunded since
+        // an earlier event, or a refund may have failed.
         if event.kind != ProviderEventKind::Refunded {
-            return self.with_card(said).await;
+            return self.with_card(parsed).await;
         }
         let Some(read) = self.read_back(event).await? else {
-            return Ok(said);
+            return Ok(parsed);
         };
         Ok(ParsedProviderEvent::Event(ProviderEvent {
             amount: event.amount.currency.with_amount(read.refunded),
@@ -222,20 +222,20 @@ impl PaymentEventInbox {
     /// all shows, because their seats may be exchanged for seats of that show.
     async fn with_card(
         &self,
-        said: ParsedProviderEvent,
+        parsed: ParsedProviderEvent,
     ) -> Result<ParsedProviderEvent, ProviderError> {
-        let ParsedProviderEvent::Event(event) = &said else {
-            return Ok(said);
+        let ParsedProviderEvent::Event(event) = &parsed else {
+            return Ok(parsed);
         };
         let wanted = event.kind.brings_money()
             && event.card.is_none()
             && self.provider.kind().names_cards()
             && self.catalogue.limits_cards();
         if !wanted {
-            return Ok(said);
+            return Ok(parsed);
         }
         let Some(read) = self.read_back(event).await? else {
-            return Ok(said);
+            return Ok(parsed);
         };
         Ok(ParsedProviderEvent::Event(ProviderEvent {
             card: read.card,

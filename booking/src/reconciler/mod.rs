@@ -24,15 +24,17 @@ use repair::RepairOutcome;
 use shows::ReconcilerProgress;
 use watch::LockedHoldWatch;
 
-/// The longest time between two comparisons. It is shorter if payments are to be read back sooner.
+/// The longest time between two comparisons. The time is shorter if payments must be read back
+/// sooner.
 const EVERY_MAX: Duration = Duration::from_secs(10);
 
 /// The lease that lets one node at a time compare.
 const LEASE: &str = "reconciler";
-/// For how many comparisons the lease lasts. If its node dies, up to this many are missed.
+/// How many comparisons the lease lasts. If the node with the lease dies, up to this many
+/// comparisons are missed.
 const LEASE_TURNS: u32 = 3;
 
-/// The most orders of each kind that one pass compares.
+/// How many orders of each kind one pass compares, at most.
 const BATCH_MAX: u32 = 200;
 
 /// How far a pass looks back for payments that changed, in milliseconds.
@@ -73,19 +75,19 @@ pub struct ReconcilerLine {
 }
 
 impl Reconciler {
-    /// Compares all shows that promoters have put, the orders and payments that may differ, and the
-    /// locked holds. Returns each difference with the result of its repair.
+    /// Compares all shows that promoters have created, the orders and payments that may differ, and
+    /// the locked holds. Returns each difference with the result of its repair.
     ///
     /// # Errors
     /// Returns an error where the ledger cannot be read.
     pub async fn reconcile_all(&self, since_ms: i64) -> Result<Vec<ReconcilerLine>, LedgerError> {
         let shows = self.catalogue.shows();
         let shows = shows.iter().map(|show| show.id.clone()).collect();
-        self.pass_over(since_ms, shows).await
+        self.run_pass(since_ms, shows).await
     }
 
     /// Compares some shows, the orders and payments that may differ, and the locked holds.
-    async fn pass_over(
+    async fn run_pass(
         &self,
         since_ms: i64,
         shows: Vec<ShowId>,
@@ -155,7 +157,7 @@ impl Reconciler {
             metrics::counter!("fairgate_reconciler_findings_total", "kind" => kind.as_str())
                 .absolute(0);
         }
-        let mut rounds = ReconcilerProgress::default();
+        let mut progress = ReconcilerProgress::default();
         let pause = self.pause_between_passes();
         let lease_ms = millis(pause * LEASE_TURNS);
         let mut every = tokio::time::interval(pause);
@@ -171,8 +173,8 @@ impl Reconciler {
                 }
             }
             let since_ms = self.clock.now_ms() - LOOK_BACK_MS;
-            let passed = match self.shows_due(&mut rounds).await {
-                Ok(shows) => self.pass_over(since_ms, shows).await.map(drop),
+            let passed = match self.shows_due(&mut progress).await {
+                Ok(shows) => self.run_pass(since_ms, shows).await.map(drop),
                 Err(error) => Err(error),
             };
             if let Err(error) = passed {

@@ -7,8 +7,8 @@ use fairgate_model::payments::{Payment, ProviderPayment};
 use super::{Reconciler, millis};
 use crate::ledger::LedgerError;
 
-/// The most payments without captured money that one pass reads. It also reads up to a quarter of
-/// this number of captured payments.
+/// How many payments without captured money one pass reads, at most. The pass also reads up to a
+/// quarter as many captured payments.
 const BATCH_MAX: u32 = 200;
 
 /// How many calls to the provider run at the same time.

@@ -6,7 +6,7 @@ use fairgate_model::findings::{DriftFinding, DriftSubject};
 use super::Reconciler;
 use crate::ledger::LedgerError;
 
-/// The most orders that one repair expires.
+/// How many orders one repair expires, at most.
 const EXPIRE_MAX: u32 = 200;
 
 /// The result of a repair.
@@ -75,7 +75,8 @@ impl Reconciler {
                 let (Some(show), Some(seats)) = (self.catalogue.show(id), &self.seats) else {
                     return Ok(RepairOutcome::NotNeeded);
                 };
-                // Baskets, which the ledger does not know, prevent this until they run out.
+                // Baskets, which the ledger does not know, prevent the reopening until they run
+                // out.
                 match seats.reopen(&show).await? {
                     Ok(()) => Ok(RepairOutcome::Done),
                     Err(_) => Ok(RepairOutcome::Later),

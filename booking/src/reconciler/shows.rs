@@ -16,14 +16,14 @@ use crate::inventory::seats::SeatInventory;
 use crate::ledger::{ClaimedCell, LedgerError};
 use crate::store::SeatOutboxRow;
 
-/// The most undelivered seat rows of a show that are read.
+/// How many undelivered seat rows of one show are read, at most.
 const ROWS_MAX: u32 = 10_000;
 
 /// A show that differs is read again after this time, because a picture that is only late is no
 /// drift.
 const PICTURE_LAG: Duration = Duration::from_millis(500);
 
-/// The most shows with traffic in one pass. The following passes compare the others.
+/// How many shows with traffic one pass compares, at most. The following passes compare the others.
 const BUSY_MAX: usize = 200;
 
 /// How many passes it takes to compare every promoter's show without traffic. With a pass every ten
@@ -48,14 +48,14 @@ impl ReconcilerProgress {
     }
 }
 
-/// Returns up to `most` members of a set. Begins after the last member of the previous call. After
-/// the end of the set, it continues at the start.
+/// Returns up to `most` members of a set. Begins after the last member of the previous call, and
+/// continues at the start of the set after its end.
 fn next_in_turn(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<ShowId> {
-    let is_behind = |show: &&ShowId| last.as_ref().is_none_or(|last| *show > last);
-    let (behind, before): (Vec<_>, Vec<_>) = of.iter().partition(is_behind);
-    let next: Vec<ShowId> = behind
+    let is_later = |show: &&ShowId| last.as_ref().is_none_or(|last| *show > last);
+    let (later, earlier): (Vec<_>, Vec<_>) = of.iter().partition(is_later);
+    let next: Vec<ShowId> = later
         .into_iter()
-        .chain(before)
+        .chain(earlier)
         .take(most)
         .cloned()
         .collect();
@@ -125,10 +125,10 @@ impl Reconciler {
         }
         // The order of these readings matters. If a cell has the same claim before and after, and
         // no undelivered row in between, the picture in between must show that claim. A cell whose
-        // claim changed, or that has an undelivered row, is being changed at this moment. It is not
-        // compared.
+        // claim changed, or that has an undelivered row, is being changed at this moment, and is
+        // not compared.
         let before = self.ledger.claimed(id).await?;
-        let coming = self.rows_on_their_way(id).await?;
+        let undelivered = self.undelivered_rows(id).await?;
         let read_ms = self.clock.now_ms();
         let view = seats.store.glance(id).await;
         let after = self.ledger.claimed(id).await?;
@@ -143,7 +143,7 @@ impl Reconciler {
         let gone = before.iter().filter(|claim| !known.contains(claim));
         let cell = |(seat, leg, _): &ClaimedCell| u32::from(*leg) * grid.seats + seat;
         let mut busy: HashSet<u32> = changed.iter().chain(gone).map(cell).collect();
-        for row in coming {
+        for row in undelivered {
             busy.extend(cells_of(&row.items, grid));
         }
         for cell in &busy {
@@ -160,7 +160,7 @@ impl Reconciler {
         }))
     }
 
-    async fn rows_on_their_way(&self, id: &ShowId) -> Result<Vec<SeatOutboxRow>, LedgerError> {
+    async fn undelivered_rows(&self, id: &ShowId) -> Result<Vec<SeatOutboxRow>, LedgerError> {
         let shows = self.ledger.number_seat_rows().await?;
         match shows.iter().find(|(show, _)| show == id) {
             Some((_, delivered)) => self.ledger.seat_rows(id, *delivered, ROWS_MAX).await,
@@ -189,10 +189,10 @@ mod tests {
     #[test]
     fn a_pass_compares_few_of_ten_thousand_shows_and_an_hour_compares_all() {
         let (all, busy) = (set(0..10_000), set(40..50));
-        let mut rounds = ReconcilerProgress::default();
+        let mut progress = ReconcilerProgress::default();
         let mut seen = BTreeSet::new();
         for _ in 0..IDLE_PASSES {
-            let shows = rounds.next(&busy, &all);
+            let shows = progress.next(&busy, &all);
             assert!(shows.len() <= 10 + 28, "{}", shows.len());
             assert!(busy.iter().all(|show| shows.contains(show)), "each time");
             seen.extend(shows);
@@ -203,14 +203,14 @@ mod tests {
     #[test]
     fn shows_with_traffic_take_turns_if_they_are_too_many_for_a_pass() {
         let busy = set(0..450);
-        let mut rounds = ReconcilerProgress::default();
+        let mut progress = ReconcilerProgress::default();
         let mut seen = BTreeSet::new();
         for _ in 0..3 {
-            let shows = rounds.next(&busy, &busy);
+            let shows = progress.next(&busy, &busy);
             assert_eq!(shows.len(), BUSY_MAX);
             seen.extend(shows);
         }
         assert_eq!(seen, busy);
-        assert!(rounds.next(&set(0..0), &set(0..0)).is_empty());
+        assert!(progress.next(&set(0..0), &set(0..0)).is_empty());
     }
 }

@@ -37,28 +37,28 @@ enum LockedHoldState {
 
 impl LockedHoldWatch {
     /// Forgets holds that have ended, and returns the holds whose orders were not found yet.
-    fn without_known_order(&self, ordered: Vec<SecuredHold>) -> Vec<SecuredHold> {
+    fn without_known_order(&self, locked: Vec<SecuredHold>) -> Vec<SecuredHold> {
         let mut seen = self.seen.lock();
-        let there: HashSet<&HoldId> = ordered.iter().map(|secured| &secured.hold).collect();
-        seen.retain(|hold, _| there.contains(hold));
-        let is_open = |secured: &SecuredHold| {
+        let still_locked: HashSet<&HoldId> = locked.iter().map(|secured| &secured.hold).collect();
+        seen.retain(|hold, _| still_locked.contains(hold));
+        let is_unresolved = |secured: &SecuredHold| {
             !matches!(seen.get(&secured.hold), Some(LockedHoldState::Ordered))
         };
-        ordered.into_iter().filter(is_open).collect()
+        locked.into_iter().filter(is_unresolved).collect()
     }
 
     /// Records the ledger's answer, and returns the holds that have no order.
     fn record_order_lookup(
         &self,
-        unseen: Vec<SecuredHold>,
-        alone: &HashSet<HoldId>,
+        unresolved: Vec<SecuredHold>,
+        without_order: &HashSet<HoldId>,
         now_ms: i64,
     ) -> Vec<HoldFacts> {
         let mut seen = self.seen.lock();
         let mut facts = Vec::new();
-        for secured in unseen {
+        for secured in unresolved {
             let was = seen.get(&secured.hold).copied();
-            let is = match (alone.contains(&secured.hold), was) {
+            let is = match (without_order.contains(&secured.hold), was) {
                 (false, _) => LockedHoldState::Ordered,
                 (true, Some(was)) => was,
                 (true, None) => LockedHoldState::WithoutOrder { since_ms: now_ms },
@@ -78,12 +78,17 @@ impl Reconciler {
         let Some(seats) = &self.seats else {
             return Ok(Vec::new());
         };
-        let unseen = self.watch.without_known_order(seats.store.ordered().await);
-        if unseen.is_empty() {
+        let unresolved = self
+            .watch
+            .without_known_order(seats.store.holds_locked_for_orders().await);
+        if unresolved.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = unseen.iter().map(|secured| secured.hold.clone()).collect();
-        let alone = self
+        let asked = unresolved
+            .iter()
+            .map(|secured| secured.hold.clone())
+            .collect();
+        let without_order = self
             .ledger
             .without_order(asked)
             .await?
@@ -91,7 +96,7 @@ impl Reconciler {
             .collect();
         Ok(self
             .watch
-            .record_order_lookup(unseen, &alone, self.clock.now_ms()))
+            .record_order_lookup(unresolved, &without_order, self.clock.now_ms()))
     }
 
     /// Makes a locked hold a basket again, until the visitor's deadline plus the show's grace time.

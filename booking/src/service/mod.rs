@@ -68,9 +68,9 @@ impl BookingService {
     /// [`BookingStartError`].
     pub async fn build(config: BookingConfig) -> Result<Self, BookingStartError> {
         let (installation, lock) = open::installation(&config.stores, &config.data).await?;
-        let shares = config.stores.redis_url.is_some();
+        let is_shared = config.stores.redis_url.is_some();
         let leases =
-            open::process_leases(&installation, &[(ProcessStoreKind::Seats, shares)]).await?;
+            open::process_leases(&installation, &[(ProcessStoreKind::Seats, is_shared)]).await?;
         let clock = open::installation_clock(&installation)
             .await
             .map_err(BookingOpenError::from)?;
@@ -125,9 +125,9 @@ impl BookingService {
         self.listener.local_addr()
     }
 
-    /// Serves until `shutdown`, or until another process has taken one of its leases. Then drains:
-    /// reports that it is not ready, waits until gateways have noticed, ends the calls, ends the
-    /// workers, and closes the ledger.
+    /// Serves until `shutdown`, or until another process has taken a lease of this process. Then
+    /// drains: reports that it is not ready, waits until gateways have noticed, ends the calls,
+    /// ends the workers, and closes the ledger.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -142,7 +142,7 @@ impl BookingService {
         let (close, closing) = watch::channel(false);
         let metrics = recorder();
         let mut workers = booking.start();
-        workers.spawn(keep_up(metrics.clone()));
+        workers.spawn(run_metrics_upkeep(metrics.clone()));
         let gateways = InternalRoutes {
             desk: booking.gateways().clone(),
             key: InternalKey::new(config.internal.key.as_ref()),
@@ -163,11 +163,11 @@ impl BookingService {
         ));
         let (public, _) = booking.router().split_for_parts();
         // Only gateways and operators connect to booking, so networks have no limits of their own.
-        let whole = ConnectionLimits::of_process(false);
+        let of_process = ConnectionLimits::of_process(false);
         let public_max = if operators.is_some() {
-            whole.without_operators()
+            of_process.without_operators()
         } else {
-            whole
+            of_process
         };
         let operators_max = ConnectionLimits::of_operators();
         let operators =
@@ -201,7 +201,7 @@ impl BookingService {
     }
 }
 
-async fn keep_up(metrics: PrometheusHandle) {
+async fn run_metrics_upkeep(metrics: PrometheusHandle) {
     loop {
         tokio::time::sleep(UPKEEP_EVERY).await;
         metrics.run_upkeep();

@@ -27,8 +27,8 @@ pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
 /// What operators read if the store does not answer.
 pub const SEATS_SILENT: &str = "The store of the seats does not answer; none can be held.";
 
-/// Why a transition failed. It changed nothing. Only after `Unreachable` it may have changed
-/// something.
+/// Why a transition failed. In every case except `Unreachable`, the transition changed nothing.
+/// After `Unreachable`, the transition may have been made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InventoryRefusal {
     /// These cells are not free.
@@ -301,7 +301,7 @@ pub trait InventoryStore: Send + Sync + 'static {
 
     /// Returns the holds that are locked for orders, in all shows that are open in this process, as
     /// far as this process knows.
-    async fn ordered(&self) -> Vec<SecuredHold>;
+    async fn holds_locked_for_orders(&self) -> Vec<SecuredHold>;
 
     /// Returns the number of the newest row of the show's seat outbox that was carried out.
     ///
@@ -339,7 +339,7 @@ pub trait InventoryStore: Send + Sync + 'static {
     async fn changes(&self, show: &ShowId, since: u64) -> Option<CellChanges>;
 
     /// Returns how many cells are in each state and how many holds there are. Also counts the holds
-    /// that run out within `within_ms`.
+    /// without an order that run out within `within_ms`.
     async fn counts(
         &self,
         show: &ShowId,

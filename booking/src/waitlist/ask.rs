@@ -71,13 +71,14 @@ impl WaitlistJoinRequest {
             return Err(WaitRefusal::TooManySeats { asked, limit });
         }
         match show.run {
-            Some(_) => self.travellers(show, now_ms),
-            None => self.audience(show, now_ms),
+            Some(_) => self.party_on_train(show, now_ms),
+            None => self.party_in_hall(show, now_ms),
         }
     }
 
-    /// Returns the ride that the party waits for. If the train goes this way more than once, it is
-    /// the first ride, because only the stations of a party are stored.
+    /// Returns the ride that the party waits for. If the train goes from the one station to the
+    /// other more than once, the party waits for the first ride, because the waitlist stores only
+    /// the stations of a party.
     fn ride(&self, show: &Show) -> WantedRide<'_> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
         let first = show.run.as_ref().and_then(|run| {
@@ -91,7 +92,7 @@ impl WaitlistJoinRequest {
         }
     }
 
-    fn audience(self, show: &Show, now_ms: i64) -> Result<WaitlistParty, WaitRefusal> {
+    fn party_in_hall(self, show: &Show, now_ms: i64) -> Result<WaitlistParty, WaitRefusal> {
         legs_of(show, self.ride(show), now_ms)?;
         if self.class.is_some() {
             return Err(WaitRefusal::ClassOfHall);
@@ -107,7 +108,7 @@ impl WaitlistJoinRequest {
         Ok(party)
     }
 
-    fn travellers(self, show: &Show, now_ms: i64) -> Result<WaitlistParty, WaitRefusal> {
+    fn party_on_train(self, show: &Show, now_ms: i64) -> Result<WaitlistParty, WaitRefusal> {
         for (field, set) in [
             ("categories", self.categories.is_some()),
             ("accessible", self.accessible.is_some()),

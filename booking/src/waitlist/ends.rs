@@ -86,8 +86,8 @@ impl Waitlist {
     }
 
     /// Records that a party accepted its offer, which is now a basket. The party then waits no
-    /// longer. If the ledger does not answer, the worker records it later, because it finds the
-    /// basket in the store.
+    /// longer. If the ledger does not answer, the worker finds the basket in the store later, and
+    /// records the acceptance then.
     pub async fn record_accepted(&self, basket: &Hold, now_ms: i64) {
         let recorded = async {
             let found = self

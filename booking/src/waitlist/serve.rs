@@ -29,7 +29,7 @@ use crate::wake::WorkerNotifier;
 /// How often the worker serves the waitlists if nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often a node reports to the ledger which visitors it has seen.
-const TELL_EVERY: Duration = Duration::from_secs(2);
+const REPORT_EVERY: Duration = Duration::from_secs(2);
 /// How long a node's lease on a show's waitlist lasts if it is not renewed.
 const LEASE_MS: i64 = 3_000;
 /// How long freed cells stay locked for the waitlist if the lock is not renewed. If all nodes die,
@@ -68,7 +68,7 @@ impl Waitlist {
 
     /// Reports to the ledger which visitors this node has seen, for as long as the process runs.
     pub async fn report_seen_forever(self) {
-        let mut every = tokio::time::interval(TELL_EVERY);
+        let mut every = tokio::time::interval(REPORT_EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
@@ -108,8 +108,8 @@ impl Waitlist {
         let waiting: u64 = waited.iter().map(|(_, count)| count).sum();
         metrics::gauge!("fairgate_waitlist_parties").set(waiting as f64);
         let mut shows: HashSet<ShowId> = waited.into_iter().map(|(show, _)| show).collect();
-        let again = shows.clone();
-        shows.extend(std::mem::replace(served, again));
+        let this_round = shows.clone();
+        shows.extend(std::mem::replace(served, this_round));
         for id in shows {
             let Some(show) = self.catalogue.show(&id) else {
                 continue;
@@ -152,7 +152,7 @@ impl Waitlist {
                     .await?;
             }
         }
-        let vain: HashSet<usize> = never_served(
+        let unservable: HashSet<usize> = never_served(
             ShowLayout::for_show(show),
             &view.states,
             &line,
@@ -160,12 +160,12 @@ impl Waitlist {
         )
         .into_iter()
         .collect();
-        for at in &vain {
+        for at in &unservable {
             self.end_waiting(&line[*at], WaitEndReason::TooFew, now_ms)
                 .await?;
         }
         let mut at = 0..;
-        line.retain(|_| at.next().is_some_and(|at| !vain.contains(&at)));
+        line.retain(|_| at.next().is_some_and(|at| !unservable.contains(&at)));
         let until_ms = if line.is_empty() { 0 } else { now_ms + KEEP_MS };
         let kept = self.seats.store.keep_freed(&show.id, until_ms).await;
         match kept {
@@ -189,8 +189,8 @@ impl Waitlist {
         // The time is read after the picture. So no seat is offered that became free after the end
         // of the sale.
         let now_ms = self.clock.now_ms();
-        let house = ShowLayout::for_show(show);
-        let shares = share(house, &view.states, kept, line, now_ms, &mut rand::rng());
+        let layout = ShowLayout::for_show(show);
+        let shares = share(layout, &view.states, kept, line, now_ms, &mut rand::rng());
         for (at, seated) in shares.offers {
             if !self
                 .offer_seats(show, &view, &line[at], &seated, now_ms)

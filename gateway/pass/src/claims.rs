@@ -106,8 +106,9 @@ pub enum VerifiedPass {
 }
 
 /// A verified pass that had not expired when it was verified. Only
-/// [`verify_pass`](crate::Verifier::verify_pass) makes one, so functions that make new holds take
-/// it as an argument.
+/// [`verify_pass`](crate::Verifier::verify_pass) and
+/// [`verify_pass_cookie`](crate::Keyring::verify_pass_cookie) make one, so functions that make new
+/// holds take it as an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LivePass(pub(crate) PassClaims);
 

@@ -1,6 +1,6 @@
-//! Writes and reads tickets in the form that a QR code holds: the claims of the JWS in less than
-//! half of its characters, so that the squares of the QR code stay large. The README has the
-//! layout.
+//! Writes and reads tickets in the form that a QR code holds. This form has the claims of the JWS
+//! in less than half as many characters, so that the squares of the QR code stay large. The README
+//! has the layout.
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -10,10 +10,10 @@ use crate::code_bytes::{CodeReader, CodeWriter, from_base45, to_base45};
 
 /// The prefix of every ticket's code. If the layout changes, so does the number.
 pub(crate) const CODE_PREFIX: &str = "FG1:";
-/// The most characters of a code: a QR code of version 9 holds as many at the error-correction
-/// level L. A code is only longer if its seat's label has more than 56 bytes.
+/// The most characters of a code: as many as a QR code of version 9 holds at the error-correction
+/// level L. A code is longer only if the seat's label has more than 56 bytes.
 pub const CODE_CHARS_MAX: usize = 335;
-/// The bytes that the characters after the prefix stand for: two bytes in three characters.
+/// How many bytes the characters after the prefix encode: three characters encode two bytes.
 const CODE_BYTES_MAX: usize = (CODE_CHARS_MAX - CODE_PREFIX.len()) / 3 * 2;
 /// The most bytes of a name in a code.
 const NAME_BYTES_MAX: usize = 48;
@@ -87,7 +87,7 @@ fn fields(claims: &TicketClaims, kid: &str) -> Option<Vec<u8>> {
     Some(writer.bytes)
 }
 
-/// Returns the beginning of a text, at most this many bytes long.
+/// Returns the beginning of a text: at most `bytes_max` bytes.
 fn cut(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
@@ -108,7 +108,8 @@ fn id_text(kind: &str, show: &str, bytes: [u8; 16]) -> String {
     format!("{kind}_{show}_{:032x}", u128::from_be_bytes(bytes))
 }
 
-/// Reads the code of a ticket. `keys` returns the public keys whose names begin with these bytes.
+/// Reads the code of a ticket. `keys` gets the bytes that name a key in the code, and returns the
+/// public keys that they name.
 pub(crate) fn read_code<'a, K>(
     code: &str,
     keys: impl FnOnce([u8; KEY_TAG_BYTES]) -> K,

@@ -4,7 +4,7 @@
 use crate::fields::{push_number, take, take_number};
 
 const CHARACTERS: &[u8; 45] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:";
-/// The characters of a slug. They are numbered from 1; 0 stands for no character.
+/// The characters of a slug. They are numbered from 1; 0 means that there is no character.
 const SLUG_CHARACTERS: &[u8; 37] = b"-0123456789abcdefghijklmnopqrstuvwxyz";
 /// The radix of a slug: three characters in two bytes.
 const SLUG_RADIX: u16 = 40;
@@ -76,7 +76,7 @@ impl CodeWriter {
         }
     }
 
-    /// Writes a slug, three characters in two bytes, after the number of these pairs of bytes.
+    /// Writes the number of byte pairs, and then the slug: each pair holds three characters.
     /// Returns `None` if the text is no slug.
     pub(crate) fn slug(&mut self, slug: &str) -> Option<()> {
         let groups = slug.as_bytes().chunks(3);

@@ -1,10 +1,10 @@
 //! Writes and reads places and passes as cookies. They have the same contents as the JWTs in a
 //! quarter of the bytes. Proxies limit how long a request's header may be, and the browser of a
-//! visitor of twenty rooms sends the cookies of all of them.
+//! visitor of twenty rooms sends the cookies of all twenty.
 //!
-//! A value is the base64url of its fields and a MAC of 16 bytes over them, over the kind of the
-//! value and over its room. Only the gateways of an installation can make and read it, because the
-//! key of the MAC is derived from the signing key. Others verify the JWT.
+//! A value is the base64url of its fields and of a MAC of 16 bytes. The MAC covers the fields, the
+//! kind of the value and its room. Only the gateways of an installation can make and check a value,
+//! because the key of the MAC is derived from the signing key. Other services verify the JWT.
 
 use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -65,7 +65,7 @@ fn mac(key: &hmac::Key, kind: CookieKind, room: &str, fields: &[u8]) -> [u8; MAC
 }
 
 impl Keyring {
-    /// Writes a place as the value of a cookie. Returns `None` if its time is before 1970 or after
+    /// Writes a place as the value of a cookie. Returns `None` if `iat` is before 1970 or after
     /// 2106. The same claims give the same text.
     pub fn place_cookie(&self, claims: &PlaceClaims) -> Option<String> {
         let fields = place_fields(claims)?;
@@ -83,8 +83,8 @@ impl Keyring {
     }
 
     /// Writes a pass as the value of a cookie. Returns `None` if its id or its times do not have
-    /// the form that gateways give them, because the value has no space for others. The same claims
-    /// give the same text.
+    /// the form that gateways give them, because the value has no space for other forms. The same
+    /// claims give the same text.
     pub fn pass_cookie(&self, claims: &PassClaims) -> Option<String> {
         let id = claims.jti.strip_prefix(PASS_ID_PREFIX)?;
         let id = u128::from_str_radix(id, 16)
@@ -123,7 +123,8 @@ impl Keyring {
         URL_SAFE_NO_PAD.encode(fields)
     }
 
-    /// Checks the MAC of a value, and returns its fields. A value of a retired key is accepted.
+    /// Checks the MAC of a value, and returns its fields. A MAC that was made with a retired key is
+    /// accepted.
     pub(crate) fn read_cookie(
         &self,
         kind: CookieKind,
@@ -140,8 +141,9 @@ impl Keyring {
             .len()
             .checked_sub(MAC_BYTES)
             .ok_or(TokenError::Malformed)?;
-        let shown = bytes.split_off(end);
-        let is_ours = |key| verify_slices_are_equal(&mac(key, kind, room, &bytes), &shown).is_ok();
+        let given_mac = bytes.split_off(end);
+        let is_ours =
+            |key| verify_slices_are_equal(&mac(key, kind, room, &bytes), &given_mac).is_ok();
         match self.cookie_keys().iter().any(is_ours) {
             true => Ok(bytes),
             false => Err(TokenError::BadSignature),
@@ -149,7 +151,7 @@ impl Keyring {
     }
 }
 
-/// Writes the fields of a place. Returns `None` if its time is before 1970 or after 2106.
+/// Writes the fields of a place. Returns `None` if `iat` is before 1970 or after 2106.
 pub(crate) fn place_fields(claims: &PlaceClaims) -> Option<Vec<u8>> {
     let mut fields = Vec::with_capacity(128);
     fields.extend(claims.sub.0);
@@ -159,7 +161,7 @@ pub(crate) fn place_fields(claims: &PlaceClaims) -> Option<Vec<u8>> {
     Some(fields)
 }
 
-/// Reads the fields of a place, and nothing besides.
+/// Reads the fields of a place. Fails if more bytes follow.
 pub(crate) fn take_place(fields: &[u8]) -> Result<PlaceCookie, TokenError> {
     let mut rest = fields;
     let place = PlaceCookie {
@@ -175,7 +177,7 @@ pub(crate) fn take_place(fields: &[u8]) -> Result<PlaceCookie, TokenError> {
     Ok(place)
 }
 
-/// Reads the fields of a pass of `room`, and nothing besides.
+/// Reads the fields of a pass of `room`. Fails if more bytes follow.
 fn take_pass(fields: &[u8], room: &str) -> Result<PassClaims, TokenError> {
     let mut rest = fields;
     let sub = Holder(*take(&mut rest)?);
@@ -210,8 +212,8 @@ mod tests {
     use super::*;
     use crate::StoredKey;
 
-    /// The longest value: with a name of 10 characters, a slug of 20 and `=`, a cookie has at most
-    /// 150 bytes.
+    /// The most characters of a value, so that a cookie with a name of 10 characters, a slug of 20
+    /// and `=` has at most 150 bytes.
     const ENOUGH: usize = 150 - 10 - 20 - 1;
 
     fn keyring() -> Keyring {

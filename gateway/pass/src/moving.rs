@@ -1,6 +1,6 @@
-//! Codes that bring a place to another device. A code contains the whole place, an id that lets it
-//! be used only once, and a time after which it is invalid. It is written and checked as cookies
-//! are, so only the gateways of an installation can make and read it.
+//! Codes that bring a place to another device. A code contains the whole place, an id by which the
+//! code can be used only once, and the time at which the code expires. Codes are written and
+//! checked as cookies are, so only the gateways of an installation can make and check them.
 
 use crate::cookie::{CookieKind, place_fields, take_place};
 use crate::fields::take;
@@ -19,7 +19,7 @@ pub struct PlaceMove {
 
 impl Keyring {
     /// Writes a code for the place of these claims, up to 152 characters of base64url. Returns
-    /// `None` if the place or `exp` is before 1970 or after 2106.
+    /// `None` if the place's `iat` or `exp` is before 1970 or after 2106.
     pub fn move_code(&self, claims: &PlaceClaims, id: [u8; 16], exp: i64) -> Option<String> {
         let mut fields = Vec::with_capacity(128);
         fields.extend(id);

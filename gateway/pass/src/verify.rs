@@ -161,7 +161,8 @@ impl Verifier {
     ///
     /// # Errors
     /// Fails if the token is not a place, belongs to another room, or has expired. `iat` is not
-    /// compared with the clock, so that a clock that is set back makes no place invalid.
+    /// compared with the clock, so no place becomes invalid when a clock is corrected to an earlier
+    /// time.
     pub fn verify_place(
         &self,
         token: &str,

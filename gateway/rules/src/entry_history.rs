@@ -23,7 +23,7 @@ pub struct EntryHistory {
 }
 
 impl EntryHistory {
-    /// Begins a history at `now` (ms). The `total` visitors who entered before it are never in a
+    /// Begins a history at `now` (ms). The `total` visitors who entered before `now` are never in a
     /// group, because it is not known when they entered.
     #[must_use]
     pub fn new(now: i64, total: u64) -> Self {

@@ -15,9 +15,9 @@ const TICK_P90_S: f64 = 0.553;
 pub struct WaitEstimate {
     /// Whether anything can be said.
     pub known: bool,
-    /// Half of those in this position wait no longer, seconds, to a tenth.
+    /// Half of the visitors in this position wait at most this long, in seconds, to a tenth.
     pub p50_s: Option<f64>,
-    /// Nine in ten wait no longer, seconds, to a tenth.
+    /// Nine in ten wait at most this long, in seconds, to a tenth.
     pub p90_s: Option<f64>,
 }
 
@@ -36,8 +36,8 @@ impl WaitEstimate {
     };
 
     /// Estimates the wait of a visitor. `before` is the number of people who will be called up to
-    /// and including the visitor. `rates` are the line's expected rate and a low rate, in people a
-    /// second. In nine of ten cases the line is not slower than the low rate.
+    /// and including the visitor. `mean` is the line's expected rate and `low` a low rate, in
+    /// people a second. In nine of ten cases the line is not slower than the low rate.
     #[must_use]
     pub fn at_rates(before: f64, (mean, low): (f64, f64)) -> Self {
         // The visitor's own turn counts as half a person, so that the steps of a slow line cause no

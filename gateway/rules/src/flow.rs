@@ -10,8 +10,8 @@ const MEMORY_S: f64 = 20.0;
 /// In a normal distribution, nine in ten values lie above the mean minus this many standard
 /// deviations.
 const NINE_IN_TEN: f64 = 1.28;
-/// The mean over the memory is as exact as a mean of this many independent seconds. Its variance is
-/// the variance of a single second divided by this.
+/// The mean over the memory is as exact as a mean of this many independent seconds. The variance of
+/// that mean is the variance of a single second divided by this number.
 const SECONDS_IN_MEMORY: f64 = 10.0;
 
 /// Rates in visitors a second. Each is a mean over the last seconds, in which older seconds weigh
@@ -38,7 +38,7 @@ pub struct TickOutcome {
     /// The promoter's pace, in millionths of a visitor a second.
     pub rate_u: u64,
     /// The number of visitors who finished, or whose pass ran out, since the last tick.
-    pub left_inside: u64,
+    pub visits_ended: u64,
 }
 
 impl VisitorRates {
@@ -69,13 +69,13 @@ impl VisitorRates {
             released: seen.map(|_| before + weight * difference).or(known),
             variance: (1.0 - weight) * (variance + weight * difference * difference),
             left_inside: self.left_inside
-                + weight * (tick.left_inside as f64 / seconds - self.left_inside),
+                + weight * (tick.visits_ended as f64 / seconds - self.left_inside),
         }
     }
 
     /// Returns how many visitors a second finish or lose their pass by expiry, in millionths.
     #[must_use]
-    pub fn left_inside_u(&self) -> u64 {
+    pub fn visits_ending_u(&self) -> u64 {
         (self.left_inside * VISITOR_U as f64) as u64
     }
 
@@ -106,11 +106,11 @@ mod tests {
         people: 40,
         bound: ReleaseBound::Rate,
         rate_u: 40 * VISITOR_U,
-        left_inside: 30,
+        visits_ended: 30,
     };
 
-    fn after(seconds: usize, went: TickOutcome, flow: VisitorRates) -> VisitorRates {
-        (0..seconds).fold(flow, |flow, _| flow.after_tick(&went))
+    fn after(seconds: usize, tick: TickOutcome, flow: VisitorRates) -> VisitorRates {
+        (0..seconds).fold(flow, |flow, _| flow.after_tick(&tick))
     }
 
     #[test]
@@ -147,6 +147,6 @@ mod tests {
         };
         let flow = after(100, idle, VisitorRates::default());
         assert_eq!(flow.rates(7 * VISITOR_U), (7.0, 7.0));
-        assert!(flow.left_inside_u().abs_diff(30 * VISITOR_U) < VISITOR_U);
+        assert!(flow.visits_ending_u().abs_diff(30 * VISITOR_U) < VISITOR_U);
     }
 }

@@ -12,7 +12,7 @@ use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
 use crate::room_document::PaceMode;
 
 /// The trickle is the promoter's pace divided by this, but at least
-/// [`PaceSettings::trickle_min_u`]. It is released even if nobody more is wanted.
+/// [`PaceSettings::trickle_min_u`]. It is released even if no more visitors are wanted.
 const TRICKLE_PART: u64 = 100;
 
 /// The measurements of one second.
@@ -155,12 +155,12 @@ impl PaceMemory {
         let rate_u = match settings.mode {
             PaceMode::Auto if !well => settings
                 .per_s_u
-                .min(self.flow.left_inside_u())
+                .min(self.flow.visits_ending_u())
                 .max(trickle_u),
             // While booking recovers, visitors enter only a little faster than others leave,
             // because many visitors at once would overload booking again.
             PaceMode::Auto if self.is_recovering(measured.now) => {
-                let left_u = self.flow.left_inside_u();
+                let left_u = self.flow.visits_ending_u();
                 settings.per_s_u.min(left_u + left_u / 4).max(trickle_u)
             }
             PaceMode::Auto | PaceMode::Fixed => settings.per_s_u,
@@ -198,7 +198,7 @@ impl PaceMemory {
         }
         self.went_at = Some(measured.now);
         let left_inside = measured.done + measured.ended;
-        let left_since_tick = self
+        let ended_since_tick = self
             .left_inside
             .map_or(0, |before| left_inside.saturating_sub(before));
         self.left_inside = Some(left_inside);
@@ -207,7 +207,7 @@ impl PaceMemory {
             people,
             bound,
             rate_u: settings.per_s_u,
-            left_inside: left_since_tick,
+            visits_ended: ended_since_tick,
         });
     }
 

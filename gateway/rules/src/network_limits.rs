@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::faults::RoomInputFaults;
 
 /// The limits of a wider network are this many times as high.
-const WIDER: u64 = 10;
+const WIDER_FACTOR: u64 = 10;
 
 /// The soft limit is divided into this many parts. Each level of work is the price of as many
 /// places as one part has, so the price reaches its maximum at one and a half times the soft limit.
@@ -52,8 +52,8 @@ impl NetworkLimits {
         self
     }
 
-    fn wider(self) -> u64 {
-        self.soft.saturating_mul(WIDER)
+    fn wider_soft(self) -> u64 {
+        self.soft.saturating_mul(WIDER_FACTOR)
     }
 }
 
@@ -99,8 +99,8 @@ pub enum JoinProof {
 pub struct TollDemand {
     /// Whether everybody must solve a challenge.
     pub challenge: bool,
-    /// Whether work is enough from the hard limit on, too. It is if the visitor shows a code, or
-    /// already has a place and claims its pass.
+    /// Whether work is enough even from the hard limit on. This is so if the visitor shows a code,
+    /// or already has a place and claims its pass.
     pub beyond_hard: bool,
 }
 
@@ -123,9 +123,9 @@ impl NetworkBounds {
     /// Returns the numbers of places below which `proof` is enough for one more place.
     ///
     /// Others of the same network may join between the challenge and its solution. So a solution of
-    /// one level is also enough for the places of the next level. The last level has no upper end,
-    /// so a solution of the level below is enough only for as many of its places as other levels
-    /// have. Otherwise a bot could collect challenges while they are cheaper.
+    /// one level is also enough for the places of the next level. The last level has no upper end.
+    /// A solution of the level below it is enough only for as many places of the last level as
+    /// every other level has. Otherwise a bot could collect challenges while they are cheaper.
     #[must_use]
     pub fn of_proof(limits: NetworkLimits, proof: JoinProof, demand: TollDemand) -> Self {
         let covered = |soft: u64| match proof {
@@ -143,7 +143,7 @@ impl NetworkBounds {
         };
         Self {
             own: covered(limits.soft).min(most),
-            wider: covered(limits.wider()),
+            wider: covered(limits.wider_soft()),
         }
     }
 }
@@ -178,7 +178,7 @@ pub fn price(limits: NetworkLimits, places: NetworkPlaces, demand: TollDemand) -
     }
     let least = u8::from(demand.challenge);
     let level = level_at(own, limits.soft)
-        .max(level_at(wider, limits.wider()))
+        .max(level_at(wider, limits.wider_soft()))
         .max(least);
     match level {
         0 => NetworkPrice::Free,

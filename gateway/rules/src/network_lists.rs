@@ -118,8 +118,8 @@ fn checked_list(field: &str, list: &[String], faults: &mut RoomInputFaults) -> B
     networks
 }
 
-/// Reads a network, or an address that stands for its own network. An IPv4 network that is written
-/// as IPv6 becomes an IPv4 network.
+/// Reads a network. A single address is read as its own network. An IPv4 network that is written as
+/// IPv6 becomes an IPv4 network.
 fn parse_network(text: &str) -> Result<IpNet, String> {
     let shown: String = text.chars().take(64).collect();
     let unreadable =

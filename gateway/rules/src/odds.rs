@@ -1,5 +1,5 @@
 //! Estimates how many seats the people inside will take. From this estimate it works out how many
-//! more people to call, and how likely a seat is left for a visitor in the line. It uses only
+//! more people to call, and the odds that a seat is left for a visitor in the line. It uses only
 //! counts, means and variances, and no data of a single visitor.
 
 use crate::entry_history::AGES_S;
@@ -66,7 +66,7 @@ pub struct SeatDemand {
     /// The seats that are free now or will lapse soon.
     supply: f64,
     /// The held seats that will probably become free again.
-    coming: f64,
+    returning: f64,
     free: f64,
     /// The people ahead of the line who have no basket yet and want one.
     pub(crate) choosing: f64,
@@ -76,7 +76,7 @@ pub struct SeatDemand {
     chance: f64,
     /// The share of called visitors who come.
     pub(crate) show_up: f64,
-    /// The standard error of the number of seats that people will take, as a share of it.
+    /// The standard error of the number of seats that people will take, as a share of that number.
     pub(crate) doubt: f64,
     /// The share of held seats that will be bought.
     pub(crate) kept: f64,
@@ -107,7 +107,7 @@ impl SeatDemand {
             ended: people.ended,
             pass_s: people.pass_s,
         });
-        let faded: f64 = people
+        let still_wanting: f64 = people
             .inside
             .iter()
             .zip(habits.still_want_seats())
@@ -126,9 +126,9 @@ impl SeatDemand {
         let abandoned = left_behind + (baskets - left_behind) * (1.0 - buying);
         Some(Self {
             supply: free + lapsing,
-            coming: held * (1.0 - BASKETS_KEPT),
+            returning: held * (1.0 - BASKETS_KEPT),
             free,
-            choosing: faded * share_without_basket + people.called,
+            choosing: still_wanting * share_without_basket + people.called,
             party: ((PARTY * GUESS_WEIGHT + held + sold) / (GUESS_WEIGHT + done + baskets))
                 .clamp(1.0, PARTY_MAX),
             chance: (CHANCE * GUESS_WEIGHT + done) / (GUESS_WEIGHT + done + ended),
@@ -139,7 +139,7 @@ impl SeatDemand {
     }
 
     /// Returns how many seats a visitor inside takes on average.
-    fn takes(&self) -> f64 {
+    fn seats_per_visitor(&self) -> f64 {
         self.party * self.chance
     }
 
@@ -147,28 +147,30 @@ impl SeatDemand {
     /// free or about to lapse.
     #[must_use]
     pub fn people_wanted(&self) -> u64 {
-        let left = self.supply - self.choosing * self.takes();
+        let left = self.supply - self.choosing * self.seats_per_visitor();
         // A float that is negative or not a number becomes 0, and one beyond the range becomes the
         // largest number.
-        (left / self.takes() / self.show_up).ceil().max(0.0) as u64
+        (left / self.seats_per_visitor() / self.show_up)
+            .ceil()
+            .max(0.0) as u64
     }
 
-    /// Returns how likely a seat is left for a visitor with `ahead` people in front, 0 to 1.
+    /// Returns the odds that a seat is left for a visitor with `ahead` people in front, 0 to 1.
     #[must_use]
     pub fn seat_odds(&self, ahead: u64) -> f64 {
         let people = self.choosing + as_f64(ahead) * self.show_up;
-        let mean = people * self.takes();
-        let variance_of_one =
-            self.chance * (self.party * self.party + 1.0) - self.takes() * self.takes();
+        let mean = people * self.seats_per_visitor();
+        let variance_of_one = self.chance * (self.party * self.party + 1.0)
+            - self.seats_per_visitor() * self.seats_per_visitor();
         let deviation = (people * variance_of_one + (self.doubt * mean).powi(2)).sqrt();
-        let left = self.free + self.coming - mean - 0.5;
+        let left = self.free + self.returning - mean - 0.5;
         if deviation < 1e-9 {
             return if left > 0.0 { 1.0 } else { 0.0 };
         }
         normal(left / deviation)
     }
 
-    /// Returns the odds that a visitor with `ahead` people in front is told. They are rounded to
+    /// Returns the odds to show to a visitor with `ahead` people in front. They are rounded to
     /// tenths, because more digits would promise too much.
     #[must_use]
     pub fn told_odds(&self, ahead: u64) -> f64 {

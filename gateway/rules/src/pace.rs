@@ -87,7 +87,7 @@ pub fn credit_u(rate_u: u64, elapsed_ms: u64) -> u64 {
     u64::try_from(u128::from(rate_u) * elapsed / 1000).unwrap_or(u64::MAX)
 }
 
-/// Decides one tick. `who(rank)` returns who is at a rank. Only people who are present use up the
+/// Decides one tick. `presence_at` returns who is at a rank. Only people who are present use up the
 /// pace.
 #[must_use]
 pub fn decide_release(
@@ -176,11 +176,15 @@ struct ReleaseWalk {
     people: u64,
 }
 
-fn walk_ranks(input: &PaceInput, budget: u64, who: impl Fn(u64) -> RankPresence) -> ReleaseWalk {
+fn walk_ranks(
+    input: &PaceInput,
+    budget: u64,
+    presence_at: impl Fn(u64) -> RankPresence,
+) -> ReleaseWalk {
     let (mut rank, mut people, mut away) = (input.released, 0, 0);
     let away_max = budget.saturating_mul(AWAY_PER_PERSON);
     while rank < input.end {
-        match who(rank) {
+        match presence_at(rank) {
             RankPresence::Here if people == budget => break,
             RankPresence::Here => people += 1,
             RankPresence::Away if people == budget || away == away_max => break,

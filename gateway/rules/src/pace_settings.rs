@@ -17,8 +17,8 @@ pub struct PaceSettings {
     pub line: bool,
     /// The pace in millionths of a visitor a second. In auto mode this is the highest pace.
     pub per_s_u: u64,
-    /// The least trickle, in millionths of a visitor a second: visitors who are called even if
-    /// nobody more is wanted. If the pace is lower, the trickle is the whole pace.
+    /// The least trickle, in millionths of a visitor a second: visitors who are called even if no
+    /// more visitors are wanted. If the pace is lower, the trickle is the whole pace.
     pub trickle_min_u: u64,
     /// The most visitors inside at once.
     pub max_inside: u64,

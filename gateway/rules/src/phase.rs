@@ -13,7 +13,8 @@ use super::room_document::{LineMethod, RoomDocument};
 pub enum RoomPhase {
     /// Not open yet.
     Scheduled,
-    /// Filling; numbers mean nothing yet.
+    /// Visitors join, and nobody is let in yet. In a room with a draw, their numbers mean nothing
+    /// yet.
     Prequeue,
     /// Frozen, waiting for the draw.
     Drawing,

@@ -1,5 +1,5 @@
-//! Holds a bitmap of the ranks after the release counter at which somebody is present. Two look-ups
-//! in it count the people ahead of a visitor.
+//! Holds a bitmap of the ranks after the release counter. It says at which of these ranks somebody
+//! is present. Two look-ups in the bitmap count the people ahead of a visitor.
 
 use super::pace::RankPresence;
 
@@ -43,13 +43,13 @@ impl PresenceBitmap {
     fn people_before(&self, rank: u64) -> u64 {
         let within = rank.clamp(self.from, self.end) - self.from;
         let word = usize::try_from(within / 64).unwrap_or(usize::MAX);
-        let inside = match (self.present_bits.get(word), self.present_before.get(word)) {
+        let in_bitmap = match (self.present_bits.get(word), self.present_before.get(word)) {
             (Some(bits), Some(before)) => {
                 before + u64::from((bits & ((1 << (within % 64)) - 1)).count_ones())
             }
             _ => self.people_total(),
         };
-        inside + rank.saturating_sub(self.end)
+        in_bitmap + rank.saturating_sub(self.end)
     }
 
     /// Iterates over the ranks of the people who are present, in rising order.

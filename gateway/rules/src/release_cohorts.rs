@@ -16,9 +16,9 @@ pub const SHOW_UP_WEIGHT: f64 = 20.0;
 pub const SHOW_UP_MIN: f64 = 0.25;
 /// The part of the weight of past releases that remains after each further release.
 pub const PAST_KEPT: f64 = 0.95;
-/// An entry is open while a visitor's claim is written. If its node dies meanwhile, nobody ends the
-/// entry, so it is freed after this time, in milliseconds. The time is longer than any wait for the
-/// ledger's answer.
+/// An entry is open while a visitor's claim is written. If the node dies meanwhile, nobody ends the
+/// entry. So the entry is freed after this time, in milliseconds. The time is longer than any wait
+/// for the ledger's answer.
 pub const ENTRY_LAPSES_MS: i64 = 30_000;
 
 /// The people whom one release called.
@@ -128,7 +128,7 @@ pub enum ClaimTiming {
 pub struct ClaimToEnter {
     /// The visitor's rank.
     pub rank: u64,
-    /// Whether it is the visitor's first pass.
+    /// Whether the claim is for the visitor's first pass.
     pub first: bool,
     /// How many visitors are inside.
     pub inside: u64,
@@ -233,8 +233,8 @@ impl ReleaseCohorts {
         self.recent.iter().map(of).sum()
     }
 
-    /// Returns how a claim of that rank counts. `first` is true if it is for the visitor's first
-    /// pass.
+    /// Returns how a claim of that rank counts. `first` says whether the claim is for the visitor's
+    /// first pass.
     #[must_use]
     pub fn timing(&self, rank: u64, first: bool) -> ClaimTiming {
         let at = self.recent.partition_point(|cohort| cohort.to <= rank);

@@ -40,7 +40,7 @@ fn fixed() -> PaceMode {
     PaceMode::Fixed
 }
 
-/// How the line comes about.
+/// How the order of the line is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Method)]
@@ -80,7 +80,7 @@ pub enum ChallengePolicy {
     Hcaptcha,
 }
 
-/// A service outside that tells people from bots.
+/// An external service that checks that a visitor is not a bot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChallengeProvider {
@@ -182,15 +182,15 @@ pub struct RoomDocument {
     pub message: String,
 }
 
-/// A room document as it is sent. Settings whose machinery is not built stand here so that they can
-/// be refused by name.
+/// A room document as it is sent. It also has fields for settings that are not built yet, so that
+/// these can be refused by name.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = DocumentInput)]
 pub struct RoomDocumentInput {
     /// The slug. If it is given, it must equal the one in the address.
     pub id: Option<String>,
-    /// What people read.
+    /// The name that people read.
     pub title: Option<String>,
     /// Ids of shows, and globs that end in `*`.
     pub shows: Option<Vec<String>>,
@@ -301,12 +301,12 @@ impl RoomDocument {
             codes: checked_word("codes", input.codes.as_deref(), CODES, &mut faults),
             message: checked_text("message", input.message, false, 1000, &mut faults),
         };
-        document.check_order(&mut faults);
+        document.check_time_order(&mut faults);
         faults.into_result()?;
         Ok(document)
     }
 
-    fn check_order(&self, faults: &mut RoomInputFaults) {
+    fn check_time_order(&self, faults: &mut RoomInputFaults) {
         // A time that could not be read is 0 and has already been reported.
         if self.opens_at != 0 && self.draw_at != 0 && self.draw_at < self.opens_at {
             faults.note_bad_value("draw_at", "is before opens_at");

@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::pace::VISITOR_U;
 use super::pace_settings::PaceSettings;
 
-/// While booking is well, the limit grows each second by one part in this many of itself, and at
-/// most by `max_inside` / `CLIMB_PART_OF_ALL`.
+/// While booking is well, the limit grows each second by itself divided by this, and at most by
+/// `max_inside` / `CLIMB_PART_OF_ALL`.
 const CLIMB_PART: u64 = 8;
 const CLIMB_PART_OF_ALL: u64 = 20;
-/// Once the limit is at least half the number of visitors at which booking last fell ill, it grows
-/// only by one part in this many of itself.
+/// Once the limit is at least half the number of visitors at which booking last fell ill, the limit
+/// grows only by itself divided by this.
 const CAREFUL_PART: u64 = 40;
 /// How long booking must have been well before the limit grows at full speed again, in
 /// milliseconds.
 const TRUSTED_AFTER_MS: i64 = 8000;
-/// The valve begins at one part in this many of `max_inside`.
+/// The valve begins at `max_inside` divided by this.
 const START_PART: u64 = 5;
-/// The valve never closes below one part in this many of `max_inside`.
+/// The valve never closes below `max_inside` divided by this.
 const FLOOR_PART: u64 = 100;
 /// The wait after a cut before the next one, in milliseconds: a cut shows in the measurements only
 /// after their window has passed.

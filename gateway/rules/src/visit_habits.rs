@@ -1,10 +1,9 @@
-//! Estimates how likely a visitor inside still wants seats, by the time since it entered. In its
-//! model, a visitor either never buys, or has tickets after an Erlang distributed time: the sum of
-//! several steps, each of which takes an exponentially distributed time. The model has three
-//! parameters: the share of visitors who never buy, and the mean time and the number of steps of
-//! those who buy. The code tries a grid of parameters. It takes those with which the counts of
-//! visitors who entered, and of visitors who are still inside, are most likely (maximum
-//! likelihood).
+//! Estimates the probability that a visitor inside still wants seats, by the time since the visitor
+//! entered. In its model, a visitor either never buys, or has tickets after an Erlang distributed
+//! time: the sum of several steps, each of which takes an exponentially distributed time. The model
+//! has three parameters: the share of visitors who never buy, and the mean time and the number of
+//! steps of those who buy. The code tries a grid of parameters. It takes the most likely ones
+//! (maximum likelihood), given how many visitors entered and how many of them are still inside.
 
 use std::sync::LazyLock;
 
@@ -12,10 +11,10 @@ use crate::entry_history::AGES_S;
 
 /// A typical time since the entry in each group of [`AGES_S`], in seconds.
 const MIDDLES_S: [f64; 4] = [15.0, 45.0, 90.0, 240.0];
-/// The most that a visitor of each group counts. The ages of visitors in the oldest group differ a
+/// The highest weight of a visitor of each group. The ages of visitors in the oldest group differ a
 /// lot, and most of these visitors have given up. If they counted in full, a large sale would end
 /// later.
-const MOST: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
+const WEIGHT_MAX: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 /// The first guess, before anything is measured, and its weight in visitors of each group.
 const GUESS: VisitHabits = VisitHabits {
     never: 0.2,
@@ -23,8 +22,8 @@ const GUESS: VisitHabits = VisitHabits {
     steps: 1,
 };
 const GUESS_WEIGHT: f64 = 20.0;
-/// The shares and means that are tried: the first one, and the factor by which each is larger than
-/// the one before. The shares reach to 0.94, and the means to 20 minutes.
+/// The shares and means that are tried: the first value, and the factor by which each value is
+/// larger than the one before. The shares reach to 0.94, and the means to 20 minutes.
 const NEVER_FIRST: f64 = 0.005;
 const NEVER_STEP: f64 = 1.79;
 const NEVER_TRIES: i32 = 10;
@@ -38,8 +37,8 @@ const STEPS_TRIED: [u32; 2] = [1, 5];
 /// The processor adds up the likelihoods of this many tries at a time.
 const LANES: usize = 8;
 
-/// Some habits that are tried. For each group and each of these habits, this has the logarithms of
-/// two probabilities: that a visitor has no tickets, and that it has tickets.
+/// Some habits that are tried. `logarithms` has, for each group and each of these habits, the
+/// logarithms of two probabilities: that a visitor has no tickets, and that it has tickets.
 struct TriedHabits {
     habits: [VisitHabits; LANES],
     logarithms: [[[f64; LANES]; 2]; 4],
@@ -56,7 +55,7 @@ impl TriedHabits {
     }
 
     /// Returns the logarithm of the likelihood of the counts with each habit.
-    fn likelihoods(&self, counts: &[[f64; 2]; 4]) -> [f64; LANES] {
+    fn log_likelihoods(&self, counts: &[[f64; 2]; 4]) -> [f64; LANES] {
         let mut sums = [0.0; LANES];
         for (rows, counts) in self.logarithms.iter().zip(counts) {
             for lane in 0..LANES {
@@ -118,7 +117,7 @@ impl VisitHabits {
         let counts = counts_by_group(people);
         let (mut best, mut most_likely) = (GUESS, f64::NEG_INFINITY);
         for tried in TRIED.iter() {
-            for (likelihood, habits) in tried.likelihoods(&counts).iter().zip(&tried.habits) {
+            for (likelihood, habits) in tried.log_likelihoods(&counts).iter().zip(&tried.habits) {
                 if *likelihood >= most_likely {
                     (best, most_likely) = (*habits, *likelihood);
                 }
@@ -143,22 +142,22 @@ impl VisitHabits {
         self.never + (1.0 - self.never) * self.buyers_left(after_s)
     }
 
-    /// Returns for each group how likely a visitor without a basket still wants seats, relative to
-    /// a visitor who has just entered.
+    /// Returns for each group the probability that a visitor without a basket still wants seats,
+    /// relative to a visitor who has just entered.
     pub fn still_want_seats(&self) -> [f64; 4] {
         std::array::from_fn(|group| {
             let middle_s = MIDDLES_S[group];
             // Somebody who has just entered counts in full.
             if group == 0 {
-                return MOST[group];
+                return WEIGHT_MAX[group];
             }
-            (self.buyers_left(middle_s) / self.without_tickets(middle_s)).min(MOST[group])
+            (self.buyers_left(middle_s) / self.without_tickets(middle_s)).min(WEIGHT_MAX[group])
         })
     }
 }
 
 /// Returns for each group how many visitors have no tickets and how many have tickets. The first
-/// guess is added. If this is not known for a group, its counts are 0.
+/// guess is added. If it is not known for a group how many have tickets, both its counts are 0.
 fn counts_by_group(people: &EntryCounts) -> [[f64; 2]; 4] {
     std::array::from_fn(|group| {
         // Passes that ran out are counted without their age. They belong to the oldest group,
@@ -211,7 +210,7 @@ mod tests {
     #[test]
     fn where_buyers_take_five_minutes_those_inside_count_as_much_as_they_can() {
         let weights = weights([300, 300, 600, 3_000], [285, 258, 444, 900], 900);
-        assert_eq!(weights, MOST);
+        assert_eq!(weights, WEIGHT_MAX);
     }
 
     #[test]
@@ -219,7 +218,7 @@ mod tests {
         // Ten visitors enter each second, and one in ten gives up.
         let weights = weights([300, 300, 600, 6_000], [299, 292, 350, 620], 900);
         assert!(
-            weights[1] == MOST[1] && weights[3] == MOST[3],
+            weights[1] == WEIGHT_MAX[1] && weights[3] == WEIGHT_MAX[3],
             "{weights:?}"
         );
     }

@@ -49,7 +49,8 @@ impl NodeMeasurements {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what another node sent. Returns `None` if it cannot be read, as from another version.
+    /// Reads what another node sent. Returns `None` if the text cannot be read, for instance
+    /// because another version wrote it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()

@@ -35,12 +35,12 @@ fn main() -> ExitCode {
         ("8,000 seats, long baskets", sale(8_000, 10, 600)),
     ];
     let mut out = std::io::stdout();
-    let mut held = true;
+    let mut all_in_time = true;
     for (name, sale) in sales {
         let minutes = minutes_ms(&sale);
         let most = minutes.iter().copied().fold(0.0, f64::max);
         let mean = minutes.iter().sum::<f64>() / minutes.len().max(1) as f64;
-        held &= mean <= MINUTE_MS_MAX && !minutes.is_empty();
+        all_in_time &= mean <= MINUTE_MS_MAX && !minutes.is_empty();
         // It is no error if nobody reads the output any more.
         let _ = writeln!(
             out,
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
             minutes.len()
         );
     }
-    ExitCode::from(u8::from(!held))
+    ExitCode::from(u8::from(!all_in_time))
 }
 
 /// Returns how long the forecasts of each minute of a sale take, in milliseconds. Minutes without a

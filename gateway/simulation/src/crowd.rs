@@ -110,8 +110,8 @@ impl ArrivalSpan {
 pub struct PlacedBots {
     /// How many bots have a place.
     pub placed: usize,
-    /// How many of them are refused at the claim. Their network has all the places that it gets for
-    /// nothing, so a pass costs a challenge.
+    /// How many of them are refused at the claim. Their network has used up its free places, so a
+    /// pass costs a challenge.
     pub refused: usize,
 }
 

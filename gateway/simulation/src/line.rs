@@ -12,7 +12,7 @@ use crate::sale::PlannedSale;
 
 /// A visitor who was not seen for this long counts as away, in seconds.
 const AWAY_AFTER_S: f64 = 60.0;
-/// The most ranks in the sample from which the number of visitors who are still there is estimated.
+/// The most ranks in the sample. From the sample it is estimated how many visitors are still there.
 const SAMPLED_MAX: u64 = 4_096;
 /// The same for a sale that is running already. Its forecast asks only whether anybody waits.
 const SAMPLED_RUNNING_MAX: u64 = 128;
@@ -24,7 +24,7 @@ pub struct SimulatedLine<'a> {
     /// How many ranks were shuffled; 0 without a draw.
     shuffled: u64,
     seed: u64,
-    /// A sample of ranks at equal distances. Each has the times from when and until when its
+    /// A sample of ranks at equal distances. Each entry is a rank, and from when until when its
     /// visitor is there, in seconds after the start.
     sampled: Vec<(u64, f64, f64)>,
 }
@@ -158,7 +158,8 @@ impl<'a> SimulatedLine<'a> {
         visitor.joined_s <= now_s && now_s < visitor.leaves_s && !visitor.no_show
     }
 
-    /// Returns the sampled ranks from `from` on whose visitors have joined and are still there.
+    /// Returns the sampled ranks that are not below `from` and whose visitors have joined and are
+    /// still there.
     pub fn sampled_there(&self, from: u64, now_s: f64) -> impl Iterator<Item = u64> {
         let there = self
             .sampled
@@ -172,8 +173,8 @@ impl<'a> SimulatedLine<'a> {
     /// Estimates how many visitors with ranks `from..to` have joined and are still there.
     #[must_use]
     pub fn people_there(&self, from: u64, to: u64, now_s: f64) -> u64 {
-        let behind = |limit: u64| self.sampled.partition_point(|(rank, _, _)| *rank < limit);
-        let ranks = &self.sampled[behind(from)..behind(to.max(from))];
+        let first_from = |limit: u64| self.sampled.partition_point(|(rank, _, _)| *rank < limit);
+        let ranks = &self.sampled[first_from(from)..first_from(to.max(from))];
         let (mut all, mut there) = (0_u64, 0_u64);
         for (_, joined_s, leaves_s) in ranks {
             all += 1;

@@ -22,7 +22,7 @@ pub struct SecondFigures {
     pub inside: u64,
     /// The most visitors inside that the pace allows now.
     pub inside_max: u64,
-    /// How likely a seat is left for the last visitor in the line, 0 to 1.
+    /// The odds that a seat is left for the last visitor in the line, 0 to 1.
     pub odds_of_last: f64,
     /// Free cells.
     pub free: u64,
@@ -77,7 +77,7 @@ pub struct SeatEnds {
     pub from_waitlist: u64,
 }
 
-/// Visitors who read about the same odds.
+/// Visitors who read nearly the same odds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ToldOddsBin {
     /// How many visitors of the sample read these odds.
@@ -88,8 +88,8 @@ pub struct ToldOddsBin {
     pub came_true: f64,
 }
 
-/// Returns the value that this share of the sorted values does not exceed, or `None` if there are
-/// no values.
+/// Returns the value that `share` of the sorted values do not exceed, or `None` if there are no
+/// values.
 pub(crate) fn percentile_of(sorted: &[f32], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let at = (share * last as f64).round() as usize;
@@ -101,7 +101,7 @@ pub(crate) fn percentile_of(sorted: &[f32], share: f64) -> Option<f64> {
 pub struct SaleOutcome {
     /// The figures of each second.
     pub seconds: Vec<SecondFigures>,
-    /// When no seat was free or in a basket any more, in seconds after the beginning of the sale.
+    /// When no cell was free or held any more, in seconds after the beginning of the sale.
     pub sold_out_s: Option<f64>,
     /// When 99 of 100 cells were sold, in seconds after the beginning of the sale, to a second. The
     /// last seats take long, because baskets run out and their seats are offered again.

@@ -10,7 +10,7 @@ use crate::crowd::{CrowdSettings, PlacedBots};
 /// One on-sale.
 #[derive(Debug, Clone)]
 pub struct PlannedSale {
-    /// The room before the shows.
+    /// The room that guards the shows.
     pub room: PlannedRoom,
     /// The shows of the room; at least one.
     pub shows: Vec<PlannedShow>,

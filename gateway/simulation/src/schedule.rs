@@ -25,7 +25,7 @@ pub enum VisitStep {
     Paid,
     /// The visitor gives its tickets back.
     GiveBack,
-    /// The lock of the basket or order with this number ends.
+    /// The lock with this number ends. It locks the seats of a basket or an order.
     Lapse(u32),
     /// The pass runs out.
     PassEnds,

@@ -196,7 +196,7 @@ impl SeatStock {
 
     /// Takes free seats out of the first show until at most `cells` cells are left, free or in
     /// baskets. Only a hall of one category is changed.
-    pub fn leave(&mut self, cells: u64) {
+    pub fn reduce_to(&mut self, cells: u64) {
         let free = cells.saturating_sub(self.held).min(self.free);
         if let Some(ShowSeats::Hall(categories)) = self.shows.first_mut()
             && let [counts] = &mut categories[..]
@@ -211,7 +211,7 @@ impl SeatStock {
         std::mem::take(&mut self.freed)
     }
 
-    /// Returns whether as many seats as wanted are not sold: they are free or may come free.
+    /// Returns whether enough seats for this request are not sold: they are free or may come free.
     /// Booking ends the wait of a party for which this is false.
     pub fn may_come_free(&self, wish: &SeatRequest) -> bool {
         let seats = match self.shows.get(wish.show) {
@@ -260,7 +260,7 @@ impl SeatStock {
         for ((_, show), cells) in self.lapses.range(..=(now_ms + SOON_MS, usize::MAX)) {
             lapsing[*show] += cells;
         }
-        // A seat of a train has several cells. As in booking, at most as many count as there are
+        // A seat of a train has several cells. As in booking, the count is at most the number of
         // held seats.
         let lapsing = lapsing
             .iter()
@@ -299,7 +299,7 @@ impl SeatStock {
         [self.free, self.held, self.sold]
     }
 
-    /// Returns whether no cell is free or in a basket.
+    /// Returns whether no cell is free or held.
     pub fn is_sold_out(&self) -> bool {
         self.free == 0 && self.held == 0
     }

@@ -32,7 +32,7 @@ impl SeedPercentiles {
     }
 }
 
-/// The figures of one seed, without its single seconds.
+/// The figures of one seed, without the figures of single seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeedFigures {
     /// See [`SaleOutcome::sold_out_s`].

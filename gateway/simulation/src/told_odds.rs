@@ -35,8 +35,8 @@ impl ToldOdds {
             .collect();
     }
 
-    /// Notes whether a seat was left for the visitor at a rank. Ranks that were not told are
-    /// ignored.
+    /// Notes whether a seat was left for the visitor at a rank. Ranks whose visitors were told no
+    /// odds are ignored.
     pub fn note(&mut self, rank: u64, seat_left: bool) {
         if self.told.contains_key(&rank) {
             self.came_true.insert(rank, seat_left);

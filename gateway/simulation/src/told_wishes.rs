@@ -41,7 +41,7 @@ impl ToldWishes {
     ) {
         let said = |(_, wishes): &(u64, VisitorWishes)| -> Vec<SeatWish> {
             let seats = wishes.seats.iter().filter(|_| wishes.said);
-            seats.map(WishedSeats::as_said).collect()
+            seats.map(WishedSeats::seat_wish).collect()
         };
         let lists: Vec<Vec<SeatWish>> = waiting.iter().map(said).collect();
         let people: Vec<&[SeatWish]> = lists.iter().map(Vec::as_slice).collect();
@@ -63,7 +63,7 @@ impl ToldWishes {
             let place = if is_drawn { ahead as u64 } else { 0 };
             let odds = |seats: &WishedSeats| {
                 let told = known.entry((*seats, place));
-                let odds = told.or_insert_with(|| forecast.told_odds(&seats.as_said(), place));
+                let odds = told.or_insert_with(|| forecast.told_odds(&seats.seat_wish(), place));
                 (*seats, *odds)
             };
             self.told
@@ -71,8 +71,8 @@ impl ToldWishes {
         }
     }
 
-    /// Notes for each wish of the visitor at a rank whether it could be met. Ranks that were not
-    /// told odds, or were noted before, are ignored.
+    /// Notes for each wish of the visitor at a rank whether it could be met. Ranks whose visitors
+    /// were told no odds, or that were noted before, are ignored.
     pub fn note(&mut self, rank: u64, can_be_met: impl Fn(&WishedSeats) -> bool) {
         for (seats, told) in self.told.remove(&rank).unwrap_or_default() {
             let bin = &mut self.bins[(told * (BINS - 1) as f64).round() as usize];

@@ -78,7 +78,7 @@ pub struct SimulatedVisit {
     /// How the visit ended, once it has.
     pub end: Option<VisitEnd>,
     /// The index of this visit in the run.
-    own: u32,
+    index: u32,
     rng: Xoshiro256PlusPlus,
     /// What the visitor wishes for, the most wanted first; empty if it takes any category.
     wishes: Vec<WishedSeats>,
@@ -88,7 +88,8 @@ pub struct SimulatedVisit {
     picks_seats: bool,
     rounds_left: u32,
     baskets: u32,
-    /// Whether the waitlist has offered seats to the visitor. After that, it takes no others.
+    /// Whether the waitlist has offered seats to the visitor. After that, the visitor takes no
+    /// other seats.
     offered: bool,
     taken: Option<TakenSeats>,
     /// The number of the newest lock of a basket or order. The ends of earlier locks change
@@ -104,9 +105,9 @@ fn ms(seconds: f64) -> i64 {
 }
 
 impl SimulatedVisit {
-    /// Makes the visit of somebody who was called. `own` is its index in the run.
+    /// Makes the visit of somebody who was called. `index` is the visit's index in the run.
     pub fn new(
-        own: u32,
+        index: u32,
         rank: u64,
         visitor: RankedVisitor,
         wishes: Vec<WishedSeats>,
@@ -118,7 +119,7 @@ impl SimulatedVisit {
             entered_ms: 0,
             seat_left,
             end: None,
-            own,
+            index,
             rng: visitor.rng,
             wishes,
             wish: None,
@@ -227,7 +228,7 @@ impl SimulatedVisit {
             VisitStep::PassEnds => self.inside = false,
             VisitStep::JoinWaitlist => self.join_waitlist(world, now_ms),
             VisitStep::LeaveWaitlist(number) => {
-                if world.waitlist.leave(self.own, number) {
+                if world.waitlist.leave(self.index, number) {
                     world.server.answer(now_ms);
                     self.end = Some(VisitEnd::NoSeats);
                 }
@@ -256,7 +257,7 @@ impl SimulatedVisit {
             self.end = Some(VisitEnd::NoSeats);
             return;
         }
-        let number = world.waitlist.join(self.own, wish);
+        let number = world.waitlist.join(self.index, wish);
         let waits_s = world.sale.behaviour.waitlist_s.draw(&mut self.rng);
         let leave_ms = now_ms + ms(waits_s);
         self.later(world, leave_ms, VisitStep::LeaveWaitlist(number));
@@ -279,7 +280,7 @@ impl SimulatedVisit {
 
     fn hold(&mut self, world: &mut VisitWorld, now_ms: i64) {
         if !self.inside {
-            let claim = SaleEvent::Claim { visit: self.own };
+            let claim = SaleEvent::Claim { visit: self.index };
             return world.schedule.add(now_ms, claim);
         }
         let Some(wish) = &mut self.wish else {
@@ -398,7 +399,7 @@ impl SimulatedVisit {
     }
 
     fn later(&self, world: &mut VisitWorld, at_ms: i64, step: VisitStep) {
-        let visit = self.own;
+        let visit = self.index;
         world.schedule.add(at_ms, SaleEvent::Step { visit, step });
     }
 }

@@ -1,5 +1,5 @@
-//! Keeps the parties that wait for seats to come free. Freed seats are offered to the party that
-//! has waited longest among those that they suit, as in booking.
+//! Keeps the parties that wait for seats to come free. As in booking, freed seats are offered to
+//! the party that has waited longest among the parties that the seats suit.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -8,7 +8,7 @@ use crate::stock::{SeatRequest, SeatStock, TakenSeats};
 
 /// How long an offer is open, in milliseconds.
 pub const OFFER_MS: i64 = 60_000;
-/// How often a party asks how it stands, in seconds. Booking tells parties to ask this often.
+/// How often a party asks for its state, in seconds. Booking tells parties to ask this often.
 pub const ASKS_EVERY_S: u64 = 5;
 
 /// The parties that wait.

@@ -20,7 +20,7 @@ pub(crate) struct WishedSeats {
 
 impl WishedSeats {
     /// Returns the wish as a gateway keeps it.
-    pub fn as_said(&self) -> SeatWish {
+    pub fn seat_wish(&self) -> SeatWish {
         SeatWish {
             show: Some(self.show.to_string()),
             quantity: self.quantity,

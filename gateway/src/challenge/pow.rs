@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::store::SingleUseId;
 
 /// How long (ms) a challenge may take to be solved and sent back.
-const LIVES_MS: i64 = 120_000;
+const LIFETIME_MS: i64 = 120_000;
 
 /// Rounds of the hash for one counter: so many that the 20 µs a browser needs to begin a call
 /// matter little, and so few that the server can derive one key for each challenge.
@@ -29,7 +29,7 @@ const ROUNDS: u32 = 1_000;
 /// server does.
 const COUNTERS_PER_PHONE_S: u64 = 1_250;
 
-/// The longest solution (bytes) that is read.
+/// How long (bytes) a solution may be. A longer one is refused.
 const SOLUTION_BYTES_MAX: usize = 4_096;
 
 /// A challenge, how much work it is, and when it ends.
@@ -74,7 +74,7 @@ pub enum ChallengeRefusal {
     /// The solution is wrong.
     #[error("the solution is wrong")]
     Wrong,
-    /// The wait that stands for the work is not over.
+    /// The wait that replaces the work is not over.
     #[error("the wait is not over")]
     NotYet {
         /// When the wait is over, milliseconds since the epoch.
@@ -137,16 +137,16 @@ impl WorkChallenger {
             room: room.to_owned(),
             holder,
             level,
-            expires_at: now.saturating_add(LIVES_MS),
+            expires_at: now.saturating_add(LIFETIME_MS),
             stands_in,
         };
         let counters = level.phone_s().saturating_mul(COUNTERS_PER_PHONE_S);
-        let last = u32::try_from(counters).unwrap_or(u32::MAX).max(1);
+        let counter_end = u32::try_from(counters).unwrap_or(u32::MAX).max(1);
         let data = serde_json::to_value(&binding).and_then(serde_json::from_value);
         let challenge = create_challenge(CreateChallengeOptions {
             algorithm: "PBKDF2/SHA-256".to_owned(),
             cost: ROUNDS,
-            counter: Some(rng.random_range(0..last)),
+            counter: Some(rng.random_range(0..counter_end)),
             data: Some(data.map_err(|error| fault(&error))?),
             hmac_signature_secret: Some(self.secret.clone()),
             hmac_key_signature_secret: Some(self.key_secret.clone()),
@@ -261,13 +261,13 @@ mod tests {
         let challenge = given(0);
         let solution = solved(&challenge);
         let verify = |room, holder, now| challenger().verify(room, Holder(holder), &solution, now);
-        let work = verify("r", [1; 32], LIVES_MS - 1).expect("it counts");
+        let work = verify("r", [1; 32], LIFETIME_MS - 1).expect("it counts");
         assert_eq!(work.level, WorkLevel::FIRST);
-        assert_eq!(work.solved.expires_at, LIVES_MS);
+        assert_eq!(work.solved.expires_at, LIFETIME_MS);
         assert_eq!(verify("q", [1; 32], 0), Err(ChallengeRefusal::ForAnother));
         assert_eq!(verify("r", [2; 32], 0), Err(ChallengeRefusal::ForAnother));
         assert_eq!(
-            verify("r", [1; 32], LIVES_MS),
+            verify("r", [1; 32], LIFETIME_MS),
             Err(ChallengeRefusal::Expired)
         );
     }

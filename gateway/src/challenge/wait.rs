@@ -14,14 +14,14 @@ use super::ChallengeRefusal;
 use crate::ledger::NetworkKey;
 use crate::store::SingleUseId;
 
-/// What every ticket begins with, to tell it from the solution of a challenge.
+/// What every ticket begins with. It distinguishes a ticket from the solution of a challenge.
 const PREFIX: &str = "wait.";
 /// How long (minutes) a ticket is good after its wait. A longer time would let a bot wait in
 /// advance.
 pub const GOOD_FOR_MIN: i64 = 30;
 /// [`GOOD_FOR_MIN`] in milliseconds.
 const GOOD_FOR_MS: i64 = GOOD_FOR_MIN * 60_000;
-/// The longest ticket (bytes) that is read.
+/// How long (bytes) a ticket may be. A longer one is refused.
 const TICKET_BYTES_MAX: usize = 1_024;
 
 /// Writes and checks tickets.

@@ -14,7 +14,7 @@ use crate::store::StoreFailure;
 /// How long (ms) after the end of a room its networks are forgotten. Until then, joins that were
 /// answered before the end may still be copied to the ledger.
 const AFTER_THE_END_MS: i64 = 60_000;
-/// The most places that one step reads, so that no other write waits long.
+/// How many places one step reads, at most. This keeps other writes from waiting long.
 const PLACES_MAX: u32 = 5_000;
 /// How often a room without an end looks for places of earlier days.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
@@ -24,8 +24,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(600);
 pub(super) struct NetworkForgetter {
     /// The next step reads places from this number on.
     next: u64,
-    /// When a search last found no older place.
-    looked: Option<Instant>,
+    /// When a search last found no more places.
+    none_left_at: Option<Instant>,
     is_done: bool,
 }
 
@@ -41,8 +41,8 @@ impl NetworkForgetter {
             return Ok(());
         };
         let ledger = rooms.ledger();
-        let rest = ledger.forget_networks(room.id(), self.next, PLACES_MAX, before);
-        match rest.await? {
+        let next = ledger.forget_networks(room.id(), self.next, PLACES_MAX, before);
+        match next.await? {
             Some(next) => self.next = next,
             None if before == i64::MAX => {
                 rooms.store().forget_networks(room.id(), None).await?;
@@ -52,14 +52,14 @@ impl NetworkForgetter {
                 let today = NetworkEpoch::of_day(now.div_euclid(NETWORK_DAY_MS));
                 let store = rooms.store();
                 store.forget_networks(room.id(), Some(today)).await?;
-                self.looked = Some(Instant::now());
+                self.none_left_at = Some(Instant::now());
             }
         }
         Ok(())
     }
 
-    /// Returns the time (ms) before which the networks of places no longer count, if such places
-    /// are due to be looked for now.
+    /// Places that were given before the returned time (ms) no longer need their networks. Returns
+    /// `None` if it is not yet time to look for such places.
     fn due_before(&self, room: &Room, now: i64) -> Option<i64> {
         if room.phase(now) == RoomPhase::Closed {
             let row = room.row();
@@ -69,7 +69,9 @@ impl NetworkForgetter {
             return (is_due && !self.is_done).then_some(i64::MAX);
         }
         let has_end = room.row().document.closes_at.is_some();
-        let rests = self.looked.is_some_and(|at| at.elapsed() < LOOK_EVERY);
-        (!has_end && !rests).then_some(now - now.rem_euclid(NETWORK_DAY_MS))
+        let is_resting = self
+            .none_left_at
+            .is_some_and(|at| at.elapsed() < LOOK_EVERY);
+        (!has_end && !is_resting).then_some(now - now.rem_euclid(NETWORK_DAY_MS))
     }
 }

@@ -38,23 +38,25 @@ const AT_FIRST_MS: i64 = 300_000;
 /// only add to booking's load.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 
-/// How often the store is told which visitors are here. This is much shorter than the minute after
-/// which a visitor who was not reported is treated as away.
+/// How often this node reports to the store which visitors are here. This is much shorter than the
+/// minute after which a visitor who was not reported is treated as away.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct RoomLoopState {
     returning: ReturningPlaces,
     forgetter: NetworkForgetter,
     stopper: RoomStopper,
-    reported: Option<Instant>,
-    release: Instant,
+    reported_at: Option<Instant>,
+    /// When the next release is due.
+    next_release: Instant,
     /// When the newest sample was due, in milliseconds since the epoch.
     sampled_ms: i64,
     shows: Vec<String>,
-    resolved: Option<Instant>,
+    /// When the room's shows were last looked up.
+    resolved_at: Option<Instant>,
 }
 
-/// Starts the loop of every room as it is opened on this node, until the process drains.
+/// Starts the loop of each room when the room is opened on this node. Ends when the process drains.
 pub async fn run_opened(
     rooms: RoomRegistry,
     hubs: RoomSocketHubs,
@@ -83,15 +85,15 @@ async fn run(
 ) {
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut beats = RoomLoopState {
+    let mut state = RoomLoopState {
         returning: ReturningPlaces::default(),
         forgetter: NetworkForgetter::default(),
         stopper: RoomStopper::default(),
-        reported: None,
-        release: Instant::now(),
+        reported_at: None,
+        next_release: Instant::now(),
         sampled_ms: sample_time(&room, rooms.now_ms()),
         shows: Vec::new(),
-        resolved: None,
+        resolved_at: None,
     };
     loop {
         let nudged = tokio::select! {
@@ -99,7 +101,7 @@ async fn run(
             () = room.nudged() => true,
             () = fairgate_base::process::stopped(&mut stopping) => return,
         };
-        if let Err(error) = one_beat(&rooms, &hub, &room, &mut beats, nudged).await {
+        if let Err(error) = one_beat(&rooms, &hub, &room, &mut state, nudged).await {
             metrics::counter!("fairgate_room_beats_failed_total", "room" => room.id().to_owned())
                 .increment(1);
             log_failed_try!(
@@ -119,17 +121,17 @@ async fn one_beat(
     rooms: &RoomRegistry,
     hub: &Arc<RoomSocketHub>,
     room: &Room,
-    beats: &mut RoomLoopState,
+    state: &mut RoomLoopState,
     nudged: bool,
 ) -> Result<(), StoreFailure> {
     let now = rooms.now_ms();
     let row = room.row();
-    // A draw that has begun is finished in every phase of the room.
+    // A draw that has begun goes on in every phase of the room.
     let begun = room.draw_state().row.freeze.is_some() || room.is_begun_elsewhere();
     // The report is made even if the draw fails below.
-    let reported = report(rooms, room, beats, now).await;
-    let lives = begun || !matches!(room.phase(now), RoomPhase::Closed | RoomPhase::Scheduled);
-    if row.document.method == LineMethod::Draw && lives {
+    let reported = report(rooms, room, state, now).await;
+    let may_draw = begun || !matches!(room.phase(now), RoomPhase::Closed | RoomPhase::Scheduled);
+    if row.document.method == LineMethod::Draw && may_draw {
         let due = room.is_begun_elsewhere() || draw_due(&row.document, &row.facts, now);
         while drawing::advance(rooms, hub, room, due).await? {
             hub.announce_draw(room, now);
@@ -139,10 +141,10 @@ async fn one_beat(
     // A beat that comes a moment early still releases. Otherwise the next release would come more
     // than a second after the last one, and time would be lost, because a tick counts at most one
     // second.
-    let due = Instant::now() + BEAT / 2 >= beats.release;
+    let due = Instant::now() + BEAT / 2 >= state.next_release;
     if due || nudged {
         let pulse = if due {
-            fetch_pulse(rooms, room, beats).await?
+            fetch_pulse(rooms, room, state).await?
         } else {
             None
         };
@@ -150,20 +152,21 @@ async fn one_beat(
         if due {
             // The next release is due one second after the time at which this one was due, so that
             // a late tick loses no time. But it is not due sooner than half a second from now.
-            beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
+            state.next_release =
+                (state.next_release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
         }
     }
     hub.announce_changes(room, now);
     if due || nudged {
         hub.announce_line(room, now);
     }
-    if due && sample_time(room, now) > beats.sampled_ms {
-        beats.sampled_ms = sample_time(room, now);
+    if due && sample_time(room, now) > state.sampled_ms {
+        state.sampled_ms = sample_time(room, now);
         rooms.ledger().sample(room.id(), sample(room, now)).await?;
     }
     if due {
-        beats.stopper.stop_some(rooms, room, now).await?;
-        beats.forgetter.forget_some(rooms, room, now).await?;
+        state.stopper.stop_some(rooms, room, now).await?;
+        state.forgetter.forget_some(rooms, room, now).await?;
     }
     Ok(())
 }
@@ -173,24 +176,26 @@ async fn one_beat(
 async fn report(
     rooms: &RoomRegistry,
     room: &Room,
-    beats: &mut RoomLoopState,
+    state: &mut RoomLoopState,
     now: i64,
 ) -> Result<(), StoreFailure> {
-    let due = beats.reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY);
-    let mut told = Ok(());
+    let due = state
+        .reported_at
+        .is_none_or(|at| at.elapsed() >= REPORT_EVERY);
+    let mut noted = Ok(());
     if due {
-        beats.reported = Some(Instant::now());
+        state.reported_at = Some(Instant::now());
         let here = room.presence().report();
         let seen = rooms
             .store()
             .note_seen(room.id(), &here, now.div_euclid(1000));
-        told = seen.await.map(|life| beats.returning.heard(life));
+        noted = seen.await.map(|life| state.returning.note_life(life));
     }
-    beats
+    state
         .returning
-        .start_if_due(rooms, room, due && told.is_ok())
+        .start_if_due(rooms, room, due && noted.is_ok())
         .await;
-    told
+    noted
 }
 
 /// Asks booking for its figures, and records the visitors whose orders were ticketed since the last
@@ -198,21 +203,21 @@ async fn report(
 async fn fetch_pulse(
     rooms: &RoomRegistry,
     room: &Room,
-    beats: &mut RoomLoopState,
+    state: &mut RoomLoopState,
 ) -> Result<Option<crate::upstream::BookingPulse>, StoreFailure> {
-    if beats
-        .resolved
+    if state
+        .resolved_at
         .is_none_or(|at| at.elapsed() >= RESOLVE_EVERY)
     {
         match rooms.shows_of(room).await {
             Ok(shows) => {
-                beats.shows = shows.into_iter().map(|show| show.id.to_string()).collect();
-                beats.resolved = Some(Instant::now());
+                state.shows = shows.into_iter().map(|show| show.id.to_string()).collect();
+                state.resolved_at = Some(Instant::now());
             }
             Err(error) => log_failed_try!(error, room = room.id(), "booking named no shows"),
         }
     }
-    let shows = &beats.shows;
+    let shows = &state.shows;
     let after = room.last_tick().counts.finished;
     let pulse = match rooms.core().pulse(room.id(), shows, after).await {
         Ok(pulse) => pulse,

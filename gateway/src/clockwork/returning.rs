@@ -10,7 +10,7 @@ use crate::store::StoreFailure;
 
 /// How many times the places are shown to a life: at once, and again with the next report, because
 /// a socket may have been opening when the first list was made.
-const TIMES: u8 = 2;
+const SHOWINGS: u8 = 2;
 
 /// How many times the places of one room were shown, and to which life.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct ReturningPlaces {
     /// The life that has the places of all open sockets.
     complete_life: Option<u64>,
     /// The life that took the last report of who is here.
-    heard: Option<u64>,
+    last_report_life: Option<u64>,
     /// How often the places were shown to that life.
     shown: u8,
     showing: Option<JoinHandle<Result<u64, StoreFailure>>>,
@@ -28,11 +28,11 @@ impl ReturningPlaces {
     /// Notes the life of the store that took a report. The first life has lost nothing, so it needs
     /// no places. A later life must be shown the places, because it may have begun while this node
     /// accepted places by their signature alone.
-    pub(super) fn heard(&mut self, life: u64) {
+    pub(super) fn note_life(&mut self, life: u64) {
         if life <= 1 {
             self.complete_life = Some(life);
         }
-        if self.heard.replace(life) != Some(life) {
+        if self.last_report_life.replace(life) != Some(life) {
             self.shown = 0;
         }
     }
@@ -44,27 +44,27 @@ impl ReturningPlaces {
             // A task that panicked is treated as failed, because it may have shown only some of the
             // places.
             match showing.await {
-                Ok(Ok(life)) => self.through(life),
+                Ok(Ok(life)) => self.note_shown(life),
                 Ok(Err(error)) => warn_not_brought_back(room, &error),
                 Err(error) => warn_not_brought_back(room, &error),
             }
         }
-        let due = self.complete_life != self.heard && (self.shown == 0 || reported);
+        let due = self.complete_life != self.last_report_life && (self.shown == 0 || reported);
         if due && self.showing.is_none() {
             let (rooms, room) = (rooms.clone(), room.clone());
-            let shown = room.presence().open_places();
+            let places = room.presence().open_places();
             self.showing = Some(tokio::spawn(async move {
-                rooms.store().bring_back(room.id(), &shown).await
+                rooms.store().bring_back(room.id(), &places).await
             }));
         }
     }
 
-    fn through(&mut self, life: u64) {
-        if self.heard != Some(life) {
+    fn note_shown(&mut self, life: u64) {
+        if self.last_report_life != Some(life) {
             return;
         }
         self.shown += 1;
-        if self.shown >= TIMES {
+        if self.shown >= SHOWINGS {
             self.complete_life = Some(life);
         }
     }

@@ -1,5 +1,5 @@
-//! Stops what a closed room or a cleared line left over: the passes of a closed room, and the
-//! places that ended because the promoter ended all places of the room.
+//! Stops the passes of a closed room. After the promoter has cleared a line, stops the passes of
+//! its places and ends the places.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use crate::ledger::PassStopCause;
 use crate::room::{Room, RoomRegistry};
 use crate::store::{StoreFailure, StoreLeaveRequest};
 
-/// How long after the end of a room its passes are looked for. A node that has not heard of the end
-/// may give passes for a moment.
+/// How long a node goes on stopping the passes of a closed room, from its first try. A node that
+/// does not know yet that the room is closed may still give passes for a moment.
 const CLOSING_FOR: Duration = Duration::from_secs(5);
-/// The most places that one transaction ends.
+/// How many places one transaction ends, at most.
 const PLACES_MAX: u32 = 1_000;
-/// The most transactions in one step.
+/// How many transactions one step has, at most.
 const STEPS_MAX: u32 = 10;
 
-/// How far this node has come with the endings of one room.
+/// Which passes and places of one room this node has already ended.
 #[derive(Default)]
 pub(super) struct RoomStopper {
     /// When this node first stopped the passes of the closed room.
     closed: Option<Instant>,
     /// All places below this have ended.
     cleared_below: u64,
-    /// The number from which on living places are looked for.
+    /// The next transaction looks for living places from this number on.
     next: u64,
 }
 

@@ -29,8 +29,8 @@ pub enum CookieKind {
     Place,
     /// A visitor's pass for the shows of a room.
     Pass,
-    /// The key of an order, in a browser that runs no scripts. Its name has the order's id instead
-    /// of a room's.
+    /// The key of an order, in a browser that runs no scripts. The cookie's name has the
+    /// order's id instead of the room's slug.
     Order,
 }
 
@@ -66,7 +66,7 @@ pub fn is_own(name: &str) -> bool {
 /// Writes a place as a cookie's value.
 ///
 /// # Errors
-/// Fails if the place cannot be written as a cookie. Every place of a room can.
+/// Fails if the place cannot be written as a cookie. Every place of a room can be written.
 pub fn of_place(keyring: &Keyring, claims: &PlaceClaims) -> Result<String, CookieNotWritten> {
     keyring.place_cookie(claims).ok_or(CookieNotWritten)
 }
@@ -74,7 +74,7 @@ pub fn of_place(keyring: &Keyring, claims: &PlaceClaims) -> Result<String, Cooki
 /// Writes a pass as a cookie's value.
 ///
 /// # Errors
-/// Fails if the pass cannot be written as a cookie. Every pass of a room can.
+/// Fails if the pass cannot be written as a cookie. Every pass of a room can be written.
 pub fn of_pass(keyring: &Keyring, claims: &PassClaims) -> Result<String, CookieNotWritten> {
     keyring.pass_cookie(claims).ok_or(CookieNotWritten)
 }

@@ -25,7 +25,7 @@ pub struct OlderCookies {
     pub keyring: Keyring,
     /// Names the new cookies.
     pub web: WebRequestPolicy,
-    /// Gives the time at which they are verified.
+    /// Gives the time at which the older cookies are verified.
     pub clock: Clock,
 }
 
@@ -51,14 +51,14 @@ enum Rewritten {
     Expired,
 }
 
-/// What takes the place of one older cookie.
+/// What replaces one older cookie.
 struct Replacement {
     /// The pair that is added to the request. `None` if the request has the new cookie too, or the
     /// place has expired.
     pair: Option<String>,
-    /// What the browser is told to store.
+    /// The `Set-Cookie` of the new cookie. `None` in the same cases as `pair`.
     stored: Option<HeaderValue>,
-    /// What removes the older cookie.
+    /// The `Set-Cookie` that removes the older cookie.
     removed: HeaderValue,
 }
 

@@ -12,14 +12,14 @@ use super::RoomFollower;
 use crate::ledger::LedgerError;
 
 /// The name of the lease under which nodes change room documents.
-const CHANGING: &str = "rooms";
+const LEASE_NAME: &str = "rooms";
 /// How long (ms) a lease lasts. The other nodes wait this long if a node dies in the middle of a
 /// change.
 const TTL_MS: i64 = 5_000;
 /// How often the lease is renewed while a change is running.
 const RENEWED_EVERY: Duration = Duration::from_millis(1_500);
 const WAIT_MAX: Duration = Duration::from_secs(8);
-const AGAIN: Duration = Duration::from_millis(40);
+const RETRY_EVERY: Duration = Duration::from_millis(40);
 
 /// The sole right to change room documents, among all nodes and tasks.
 pub struct RoomChangeLease<'r> {
@@ -43,7 +43,7 @@ impl RoomChangeLease<'_> {
             .follower
             .rooms()
             .ledger()
-            .end_lease(CHANGING, &self.follower.inner.node);
+            .end_lease(LEASE_NAME, &self.follower.inner.node);
         if let Err(error) = given_back.await {
             tracing::debug!(%error, "the lease on room documents runs out by itself");
         }
@@ -57,12 +57,14 @@ impl RoomFollower {
     /// # Errors
     /// Fails if the ledger did not answer, or another node kept changing rooms for too long.
     pub async fn changing(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
-        let changing = self.changing_anywhere().await?;
+        let changing = self.acquire_change_lease().await?;
         self.catch_up().await?;
         Ok(changing)
     }
 
-    pub(super) async fn changing_anywhere(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
+    /// Waits for the sole right to change room documents, and does not apply the changes of other
+    /// nodes.
+    pub(super) async fn acquire_change_lease(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
         let here = self.inner.changing.lock().await;
         let asked = Instant::now();
         while !self.lease_changing().await? {
@@ -71,7 +73,7 @@ impl RoomFollower {
                     "another node is changing rooms".into(),
                 ));
             }
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(RETRY_EVERY).await;
         }
         let (held, ended) = oneshot::channel();
         Ok(RoomChangeLease {
@@ -86,7 +88,7 @@ impl RoomFollower {
         let lease = self
             .rooms()
             .ledger()
-            .lease(CHANGING, &self.inner.node, TTL_MS);
+            .lease(LEASE_NAME, &self.inner.node, TTL_MS);
         lease.await
     }
 }

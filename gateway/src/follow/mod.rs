@@ -1,6 +1,6 @@
 //! Follows the changes that other nodes make to rooms. This node reads the changes and applies
-//! them. If another room now covers a show, it tells booking. Only one node at a time changes room
-//! documents.
+//! them. If another room now covers a show, this node reports it to booking. Only one node at a
+//! time changes room documents.
 
 mod changing;
 mod http;
@@ -74,7 +74,7 @@ pub enum CoverageFailure {
     /// The changes of other nodes could not be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// Booking did not take the list.
+    /// Booking did not accept the list.
     #[error(transparent)]
     Booking(#[from] BookingFailure),
 }
@@ -103,7 +103,7 @@ struct RoomFollowerState {
     /// Locked while a room document is changed, so that no two rooms cover one show.
     changing: tokio::sync::Mutex<()>,
     last_reading: Mutex<LastLedgerRead>,
-    looked_at: UnknownRoomRead,
+    unknown_room_read: UnknownRoomRead,
     /// Whether the newest coverage must still be sent to booking.
     owes_coverage: AtomicBool,
 }
@@ -121,7 +121,7 @@ impl RoomFollower {
                 node: format!("node-{:032x}", rand::rng().random::<u128>()),
                 changing: tokio::sync::Mutex::default(),
                 last_reading: Mutex::new(LastLedgerRead::now()),
-                looked_at: UnknownRoomRead::default(),
+                unknown_room_read: UnknownRoomRead::default(),
                 owes_coverage: AtomicBool::new(false),
             }),
         }
@@ -147,12 +147,12 @@ impl RoomFollower {
         }
         self.catch_up().await?;
         // The caller sends booking the coverage of all rooms.
-        self.owe_coverage(false);
+        self.set_owes_coverage(false);
         Ok(())
     }
 
-    /// Returns the time since this node last read the changes of other nodes, if it is so long that
-    /// this node's rooms may be out of date.
+    /// Returns the time since this node last read the changes of other nodes, if that time is so
+    /// long that this node's rooms may be out of date.
     #[must_use]
     pub fn unheard_for(&self) -> Option<Duration> {
         self.inner.last_reading.lock().stale_for()
@@ -163,7 +163,7 @@ impl RoomFollower {
     }
 
     /// Sets whether the newest coverage must still be sent to booking.
-    fn owe_coverage(&self, owes: bool) {
+    fn set_owes_coverage(&self, owes: bool) {
         self.inner.owes_coverage.store(owes, Ordering::Release);
     }
 

@@ -50,10 +50,10 @@ impl RoomFollower {
         }
         // The lease lets only one node at a time send the coverage, and each node reads the ledger
         // first. So the node that sends it last sends the newest coverage.
-        let changing = self.changing_anywhere().await?;
-        let told = self.publish_coverage().await;
+        let changing = self.acquire_change_lease().await?;
+        let published = self.publish_coverage().await;
         changing.release_lease().await;
-        if let Err(error) = told {
+        if let Err(error) = published {
             log_failed_try!(
                 error,
                 "booking is to be told again which room covers which shows"
@@ -74,9 +74,9 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Returns the time since this node last read the changes of other nodes, if they cannot be
-    /// read within `given` now either. Just after an outage the ledger answers before the next
-    /// reading is due, and that is no trouble.
+    /// Returns the time since this node last read the changes of other nodes, if that time is too
+    /// long and another reading fails or takes longer than `given`. This reading is tried because
+    /// the ledger may answer again although the next regular reading is not due yet.
     pub async fn unread_for(&self, given: Duration) -> Option<Duration> {
         let silent = self.unheard_for()?;
         match tokio::time::timeout(given, self.catch_up()).await {
@@ -87,8 +87,8 @@ impl RoomFollower {
 
     /// Applies all changes that other nodes wrote, room by room. A room that cannot be read stays
     /// as it was, and the rooms after it are still read, until the ledger has failed to answer for
-    /// [`SILENT_MAX`] rooms. Returns these failures to answer. A room with unreadable data is not
-    /// among them.
+    /// [`SILENT_MAX`] rooms. Returns these failures. A room with unreadable data does not
+    /// count as a failure to answer.
     async fn read_changes(&self) -> Result<Vec<LedgerError>, LedgerError> {
         let mut silent = Vec::new();
         for version in self.rooms().ledger().versions().await? {
@@ -113,7 +113,7 @@ impl RoomFollower {
         let Ok(room) = self.rooms().get(&seen.room) else {
             if let Some(row) = self.rooms().ledger().room(&seen.room).await? {
                 let room = self.rooms().take_up(row).await?;
-                self.owe_coverage(true);
+                self.set_owes_coverage(true);
                 return self.read_stops(&room, seen).await;
             }
             return Ok(());
@@ -136,7 +136,7 @@ impl RoomFollower {
             return Ok(());
         };
         if room.row().document.shows != row.document.shows {
-            self.owe_coverage(true);
+            self.set_owes_coverage(true);
         }
         if self.take_row(room, row) {
             let hub = self.inner.hubs.of_room(room.id());
@@ -165,15 +165,15 @@ impl RoomFollower {
     /// Fails if the ledger or booking did not answer.
     pub async fn publish_coverage(&self) -> Result<(), CoverageFailure> {
         self.catch_up().await?;
-        self.owe_coverage(false);
-        let told = self
+        self.set_owes_coverage(false);
+        let replaced = self
             .rooms()
             .core()
             .replace_coverage(self.rooms().coverage())
             .await;
-        if told.is_err() {
-            self.owe_coverage(true);
+        if replaced.is_err() {
+            self.set_owes_coverage(true);
         }
-        Ok(told?)
+        Ok(replaced?)
     }
 }

@@ -22,14 +22,14 @@ impl RoomFollower {
             return;
         }
         let asked = Instant::now();
-        let mut looked = self.inner.looked_at.0.lock().await;
-        if looked.is_some_and(|at| at >= asked) {
+        let mut last_read = self.inner.unknown_room_read.0.lock().await;
+        if last_read.is_some_and(|at| at >= asked) {
             return;
         }
-        if let Some(at) = *looked {
+        if let Some(at) = *last_read {
             tokio::time::sleep_until((at + APART).into()).await;
         }
-        *looked = Some(Instant::now());
+        *last_read = Some(Instant::now());
         if let Err(error) = self.catch_up().await {
             self.inner.last_reading.lock().mark_unread(&error);
         }

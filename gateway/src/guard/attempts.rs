@@ -148,7 +148,8 @@ impl<C: Clock + Clone> AttemptGuard<C> {
         inner.right.lock().insert(slot, inner.now());
     }
 
-    /// Notes a wrong attempt. Returns how long the network pauses now, if it does.
+    /// Notes a wrong attempt. Returns the length of the pause that the attempt begins, if it begins
+    /// one. A network with a recent right attempt is admitted in spite of the pause.
     pub fn note_wrong(&self, network: ClientNetwork) -> Option<Duration> {
         let inner = &*self.inner;
         if network.is_direct_loopback() {

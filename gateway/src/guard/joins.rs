@@ -83,7 +83,7 @@ impl<C: Clock + Clone> JoinGuard<C> {
         self.inner
             .away
             .lock()
-            .retain(|_, book| !book.all_due_by(now));
+            .retain(|_, schedule| !schedule.all_due_by(now));
     }
 }
 

@@ -25,9 +25,9 @@ impl NetworkHasher {
         Self { secret }
     }
 
-    /// Returns the keys of a visitor's networks in a room at `now` (ms). A visitor who is not
-    /// counted has none. In a room without an end the keys change every day, so that its counts
-    /// begin anew.
+    /// Returns the keys of a visitor's networks in a room at `now` (ms). A direct call from this
+    /// machine is not counted and has no keys. In a room without an end the keys change every day,
+    /// so that its counts begin anew.
     #[must_use]
     pub fn keys(
         &self,
@@ -68,7 +68,7 @@ impl NetworkHasher {
             .collect()
     }
 
-    /// Returns a name of the network for logs. Whoever reads the logs learns no address, and can
+    /// Returns a name of the network for logs. Whoever reads the logs learns no address, but can
     /// tell one network from another.
     #[must_use]
     pub fn log_name(&self, network: ClientNetwork) -> String {

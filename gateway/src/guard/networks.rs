@@ -1,5 +1,6 @@
-//! One quota for each network. While too many networks are tracked, further networks share quotas:
-//! each has one of 65,536, so that strangers seldom use up the quota of somebody who has just come.
+//! One quota for each network. While too many networks are tracked, further networks share quotas.
+//! Each gets one of 65,536 shared quotas, so that strangers seldom use up the quota of somebody who
+//! has just come.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -14,15 +15,15 @@ use governor::{Quota, RateLimiter};
 
 use crate::web::ClientNetwork;
 
-/// The most networks that have a quota of their own, so that memory stays bounded.
+/// How many networks have a quota of their own, at most. This keeps the memory bounded.
 const NETWORKS_MAX: usize = 100_000;
 
 /// Whose quota a call counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum QuotaSlot {
-    /// The network's own.
+    /// The network's own quota.
     Network(ClientNetwork),
-    /// One that the network shares with others.
+    /// A quota that the network shares with others.
     Shared(u16),
 }
 
@@ -89,8 +90,8 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
         }
     }
 
-    /// Returns whose quota a call of the network counts against. A network that has its own keeps
-    /// it, however many others come.
+    /// Returns whose quota a call of the network counts against. A network that has its own quota
+    /// keeps it, however many other networks come.
     pub(super) fn slot(&self, network: ClientNetwork) -> QuotaSlot {
         let own = QuotaSlot::Network(network);
         if self.states.0.contains_key(&own) || self.states.0.len() < NETWORKS_MAX {

@@ -44,7 +44,7 @@ impl WishGuard {
         })
     }
 
-    /// Forgets the visitors who may change their wishes again.
+    /// Forgets the visitors who have their whole quota again.
     pub fn evict(&self) {
         self.quotas.retain_recent();
     }

@@ -1,4 +1,4 @@
-//! Turns failures of the ledger and the store into problems: 503, and when to come back.
+//! Turns failures of the ledger and the store, and of writing a cookie, into problems.
 
 use fairgate_base::http::{Problem, ProblemCode};
 

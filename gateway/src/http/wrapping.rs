@@ -159,11 +159,13 @@ pub async fn bare_errors_explain_themselves(
     )
     .with_status(status)
     .with_title(title);
-    let mut told = problem_response(test, &uri, problem);
+    let mut problem_answer = problem_response(test, &uri, problem);
     if let Some(allow) = response.headers().get(header::ALLOW) {
-        told.headers_mut().insert(header::ALLOW, allow.clone());
+        problem_answer
+            .headers_mut()
+            .insert(header::ALLOW, allow.clone());
     }
-    told
+    problem_answer
 }
 
 /// Sends a problem as JSON to a program and as a page to a browser. A browser says in `Accept` that
@@ -207,8 +209,9 @@ pub fn accepts_html(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Refuses a request over a connection that names no host, or more than one: the proxies of a chain
-/// may choose different ones. HTTP/1.0 needs no host, and health checks use it.
+/// Refuses a request that names no host or several hosts, because the proxies of a chain may choose
+/// different hosts. A request by HTTP/1.0 needs no host: health checks send such requests. Calls
+/// from this process are not checked.
 pub async fn one_host(State(test): State<bool>, request: Request, next: Next) -> Response {
     let hosts = request.headers().get_all(header::HOST).iter().count();
     let over_a_connection = request

@@ -109,7 +109,7 @@ impl LineCopyDecider {
         let other = self.known.living.get(&join.holder).copied();
         // The code is checked even if the holder has a lower number, because the code of a void
         // number stays used.
-        let code_is_gone = self.code_of_another(&join, other);
+        let code_is_gone = self.mark_code_unless_gone(&join, other);
         let is_void = other.is_some_and(|other| other < number) || code_is_gone;
         if is_void {
             self.writes.copied.voided.push(number);
@@ -134,10 +134,10 @@ impl LineCopyDecider {
         self.writes.rows.insert(number, row);
     }
 
-    /// Marks the code as used by this number, unless another holder has used it. If `other`, the
-    /// holder's other number, has used it, the lower of the two numbers keeps the code. Returns
-    /// whether another holder has used the code, or the room has no such code.
-    fn code_of_another(&mut self, join: &JoinRow, other: Option<u64>) -> bool {
+    /// Marks the code as used by this number, unless another holder has used the code. If `other`,
+    /// the holder's other number, has used the code, the lower of the two numbers keeps it. Returns
+    /// whether the code is gone: another holder has used it, or the room has no such code.
+    fn mark_code_unless_gone(&mut self, join: &JoinRow, other: Option<u64>) -> bool {
         let Some(code) = join.code else {
             return false;
         };

@@ -1,7 +1,7 @@
 //! The lives of a room's data in Redis. Redis gives the numbers, and the ledger reserves them in
-//! blocks. If the data is lost, set back or replaced, the next life begins above the last block, so
-//! no number is given twice. The in-process store writes every number to the ledger before it
-//! answers, so it needs no lives.
+//! blocks. If the data is lost, replaced, or restored from an older copy, the next life begins
+//! above the last block, so no number is given twice. The in-process store writes every number to
+//! the ledger before it answers, so it needs no lives.
 
 use super::{JoinRow, LedgerError, LineFreeze};
 
@@ -25,7 +25,8 @@ pub struct RoomLife {
 }
 
 impl RoomLife {
-    /// Fails if this ledger has never had the life `from`. `standing` is its current life.
+    /// Fails if this ledger has never had the room's life `from`. `standing` is the room's current
+    /// life in this ledger.
     pub(super) fn check_from(room: &str, from: u64, standing: u64) -> Result<(), LedgerError> {
         if from <= standing {
             return Ok(());

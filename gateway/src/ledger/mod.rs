@@ -1,5 +1,5 @@
 //! The durable data of a room: documents, secrets, the line, the draw, the release counter, passes
-//! and the audit. Each method of [`RoomLedger`] is one domain transition. A method stands in the
+//! and the audit. Each method of [`RoomLedger`] is one domain transition. A method is in the
 //! file of its noun under `ledger/sql`.
 //!
 //! **Architecture invariant:** SQL is only in `ledger/sql`. Only `fairgate-databases` uses rusqlite

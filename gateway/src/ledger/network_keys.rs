@@ -3,14 +3,14 @@
 
 use std::fmt;
 
-/// The most networks that one visitor is counted in: an IPv6 /64, /56 and /48.
+/// How many networks one visitor is counted in, at most: an IPv6 /64, /56 and /48.
 const KEYS_MAX: usize = 3;
 
 /// One network of one room: two bytes for its [`NetworkEpoch`], and six of its keyed hash.
 pub type NetworkKey = [u8; 8];
 
-/// The days in which places of a network count together. In a room with an end that is its whole
-/// life, in a room without one a single day.
+/// The time in which places of a network count together. A room with an end has one epoch, which
+/// lasts until its end. A room without an end has one epoch for each day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NetworkEpoch(pub u16);
 
@@ -30,7 +30,7 @@ impl NetworkEpoch {
         Self(u16::from_be_bytes([key[0], key[1]]))
     }
 
-    /// Returns whether this epoch is a day, and `day` or a later one.
+    /// Returns whether this epoch is `day` or a later day. The lasting epoch is not a day.
     #[must_use]
     pub fn is_since(self, day: Self) -> bool {
         self != Self::LASTING && self >= day

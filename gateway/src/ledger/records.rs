@@ -200,7 +200,7 @@ impl DrawRow {
     }
 }
 
-/// Why a pass opens nothing new before it expires.
+/// Why a pass allows nothing new although it has not expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PassStopCause {
     /// The visitor left the place.

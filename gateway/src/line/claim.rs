@@ -23,11 +23,11 @@ use crate::store::{
     StoreFailure,
 };
 
-/// The pause before a claim that the store did not take is sent again.
+/// The pause before a claim is sent to the store again, if the store did not take it.
 const RETRY_CLAIM_AFTER: Duration = Duration::from_millis(500);
 
-/// The time between two ticks of this node for newcomers of a room without a line. With ten a
-/// second, a tick in Redis takes a few milliseconds, however many come.
+/// The time between two ticks of this node for newcomers of a room without a line. With ten
+/// ticks a second, a tick in Redis takes a few milliseconds, however many newcomers come.
 const NEWCOMERS_TICK_APART: Duration = Duration::from_millis(100);
 
 /// A pass as the visitor gets it.
@@ -51,7 +51,7 @@ pub enum PassClaimRefusal {
     /// The visitor left the place, or the promoter ended it.
     #[error(transparent)]
     Place(PlaceRefusal),
-    /// The visitor's network has many places.
+    /// The visitor's network is refused, or the visitor must solve a challenge first.
     #[error(transparent)]
     Network(NetworkRefusal),
     /// The ledger did not take the pass.
@@ -182,8 +182,8 @@ async fn write_claim(
             count_inside(&rooms, &room, claimed).await;
         }
         (_, AdmissionDecision::Let { first }) => {
-            let turned_back = rooms.store().undo_admission(room.id(), rank, first).await;
-            if let Err(error) = turned_back {
+            let undone = rooms.store().undo_admission(room.id(), rank, first).await;
+            if let Err(error) = undone {
                 log_failed_try!(
                     error,
                     room = room.id(),
@@ -252,11 +252,11 @@ async fn may_enter(
     }
     let line = row.document.method != LineMethod::Open;
     let tick = room.last_tick();
-    let has_room = tick.counts.inside < tick.inside_max || tick.at == 0;
-    if rank >= tick.released && !line && has_room {
+    let has_space = tick.counts.inside < tick.inside_max || tick.at == 0;
+    if rank >= tick.released && !line && has_space {
         call_newcomer(rooms, room, rank).await?;
     }
-    // The promoter may have changed the room while a tick was waited for.
+    // The promoter may have changed the room while this call waited for a tick.
     let row = room.row();
     if row.facts.paused {
         return Err(not_called(room, place, now));
@@ -282,19 +282,19 @@ async fn may_enter(
     }
 }
 
-/// Calls a newcomer of a room without a line, who need not wait up to a second for the next tick.
-/// At each node, ticks for newcomers begin [`NEWCOMERS_TICK_APART`] apart, and each calls all who
-/// came meanwhile: the work of a tick grows with the number of earlier ticks whose calls still
-/// count.
+/// Calls a newcomer of a room without a line, so that the newcomer does not wait up to a second for
+/// the next tick of the room. At each node, ticks for newcomers begin [`NEWCOMERS_TICK_APART`]
+/// apart, and each tick calls all newcomers who came in between. More frequent ticks would cost
+/// more, because the work of a tick grows with the number of earlier ticks whose calls still count.
 async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(), StoreFailure> {
     let came = Instant::now();
     let mut last = room.newcomers_tick().await;
-    let has_counted = last.is_some_and(|tick| tick.is_written && tick.begun >= came);
-    if has_counted || rank < room.last_tick().released {
+    let is_covered = last.is_some_and(|tick| tick.is_written && tick.begun >= came);
+    if is_covered || rank < room.last_tick().released {
         return Ok(());
     }
-    // The tick runs in a task of its own, so that it ends even if this visitor hangs up. Others
-    // wait for it, too.
+    // The tick runs in a task of its own, so that it ends even if this visitor disconnects.
+    // Other visitors wait for it, too.
     let (rooms, room) = (rooms.clone(), room.clone());
     let ticked = tokio::spawn(async move {
         if let Some(tick) = *last {
@@ -303,8 +303,8 @@ async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(
         let begun = Instant::now();
         let ticked = release::run_tick(&rooms, &room, None, false, rooms.now_ms()).await;
         // Another node may have moved the counter first. Then this tick has called nobody, and the
-        // next who waits runs another. After a failure the next tries at once, so that nobody waits
-        // long for a refusal.
+        // next visitor who waits runs another tick. After a failure, the next visitor tries at
+        // once, so that nobody waits long for a refusal.
         let written = ticked.as_ref().ok();
         *last = written.map(|&is_written| NewcomersTick { begun, is_written });
         ticked.map(drop)
@@ -317,7 +317,7 @@ fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {
     let view = describe(room, place, now);
     let row = room.row();
     // A visitor who was called may still have to wait, because late visitors are admitted at the
-    // pace. The view of a called place shows no wait, so the wait is estimated here.
+    // room's pace. The view of a called place shows no wait, so the wait is estimated here.
     let wait = match view.state {
         PlaceState::Called if !row.facts.paused => {
             WaitEstimate::at_rates(1.0, room.last_tick().rates)

@@ -83,7 +83,7 @@ pub enum JoinRefusal {
     /// The visitor's network joins too fast.
     #[error(transparent)]
     Guard(#[from] GuardRefusal),
-    /// The visitor's network has many places.
+    /// The visitor's network is refused, or the visitor must solve a challenge first.
     #[error(transparent)]
     Network(#[from] NetworkRefusal),
     /// The store gave no number to the visitor.
@@ -186,7 +186,7 @@ impl WaitingLine {
 
     /// Returns the place that the request shows. A place in the header must be valid. An invalid
     /// place in the cookie is ignored, because the browser sends cookies unasked and a new place
-    /// replaces it. Only a revoked place is refused in the cookie, too.
+    /// replaces it. Of the invalid places in cookies, only a revoked one is refused.
     async fn presented_place(
         &self,
         room: &Room,

@@ -35,7 +35,7 @@ use crate::web::{ClientNetwork, WebRequestPolicy};
 /// data themselves, and find a place by its number and holder.
 const INCARNATION: u64 = 1;
 
-/// The parts that the lobby's calls need. It is cheap to clone.
+/// The parts that the lobby's calls need; a cheap handle.
 #[derive(Clone)]
 pub struct WaitingLine {
     /// The rooms of this node.
@@ -76,8 +76,8 @@ impl WaitingLine {
         self.attempts.evict();
     }
 
-    /// Counts a wrong code or key of a network. If the network has to pause now, logs it by its
-    /// hash.
+    /// Counts a wrong code or key of a network. If the network has to pause now, logs the pause
+    /// with the network's hash.
     pub fn note_wrong_attempt(&self, network: ClientNetwork, kind: AttemptKind) {
         let what = kind.as_str();
         metrics::counter!("fairgate_wrong_attempts_total", "what" => what).increment(1);

@@ -26,7 +26,7 @@ pub enum PlaceState {
     Waiting,
     /// May claim a pass.
     Called,
-    /// Has a pass that lives.
+    /// Has a pass that is still valid.
     Admitted,
     /// An order was ticketed.
     Done,
@@ -61,12 +61,13 @@ pub struct PlaceView {
     /// How likely a seat is left when the turn comes, in tenths; null before the draw, without a
     /// line, and from the turn on.
     pub odds: Option<f64>,
-    /// When the call is expected to be answered, RFC 3339; nothing is lost after it.
+    /// The time by which a called visitor is expected to claim, RFC 3339. A visitor who claims
+    /// later loses nothing.
     pub claim_before: Option<String>,
-    /// When to look again, seconds.
+    /// In how many seconds to look again.
     pub refresh_s: u64,
     /// The seats that the visitor would like, in order of preference. Null if the visitor has never
-    /// said any, or they are not known at the moment.
+    /// sent any, or if the store cannot return them at the moment.
     pub wishes: Option<Vec<WishView>>,
 }
 

@@ -133,7 +133,7 @@ pub fn refuse_cleared(room: &Room, number: u64) -> Result<(), PlaceRefusal> {
 }
 
 /// Returns the refusal of a place that ended together with all others of its room. Until this node
-/// has read of that, the refusal has no note of the promoter's.
+/// has read that the promoter ended them, the refusal has no note.
 pub fn cleared_place(room: &Room, number: u64) -> PlaceRefusal {
     let row = room.row();
     let is_known = number < row.facts.cleared_below;

@@ -29,7 +29,7 @@ struct TickStart {
     elapsed_ms: u64,
     until: i64,
     /// Whether another node has made the tick of this second.
-    others: bool,
+    is_made_by_other: bool,
 }
 
 impl TickStart {
@@ -43,7 +43,7 @@ impl TickStart {
             called_below: row.released.max(room.last_tick().released),
             elapsed_ms,
             until,
-            others: found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS,
+            is_made_by_other: found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS,
         }
     }
 
@@ -70,12 +70,13 @@ impl TickStart {
     }
 }
 
-/// Runs one tick of `room` at `now` (ms). With `second` it is the regular tick of a second. Without
-/// `second` it is a tick in between, for a nudge or a visitor's claim. With `pulse`, the tick also
-/// replaces booking's figures. Until booking's figures are known, nobody in a line is called.
+/// Runs one tick of `room` at `now` (ms). With `is_regular` this is the regular tick of a second.
+/// Otherwise it is a tick in between, for a nudge or a visitor's claim. If there is a `pulse`, the
+/// tick also replaces booking's figures. Until booking's figures are known, nobody in a line is
+/// called.
 ///
-/// Returns whether the tick stands. If it does not, the counter has moved elsewhere meanwhile, and
-/// this tick has called nobody.
+/// Returns `false` if the ledger refused the tick, because the ledger's counter is no longer the
+/// one that this node knew. The tick has then called nobody.
 ///
 /// # Errors
 /// Fails if the store or the ledger did not answer.
@@ -83,20 +84,20 @@ pub async fn run_tick(
     rooms: &RoomRegistry,
     room: &Room,
     pulse: Option<BookingPulse>,
-    second: bool,
+    is_regular: bool,
     now: i64,
 ) -> Result<bool, StoreFailure> {
     // The lock is held to the end, so that a node makes one tick of a room at a time.
     let mut counter = room.release().await;
     let settings = PaceSettings::from(&room.row().document);
-    let mut found = gather_findings(rooms, room, pulse, second, now).await?;
-    if let Some(left) = found.figures.left_by_other.take() {
-        adopt_carryover(room, &mut counter, left);
+    let mut found = gather_findings(rooms, room, pulse, is_regular, now).await?;
+    if let Some(carryover) = found.figures.left_by_other.take() {
+        adopt_carryover(room, &mut counter, carryover);
     }
     let start = TickStart::find(room, counter.release_row(), &found);
     let measured = found.measure_for_limits();
     let mut memory = *room.memory();
-    let limits = if second && !start.others {
+    let limits = if is_regular && !start.is_made_by_other {
         memory.limits(&settings, &measured)
     } else {
         memory.peek_limits(&settings, &measured)
@@ -107,12 +108,12 @@ pub async fn run_tick(
     let input = start.pace_input(counter.release_row(), &found, &limits, selling);
     // If a room has nobody to call, its row is not written every second. This loses nothing,
     // because the time that the next tick counts is capped anyway.
-    let nobody = !selling || start.called_below >= input.end;
-    let idle = nobody && start.called_below == counter.release_row().released;
+    let nobody_to_call = !selling || start.called_below >= input.end;
+    let idle = nobody_to_call && start.called_below == counter.release_row().released;
     // In a room without a line, a visitor is called even if another node has made the tick of this
     // second.
     let mut stands = true;
-    if !start.others || !(settings.line || idle) {
+    if !start.is_made_by_other || !(settings.line || idle) {
         let decided = pace::decide_release(&input, |rank| found.line.who_at_rank(rank));
         memory.record_tick(
             decided.people,
@@ -142,9 +143,9 @@ pub async fn run_tick(
 
 /// Continues from the row and memory that another node's tick left. Ignores a row that is older
 /// than this node's own, or that the ledger has lost.
-fn adopt_carryover(room: &Room, counter: &mut ReleaseCounter, left: TickCarryover) {
-    if counter.adopt_reported_row(left.row) {
-        *room.memory() = PaceMemory::parse(&left.memory);
+fn adopt_carryover(room: &Room, counter: &mut ReleaseCounter, carryover: TickCarryover) {
+    if counter.adopt_reported_row(carryover.row) {
+        *room.memory() = PaceMemory::parse(&carryover.memory);
     }
 }
 
@@ -155,10 +156,10 @@ async fn reload_release_row(
     room: &Room,
     counter: &mut ReleaseCounter,
 ) -> Result<(), StoreFailure> {
-    let stands = rooms.ledger().release(room.id()).await?;
-    *room.memory() = PaceMemory::parse(&stands.memory);
-    let (known, has) = (counter.release_row().released, stands.released);
-    if counter.adopt_ledger_row(stands) {
+    let stored = rooms.ledger().release(room.id()).await?;
+    *room.memory() = PaceMemory::parse(&stored.memory);
+    let (known, has) = (counter.release_row().released, stored.released);
+    if counter.adopt_ledger_row(stored) {
         rooms.troubles().set_back(room.id(), rooms.now_ms());
         tracing::error!(
             room = room.id(),

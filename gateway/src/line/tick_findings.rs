@@ -102,7 +102,7 @@ pub(super) async fn gather_findings(
     rooms: &RoomRegistry,
     room: &Room,
     pulse: Option<BookingPulse>,
-    second: bool,
+    is_regular: bool,
     now: i64,
 ) -> Result<TickFindings, StoreFailure> {
     let (last, stored) = (room.last_tick(), room.row());
@@ -121,9 +121,9 @@ pub(super) async fn gather_findings(
     };
     let figures = rooms.store().tick_figures(room.id(), request).await?;
     let looked = now - last.looked_at >= LOOK_EVERY_MS
-        || (second && figures.counts.next <= LOOKED_AT_ALWAYS);
+        || (is_regular && figures.counts.next <= LOOKED_AT_ALWAYS);
     let line = LineSnapshot {
-        nobody: rooms.store().absent_numbers(room.id()).await?,
+        vacant: rooms.store().absent_numbers(room.id()).await?,
         away: if looked {
             rooms.store().away_numbers(room.id(), now_s).await?
         } else {
@@ -143,7 +143,7 @@ pub(super) async fn gather_findings(
 
 /// Who is at each rank. The absences may come from an earlier tick.
 pub(super) struct LineSnapshot {
-    nobody: NumberSet,
+    vacant: NumberSet,
     pub(super) away: NumberSet,
     ranked: Option<Arc<RankedLine>>,
 }
@@ -155,7 +155,7 @@ impl LineSnapshot {
             .ranked
             .as_ref()
             .map_or(rank, |ranked| ranked.number_at(rank));
-        if self.nobody.contains(number) {
+        if self.vacant.contains(number) {
             RankPresence::Nobody
         } else if self.away.contains(number) {
             RankPresence::Away

@@ -1,5 +1,5 @@
-//! The toll: the challenge that a visitor must solve for a place or a pass, by the number of places
-//! that the visitor's network has. Checks whether the visitor solved it.
+//! The toll is the challenge that a visitor must solve for a place or a pass. It depends on how
+//! many places the visitor's network has. This module also checks whether the visitor solved it.
 
 use fairgate_pass::Holder;
 use fairgate_rules::network_limits::{
@@ -62,8 +62,8 @@ pub enum NetworkRefusal {
     Denied,
 }
 
-/// The longest wait (ms) in place of a challenge, including the waits of all who wait before. A
-/// visitor who would wait longer is refused.
+/// The longest wait (ms) in place of a challenge, including the waits of all visitors who wait
+/// before this one. A visitor who would wait longer is refused.
 const WAIT_MS_MAX: i64 = 300_000;
 
 /// What a visitor must solve.
@@ -237,8 +237,8 @@ impl WaitingLine {
         self.hasher.keys(room.id(), &row.document, network, now)
     }
 
-    /// Returns the challenge that a join or a claim by `holder` must solve now, if it must solve
-    /// one.
+    /// Returns the challenge that `holder` must solve now to join or to claim. Returns `None` if
+    /// there is nothing to solve.
     ///
     /// # Errors
     /// Fails if the promoter has closed the room to the network, if the network has all its places,
@@ -299,7 +299,8 @@ fn full(room: &Room) -> NetworkRefusal {
     }
 }
 
-/// Returns the key of the visitor's own network. All visitors who are not counted share one key.
+/// Returns the key of the visitor's own network. All visitors whose networks are not counted share
+/// one key.
 fn own_key(keys: NetworkKeys) -> NetworkKey {
     keys.as_slice().first().copied().unwrap_or_default()
 }

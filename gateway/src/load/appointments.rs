@@ -15,8 +15,9 @@ pub struct ReturnSchedule {
 }
 
 impl ReturnSchedule {
-    /// Returns how long a client refused at `now` should wait: at least `earliest`, and after the
-    /// clients refused before, with `per_s` clients a second.
+    /// Returns how long a client refused at `now` should wait: at least `earliest`. Up to a wait of
+    /// `AWAY_MAX`, clients come back in the order in which they were refused, `per_s` of them a
+    /// second.
     pub fn reserve_return(&mut self, now: Duration, earliest: Duration, per_s: u64) -> Duration {
         let soonest = now + earliest;
         let mut at = self.next.max(soonest);
@@ -40,26 +41,26 @@ mod tests {
 
     #[test]
     fn waits_grow_at_the_given_rate_and_start_again_once_all_are_due() {
-        let (mut book, now, second) = (
+        let (mut schedule, now, second) = (
             ReturnSchedule::default(),
             Duration::from_secs(5),
             Duration::from_secs(1),
         );
-        assert!(book.all_due_by(now));
+        assert!(schedule.all_due_by(now));
         let waits: Vec<_> = (0..5)
-            .map(|_| book.reserve_return(now, second, 2).as_millis())
+            .map(|_| schedule.reserve_return(now, second, 2).as_millis())
             .collect();
         assert_eq!(waits, [1000, 1500, 2000, 2500, 3000]);
-        assert!(!book.all_due_by(now));
+        assert!(!schedule.all_due_by(now));
         let later = now + Duration::from_secs(60);
-        assert!(book.all_due_by(later));
-        assert_eq!(book.reserve_return(later, second, 2), second);
+        assert!(schedule.all_due_by(later));
+        assert_eq!(schedule.reserve_return(later, second, 2), second);
     }
 
     #[test]
     fn a_wait_is_at_most_two_minutes() {
-        let (mut book, now) = (ReturnSchedule::default(), Duration::ZERO);
-        let longest = (0..1000).map(|_| book.reserve_return(now, Duration::from_secs(1), 1));
+        let (mut schedule, now) = (ReturnSchedule::default(), Duration::ZERO);
+        let longest = (0..1000).map(|_| schedule.reserve_return(now, Duration::from_secs(1), 1));
         assert_eq!(longest.max(), Some(AWAY_MAX));
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How long a sample is used. Not longer than a level's limit must be reached: two samples count as
-/// the percentile only while the window has both, so two short stalls do not last that long.
+/// How long a sample is used. This must not be longer than the time for which a limit must be
+/// reached before the level rises. Two stalls raise the percentile only while the window has both
+/// of their samples. So two short stalls cannot raise the level.
 const KEEP: Duration = Duration::from_secs(1);
 
 /// A sliding window of samples.
@@ -23,9 +24,9 @@ impl LoadSampleWindow {
         }
     }
 
-    /// Returns the value that 99 of a hundred samples do not exceed; 0 without samples. Under a
-    /// hundred samples that would be the largest. The second largest is returned instead, so that
-    /// one long stall does not count. A single sample counts.
+    /// Returns the value that 99 of a hundred samples do not exceed; 0 without samples. With fewer
+    /// than a hundred samples, that value would be the largest one. The second largest is returned
+    /// instead, so that one long stall does not count. A single sample counts.
     #[must_use]
     pub fn p99(&self) -> u64 {
         let mut values: Vec<u64> = self.samples.iter().map(|(_, value)| *value).collect();

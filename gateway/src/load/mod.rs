@@ -163,12 +163,12 @@ impl ProcessLoad {
     /// level can have fallen so far that nothing of this kind is shed. Refused visitors come back
     /// one after the other, at the rate that this process is assumed to manage. Up to half of the
     /// wait is added at random, to spread them further.
-    fn back_in(&self, book: &Mutex<ReturnSchedule>, shed_from: LoadLevel) -> u64 {
+    fn back_in(&self, schedule: &Mutex<ReturnSchedule>, shed_from: LoadLevel) -> u64 {
         let steps = (self.level() as u8).saturating_sub(shed_from as u8) + 1;
         let earliest = judge::FALL_AFTER * u32::from(steps) + BACK_MARGIN;
         let per_s = self.inner.drain_per_s.load(Ordering::Relaxed);
         let spread = rand::rng().random_range(0.0..0.5);
-        let wait = book
+        let wait = schedule
             .lock()
             .reserve_return(self.inner.begun.elapsed(), earliest, per_s);
         wait.mul_f64(1.0 + spread).as_secs_f64().ceil() as u64

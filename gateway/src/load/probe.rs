@@ -1,5 +1,6 @@
-//! Measures how long work waits in this process: a timer that should fire forty times a second, and
-//! a ledger write that writes nothing. Measures how many cores the process leaves idle.
+//! Measures how long work waits in this process, with a timer that should fire forty times a second
+//! and with a ledger write that writes nothing. Also measures how many cores the process leaves
+//! idle.
 
 use std::time::{Duration, Instant};
 
@@ -78,8 +79,9 @@ pub async fn measure_ledger_wait(load: ProcessLoad, ledger: RoomLedger) {
     }
 }
 
-/// Returns the wait that counts while a write is on its way: its own so far, or that of the write
-/// before it if that was longer. Otherwise each new write would look like a fast ledger at first.
+/// Returns the wait to report while a write is on its way: the longer of `waited`, the time that
+/// this write has waited so far, and `before`, the wait of the write before it. With `waited`
+/// alone, the ledger would look fast at the beginning of each write.
 fn wait_so_far(waited: Duration, before: Duration) -> Duration {
     waited.max(before)
 }

@@ -15,15 +15,15 @@ pub(crate) async fn healthz() -> &'static str {
     "alive\n"
 }
 
-/// Whether visitors can be served. [`fairgate_base::http::Readiness`] writes it.
+/// Whether visitors can be served. [`fairgate_base::http::Readiness`] writes this document.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Ready)]
 struct GatewayReadiness {
     ready: bool,
     /// Why not. Only with a viewer's key, or on the operators' own port.
     reasons: Option<Vec<String>>,
-    /// What works, and should not be left so. Only with a viewer's key, or on the operators' own
-    /// port.
+    /// States in which the process works, but which an operator should end. Only with a viewer's
+    /// key, or on the operators' own port.
     warnings: Option<Vec<String>>,
 }
 

@@ -31,8 +31,8 @@ pub struct GatewayOpsRoutes {
     pub shop: OriginHealth,
     /// Renders the metrics.
     pub metrics: PrometheusHandle,
-    /// Warnings from the settings, which every `/readyz` shows: things that work but should be put
-    /// right.
+    /// Warnings from the settings, which every `/readyz` shows. The process works with these
+    /// settings, but an operator should correct them.
     pub warnings: Vec<String>,
     /// The keys of those who may read reasons and warnings.
     pub keys: RoleKeys,

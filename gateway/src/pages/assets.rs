@@ -1,5 +1,6 @@
 //! Serves styles, scripts, icons and texts. Browsers keep an asset for a year under the address
-//! with its version. Without the version they ask again each time. Some assets need the version.
+//! with its version. Without the version they ask again each time. Some assets are served only with
+//! the version.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use super::{PageRoutes, render_problem};
 /// Serves the service worker of the tickets' pages. Its address is below `/t/`, because a worker
 /// serves only pages below its own address.
 pub(crate) async fn ticket_worker(State(pages): State<PageRoutes>, headers: HeaderMap) -> Response {
-    served(&pages, "script/ticket-worker.js", false, &headers)
+    serve(&pages, "script/ticket-worker.js", false, &headers)
 }
 
 pub(crate) async fn asset(
@@ -26,10 +27,10 @@ pub(crate) async fn asset(
     headers: HeaderMap,
 ) -> Response {
     let versioned = query.get("v").is_some_and(|v| v == waitroom_ui::version());
-    served(&pages, &path, versioned, &headers)
+    serve(&pages, &path, versioned, &headers)
 }
 
-fn served(pages: &PageRoutes, path: &str, versioned: bool, headers: &HeaderMap) -> Response {
+fn serve(pages: &PageRoutes, path: &str, versioned: bool, headers: &HeaderMap) -> Response {
     let asset = waitroom_ui::asset(path);
     let Some(asset) = asset.filter(|asset| versioned || !asset.needs_version) else {
         return render_problem(pages, &Problem::not_found("file", path));

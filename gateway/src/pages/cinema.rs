@@ -13,14 +13,14 @@ use super::render::render;
 use super::{PageRoutes, address};
 
 /// The form's fields that are passed to the search, under the same names.
-const ASKED: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
+const SEARCH_FIELDS: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
 
-/// The number of showings on one page. A larger page splits fewer films over two pages.
+/// The number of showings on one page. On larger pages, fewer films are split over two pages.
 const PER_PAGE: &str = "30";
 /// The largest party in a search. No showing sells more seats to one visitor.
 const PARTY_MAX: u32 = 10;
 /// The party that is assumed if the visitor names none.
-const PARTY: u32 = 2;
+const PARTY_DEFAULT: u32 = 2;
 
 /// The search that the address asks for.
 struct ShowingSearch<'a> {
@@ -35,7 +35,7 @@ impl<'a> ShowingSearch<'a> {
         Self {
             query,
             page: number("page").unwrap_or(1).max(1),
-            party: number("seats").unwrap_or(PARTY).clamp(1, PARTY_MAX),
+            party: number("seats").unwrap_or(PARTY_DEFAULT).clamp(1, PARTY_MAX),
         }
     }
 
@@ -45,7 +45,10 @@ impl<'a> ShowingSearch<'a> {
 
     /// Returns the fields that are passed to booking's search.
     fn search_query(&self) -> Vec<(&'static str, &'a str)> {
-        ASKED.iter().map(|name| (*name, self.field(name))).collect()
+        SEARCH_FIELDS
+            .iter()
+            .map(|name| (*name, self.field(name)))
+            .collect()
     }
 
     /// Builds this page's address for another page of the same results.
@@ -79,7 +82,9 @@ pub(crate) async fn cinema(
         asked: asked.search_query().into_iter().collect(),
         party: asked.party,
         party_max: PARTY_MAX,
-        searched: ASKED.iter().any(|name| !asked.field(name).is_empty()),
+        searched: SEARCH_FIELDS
+            .iter()
+            .any(|name| !asked.field(name).is_empty()),
         cities: cities.map_or(Value::Null, |mut answer| answer["cities"].take()),
         films,
         found,

@@ -247,7 +247,7 @@ pub(super) struct RailPage {
     /// Journeys with a change; missing if they were not searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journeys: Option<Vec<Value>>,
-    /// The address of this search that finds journeys with a change, too.
+    /// The address of the same search that also finds journeys with a change.
     pub changes: Option<String>,
     /// Other stations that the typed words may mean, if no train was found.
     pub others: Vec<Value>,
@@ -294,8 +294,8 @@ pub(super) struct TrainPage<'a> {
     /// The code of the station where the stretch begins.
     pub from: &'a Value,
     pub to: &'a Value,
-    /// When the train leaves that station, if it stops there more than once. Missing if the stretch
-    /// is the train's first one and the address named no departure.
+    /// When the train leaves the station where the stretch begins, if it stops there more than
+    /// once. Missing if the stretch is the train's first one and the address named no departure.
     pub departs: Option<String>,
     pub from_name: &'a Value,
     pub to_name: &'a Value,
@@ -324,6 +324,6 @@ pub(super) struct ProblemPage<'a> {
     /// The labels of the seats that the problem is about.
     pub seats: Vec<&'a str>,
     pub action_href: &'a str,
-    /// The key of the link's text.
+    /// The name of the link's text in the pages' texts.
     pub action: &'static str,
 }

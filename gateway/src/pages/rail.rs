@@ -14,7 +14,7 @@ use super::asking::DocumentRefusal;
 use super::clocks::{day_in_zone, local_time};
 use super::contexts::{RailForm, RailPage, StationChoice};
 use super::render::render;
-use super::stations::{TypedStation, choice, search, station_label};
+use super::stations::{TypedStation, choice, station_label, train_search_address};
 use super::trip_list::{ChangesChoice, TripListChoice, classes_of};
 use super::{PageRoutes, address};
 
@@ -33,11 +33,11 @@ struct TrainSearch<'a> {
 }
 
 impl<'a> TrainSearch<'a> {
-    /// Reads the form. `next` is the day that is searched if the form has no date.
-    fn from_query(query: &'a BTreeMap<String, String>, next: &str, now_ms: i64) -> Self {
+    /// Reads the form. `default_date` is the day that is searched if the form has no date.
+    fn from_query(query: &'a BTreeMap<String, String>, default_date: &str, now_ms: i64) -> Self {
         let field = |name: &str| query.get(name).map_or("", |text| text.trim());
         let date = match field("date") {
-            "" => next.to_owned(),
+            "" => default_date.to_owned(),
             date => date.to_owned(),
         };
         let party: u32 = field("seats").parse().unwrap_or(1);
@@ -52,7 +52,7 @@ impl<'a> TrainSearch<'a> {
     }
 
     fn search_address(&self, from: &str, to: &str) -> String {
-        let search = search(from, to, &self.date, &self.party);
+        let search = train_search_address(from, to, &self.date, &self.party);
         self.list.add_to(&search)
     }
 
@@ -61,7 +61,7 @@ impl<'a> TrainSearch<'a> {
     fn later(&self, days: i64) -> Option<String> {
         let date = parse_day(&self.date)?;
         let date = date.checked_add(days.days()).ok()?.to_string();
-        let search = search(self.from, self.to, &date, &self.party);
+        let search = train_search_address(self.from, self.to, &date, &self.party);
         Some(self.list.add_to(&search))
     }
 }
@@ -153,7 +153,7 @@ async fn search_trains(
     page.left = all - trips.len();
     page.journeys = search_journeys(pages, asked, trips.is_empty(), &query).await?;
     if page.journeys.is_none() {
-        let search = search(&shown.0, &shown.1, &asked.date, &asked.party);
+        let search = train_search_address(&shown.0, &shown.1, &asked.date, &asked.party);
         page.changes = Some(asked.list.with_changes().add_to(&search));
     }
     if trips.is_empty() {
@@ -265,7 +265,7 @@ fn mark_rides_of_loops(trips: &mut [Value]) {
 
 fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
     let journeys = journeys.as_array_mut().map(std::mem::take);
-    let told_whole = |mut journey: Value| {
+    let journey_view = |mut journey: Value| {
         let zone = journey["trips"][0]["time_zone"]
             .as_str()
             .unwrap_or("UTC")
@@ -284,7 +284,7 @@ fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
     journeys
         .unwrap_or_default()
         .into_iter()
-        .map(told_whole)
+        .map(journey_view)
         .collect()
 }
 

@@ -50,7 +50,7 @@ pub(super) fn render_problem(pages: &PageRoutes, problem: &Problem) -> Response 
 #[derive(Debug, Clone)]
 pub(super) struct WayOn {
     pub href: String,
-    /// The key of the link's text in the pages' texts.
+    /// The name of the link's text in the pages' texts.
     words: &'static str,
 }
 

@@ -12,8 +12,8 @@ pub(super) enum TypedStation {
     Nothing,
     /// The words mean this station. The list has the other stations that were found for them.
     One(Value, Vec<Value>),
-    /// Several stations match the words, or none does and these have similar names. The list is
-    /// empty if there are none of those either.
+    /// The words do not mean one station. The list has the stations that match the words. If none
+    /// matches, the list has the stations with similar names, if there are any.
     Several(Vec<Value>),
 }
 
@@ -114,7 +114,7 @@ pub(super) fn choice(station: &Value, href: String) -> Value {
 }
 
 /// Builds the address of a search for trains.
-pub(super) fn search(from: &str, to: &str, date: &str, party: &str) -> String {
+pub(super) fn train_search_address(from: &str, to: &str, date: &str, party: &str) -> String {
     address::with_query(
         "/rail",
         &[("from", from), ("to", to), ("date", date), ("seats", party)],

@@ -110,10 +110,11 @@ fn leaves_at(stop: &Value, at: Timestamp) -> bool {
 
 /// Returns the indices of the stretch's two ends.
 ///
-/// The stretch starts at the stop at `from` that the train leaves at `departs`. If there is none,
-/// it starts at the first stop at `from` that has a stop at `to` after it and that the train has
-/// not left at `now_ms`, or else at the first stop at `from`. The stretch ends at the next stop at
-/// `to`. The train's first or last stop replaces an end that is not found.
+/// The stretch starts at the stop at `from` that the train leaves at `departs`. If there is no such
+/// stop, the stretch starts at the first stop at `from` that the train has not left at `now_ms` and
+/// that has a stop at `to` after it. If there is none of these either, the stretch starts at the
+/// first stop at `from`. The stretch ends at the next stop at `to`. The train's first or last stop
+/// replaces an end that is not found.
 fn stretch_stops(
     stops: &[Value],
     from: &str,
@@ -123,8 +124,8 @@ fn stretch_stops(
 ) -> Range<usize> {
     let last = stops.len().saturating_sub(1);
     let at = |code: &str, after: usize| {
-        let behind = stops.iter().enumerate().skip(after);
-        behind
+        let later_stops = stops.iter().enumerate().skip(after);
+        later_stops
             .filter(|(_, stop)| stop["station"].as_str() == Some(code))
             .map(|(at, _)| at)
             .next()

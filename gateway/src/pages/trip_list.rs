@@ -1,5 +1,5 @@
 //! Orders and filters the trains, and the journeys with a change, that a search found. Marks the
-//! fastest and the cheapest of each. Pure.
+//! fastest and the cheapest train, and the fastest and the cheapest journey. Pure.
 
 use std::collections::BTreeMap;
 

@@ -61,7 +61,7 @@ pub(super) async fn wait_instead(
 }
 
 /// Adds the ticket to the problem of a form that was refused for a reason other than the network.
-/// So the visitor does not have to wait again.
+/// With it, the visitor does not have to wait again.
 pub(super) fn keep_ticket(problem: Problem, ticket: Option<&String>) -> Problem {
     match ticket {
         Some(ticket) => problem.with_member("wait_ticket", ticket),

@@ -27,7 +27,7 @@ pub(super) const CODE_BYTES_MAX: usize = 128;
 /// How many times a change is tried if other changes of the room come in between.
 pub(super) const TRIES_MAX: u32 = 10;
 /// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any field.
-pub(super) const LIVE: [&str; 7] = [
+pub(super) const PATCH_FIELDS: [&str; 7] = [
     "paused",
     "per_s",
     "max_inside",
@@ -42,7 +42,7 @@ pub(super) const LIVE: [&str; 7] = [
 #[serde(deny_unknown_fields)]
 #[schema(as = PatchInput)]
 pub struct RoomPatchInput {
-    /// Nobody is released while this holds; a draw still happens.
+    /// While this is true, nobody is released. A draw still happens.
     pub paused: Option<bool>,
     /// Visitors released a second.
     pub per_s: Option<f64>,
@@ -50,7 +50,7 @@ pub struct RoomPatchInput {
     pub max_inside: Option<i64>,
     /// `auto` or `fixed`.
     pub mode: Option<String>,
-    /// A line to everybody.
+    /// A message to everybody.
     pub message: Option<String>,
     /// `none`, `pow`, `turnstile` or `hcaptcha`.
     pub challenge: Option<String>,
@@ -122,7 +122,7 @@ pub enum RoomChangeRefusal {
     /// A field of a revocation is not valid.
     #[error(transparent)]
     Revocation(RevokeFault),
-    /// The revocation fits no living place.
+    /// No living place matches the revocation.
     #[error("there is no such place")]
     NoSuchPlace,
     /// The list has no codes, or too many.
@@ -173,9 +173,9 @@ impl PromoterControls {
         if id == EVERYDAY {
             return Err(RoomChangeRefusal::BuiltIn);
         }
-        let changing = self.follower.changing().await?;
+        let lease = self.follower.changing().await?;
         let outcome = self.put_alone(id, document).await;
-        changing.release_lease().await;
+        lease.release_lease().await;
         outcome
     }
 
@@ -326,14 +326,14 @@ impl PromoterControls {
     pub async fn by_hand(
         &self,
         id: &str,
-        hand: ManualPhase,
+        change: ManualPhase,
     ) -> Result<RoomView, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         if room.is_everyday() {
             return Err(RoomChangeRefusal::BuiltIn);
         }
         for _ in 0..TRIES_MAX {
-            if self.by_hand_once(&room, hand).await? {
+            if self.by_hand_once(&room, change).await? {
                 return Ok(RoomView::fresh(&self.rooms, &room).await);
             }
         }
@@ -345,16 +345,16 @@ impl PromoterControls {
     async fn by_hand_once(
         &self,
         room: &Room,
-        hand: ManualPhase,
+        change: ManualPhase,
     ) -> Result<bool, RoomChangeRefusal> {
         let (row, now) = (room.row(), self.rooms.now_ms());
         let mut facts = row.facts.clone();
-        let (fact, action) = match hand {
+        let (fact, action) = match change {
             ManualPhase::Open => (&mut facts.opened_at, "opened_by_hand"),
             ManualPhase::Draw => (&mut facts.draw_called_at, "draw_by_hand"),
             ManualPhase::Close => (&mut facts.closed_at, "closed_by_hand"),
         };
-        if hand != ManualPhase::Close && room.phase(now) == RoomPhase::Closed {
+        if change != ManualPhase::Close && room.phase(now) == RoomPhase::Closed {
             return Err(RoomChangeRefusal::RoomClosed);
         }
         // A second call changes nothing: the time of the first call stays.
@@ -375,9 +375,9 @@ impl PromoterControls {
     pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         let codes = read_codes(list)?;
-        let changing = self.follower.changing().await?;
+        let lease = self.follower.changing().await?;
         let outcome = self.put_codes_alone(&room, codes).await;
-        changing.release_lease().await;
+        lease.release_lease().await;
         outcome
     }
 
@@ -399,8 +399,8 @@ impl PromoterControls {
     }
 
     /// Writes a change that was decided from `row`. If the room was changed since, reads the new
-    /// row and returns `None`. The caller then decides again. If `fixed` names any fields, nobody
-    /// may have joined yet.
+    /// row and returns `None`. The caller then decides again. `fixed` names the changed fields that
+    /// can no longer change once somebody has joined or the line is frozen.
     pub(super) async fn write_change(
         &self,
         room: &Room,
@@ -451,7 +451,7 @@ impl PromoterControls {
         Ok(Some(new))
     }
 
-    /// Adds a fault to a checked input if it asks for a provider that is not set up here.
+    /// Adds a fault to a checked input if the input asks for a provider that is not set up here.
     fn check_provider<T>(
         &self,
         challenge: Option<&str>,

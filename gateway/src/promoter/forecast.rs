@@ -22,10 +22,11 @@ use crate::room::RoomRegistry;
 const SHORT_MS: i64 = 10_000;
 /// The time between two forecasts of a longer sale.
 const MINUTE_MS: i64 = 60_000;
-/// The most forecasts that one call of the report makes, the newest first. More are missing if
-/// nobody has read the report on this node for a while.
-const MADE_AT_ONCE: usize = 8;
-/// How far before the newest sample the samples are read. The everyday room's sale has no end.
+/// How many forecasts one call of the report makes at most. It makes the newest ones first. More
+/// forecasts are missing if nobody has read the report on this node for a while.
+const MADE_AT_ONCE_MAX: usize = 8;
+/// Samples that are older than the newest one by more than this are ignored, because the everyday
+/// room's sale has no end.
 const LOOK_BACK_MS: i64 = 12 * 3_600_000;
 /// How long a basket keeps its seats if booking does not say so, in seconds.
 const HOLD_S: u32 = 305;
@@ -34,7 +35,7 @@ const HOLD_S: u32 = 305;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = Forecast)]
 pub struct RoomForecast {
-    /// When the forecast was made: the time of the last sample that it knows, RFC 3339.
+    /// When the forecast was made: the time of the last sample that it uses, RFC 3339.
     made_at: String,
     /// `null` if seats will be left when nobody waits any more, or when the room closes.
     sold_out_at: Option<ForecastTimes>,
@@ -43,11 +44,11 @@ pub struct RoomForecast {
 /// Three times, RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ForecastTimes {
-    /// With a probability of one in ten it is earlier.
+    /// The seats are sold out before this time with a probability of one in ten.
     p10: String,
-    /// Earlier and later are equally likely.
+    /// The seats are sold out before or after this time with equal probability.
     p50: String,
-    /// With a probability of one in ten it is later.
+    /// The seats are sold out after this time with a probability of one in ten.
     p90: String,
 }
 
@@ -56,8 +57,8 @@ pub struct ForecastTimes {
 pub struct EarlierForecast {
     #[serde(flatten)]
     forecast: RoomForecast,
-    /// How many seconds later than really the seats were expected to be sold out; negative for
-    /// earlier. `null` until they are.
+    /// How many seconds after the seats were really sold out `p50` is; negative if `p50` is before
+    /// that. `null` until the seats are sold out, and if the forecast expected seats to be left.
     off_by_s: Option<i64>,
 }
 
@@ -69,7 +70,7 @@ pub struct ForecastReport {
     pub forecast: Option<RoomForecast>,
     /// The forecasts before it, oldest first.
     pub earlier_forecasts: Vec<EarlierForecast>,
-    /// When everything was sold, to the next sample; RFC 3339.
+    /// The time of the first sample since which everything is sold, RFC 3339.
     pub sold_out_at: Option<String>,
 }
 
@@ -106,7 +107,7 @@ impl MadeForecasts {
         let made = all.entry(room.id().to_owned()).or_default();
         let due = sale.due();
         let missing = due.iter().rev().filter(|at| !made.contains_key(at));
-        let missing: Vec<i64> = missing.take(MADE_AT_ONCE).copied().collect();
+        let missing: Vec<i64> = missing.take(MADE_AT_ONCE_MAX).copied().collect();
         if !missing.is_empty() && !row.facts.paused {
             let hold_s = hold_s(rooms, room).await;
             let (sale, planned) = (sale.clone(), planned_room(&row.document, sale.began_at));
@@ -117,7 +118,7 @@ impl MadeForecasts {
             // The task fails only if it panics. The next report tries again.
             made.extend(new.await.unwrap_or_default());
         }
-        sale.told(made, &due, row.facts.paused)
+        sale.build_report(made, &due, row.facts.paused)
     }
 }
 
@@ -249,7 +250,7 @@ impl SaleSamples {
         }
     }
 
-    fn told(&self, made: &RoomForecasts, due: &[i64], paused: bool) -> ForecastReport {
+    fn build_report(&self, made: &RoomForecasts, due: &[i64], paused: bool) -> ForecastReport {
         let sold_out_at = self.sold_out_at();
         let known = due.iter().filter_map(|at| Some((*at, (*made.get(at)?)?)));
         let mut earlier: Vec<EarlierForecast> = known
@@ -344,7 +345,7 @@ mod tests {
         // A sample comes every ten seconds, and the sale begins three seconds after the first.
         let since_s = due.iter().map(|at| (at - sale.began_at) / 1_000);
         assert_eq!(since_s.collect::<Vec<_>>(), [67, 127, 187, 247]);
-        let told = sale.told(&forecasts(&sale), &sale.due(), false);
+        let told = sale.build_report(&forecasts(&sale), &sale.due(), false);
         let newest = told.forecast.expect("it is running");
         assert_eq!(newest.made_at, rfc3339(BEGAN_AT + 250_000));
         let times = newest.sold_out_at.expect("all will be sold");
@@ -356,7 +357,7 @@ mod tests {
                 .iter()
                 .all(|one| one.off_by_s.is_none())
         );
-        let paused = sale.told(&forecasts(&sale), &sale.due(), true);
+        let paused = sale.build_report(&forecasts(&sale), &sale.due(), true);
         assert_eq!(paused.forecast, None);
     }
 
@@ -372,7 +373,7 @@ mod tests {
             short.windows(2).any(|pair| pair[1] - pair[0] == 10),
             "{short:?}"
         );
-        let told = sale.told(&forecasts(&sale), &sale.due(), false);
+        let told = sale.build_report(&forecasts(&sale), &sale.due(), false);
         assert_eq!(told.forecast, None);
         assert_eq!(told.sold_out_at, Some(rfc3339(BEGAN_AT + 120_000)));
         let off = told.earlier_forecasts.iter().filter_map(|one| one.off_by_s);

@@ -15,9 +15,9 @@ pub struct RoomReportLine {
     pub at: String,
     /// People who joined so far, those who left among them.
     pub joined: u64,
-    /// Places not yet released and not left.
+    /// Present visitors whose ranks are not released yet.
     pub waiting: u64,
-    /// Those of them who left.
+    /// People who joined and then left.
     pub left: u64,
     /// The release counter.
     pub released: u64,

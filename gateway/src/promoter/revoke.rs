@@ -21,13 +21,14 @@ const REASON_MAX: usize = 500;
 pub struct RevokeInput {
     /// The visitor's holder hash, hex, as `X-Fairgate-Visitor` and the draw's leaves have it.
     pub visitor: Option<String>,
-    /// An address, or a network as places are counted by: IPv4 /32 or /24, IPv6 /64, /56 or /48.
+    /// An address, or one of the networks that places are counted by: IPv4 /32 or /24, IPv6 /64,
+    /// /56 or /48.
     pub network: Option<String>,
     /// A code of the room.
     pub code: Option<String>,
     /// True: everybody who has a place now.
     pub all: Option<bool>,
-    /// Why. It is logged, and the visitors are told.
+    /// Why the places end. The reason is logged, and the visitors see it.
     pub reason: String,
 }
 
@@ -158,7 +159,7 @@ impl PromoterControls {
         // The ledger must have every place that was given before this call.
         self.rooms.store().flush_to_ledger(id).await?;
         let ended = match target {
-            RevokeTarget::All => self.clear(&room, &reason).await?,
+            RevokeTarget::All => self.end_all_places(&room, &reason).await?,
             _ => self.revoke_selected(&room, input, &target, &reason).await?,
         };
         // The change takes effect here at once. Other nodes read it within a second.
@@ -202,9 +203,10 @@ impl PromoterControls {
         Ok(revoked.await?)
     }
 
-    /// Ends all places that the room has now, by a limit in the room's row: all places with a
-    /// number below it have ended. The room's loop then ends the places themselves in the store.
-    async fn clear(&self, room: &Room, reason: &str) -> Result<u64, RoomChangeRefusal> {
+    /// Ends all places that the room has now. Sets a limit in the room's row: every place with a
+    /// number below the limit has ended. The room's loop then ends the places themselves in the
+    /// store.
+    async fn end_all_places(&self, room: &Room, reason: &str) -> Result<u64, RoomChangeRefusal> {
         for _ in 0..TRIES_MAX {
             let row = room.row();
             let below = self.rooms.ledger().next_number(room.id()).await?;

@@ -46,11 +46,11 @@ pub fn with_limits(upgrade: WebSocketUpgrade, message_bytes_max: usize) -> WebSo
         .max_frame_size(message_bytes_max)
 }
 
-/// Limits the bytes that may come before a message is whole. A client could send empty fragments
-/// for ever: they never make a whole message, and the message never exceeds its longest length.
+/// Limits the bytes that may come before a message is whole. Otherwise a client could send empty
+/// fragments for ever, because they neither complete a message nor make it longer.
 struct UnfinishedMessage {
     /// How many bytes had been read when the last message was whole.
-    whole: u64,
+    read_before: u64,
     bytes_max: u64,
 }
 
@@ -61,7 +61,7 @@ impl ClientWire {
         Self {
             socket,
             unfinished: UnfinishedMessage {
-                whole: connection.bytes_read(),
+                read_before: connection.bytes_read(),
                 bytes_max: 2 * message_bytes_max as u64 + 4_096,
             },
             outlet: Arc::new(SocketOutlet::new(connection)),
@@ -111,12 +111,12 @@ impl ClientWire {
         }
         let heard = Pin::new(&mut self.socket).poll_next(cx);
         let read = self.outlet.bytes_read();
-        if heard.is_pending() && read - self.unfinished.whole > self.unfinished.bytes_max {
+        if heard.is_pending() && read - self.unfinished.read_before > self.unfinished.bytes_max {
             let flood = SocketEnd::policy("a message came in too many small fragments");
             return Poll::Ready(Err(flood));
         }
         let heard = ready!(heard);
-        self.unfinished.whole = read;
+        self.unfinished.read_before = read;
         Poll::Ready(match heard {
             None => Err(SocketEnd::Gone),
             Some(Err(error)) => Err(SocketEnd::of_error(error)),

@@ -1,7 +1,8 @@
 //! The thread that writes the frames that many sockets share. The threads of the runtime do not
-//! fit. Without pauses, the calls of people who buy would wait until all sockets are written. With
-//! pauses, each pause would last until all other waiting work is done. The system shares the
-//! processors fairly between this thread and the runtime's threads.
+//! suit this work. If they wrote without pauses, the calls of people who buy would wait until all
+//! sockets are written. If they paused in between, each pause would last until all other waiting
+//! work is done. The system shares the processors fairly between this thread and the runtime's
+//! threads.
 
 use std::sync::{Arc, mpsc};
 
@@ -35,7 +36,7 @@ impl FrameWriter {
         }
     }
 
-    /// Does the work on the thread, after all earlier work, and waits until it is done.
+    /// Does the work on the thread, after all earlier work, and waits until this work is done.
     pub async fn run(&self, work: impl FnOnce() + Send + 'static) {
         let (done, ended) = oneshot::channel();
         let work: Work = Box::new(move || {

@@ -18,11 +18,11 @@ struct StoredSeatDelta {
     frame: SharedFrame,
 }
 
-/// The latest deltas. Each begins at the version at which the last one ended.
+/// The latest deltas. Each begins at the version at which the delta before it ends.
 #[derive(Default)]
 pub struct SeatDeltaHistory {
     deltas: VecDeque<StoredSeatDelta>,
-    cells: usize,
+    cell_count: usize,
     /// Merged deltas up to the newest version, by the version at which they start. Watchers that
     /// missed the same deltas share one.
     merged: HashMap<u64, SharedFrame>,
@@ -36,18 +36,18 @@ impl SeatDeltaHistory {
             self.clear();
         }
         self.merged.clear();
-        self.cells += cells.len();
+        self.cell_count += cells.len();
         self.deltas.push_back(StoredSeatDelta {
             from,
             to,
             frame: SharedFrame::binary(seat_frames::delta(from, to, &cells)),
             cells,
         });
-        while self.deltas.len() > DELTAS_MAX || self.cells > CELLS_MAX {
+        while self.deltas.len() > DELTAS_MAX || self.cell_count > CELLS_MAX {
             let Some(forgotten) = self.deltas.pop_front() else {
                 return;
             };
-            self.cells -= forgotten.cells.len();
+            self.cell_count -= forgotten.cells.len();
         }
     }
 
@@ -137,6 +137,6 @@ mod tests {
             let cells = (0..9_000).map(|cell| (cell, 1)).collect();
             history.add(version, version + 1, cells);
         }
-        assert_eq!((history.deltas.len(), history.cells), (2, 18_000));
+        assert_eq!((history.deltas.len(), history.cell_count), (2, 18_000));
     }
 }

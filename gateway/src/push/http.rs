@@ -118,7 +118,7 @@ fn serve_socket(
             .run(&mut opened.personal, &mut opened.stopping)
             .await;
         // The future of the end is boxed. Otherwise the task of every socket would need room for
-        // it.
+        // this future.
         Box::pin(visitor.end(end)).await;
         metrics::gauge!("fairgate_sockets").decrement(1);
         drop(opened);

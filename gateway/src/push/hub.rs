@@ -1,7 +1,7 @@
 //! Sends the shared frames of one room. Each frame is encoded once. News goes to the task of every
 //! socket at once. One loop writes `line` frames to all sockets, to each as often as its
-//! [cadence](super::cadence) says. The loop also wakes the tasks of visitors who have just been
-//! called.
+//! [cadence](super::socket_cadence) says. The loop also wakes the tasks of visitors who have just
+//! been called.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -102,9 +102,9 @@ pub struct RoomSocketHub {
     /// When this hub began.
     begun: Instant,
     /// The second since `begun` up to which slots have been woken.
-    woken: Mutex<u64>,
-    /// What was sent last. If a change by hand has sent a phase, the room's loop does not send it
-    /// again.
+    woken_until: Mutex<u64>,
+    /// What was last sent to the sockets. With it, the room's loop does not send a phase again that
+    /// a change by hand has already sent.
     sent: Mutex<SentRoom>,
 }
 
@@ -177,7 +177,7 @@ impl RoomSocketHub {
             is_writing: AtomicBool::new(false),
             next_id: AtomicU64::new(0),
             begun: Instant::now(),
-            woken: Mutex::default(),
+            woken_until: Mutex::default(),
             sent: Mutex::default(),
         }
     }
@@ -269,15 +269,15 @@ impl RoomSocketHub {
     }
 
     fn take_due(&self, second: u64, released: u64) -> Vec<Arc<LineSocket>> {
-        let mut woken = self.woken.lock();
-        let after = std::mem::replace(&mut *woken, second);
+        let mut woken_until = self.woken_until.lock();
+        let after = std::mem::replace(&mut *woken_until, second);
         let mut due = Vec::new();
-        for (slot, at) in self.slots.iter().enumerate() {
-            let is_called = at.nearest.load(Ordering::SeqCst) < released;
-            if is_called || wakes(slot, after, second) {
+        for (index, slot) in self.slots.iter().enumerate() {
+            let is_called = slot.nearest.load(Ordering::SeqCst) < released;
+            if is_called || wakes(index, after, second) {
                 // Each of these sockets sets `nearest` again when it is scheduled.
-                at.nearest.store(NOBODY, Ordering::SeqCst);
-                due.extend(at.sockets.lock().values().cloned());
+                slot.nearest.store(NOBODY, Ordering::SeqCst);
+                due.extend(slot.sockets.lock().values().cloned());
             }
         }
         due
@@ -370,9 +370,9 @@ impl HubListener {
         read(&mut self.socket.inner.lock().standing)
     }
 
-    /// Lets the hub write `line` frames to this socket as often as its standing asks for. The
-    /// caller must read the room's tick afterwards. If the rank was called just before this call,
-    /// the hub did not wake the task.
+    /// Lets the hub write `line` frames to this socket as often as its standing asks for.
+    /// Afterwards the caller must read the room's tick again, because the hub does not wake the
+    /// task for a rank that was called just before.
     pub fn reschedule(&self, tick: &RoomTick, per_s: f64) {
         let mut state = self.socket.inner.lock();
         if state.slot.is_none() {

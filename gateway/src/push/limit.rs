@@ -37,7 +37,7 @@ pub struct SocketPermit {
 impl SocketLimit {
     /// Allows at most `wanted` sockets, and at most three quarters of the files that the public
     /// port of this process may use. The port may use all files that the process may open, or half
-    /// of them if it also guards a shop.
+    /// of them if the process also guards a shop.
     #[must_use]
     pub fn new(wanted: usize, guards_shop: bool) -> Self {
         let share = if guards_shop { 2 } else { 1 };

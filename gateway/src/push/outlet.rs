@@ -18,7 +18,7 @@ use super::read_tracker::ClientReadTracker;
 #[derive(Debug)]
 pub struct SocketOutlet {
     connection: ConnectionHandle,
-    drain: Mutex<ClientReadTracker>,
+    tracker: Mutex<ClientReadTracker>,
     /// Whether the socket is ending. Nothing may be sent after its close frame.
     ending: AtomicBool,
     /// Whether the socket's task has something to do.
@@ -32,7 +32,7 @@ impl SocketOutlet {
     pub fn new(connection: ConnectionHandle) -> Self {
         Self {
             connection,
-            drain: Mutex::new(ClientReadTracker::new(Instant::now())),
+            tracker: Mutex::new(ClientReadTracker::new(Instant::now())),
             ending: AtomicBool::new(false),
             woken: AtomicBool::new(false),
             task: AtomicWaker::new(),
@@ -43,7 +43,7 @@ impl SocketOutlet {
     /// later.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        !self.is_stuck() && self.drain.lock().may_send()
+        !self.is_stuck() && self.tracker.lock().may_send()
     }
 
     /// Returns whether some bytes still wait because the system has not taken them.
@@ -55,19 +55,19 @@ impl SocketOutlet {
     /// Returns whether the client has left a ping unanswered for too long.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
-        self.drain.lock().is_stalled(Instant::now())
+        self.tracker.lock().is_stalled(Instant::now())
     }
 
     /// Sends a shared frame, and a ping if one is due. If the client takes no frames now, queues
     /// nothing and returns `false`.
     pub fn offer(&self, frame: &SharedFrame) -> bool {
-        let mut drain = self.drain.lock();
-        if self.is_ending() || !drain.may_send() {
+        let mut tracker = self.tracker.lock();
+        if self.is_ending() || !tracker.may_send() {
             return false;
         }
-        let before = *drain;
-        drain.count_sent(frame.bytes().len());
-        let ping = drain.next_ping(Instant::now()).map(SharedFrame::ping);
+        let before = *tracker;
+        tracker.count_sent(frame.bytes().len());
+        let ping = tracker.next_ping(Instant::now()).map(SharedFrame::ping);
         let ping = ping.as_ref().map_or(&[][..], |ping| ping.bytes());
         match self.connection.offer(frame.bytes(), ping) {
             DirectWrite::Taken => true,
@@ -76,7 +76,7 @@ impl SocketOutlet {
                 true
             }
             DirectWrite::Busy | DirectWrite::Gone => {
-                *drain = before;
+                *tracker = before;
                 false
             }
         }
@@ -85,12 +85,12 @@ impl SocketOutlet {
     /// Pings the client if a ping is due and the client takes frames. The answer shows how much the
     /// client has read.
     pub fn ping_if_due(&self) {
-        let mut drain = self.drain.lock();
+        let mut tracker = self.tracker.lock();
         if self.is_ending() {
             return;
         }
-        let before = *drain;
-        let Some(number) = drain.next_ping(Instant::now()) else {
+        let before = *tracker;
+        let Some(number) = tracker.next_ping(Instant::now()) else {
             return;
         };
         match self
@@ -99,7 +99,7 @@ impl SocketOutlet {
         {
             DirectWrite::Taken => {}
             DirectWrite::Kept => self.wake(),
-            DirectWrite::Busy | DirectWrite::Gone => *drain = before,
+            DirectWrite::Busy | DirectWrite::Gone => *tracker = before,
         }
     }
 
@@ -109,9 +109,9 @@ impl SocketOutlet {
     /// # Errors
     /// Fails if the client has gone.
     pub fn queue(&self, frame: &SharedFrame) -> Result<(), SocketEnd> {
-        let mut drain = self.drain.lock();
-        drain.count_sent(frame.bytes().len());
-        let ping = drain.next_ping(Instant::now()).map(SharedFrame::ping);
+        let mut tracker = self.tracker.lock();
+        tracker.count_sent(frame.bytes().len());
+        let ping = tracker.next_ping(Instant::now()).map(SharedFrame::ping);
         let ping = ping.as_ref().map_or(&[][..], |ping| ping.bytes());
         match self.connection.queue(frame.bytes(), ping) {
             DirectWrite::Gone => Err(SocketEnd::Gone),
@@ -126,7 +126,7 @@ impl SocketOutlet {
     /// Ends the sending, before the close frame. Shared frames that come later are not sent.
     pub fn end(&self) {
         // A thread that is sending now has the lock, and finishes first.
-        let _sending = self.drain.lock();
+        let _sending = self.tracker.lock();
         self.ending.store(true, Ordering::Release);
     }
 
@@ -136,7 +136,7 @@ impl SocketOutlet {
 
     /// Takes the answer to a ping. Returns `false` if no such ping is open.
     pub fn take_pong(&self, number: u32) -> bool {
-        self.drain.lock().take_pong(number)
+        self.tracker.lock().take_pong(number)
     }
 
     /// Returns how many bytes were read from the client.

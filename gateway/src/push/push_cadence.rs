@@ -10,21 +10,21 @@ use crate::load::{LoadLevel, ProcessLoad};
 /// The time between two readings of seat changes. Watchers get frames after each reading, or after
 /// every second, third, fourth or sixth reading.
 pub const BEAT: Duration = Duration::from_millis(250);
-/// The choices of how many readings there are from one frame of a watcher to the next. With the
-/// largest, a picture is at most 1.75 s old.
+/// The possible numbers of readings from one frame of a watcher to the next. With the largest, a
+/// picture is at most 1.75 s old.
 const BEATS: [u32; 5] = [1, 2, 3, 4, 6];
 /// The number of groups of watchers. Each of [`BEATS`] divides this number, so that equally many
 /// groups get frames after each reading.
 pub const GROUPS: u32 = 12;
-/// The part of a core that deltas may use at least, unless the process sheds them.
+/// Deltas may use at least this part of a core, unless the process sheds them.
 const CORES_MIN: f64 = 0.05;
 /// The part of a core that deltas may use while the process sheds them.
 const CORES_SHED: f64 = 0.02;
 /// The part of the idle cores that deltas may use.
-const OF_IDLE: f64 = 0.1;
+const IDLE_SHARE: f64 = 0.1;
 /// The time (ns) that one frame for a watcher is assumed to take before any was measured.
 const COST_NS: u64 = 6_000;
-/// The newest measurement of that time has a weight of one part in this many.
+/// The newest measurement of a frame's time has a weight of one part in this many.
 const COST_PARTS: u64 = 16;
 /// The least time between two `line` frames of one visitor while the process sheds deltas.
 const LINE_SHED: Duration = Duration::from_secs(5);
@@ -78,9 +78,9 @@ impl PushCadence {
         }
     }
 
-    /// Notes how long it took to send a frame to each of `told` watchers.
-    pub fn note_cost(&self, told: usize, took: Duration) {
-        let Some(each) = took.as_nanos().checked_div(told as u128) else {
+    /// Notes how long it took to send one frame to each of this many watchers.
+    pub fn note_cost(&self, watchers: usize, took: Duration) {
+        let Some(each) = took.as_nanos().checked_div(watchers as u128) else {
             return;
         };
         let each = u64::try_from(each).unwrap_or(u64::MAX);
@@ -128,14 +128,15 @@ impl Drop for CountedWatcher {
 /// Returns how many cores deltas may use.
 fn cores(level: LoadLevel, idle: f64) -> f64 {
     if level < LoadLevel::Deltas {
-        (idle * OF_IDLE).max(CORES_MIN)
+        (idle * IDLE_SHARE).max(CORES_MIN)
     } else {
         CORES_SHED
     }
 }
 
 /// Returns the fewest readings between two frames of a watcher for which the work fits into
-/// `cores`. A frame for each watcher takes `all_s` seconds of one core.
+/// `cores`, or the most if the work never fits. One round of frames to all watchers takes `all_s`
+/// seconds of one core.
 fn beats(all_s: f64, cores: f64) -> u32 {
     let fits = |beats: &u32| all_s <= cores * (BEAT * *beats).as_secs_f64();
     let slowest = BEATS[BEATS.len() - 1];

@@ -5,14 +5,14 @@
 use std::time::{Duration, Instant};
 
 /// At this many unread bytes, a client gets nothing more until it answers a ping.
-const UNREAD_MAX: usize = 64 << 10;
+const UNREAD_BYTES_MAX: usize = 64 << 10;
 /// After this many bytes the client is pinged.
-const ASK_AFTER: usize = 16 << 10;
+const PING_AFTER_BYTES: usize = 16 << 10;
 /// After this time the client is pinged, even if nothing was sent. Proxies and home routers close
 /// connections on which neither side sends anything for a minute.
-const ASK_EVERY: Duration = Duration::from_secs(40);
+const PING_EVERY: Duration = Duration::from_secs(40);
 /// How long a ping may be unanswered before the client is treated as gone.
-const UNREAD_FOR_MAX: Duration = Duration::from_secs(60);
+const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 
 /// Counts the bytes that were sent to one client and that the client has not proved to have read.
 #[derive(Debug, Clone, Copy)]
@@ -22,9 +22,9 @@ pub struct ClientReadTracker {
     /// Bytes sent after the last ping.
     after: usize,
     /// The number of the ping that is not answered yet, and when it was sent.
-    open: Option<(u32, Instant)>,
-    asked: Instant,
-    number: u32,
+    open_ping: Option<(u32, Instant)>,
+    pinged_at: Instant,
+    last_number: u32,
 }
 
 impl ClientReadTracker {
@@ -34,9 +34,9 @@ impl ClientReadTracker {
         Self {
             before: 0,
             after: 0,
-            open: None,
-            asked: now,
-            number: 0,
+            open_ping: None,
+            pinged_at: now,
+            last_number: 0,
         }
     }
 
@@ -48,27 +48,27 @@ impl ClientReadTracker {
     /// Returns whether more may be sent.
     #[must_use]
     pub fn may_send(&self) -> bool {
-        self.before + self.after < UNREAD_MAX
+        self.before + self.after < UNREAD_BYTES_MAX
     }
 
     /// Returns the number of the ping that is due at `now`, and counts it as sent.
     pub fn next_ping(&mut self, now: Instant) -> Option<u32> {
-        let late = now.saturating_duration_since(self.asked) >= ASK_EVERY;
-        if self.open.is_some() || !(late || self.after >= ASK_AFTER) {
+        let late = now.saturating_duration_since(self.pinged_at) >= PING_EVERY;
+        if self.open_ping.is_some() || !(late || self.after >= PING_AFTER_BYTES) {
             return None;
         }
-        self.number = self.number.wrapping_add(1);
+        self.last_number = self.last_number.wrapping_add(1);
         (self.before, self.after) = (self.before + self.after, 0);
-        (self.open, self.asked) = (Some((self.number, now)), now);
-        Some(self.number)
+        (self.open_ping, self.pinged_at) = (Some((self.last_number, now)), now);
+        Some(self.last_number)
     }
 
     /// Takes the answer to a ping. Returns `false` if no such ping is open. Such an answer proves
     /// nothing.
     pub fn take_pong(&mut self, number: u32) -> bool {
-        let asked = self.open.is_some_and(|(open, _)| open == number);
+        let asked = self.open_ping.is_some_and(|(open, _)| open == number);
         if asked {
-            (self.before, self.open) = (0, None);
+            (self.before, self.open_ping) = (0, None);
         }
         asked
     }
@@ -76,8 +76,8 @@ impl ClientReadTracker {
     /// Returns whether a ping has been unanswered for too long.
     #[must_use]
     pub fn is_stalled(&self, now: Instant) -> bool {
-        self.open
-            .is_some_and(|(_, asked)| now.saturating_duration_since(asked) > UNREAD_FOR_MAX)
+        self.open_ping
+            .is_some_and(|(_, asked)| now.saturating_duration_since(asked) > UNANSWERED_MAX)
     }
 }
 
@@ -90,54 +90,54 @@ mod tests {
     #[test]
     fn a_client_that_reads_gets_everything_and_a_ping_every_sixteen_kilobytes() {
         let now = Instant::now();
-        let mut drain = ClientReadTracker::new(now);
+        let mut tracker = ClientReadTracker::new(now);
         let mut asked = 0;
         for _ in 0..1000 {
-            assert!(drain.may_send());
-            drain.count_sent(2_000);
-            if let Some(number) = drain.next_ping(now) {
+            assert!(tracker.may_send());
+            tracker.count_sent(2_000);
+            if let Some(number) = tracker.next_ping(now) {
                 asked += 1;
-                drain.take_pong(number);
+                tracker.take_pong(number);
             }
         }
         assert_eq!(asked, 2_000_000 / 18_000);
-        assert!(!drain.is_stalled(now + SECOND * 3600));
+        assert!(!tracker.is_stalled(now + SECOND * 3600));
     }
 
     #[test]
     fn a_client_that_reads_nothing_gets_no_more_and_is_stalled_after_a_minute() {
         let now = Instant::now();
-        let mut drain = ClientReadTracker::new(now);
+        let mut tracker = ClientReadTracker::new(now);
         let mut sent = 0;
-        while drain.may_send() {
-            drain.count_sent(1_000);
+        while tracker.may_send() {
+            tracker.count_sent(1_000);
             sent += 1_000;
-            drain.next_ping(now);
+            tracker.next_ping(now);
         }
         assert_eq!(sent, 66_000);
         assert!(
-            !drain.take_pong(7),
+            !tracker.take_pong(7),
             "a pong without its ping proves nothing"
         );
-        assert!(!drain.may_send() && !drain.is_stalled(now + SECOND * 60));
-        assert!(drain.is_stalled(now + SECOND * 61));
-        assert!(drain.take_pong(1) && !drain.take_pong(1));
-        assert!(drain.may_send(), "the client has answered its ping");
-        assert!(!drain.is_stalled(now + SECOND * 61));
+        assert!(!tracker.may_send() && !tracker.is_stalled(now + SECOND * 60));
+        assert!(tracker.is_stalled(now + SECOND * 61));
+        assert!(tracker.take_pong(1) && !tracker.take_pong(1));
+        assert!(tracker.may_send(), "the client has answered its ping");
+        assert!(!tracker.is_stalled(now + SECOND * 61));
     }
 
     #[test]
     fn a_quiet_client_is_pinged_every_40_seconds() {
         let now = Instant::now();
-        let mut drain = ClientReadTracker::new(now);
-        assert_eq!(drain.next_ping(now + SECOND * 39), None);
-        assert_eq!(drain.next_ping(now + SECOND * 40), Some(1));
+        let mut tracker = ClientReadTracker::new(now);
+        assert_eq!(tracker.next_ping(now + SECOND * 39), None);
+        assert_eq!(tracker.next_ping(now + SECOND * 40), Some(1));
         assert_eq!(
-            drain.next_ping(now + SECOND * 90),
+            tracker.next_ping(now + SECOND * 90),
             None,
             "only one ping is open at a time"
         );
-        drain.take_pong(1);
-        assert_eq!(drain.next_ping(now + SECOND * 90), Some(2));
+        tracker.take_pong(1);
+        assert_eq!(tracker.next_ping(now + SECOND * 90), Some(2));
     }
 }

@@ -1,6 +1,6 @@
-//! The seats of watched shows. One loop for each show reads the current picture. It writes to every
-//! watcher what its client has not seen yet, as often as the load of this process allows. Nothing
-//! is queued for a watcher. A slow watcher gets a longer delta, or a snapshot.
+//! The seats of watched shows. One loop for each show reads the current picture. The loop writes to
+//! every watcher what the watcher's client has not seen yet, as often as the load of this process
+//! allows. Nothing is queued for a watcher. A slow watcher gets a longer delta, or a snapshot.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -81,30 +81,30 @@ impl WatchedShows {
         outlet: &Arc<SocketOutlet>,
     ) -> Result<Option<SeatWatch>, BookingFailure> {
         if let Some(watched) = self.inner.shows.lock().get(show) {
-            return Ok(Some(self.begin(watched, outlet)));
+            return Ok(Some(self.add_watcher(watched, outlet)));
         }
         let Some(snapshot) = self.inner.core.snapshot(show).await? else {
             return Ok(None);
         };
         let mut shows = self.inner.shows.lock();
-        // Another socket may have asked for this show at the same time. Both use the reader of the
-        // first one.
+        // Another socket may have asked for this show at the same time. Both then use the loop of
+        // the first socket.
         if let Some(watched) = shows.get(show) {
-            return Ok(Some(self.begin(watched, outlet)));
+            return Ok(Some(self.add_watcher(watched, outlet)));
         }
         let watched = Arc::new(WatchedShow {
             view: Mutex::new(SharedSeatView::from_snapshot(snapshot)),
             next_id: AtomicU64::new(0),
             groups: (0..GROUPS).map(|_| Mutex::default()).collect(),
         });
-        let first = self.begin(&watched, outlet);
+        let first = self.add_watcher(&watched, outlet);
         shows.insert(show.to_owned(), Arc::clone(&watched));
         drop(shows);
         tokio::spawn(follow_show(self.clone(), show.to_owned(), watched));
         Ok(Some(first))
     }
 
-    fn begin(&self, watched: &Arc<WatchedShow>, outlet: &Arc<SocketOutlet>) -> SeatWatch {
+    fn add_watcher(&self, watched: &Arc<WatchedShow>, outlet: &Arc<SocketOutlet>) -> SeatWatch {
         let id = watched.next_id.fetch_add(1, Ordering::Relaxed);
         let watcher = Arc::new(SeatWatcher {
             outlet: Arc::clone(outlet),
@@ -120,7 +120,7 @@ impl WatchedShows {
     }
 
     /// Takes an unwatched show off the list. Returns `false` if somebody watches it.
-    fn give_up(&self, show: &str, watched: &WatchedShow) -> bool {
+    fn remove_if_unwatched(&self, show: &str, watched: &WatchedShow) -> bool {
         let mut shows = self.inner.shows.lock();
         let is_unwatched = (0..GROUPS).all(|group| watched.lock_group(group.into()).is_empty());
         if is_unwatched {
@@ -132,10 +132,10 @@ impl WatchedShows {
 
 /// Reads one show's changes and sends them to its watchers, until nobody watches the show.
 async fn follow_show(seats: WatchedShows, show: String, watched: Arc<WatchedShow>) {
-    let mut told = [None; GROUPS as usize];
+    let mut sent = [None; GROUPS as usize];
     for beat in (0..GROUPS).cycle() {
         let begun = Instant::now();
-        if seats.give_up(&show, &watched) {
+        if seats.remove_if_unwatched(&show, &watched) {
             return;
         }
         if let Err(error) = watched.refresh(&*seats.inner.core, &show).await {
@@ -145,7 +145,7 @@ async fn follow_show(seats: WatchedShows, show: String, watched: Arc<WatchedShow
                 "the seats could not be read; the next beat tries again"
             );
         }
-        let due = watched.take_due(beat, seats.inner.cadence.seat_beats(), &mut told);
+        let due = watched.take_due(beat, seats.inner.cadence.seat_beats(), &mut sent);
         if !due.is_empty() {
             let (watched, cadence) = (Arc::clone(&watched), seats.inner.cadence.clone());
             let tell = move || watched.tell(&due, &cadence);
@@ -171,19 +171,19 @@ impl WatchedShow {
     }
 
     /// Returns the watchers of the groups that are due in this beat and were not sent the newest
-    /// version. Every group is due once in `beats` beats. `told` has the version that was last sent
+    /// version. Every group is due once in `beats` beats. `sent` has the version that was last sent
     /// to each group.
     fn take_due(
         &self,
         beat: u32,
         beats: u32,
-        told: &mut [Option<u64>; GROUPS as usize],
+        sent: &mut [Option<u64>; GROUPS as usize],
     ) -> Vec<Arc<SeatWatcher>> {
         let newest = Some(self.view.lock().version());
         let mut due = Vec::new();
-        for (group, told) in (0..GROUPS).zip(told) {
-            if group % beats == beat % beats && *told != newest {
-                *told = newest;
+        for (group, sent) in (0..GROUPS).zip(sent) {
+            if group % beats == beat % beats && *sent != newest {
+                *sent = newest;
                 due.extend(self.lock_group(group.into()).values().cloned());
             }
         }
@@ -192,8 +192,8 @@ impl WatchedShow {
 
     fn tell(&self, due: &[Arc<SeatWatcher>], cadence: &PushCadence) {
         let begun = Instant::now();
-        let told = due.iter().filter(|watcher| watcher.tell(self)).count();
-        cadence.note_cost(told, begun.elapsed());
+        let sent = due.iter().filter(|watcher| watcher.tell(self)).count();
+        cadence.note_cost(sent, begun.elapsed());
     }
 
     /// Locks the group of the watcher with this id.
@@ -224,8 +224,8 @@ impl SeatWatcher {
 }
 
 impl SeatWatch {
-    /// Sends at once what the client has not seen yet, if it takes frames: first a snapshot, then
-    /// changes.
+    /// Sends at once what the client has not seen yet, if the client takes frames: a snapshot the
+    /// first time, and changes after that.
     pub fn catch_up(&self) {
         self.watcher.tell(&self.watched);
     }

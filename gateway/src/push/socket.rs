@@ -122,8 +122,8 @@ impl VisitorSocket {
 
     async fn handle(&mut self, event: SocketEvent, was_open: bool) -> Result<(), SocketEnd> {
         match event {
-            SocketEvent::Wire(moved) => self.on_wire_event(moved, was_open).await,
-            SocketEvent::Room(HubEvent::News(news)) => self.pass_on(news).await,
+            SocketEvent::Wire(event) => self.on_wire_event(event, was_open).await,
+            SocketEvent::Room(HubEvent::News(news)) => self.forward_news(news).await,
             // The socket has missed news, so it gets the current state instead.
             SocketEvent::Room(HubEvent::Missed) => self.catch_up().await,
             SocketEvent::Room(HubEvent::Gone) => Err(SocketEnd::Gone),
@@ -157,8 +157,8 @@ impl VisitorSocket {
         self.room.id() == room && self.place.number == number
     }
 
-    async fn on_wire_event(&mut self, moved: WireEvent, was_open: bool) -> Result<(), SocketEnd> {
-        match moved {
+    async fn on_wire_event(&mut self, event: WireEvent, was_open: bool) -> Result<(), SocketEnd> {
+        match event {
             WireEvent::Heard(heard) => self.handle_frame(heard).await?,
             WireEvent::Woken if self.wire.outlet().is_stalled() => {
                 return Err(SocketEnd::later(
@@ -192,8 +192,8 @@ impl VisitorSocket {
         Ok(())
     }
 
-    /// Sends the whole current state. A client gets it when it connects, and after it has missed
-    /// news.
+    /// Sends the whole current state. A client gets the state after it has connected, and again
+    /// after it has missed news.
     async fn greet(&mut self) -> Result<(), SocketEnd> {
         self.tell_room().await?;
         let draw = self.room.draw_state();
@@ -211,7 +211,7 @@ impl VisitorSocket {
         self.reschedule_wake().await
     }
 
-    async fn pass_on(&mut self, news: RoomNews) -> Result<(), SocketEnd> {
+    async fn forward_news(&mut self, news: RoomNews) -> Result<(), SocketEnd> {
         match news {
             RoomNews::Room(text, phase) => {
                 self.send_frame(&text)?;
@@ -229,8 +229,7 @@ impl VisitorSocket {
     }
 
     /// Updates how often the hub writes `line` frames to this socket. If the visitor has been
-    /// called meanwhile, sends the call at once. If the client takes no frames, sends the call
-    /// later.
+    /// called meanwhile, sends the call at once, or later if the client takes no frames now.
     async fn reschedule_wake(&mut self) -> Result<(), SocketEnd> {
         let (tick, per_s) = (self.room.last_tick(), self.room.pace_per_s());
         self.listener.reschedule(&tick, per_s);

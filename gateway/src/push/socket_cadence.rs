@@ -9,7 +9,7 @@ use fairgate_rules::estimate::refresh_s;
 /// The seconds between two wakes of each group. A socket that is due every 8 s is in the group of
 /// 5, and gets a frame at every other wake. The slowest group still wakes often enough to notice a
 /// client that has gone.
-const GROUPS: [u64; 4] = [1, 2, 5, 15];
+const WAKE_PERIODS_S: [u64; 4] = [1, 2, 5, 15];
 /// The number of slots: one for every second of every group.
 pub const SLOTS: usize = 1 + 2 + 5 + 15;
 /// Seconds between two `line` frames of a called visitor, who needs only the figures in them.
@@ -51,7 +51,7 @@ impl SocketCadence {
             every_s,
             wake_s: 1,
         };
-        for wake_s in GROUPS {
+        for wake_s in WAKE_PERIODS_S {
             if wake_s <= every_s {
                 cadence.wake_s = wake_s;
                 cadence.slot = first + usize::try_from(key % wake_s).unwrap_or_default();
@@ -73,7 +73,7 @@ impl SocketCadence {
 #[must_use]
 pub fn wakes(slot: usize, after: u64, until: u64) -> bool {
     let mut first = 0;
-    for wake_s in GROUPS {
+    for wake_s in WAKE_PERIODS_S {
         let len = usize::try_from(wake_s).unwrap_or_default();
         if slot < first + len {
             let phase = (slot - first) as u64;
@@ -132,7 +132,7 @@ mod tests {
                 *times += u32::from(wakes(slot, second, second + 1));
             }
         }
-        let expected: Vec<u32> = GROUPS
+        let expected: Vec<u32> = WAKE_PERIODS_S
             .iter()
             .flat_map(|wake_s| vec![30 / *wake_s as u32; *wake_s as usize])
             .collect();

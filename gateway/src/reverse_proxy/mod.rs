@@ -62,7 +62,8 @@ enum GuardStep {
 }
 
 /// Decides on a request. Without an outage only a pass opens the shop. During an outage a pass
-/// still does, because it is checked by its signature.
+/// still opens it, because the pass is checked by its signature, and `when` says whether visitors
+/// without a pass are let through.
 fn decide(has_pass: bool, outage: Option<LineOutage>, when: WhenUnverifiable) -> GuardStep {
     match (has_pass, outage, when) {
         (true, _, _) | (false, Some(_), WhenUnverifiable::Open) => GuardStep::Forward,

@@ -36,7 +36,7 @@ pub struct ReverseProxySettings {
     pub when_unverifiable: WhenUnverifiable,
 }
 
-/// What happens to requests without a pass while the line can give and check none.
+/// What happens to requests without a pass while the line can neither give nor check passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenUnverifiable {
     /// They reach the shop, which may then get a crowd.
@@ -111,7 +111,7 @@ impl GuardSettings {
             );
             return;
         };
-        // A browser sends the cookie with the pass to its own host alone, on any port.
+        // A browser sends the cookie with the pass only to the host that set it, on any port.
         if (lobby.host(), lobby.scheme()) != (self.url.host(), self.url.scheme()) {
             reader.fault(format!(
                 "FAIRGATE_GUARD_URL: browsers send the pass of {lobby} only to the same host and scheme, so it would never reach {}: let the public reach lobby and shop at one host, on two ports or by paths",

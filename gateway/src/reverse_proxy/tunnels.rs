@@ -15,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::ShopGuard;
 
 /// How often the permissions of open WebSockets are checked.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// The open WebSockets; a cheap handle.
 #[derive(Clone, Default)]
@@ -94,7 +94,7 @@ impl Drop for OpenTunnel {
 /// Ends WebSockets whose pass has run out or was stopped. After an outage it also ends those that
 /// were let through without a pass. Runs until the process drains.
 pub async fn end_stopped_tunnels(shop: ShopGuard, mut stopping: watch::Receiver<bool>) {
-    let mut every = interval(LOOK_EVERY);
+    let mut every = interval(CHECK_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {

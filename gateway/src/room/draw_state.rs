@@ -116,7 +116,7 @@ impl RankedLine {
     /// Ranks the numbers 0..n by a seed, on a blocking thread.
     ///
     /// # Errors
-    /// Fails if n is more than one draw can rank.
+    /// Fails if n is more numbers than one draw can rank.
     pub async fn draw(seed: Digest, n: u64) -> Result<Self, LedgerError> {
         let n = u32::try_from(n).map_err(|_| {
             LedgerError::Corrupt(format!("{n} numbers are more than one draw can rank"))
@@ -130,7 +130,7 @@ impl RankedLine {
     }
 }
 
-/// Builds the record of the steps of a draw that are published.
+/// Builds the draw's record, which has only the published steps.
 ///
 /// # Errors
 /// Fails if the stored draw does not follow from the room's secret.

@@ -1,5 +1,6 @@
 //! One room of this node: a cheap handle on the state that the loops read last. Decisions read this
-//! state without waiting for a database. Only [`Room::release`] waits for a running tick.
+//! state without waiting for a database. Only [`Room::release`] and [`Room::newcomers_tick`] wait
+//! for a running tick.
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub struct Room {
 pub struct NewcomersTick {
     /// When it began.
     pub begun: Instant,
-    /// Whether the ledger took it.
+    /// Whether its release is in the ledger. It is not if another node moved the counter first.
     pub is_written: bool,
 }
 
@@ -242,8 +243,8 @@ impl Room {
     fn phase_inputs(&self) -> PhaseInputs {
         let draw = self.inner.draw.read();
         PhaseInputs {
-            // The freeze is published with its root. Until then the room stays in the lobby's
-            // phase.
+            // A freeze is published together with the root of its leaves. Until then the room stays
+            // in the lobby's phase.
             frozen: draw.row.sealed.is_some(),
             drawn: draw.ranked.is_some(),
             sold_out: self.last_tick().is_sold_out(),

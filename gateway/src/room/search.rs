@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use super::Room;
 use crate::upstream::ShowSummary;
 
-/// The most rooms or shows on one page of a list.
+/// How many rooms or shows one page of a list has, at most.
 pub const PER_PAGE: usize = 40;
 
 /// What a search asks for. An empty text, and a day that is not given, match everything.
@@ -65,7 +65,7 @@ impl OnSaleSearch {
     /// Returns whether a show matches. A word with a typing error matches, too.
     #[must_use]
     pub fn finds_show(&self, show: &ShowSummary) -> bool {
-        self.is_at(show) && self.is_on(show) && self.names(&words_of(show))
+        self.is_in_city(show) && self.is_in_period(show) && self.matches_words(&words_of(show))
     }
 
     /// Returns the matching rooms, each with all its shows. A room matches if one of its shows
@@ -81,7 +81,7 @@ impl OnSaleSearch {
             let row = room.row();
             let matching = shows.iter().filter(|show| self.finds_show(show));
             let first = matching.map(|show| show.starts_at.as_millisecond()).min();
-            let by_title = || anywhere && self.names(&row.document.title);
+            let by_title = || anywhere && self.matches_words(&row.document.title);
             if let Some(at) = first.or_else(|| by_title().then_some(row.document.draw_at)) {
                 found.push((at, FoundRoom { room, shows }));
             }
@@ -90,16 +90,16 @@ impl OnSaleSearch {
         found.into_iter().map(|(_, room)| room).collect()
     }
 
-    fn names(&self, text: &str) -> bool {
+    fn matches_words(&self, text: &str) -> bool {
         self.words.is_empty() || SearchText::new(text).match_typed(&self.words).is_some()
     }
 
-    fn is_at(&self, show: &ShowSummary) -> bool {
+    fn is_in_city(&self, show: &ShowSummary) -> bool {
         let there = || show.location.city.as_deref().map(SearchText::new);
         self.city.is_empty() || there().is_some_and(|city| city.match_typed(&self.city).is_some())
     }
 
-    fn is_on(&self, show: &ShowSummary) -> bool {
+    fn is_in_period(&self, show: &ShowSummary) -> bool {
         let zone = show.location.time_zone.as_deref();
         let there = zone.and_then(|zone| show.starts_at.in_tz(zone).ok());
         let there = there.unwrap_or_else(|| show.starts_at.to_zoned(TimeZone::UTC));
@@ -145,7 +145,7 @@ fn shows_by_room<'s>(rooms: &[Room], shows: &'s [ShowSummary]) -> Vec<Vec<&'s Sh
     covered
 }
 
-/// One page of a list, and where it is.
+/// One page of a list, and the size of the whole list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPage<T> {
     /// What is on the page.
@@ -157,7 +157,7 @@ pub struct ListPage<T> {
 }
 
 impl<T> ListPage<T> {
-    /// Returns page `page` of a list, counted from 1. A page behind the last one is empty.
+    /// Returns page `page` of a list, counted from 1. A page after the last one is empty.
     #[must_use]
     pub fn of(list: Vec<T>, page: usize) -> Self {
         let total = list.len();

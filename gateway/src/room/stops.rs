@@ -19,7 +19,8 @@ pub struct RoomStops {
 
 #[derive(Default)]
 struct KnownStops {
-    /// The cursor up to which the ledger's news was read and passed on.
+    /// The cursor up to which the ledger's stops were read, and passed on to booking, the store and
+    /// the visitors.
     cursor: u64,
     /// Stopped passes by join number.
     passes: HashMap<u64, StoppedPass>,
@@ -28,7 +29,7 @@ struct KnownStops {
 }
 
 impl RoomStops {
-    /// Returns the cursor up to which all news was passed on.
+    /// Returns the cursor up to which all stops were passed on.
     pub fn cursor(&self) -> u64 {
         self.known.read().cursor
     }
@@ -59,7 +60,7 @@ impl RoomStops {
             .retain(|_, pass| pass.cause == PassStopCause::Revoked || pass.exp + LEEWAY_S > now_s);
     }
 
-    /// Notes that everything up to this cursor was passed on.
+    /// Notes that all stops up to this cursor were passed on.
     pub(crate) fn passed_on(&self, cursor: u64) {
         let mut known = self.known.write();
         known.cursor = known.cursor.max(cursor);

@@ -18,7 +18,7 @@ pub struct RoomTick {
     pub waiting: u64,
     /// The place numbers of the visitors who were away at [`Self::looked_at`].
     pub away: NumberSet,
-    /// At the last count, which of the unreleased ranks had a present visitor: one bit a rank.
+    /// Which unreleased ranks had a present visitor at the last count. One bit a rank.
     pub crowd: Arc<PresenceBitmap>,
     /// When a tick last read who is away, ms.
     pub looked_at: i64,
@@ -27,8 +27,8 @@ pub struct RoomTick {
     /// The debt for latecomers who were admitted ahead of new releases, in millionths of a visitor.
     /// The pace pays this debt before it releases new ranks.
     pub owed_u: u64,
-    /// The releases of the last `claim_s`, oldest first. In this time after a release, its visitors
-    /// are expected to claim.
+    /// The releases of the last `claim_s` seconds, oldest first. The visitors of a release are
+    /// expected to claim within this time.
     pub calls: Arc<Vec<RankCall>>,
     /// Booking's figures.
     pub pulse: BookingPulse,
@@ -37,7 +37,7 @@ pub struct RoomTick {
     /// The line's rates in visitors a second: the expected rate and a low rate. In nine of
     /// ten cases the line is not slower than the low rate.
     pub rates: (f64, f64),
-    /// The most visitors who may be inside, by booking's health and the promoter's limit.
+    /// How many visitors may be inside, at most, by booking's health and the promoter's limit.
     pub inside_max: u64,
     /// The remaining seats and the people who want them. `None` if the room has no line, or if its
     /// shows have no seats that could run out.

@@ -48,7 +48,7 @@ impl RoomTroubles {
         self.inner.lock().set_back.insert(room.to_owned(), now);
     }
 
-    /// Returns what is wrong at `now` (ms), one sentence each.
+    /// Returns what is wrong at `now` (ms), one text for each trouble.
     pub(super) fn warnings(&self, now: i64) -> Vec<String> {
         let RoomTroublesState {
             unreadable,

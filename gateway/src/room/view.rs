@@ -40,9 +40,9 @@ pub struct RoomTrust {
 pub struct RoomView {
     /// The slug.
     pub room: String,
-    /// What people read.
+    /// The name that people read.
     pub title: String,
-    /// Where the room stands.
+    /// The phase of the room.
     pub phase: RoomPhase,
     /// Whether nobody is released for now.
     pub paused: bool,
@@ -52,17 +52,17 @@ pub struct RoomView {
     pub draw_at: String,
     /// RFC 3339, or null.
     pub closes_at: Option<String>,
-    /// People who joined so far, those who left among them.
+    /// People who joined so far, including those who left.
     pub joined: u64,
     /// Places that the promoter ended. They are counted in `joined`.
     pub revoked: u64,
-    /// People behind the release counter.
+    /// People who are here and whose ranks are not released yet.
     pub waiting: u64,
     /// Ranks below this may claim a pass.
     pub released: u64,
     /// Visitors released a second.
     pub per_s: f64,
-    /// What the draw's secret was promised with, hex.
+    /// The hash that commits to the draw's secret, hex.
     #[schema(value_type = String)]
     pub commitment: fairgate_pass::Digest,
     /// A line from the promoter.
@@ -71,10 +71,10 @@ pub struct RoomView {
     pub trust: RoomTrust,
     /// Seats of all shows of the room.
     pub seats: SeatCounts,
-    /// What seats cost by category, over all shows of the room, and how many are free: the cheapest
-    /// first, at most 12. Empty for trains.
+    /// The price and the number of free seats of each category, over all shows of the room. The
+    /// cheapest come first, at most 12. Empty for trains.
     pub prices: Vec<PriceTier>,
-    /// How the line comes about.
+    /// How the order of the line is made.
     pub method: LineMethod,
     /// Whether a code is asked for.
     pub codes: JoinCodePolicy,

@@ -23,11 +23,11 @@ const GOOD_FOR: Duration = Duration::from_secs(5);
 /// The age up to which a caller gets old odds at once, while new ones are being worked out.
 const GOOD_MEANWHILE: Duration = Duration::from_secs(15);
 /// The age from which odds are not used at all.
-const TOLD_MAX: Duration = Duration::from_secs(60);
+const ODDS_AGE_MAX: Duration = Duration::from_secs(60);
 /// The longest time that a caller waits for odds. The visitor's place matters more, and the visitor
 /// sees the odds at the next look.
 const WAITED_MAX: Duration = Duration::from_millis(300);
-/// The most different wishes whose odds before the draw are kept.
+/// For how many different wishes the odds before the draw are kept, at most.
 const KNOWN_MAX: usize = 10_000;
 /// How many lists may be kept beyond twice the number of places with wishes. Unused lists are
 /// forgotten only when there are more.
@@ -111,9 +111,9 @@ impl WishOdds {
 }
 
 impl WishBoard {
-    /// Returns the odds of wishes. They may be [`GOOD_FOR`] old. While new ones are being worked
-    /// out they may be older, up to [`TOLD_MAX`]. Returns `None` if nothing is on sale, if booking
-    /// has not said what is on sale, or if no odds are ready that are new enough.
+    /// Returns the odds of wishes. They may be [`GOOD_FOR`] old. While new odds are being worked
+    /// out, they may be older, up to [`ODDS_AGE_MAX`]. Returns `None` if nothing is on sale, if
+    /// booking has not said what is on sale, or if there are no odds that are new enough.
     pub async fn odds(
         &self,
         line: LineAtTick,
@@ -144,8 +144,8 @@ impl WishBoard {
                 return odds_of(&made, is_ordered).map(|made| made.odds);
             }
         }
-        let still_told = |earlier: &MadeOdds| earlier.at.elapsed() < TOLD_MAX;
-        earlier.filter(still_told).map(|earlier| earlier.odds)
+        let still_used = |earlier: &MadeOdds| earlier.at.elapsed() < ODDS_AGE_MAX;
+        earlier.filter(still_used).map(|earlier| earlier.odds)
     }
 
     /// Forgets all wishes and odds of a room that has closed. Does nothing while odds are being
@@ -238,7 +238,7 @@ impl KnownWishes {
         let hold_s = tick.pulse.shows.iter().map(|show| show.hold_s).max();
         let (per_s, _) = tick.rates;
         let wishing = WishingLine {
-            people: &self.in_line(line),
+            people: &self.wishes_in_line(line),
             is_drawn: line.is_ordered,
             basket_people: (per_s * f64::from(hold_s.unwrap_or_default())) as u64,
         };
@@ -257,7 +257,7 @@ impl KnownWishes {
     }
 
     /// Returns the wishes of the people who are present, in the order of the line.
-    fn in_line(&self, line: &LineAtTick) -> Vec<&[SeatWish]> {
+    fn wishes_in_line(&self, line: &LineAtTick) -> Vec<&[SeatWish]> {
         let of_rank = |rank: u64| {
             let ranked = line.ranked.as_ref();
             let number = ranked.map_or(rank, |ranked| ranked.number_at(rank));

@@ -39,7 +39,7 @@ pub struct Claimant {
     /// The release counter as this node knows it. The store may know a higher value from another
     /// node, and then uses that.
     pub released: u64,
-    /// The most visitors who may be inside.
+    /// How many visitors may be inside, at most.
     pub max_inside: u64,
     /// Whether the room has a line. Without a line, no pace limits the admission of latecomers.
     pub line: bool,
@@ -86,11 +86,11 @@ pub struct TickFiguresRequest {
     pub now: i64,
     /// How long a called visitor has to claim, milliseconds.
     pub claim_ms: i64,
-    /// Times, unix seconds. The answer counts for each how many visitors inside have a pass that
-    /// ends after it.
+    /// Times, unix seconds. For each time, the answer has the number of visitors inside whose pass
+    /// ends later.
     pub ends_s: Vec<i64>,
-    /// What this node measured of booking. The store returns it with what other nodes measured, and
-    /// does not interpret it.
+    /// This node's measurements of booking. The store does not interpret them, and returns them
+    /// with those of the other nodes.
     pub vitals: String,
 }
 
@@ -99,7 +99,7 @@ pub struct TickFiguresRequest {
 pub struct TickCarryover {
     /// The release counter, exactly as the ledger has it.
     pub row: ReleaseRow,
-    /// The memory of the pace. It is newer than the row's if the tick wrote no row.
+    /// The memory of the pace. If the tick wrote no row, it is newer than the memory in `row`.
     pub memory: String,
 }
 
@@ -108,8 +108,8 @@ pub struct TickCarryover {
 pub struct TickFigures {
     /// The counts of the line.
     pub counts: RoomCounts,
-    /// For each time in [`TickFiguresRequest::ends_s`], how many visitors inside have a pass that
-    /// ends after it.
+    /// For each time in [`TickFiguresRequest::ends_s`], the number of visitors inside whose pass
+    /// ends later.
     pub beyond: Vec<u64>,
     /// How many more of the called visitors are expected to come before their window ends.
     pub expected: u64,

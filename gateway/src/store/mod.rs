@@ -99,23 +99,23 @@ pub enum StoreFreezeOutcome {
 /// The fast store of all rooms.
 #[async_trait]
 pub trait RoomStore: Send + Sync + 'static {
-    /// Returns one sentence for each problem that an operator should solve.
+    /// Returns one text for each problem that an operator should solve.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
     /// Opens a room that is in the ledger, after its creation or after a restart. Changes nothing
     /// if the room is open already.
     async fn open(&self, room: &str) -> Result<(), LedgerError>;
-    /// Replaces the codes of a room that nobody has joined, in the store and in the ledger, which
-    /// also records `entry`. Never returns [`RoomChangeOutcome::Conflict`].
+    /// Replaces the codes of a room that nobody has joined, in the store and in the ledger. The
+    /// ledger also records `entry`. Never returns [`RoomChangeOutcome::Conflict`].
     async fn put_codes(
         &self,
         room: &str,
         codes: Vec<Digest>,
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome, StoreFailure>;
-    /// Gives the holder the next number, or returns the place that the holder already has. Returns
-    /// when the number is as durable as this store makes numbers.
+    /// Gives the holder the next number, or returns the place that the holder already has. The call
+    /// ends only when the number is as durable as this store makes numbers.
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal>;
     /// Counts the places that these networks were given in the room, those that were left included.
     async fn network_places(
@@ -148,7 +148,8 @@ pub trait RoomStore: Send + Sync + 'static {
         number: u64,
         wishes: WishList,
     ) -> Result<(), StoreFailure>;
-    /// Returns the wishes of a number; `None` if it has never said any, or the store has lost them.
+    /// Returns the wishes of a number. Returns `None` if none were ever set, or if the store has
+    /// forgotten them.
     async fn wishes_of(&self, room: &str, number: u64) -> Result<Option<WishList>, StoreFailure>;
     /// Reads the wishes that changed after a cursor.
     async fn wishes_changed(

@@ -11,18 +11,19 @@ use crate::ledger::{NetworkKey, NetworkKeys};
 pub struct SingleUseId {
     /// Its id.
     pub id: [u8; 16],
-    /// When it expires, milliseconds since the epoch. The store notes until then that it was used.
+    /// When it expires, milliseconds since the epoch. Until then the store remembers the id.
     pub expires_at: i64,
 }
 
-/// A request to begin a wait in place of work.
+/// A request to begin a wait, which replaces the work of a challenge.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitRequest {
     /// The network whose people wait one after the other.
     pub network: NetworkKey,
-    /// How long the wait takes (ms) after the one before it.
+    /// How long the wait takes (ms). It begins when the network's last wait ends, or now if that
+    /// wait has ended.
     pub takes_ms: i64,
-    /// The longest time (ms) that anybody may wait, with all waits before.
+    /// How long (ms) a visitor may wait at most, including the earlier waits of the network.
     pub longest_ms: i64,
     /// The current time, milliseconds since the epoch.
     pub now: i64,
@@ -33,8 +34,8 @@ pub struct WaitRequest {
 pub enum WaitReservation {
     /// It ends at this time, milliseconds since the epoch.
     Until(i64),
-    /// It would last too long, so no wait was begun. One may begin from this time on, milliseconds
-    /// since the epoch.
+    /// It would last too long, so no wait was begun. A wait may begin from this time on,
+    /// milliseconds since the epoch.
     FullUntil(i64),
 }
 
@@ -70,7 +71,7 @@ impl NetworkToll {
         solved: None,
     };
 
-    /// Returns each network with its bound: with so many places, it refuses further ones.
+    /// Returns each network with its bound. A network that has this many places gets no more.
     pub fn limited(&self) -> impl Iterator<Item = (NetworkKey, u64)> + use<'_> {
         let keys = self.keys.as_slice().iter().copied();
         keys.enumerate().map(|(at, key)| {
@@ -172,8 +173,8 @@ pub enum PresentedPlaceStatus {
 pub struct StoreLeaveRequest {
     /// The join number.
     pub number: u64,
-    /// The rank of the place, if it has one. With it, the store stops expecting the visitor to
-    /// claim.
+    /// The rank of the place, if it has one. The store then no longer expects the visitor of this
+    /// rank to claim.
     pub rank: Option<u64>,
     /// The current time, milliseconds since the epoch.
     pub now: i64,

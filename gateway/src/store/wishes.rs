@@ -7,13 +7,13 @@ use fairgate_rules::wishes::SeatWish;
 /// The wishes of one visitor, in order of preference.
 pub type WishList = Arc<[SeatWish]>;
 
-/// The most changes that one call returns.
+/// How many changes one call returns, at most.
 pub const CHANGES_MAX: usize = 2_000;
 
-/// How far a node has read the wishes of a room. The default is before all of them.
+/// How far a node has read the wishes of a room. The default is before the first change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WishCursor {
-    /// The incarnation of the store that the wishes were read from.
+    /// The room's incarnation in the store when the wishes were read.
     pub incarnation: u64,
     /// The number of the last change that was read.
     pub version: u64,
@@ -27,7 +27,7 @@ pub struct WishChanges {
     /// Whether the store has begun a new life since the cursor. Then it has forgotten all earlier
     /// wishes, and the caller must forget them, too.
     pub is_new_life: bool,
-    /// The newest wishes of each number that changed, in the order of the changes. At most
-    /// [`CHANGES_MAX`]; if there are so many, there may be more.
+    /// The newest wishes of each number that changed, in the order of the changes. Has at most
+    /// [`CHANGES_MAX`] entries. If it has that many, the next call may return more.
     pub changed: Vec<(u64, WishList)>,
 }

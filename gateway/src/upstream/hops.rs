@@ -28,7 +28,7 @@ pub fn without_hops(headers: &HeaderMap) -> HeaderMap {
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
     for name in named {
-        // A client that names the host could make the other server answer for another one.
+        // If a client could have `Host` removed, the next server might answer for another host.
         if name != header::HOST.as_str() {
             kept.remove(name);
         }

@@ -52,7 +52,7 @@ impl EmbeddedBooking {
     pub fn new(booking: Booking) -> Self {
         let (signals, _) = broadcast::channel(SIGNALS_MAX);
         let mut workers = booking.start();
-        workers.spawn(turn_signals(booking.clone(), signals.clone()));
+        workers.spawn(convert_signals(booking.clone(), signals.clone()));
         Self {
             booking,
             signals,
@@ -61,7 +61,7 @@ impl EmbeddedBooking {
     }
 }
 
-async fn turn_signals(booking: Booking, sink: broadcast::Sender<HoldSignal>) {
+async fn convert_signals(booking: Booking, sink: broadcast::Sender<HoldSignal>) {
     let mut source = booking.gateways().hold_signals();
     loop {
         match source.recv().await {
@@ -141,8 +141,8 @@ impl BookingCore for EmbeddedBooking {
 
     async fn condition(&self) -> BookingCondition {
         let mut condition = self.booking.gateways().condition().await;
-        // This gateway asks the same ledger itself, and keeps its rooms in the same Redis. So it
-        // reports itself that they are silent.
+        // This gateway uses the same ledger and the same Redis, and reports itself if one of them
+        // is silent. So booking's reports of this are left out.
         condition.reasons.clear();
         condition.warnings.retain(|warning| warning != SEATS_SILENT);
         condition

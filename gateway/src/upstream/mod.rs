@@ -93,7 +93,7 @@ impl BackgroundError for BookingFailure {
         match self {
             Self::Ledger(error) => error.is_outage(),
             Self::Unreachable | Self::Unanswered => true,
-            // Booking answers so while its own ledger is away.
+            // Booking answers with this status while its own ledger is away.
             Self::Refused { status } => *status == StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -123,12 +123,12 @@ pub trait BookingCore: Send + Sync + 'static {
     /// Reads the shows that match the patterns (ids, and globs such as `g1-*`).
     async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure>;
     /// Sends booking the complete list of rooms and the patterns that they cover. It replaces the
-    /// list before it.
+    /// earlier list.
     async fn replace_coverage(
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure>;
-    /// Tells booking that these passes of a room can no longer be used for anything new. Telling it
+    /// Tells booking that these passes of a room can no longer be used for anything new. Calling
     /// again is harmless.
     async fn stop_passes(
         &self,

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a window of the count is. The figures cover the present window and the one before.
+/// How long a window of the count is. The figures cover the present window and the window before.
 const WINDOW: Duration = Duration::from_secs(300);
 /// Operators are warned if at least one in this many requests does not tell its client.
-const WARNED_FROM: u64 = 20;
+const WARNED_AT_ONE_IN: u64 = 20;
 
 /// The requests of one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,23 +38,23 @@ impl AddressTally {
 
     /// Counts a request.
     pub fn count(&mut self, is_unread: bool, now: Instant) {
-        self.turn_over(now);
+        self.roll_window(now);
         self.present.requests += 1;
         self.present.unread += u64::from(is_unread);
     }
 
     /// Returns the figures if operators should be warned.
-    pub fn warned(&mut self, now: Instant) -> Option<AddressFigures> {
-        self.turn_over(now);
+    pub fn figures_to_warn_of(&mut self, now: Instant) -> Option<AddressFigures> {
+        self.roll_window(now);
         let figures = AddressFigures {
             requests: self.present.requests + self.before.requests,
             unread: self.present.unread + self.before.unread,
         };
-        let is_much = figures.unread.saturating_mul(WARNED_FROM) >= figures.requests;
+        let is_much = figures.unread.saturating_mul(WARNED_AT_ONE_IN) >= figures.requests;
         (figures.unread > 0 && is_much).then_some(figures)
     }
 
-    fn turn_over(&mut self, now: Instant) {
+    fn roll_window(&mut self, now: Instant) {
         let age = now.saturating_duration_since(self.begun);
         if age < WINDOW {
             return;
@@ -81,11 +81,11 @@ mod tests {
     fn a_proxy_in_front_is_seen_at_its_first_request() {
         let now = Instant::now();
         let mut tally = AddressTally::new(now);
-        assert_eq!(tally.warned(now), None);
+        assert_eq!(tally.figures_to_warn_of(now), None);
         tally.count(true, now);
-        assert_eq!(tally.warned(now), figures(1, 1));
+        assert_eq!(tally.figures_to_warn_of(now), figures(1, 1));
         tally.count(true, now + WINDOW);
-        assert_eq!(tally.warned(now + WINDOW), figures(2, 2));
+        assert_eq!(tally.figures_to_warn_of(now + WINDOW), figures(2, 2));
     }
 
     #[test]
@@ -97,9 +97,9 @@ mod tests {
         }
         tally.count(true, now);
         tally.count(true, now);
-        assert_eq!(tally.warned(now), None);
+        assert_eq!(tally.figures_to_warn_of(now), None);
         tally.count(true, now);
-        assert_eq!(tally.warned(now), figures(42, 3));
+        assert_eq!(tally.figures_to_warn_of(now), figures(42, 3));
     }
 
     #[test]
@@ -107,10 +107,10 @@ mod tests {
         let now = Instant::now();
         let mut tally = AddressTally::new(now);
         tally.count(true, now);
-        assert_eq!(tally.warned(now + WINDOW), figures(1, 1));
-        assert_eq!(tally.warned(now + 2 * WINDOW), None);
+        assert_eq!(tally.figures_to_warn_of(now + WINDOW), figures(1, 1));
+        assert_eq!(tally.figures_to_warn_of(now + 2 * WINDOW), None);
         let mut quiet = AddressTally::new(now);
         quiet.count(true, now);
-        assert_eq!(quiet.warned(now + 3 * WINDOW), None);
+        assert_eq!(quiet.figures_to_warn_of(now + 3 * WINDOW), None);
     }
 }

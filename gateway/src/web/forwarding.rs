@@ -84,13 +84,13 @@ impl ForwardingHeader {
 
 /// Returns whether a request names an address in one of the usual headers.
 #[must_use]
-pub fn names_another_address(headers: &HeaderMap) -> bool {
+pub fn names_client_address(headers: &HeaderMap) -> bool {
     [X_FORWARDED_FOR, header::FORWARDED, X_REAL_IP]
         .iter()
         .any(|name| headers.contains_key(name))
 }
 
-/// Removes the usual headers with addresses of clients, and the one that is read.
+/// Removes the usual headers with addresses of clients, and the header that this gateway reads.
 pub fn remove_addresses(headers: &mut HeaderMap, read: &ForwardingHeader) {
     for name in [X_FORWARDED_FOR, header::FORWARDED, X_REAL_IP] {
         headers.remove(name);

@@ -17,10 +17,11 @@ use module::{Import, Module};
 
 /// What a script appends to the address of a part: the version in its own address. While a server
 /// is updated, a script may come from another build than its address says. The server then refuses
-/// its parts, which would start the script of their own build a second time.
+/// the script's parts, because they would start the script of their own build a second time.
 const OWN_VERSION: &str = "new URL(import.meta.url).search";
 
-/// Stands for the version in the written files. The version is known only when all are written.
+/// The placeholder for the version in the written files. The version is known only when all files
+/// are written.
 pub(crate) const VERSION_MARK: &str = "@assets-version@";
 
 type Modules<'a> = BTreeMap<&'a str, Module<'a>>;
@@ -134,14 +135,14 @@ impl<'a> PageScripts<'a> {
             let _ = writeln!(
                 out,
                 "const {}=(()=>{{{taken}{code}\nreturn{{{exports}}}}})();",
-                space_of(name)
+                namespace_of(name)
             );
         }
         let shared: Vec<_> = self
             .first
             .iter()
             .filter(|name| self.is_needed_later(name))
-            .map(|name| space_of(name))
+            .map(|name| namespace_of(name))
             .collect();
         if !shared.is_empty() {
             let _ = writeln!(out, "export{{{}}};", shared.join(","));
@@ -158,7 +159,7 @@ impl<'a> PageScripts<'a> {
                 write!(
                     out,
                     "import{{{}}}from\"../{}.js?v={VERSION_MARK}\";{}",
-                    space_of(from),
+                    namespace_of(from),
                     self.root,
                     take(import)
                 )
@@ -175,7 +176,7 @@ impl<'a> PageScripts<'a> {
         out
     }
 
-    /// Returns the exports of a module that nothing in this page uses.
+    /// Returns those exports of a module that nothing in this page uses.
     fn unused(&self, name: &str) -> BTreeSet<&'a str> {
         let all = || {
             self.first
@@ -201,7 +202,7 @@ impl<'a> PageScripts<'a> {
         let later = |name: &str| {
             if self.first.contains(&name) {
                 let root = self.root;
-                let space = space_of(name);
+                let space = namespace_of(name);
                 format!("import(\"{up}{root}.js\"+{OWN_VERSION}).then((all)=>all.{space})")
             } else {
                 format!("import(\"{beside}{name}.js\"+{OWN_VERSION})")
@@ -211,7 +212,8 @@ impl<'a> PageScripts<'a> {
         self.modules[name].write(unused, later, worker)
     }
 
-    /// Returns whether a module of the joined script is used from elsewhere by name.
+    /// Returns whether a later module imports this module of the joined script, or a script loads
+    /// it with `import()`.
     fn is_needed_later(&self, name: &str) -> bool {
         let all = || {
             self.first
@@ -249,17 +251,18 @@ fn in_order<'a>(
 }
 
 /// Returns the name by which a joined script knows the exports of a module.
-fn space_of(name: &str) -> String {
+fn namespace_of(name: &str) -> String {
     format!("$_{}", name.replace('-', "_"))
 }
 
 /// Writes the code with which a module takes its imports from the joined script.
 fn take(import: &Import<'_>) -> String {
     let names = names(import, ":");
-    format!("const{{{names}}}={};", space_of(&import.from))
+    format!("const{{{names}}}={};", namespace_of(&import.from))
 }
 
-/// Writes the imported names, and `between` before a name that differs in the importing module.
+/// Writes the imported names. If a name differs in the importing module, writes both names with
+/// `between` between them.
 fn names(import: &Import<'_>, between: &str) -> String {
     let names = import.names.iter().map(|(name, own)| {
         if name == own {

@@ -33,7 +33,7 @@ enum Part<'a> {
 }
 
 impl Part<'_> {
-    /// Returns by how many brackets the code is deeper after this part.
+    /// Returns by how much this part changes the depth of brackets in the code.
     fn depth(&self) -> i32 {
         match self {
             Part::Code(token) => depth_of(token),

@@ -16,7 +16,8 @@ fn joined(scripts: &[(&str, &str)]) -> Result<BTreeMap<String, String>, String> 
 }
 
 /// Writes files as Node.js modules and runs one of them, by its address with the version, as pages
-/// name it. Returns what it writes, or `None`, with a message, if there is no Node.js.
+/// name it. Returns the output of this module. If there is no Node.js, prints a message and returns
+/// `None`.
 fn run(files: &BTreeMap<String, String>, start: &str) -> Option<String> {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("package.json"), "{\"type\":\"module\"}").expect("written");

@@ -1,6 +1,7 @@
-//! Splits a script into tokens and writes tokens without comments and superfluous whitespace. It
-//! knows as much of JavaScript as these pages' scripts use: a regular expression never stands right
-//! after `)` or `}`, where only a parser could tell it from a division.
+//! Splits a script into tokens and writes tokens without comments and superfluous whitespace. This
+//! module handles only as much of JavaScript as the scripts of these pages use. In these scripts a
+//! regular expression never follows directly after `)` or `}`, where only a parser could
+//! distinguish it from a division.
 
 use std::borrow::Cow;
 
@@ -35,7 +36,8 @@ impl Token<'_> {
     }
 }
 
-/// The words after which a slash begins a regular expression. After any other word it divides.
+/// The words after which a slash begins a regular expression. After any other word, a slash means
+/// division.
 const BEFORE_A_VALUE: [&str; 12] = [
     "await",
     "case",
@@ -86,7 +88,7 @@ impl<'a> Scanner<'a> {
             0 => return Ok(None),
             b'"' | b'\'' => self.quoted()?,
             b'`' => self.template()?,
-            b'/' if before.is_none_or(expects_value) => self.expression()?,
+            b'/' if before.is_none_or(expects_value) => self.regular_expression()?,
             b'.' if self.byte(1).is_ascii_digit() => self.word(),
             byte if is_word(byte) => self.word(),
             _ => {
@@ -188,7 +190,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn expression(&mut self) -> Result<TokenKind, String> {
+    fn regular_expression(&mut self) -> Result<TokenKind, String> {
         let mut in_class = false;
         self.at += 1;
         loop {

@@ -144,8 +144,8 @@ mod tests {
         // This reading would give 950. But after a round trip of 300 ms it can be wrong by 150 ms,
         // so the known value is kept.
         check(1_000, 1_100, 0, 300, 1_000);
-        // A quick round trip shows that the other clock is 40 ms ahead, or was set back by almost
-        // an hour.
+        // These round trips are quick, so the readings count. The other clock is 40 ms ahead of the
+        // known value, then almost an hour behind it.
         check(1_000, 1_140, 99, 101, 1_040);
         check(4_600_000, 1_001_100, 99, 101, 1_001_000);
     }

@@ -1,4 +1,4 @@
-//! How long a process that is asked to end waits for calls in flight.
+//! The setting for how long an ending process waits for calls in flight.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::SettingReader;
 /// The longest drain that may be set, in seconds.
 const MAX_S: u64 = 600;
 
-/// The settings of how a process ends.
+/// The settings for the end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrainSettings {
     /// `FAIRGATE_DRAIN_S`: how long calls in flight may go on after SIGTERM, in seconds.

@@ -7,7 +7,7 @@ use super::{SecretSetting, SettingReader};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InternalSettings {
     /// `FAIRGATE_INTERNAL_KEY`: the same key at every gateway and booking process. Default none,
-    /// which is safe only if all run on one machine.
+    /// which is safe only if all of them run on one machine.
     pub key: Option<SecretSetting>,
 }
 

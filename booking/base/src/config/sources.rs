@@ -147,8 +147,8 @@ impl SettingReader {
         }
     }
 
-    /// Returns the knob's parsed value, or the default if it is not set. A value that cannot be
-    /// parsed is a fault.
+    /// Returns the knob's parsed value, or the default if the knob is not set. A value that cannot
+    /// be parsed is a fault, which says that the value is not `what`.
     pub fn parsed_or_default<T>(
         &mut self,
         knob: &str,

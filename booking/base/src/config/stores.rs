@@ -20,7 +20,7 @@ impl StoreSettings {
 
     /// Reads the addresses. They may contain passwords, so they are never shown.
     pub fn read(reader: &mut SettingReader) -> Self {
-        let mut of = |knob, what: &str, schemes: &[&str]| {
+        let mut address = |knob, what: &str, schemes: &[&str]| {
             reader.parsed_or_default(knob, None, what, |text| {
                 let begins = schemes.iter().any(|scheme| {
                     text.strip_prefix(scheme)
@@ -30,12 +30,12 @@ impl StoreSettings {
             })
         };
         Self {
-            database_url: of(
+            database_url: address(
                 "database_url",
                 "an address such as postgres://fairgate:password@host/fairgate",
                 &["postgres://", "postgresql://"],
             ),
-            redis_url: of(
+            redis_url: address(
                 "redis_url",
                 "an address such as redis://host:6379, redis+sentinel://host1,host2/name or redis+cluster://host1,host2",
                 &[

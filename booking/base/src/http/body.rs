@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::slow_body::is_slow_body;
 use super::{Problem, ProblemCode};
 
-/// The longest body (bytes) of a call whose route sets no [`BodyBytesMax`].
+/// The longest body, in bytes, that a route takes if it sets no [`BodyBytesMax`].
 const BODY_BYTES_MAX: usize = 64 << 10;
 
 /// The longest body (bytes) that the routes below a layer of `Extension(BodyBytesMax(…))` take.
@@ -32,7 +32,7 @@ pub struct JsonBytes(pub Bytes);
 #[derive(Debug, Clone)]
 pub struct JsonText(pub String);
 
-/// A body as text (UTF-8) that is not JSON.
+/// A body as text (UTF-8). The body's type is not checked.
 #[derive(Debug, Clone)]
 pub struct BodyText(pub String);
 
@@ -214,7 +214,7 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 
 /// A refusal repeats at most this many characters of a field's path and of a message, because both
 /// may contain a very long name from the request.
-const TOLD_CHARS_MAX: usize = 300;
+const REPEATED_CHARS_MAX: usize = 300;
 
 fn explain(path: &str, error: &serde_json::Error) -> Problem {
     let (line, column) = (error.line(), error.column());
@@ -245,7 +245,7 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
         (None, "." | "?") => "(the whole body)".to_owned(),
         (None, path) => path.to_owned(),
     };
-    let shortened = |text: &str| text.chars().take(TOLD_CHARS_MAX).collect::<String>();
+    let shortened = |text: &str| text.chars().take(REPEATED_CHARS_MAX).collect::<String>();
     let (field, message) = (shortened(&field), shortened(message));
     let code = if unknown.is_some() {
         ProblemCode::UnknownField

@@ -63,8 +63,8 @@ impl Problem {
         )
     }
 
-    /// Makes a 503 `ledger_unavailable`, which says that nothing was changed. Logs the error,
-    /// unless the same refusal was logged already.
+    /// Makes a 503 `ledger_unavailable`, which says that nothing was changed. Logs the error: only
+    /// as debug if such a refusal was logged already.
     pub fn ledger_unavailable(error: &impl BackgroundError) -> Self {
         refusal_log::log_refusal(error);
         Self::new(

@@ -17,7 +17,7 @@ const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 pub struct Readiness {
     /// Why no visitor can be served. Empty if visitors can be served.
     pub reasons: Vec<String>,
-    /// What works at the moment but needs mending.
+    /// Faults that keep no visitor out at the moment, but that an operator should correct.
     pub warnings: Vec<String>,
 }
 
@@ -32,10 +32,11 @@ struct ReadinessDocument {
 }
 
 impl Readiness {
-    /// Builds the short answer, or the whole answer for a caller who shows a viewer's key.
+    /// Builds the short answer for a caller without a key, and the whole answer for a caller who
+    /// shows a viewer's or a promoter's key.
     ///
     /// # Errors
-    /// The errors of [`RoleKeys::require_role`] for a caller who shows another key.
+    /// The errors of [`RoleKeys::require_role`] for a caller who shows any other key.
     pub fn public_answer(self, keys: &RoleKeys, headers: &HeaderMap) -> Result<Response, Problem> {
         let is_operator = match bearer(headers) {
             None => false,
@@ -72,7 +73,7 @@ impl Readiness {
 mod tests {
     use super::*;
 
-    async fn told(response: Response) -> (u16, serde_json::Value) {
+    async fn status_and_body(response: Response) -> (u16, serde_json::Value) {
         let status = response.status().as_u16();
         let body = axum::body::to_bytes(response.into_body(), 1 << 16).await;
         let document = serde_json::from_slice(&body.expect("a body"));
@@ -98,16 +99,28 @@ mod tests {
         });
         let public = readiness().public_answer(&keys, &HeaderMap::new());
         let short = serde_json::json!({"ready": false});
-        assert_eq!(told(public.expect("an answer")).await, (503, short));
+        assert_eq!(
+            status_and_body(public.expect("an answer")).await,
+            (503, short)
+        );
         let viewed = readiness().public_answer(&keys, &shown("viewer"));
-        assert_eq!(told(viewed.expect("an answer")).await, (503, whole.clone()));
-        assert_eq!(told(readiness().whole_answer()).await, (503, whole));
+        assert_eq!(
+            status_and_body(viewed.expect("an answer")).await,
+            (503, whole.clone())
+        );
+        assert_eq!(
+            status_and_body(readiness().whole_answer()).await,
+            (503, whole)
+        );
         for (key, status) in [("door", 403), ("guess", 401)] {
             let refused = readiness().public_answer(&keys, &shown(key));
             assert_eq!(refused.expect_err("no viewer").status, status, "{key}");
         }
         let well = Readiness::default().public_answer(&keys, &HeaderMap::new());
         let short = serde_json::json!({"ready": true});
-        assert_eq!(told(well.expect("an answer")).await, (200, short));
+        assert_eq!(
+            status_and_body(well.expect("an answer")).await,
+            (200, short)
+        );
     }
 }

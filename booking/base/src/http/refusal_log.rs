@@ -43,7 +43,7 @@ impl RefusalLog {
         }
     }
 
-    /// Notes that an outage refused a request. Returns whether it is the first one of this outage.
+    /// Notes that an outage refused a request. Returns whether this is the outage's first refusal.
     fn note_outage(&mut self, now: Instant) -> bool {
         let before = self.outage.replace(now);
         before.is_none_or(|at| now.saturating_duration_since(at) >= OUTAGE_ENDS_AFTER)
@@ -71,7 +71,7 @@ impl RefusalLog {
     }
 }
 
-/// Logs that the ledger refused a request, unless such a refusal was logged already.
+/// Logs that the ledger refused a request: only as debug if such a refusal was logged already.
 pub(super) fn log_refusal(error: &impl BackgroundError) {
     let request_id = request_id::current();
     let mut log = LOG.lock();

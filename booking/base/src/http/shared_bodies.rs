@@ -49,10 +49,10 @@ impl SharedBodies {
         }
     }
 
-    /// Returns the body of this key. If there is none yet, `make` makes it, and it is kept. If
+    /// Returns the body of this key. If there is no body yet, `make` makes one, which is kept. If
     /// several clients ask at once, only the first client's `make` runs, and the others wait for
-    /// it. `make` runs to its end even if that client hangs up. Otherwise clients who hang up would
-    /// make the same body again and again.
+    /// its body. `make` runs to its end even if that client hangs up. Otherwise clients who hang up
+    /// would make the same body again and again.
     pub async fn find_or_make(
         &self,
         key: String,

@@ -63,7 +63,7 @@ impl BodyProgress {
         self.began + Duration::from_millis(self.progress_ms.load(Ordering::Relaxed))
     }
 
-    /// Returns when the body has made no progress for so long.
+    /// Waits until the body has made no progress for the time `max`.
     pub async fn stopped_for(&self, max: Duration) {
         loop {
             let until = self.last() + max;
@@ -111,8 +111,8 @@ impl WaitBudget {
     }
 }
 
-/// A request's body that fails if its client is too slow. Only the time counts in which the reader
-/// waits for the client.
+/// A request's body that fails if its client is too slow. Only the time in which the reader waits
+/// for the client counts.
 pub(super) struct TimedBody {
     body: Body,
     progress: BodyProgress,

@@ -94,7 +94,8 @@ pub fn is_compressed_each_time(
     !headers.contains_key(header::ETAG) && is_compressible(headers)
 }
 
-/// Returns whether a body of this type becomes shorter. Pictures and digests do not.
+/// Returns whether bodies of this type are compressed. Pictures, except SVG, and binary data are
+/// sent as they are.
 fn is_compressible(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE);
     media_type
@@ -134,7 +135,7 @@ pub async fn compress_tagged_answers(
     next: Next,
 ) -> Response {
     let zips = request.method() == Method::GET && takes_gzip(request.headers());
-    let known = read_known_tags(request.headers_mut());
+    let known = replace_zipped_tags(request.headers_mut());
     let mut response = next.run(request).await;
     let Some(etag) = response.headers().get(header::ETAG).cloned() else {
         return response;
@@ -197,7 +198,7 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 
 /// Replaces the tags of compressed answers by the tags of the plain ones, which handlers know.
 /// Returns the tags as the client sent them.
-fn read_known_tags(headers: &mut HeaderMap) -> Option<String> {
+fn replace_zipped_tags(headers: &mut HeaderMap) -> Option<String> {
     let known = headers
         .get(header::IF_NONE_MATCH)?
         .to_str()

@@ -33,10 +33,10 @@ struct WritingState {
     /// `None` once the stream was dropped.
     half: Option<OwnedWriteHalf>,
     /// The bytes of a direct write that the system did not take yet.
-    left: Bytes,
+    unsent: Bytes,
     /// Whether the system took only the beginning of the stream's last write. No other bytes may
     /// come before the rest.
-    is_within: bool,
+    is_write_unfinished: bool,
 }
 
 /// What became of a direct write.
@@ -62,8 +62,8 @@ impl ConnectionHandle {
                 is_body_unread: AtomicBool::new(false),
                 writing: Mutex::new(WritingState {
                     half: Some(half),
-                    left: Bytes::new(),
-                    is_within: false,
+                    unsent: Bytes::new(),
+                    is_write_unfinished: false,
                 }),
             }),
         }
@@ -85,9 +85,9 @@ impl ConnectionHandle {
         self.state.writing.lock().is_stuck()
     }
 
-    /// Writes frames, and never waits. Writes nothing if bytes of an earlier write still wait. Only
-    /// the server of an upgraded connection may call this. If the answer is [`DirectWrite::Kept`],
-    /// the server must flush the stream.
+    /// Writes `frames` and then `more`, and never waits. Writes nothing if bytes of an earlier
+    /// write still wait. Only the server of an upgraded connection may call this. If the result is
+    /// [`DirectWrite::Kept`], the server must flush the stream.
     #[must_use]
     pub fn offer(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
         let mut writing = self.state.writing.lock();
@@ -105,8 +105,8 @@ impl ConnectionHandle {
         if !writing.is_stuck() {
             return writing.write(frames, more);
         }
-        let all = [&writing.left, frames.as_ref(), more].concat();
-        writing.left = Bytes::from(all);
+        let all = [&writing.unsent, frames.as_ref(), more].concat();
+        writing.unsent = Bytes::from(all);
         DirectWrite::Kept
     }
 
@@ -116,17 +116,17 @@ impl ConnectionHandle {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let mut writing = self.state.writing.lock();
-        if !writing.is_within {
-            ready!(writing.poll_left(cx))?;
+        if !writing.is_write_unfinished {
+            ready!(writing.poll_unsent(cx))?;
         }
         let written = ready!(writing.half()?.poll_write_vectored(cx, parts))?;
-        writing.is_within = written < parts.iter().map(|part| part.len()).sum();
+        writing.is_write_unfinished = written < parts.iter().map(|part| part.len()).sum();
         Poll::Ready(Ok(written))
     }
 
     pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut writing = self.state.writing.lock();
-        ready!(writing.poll_left(cx))?;
+        ready!(writing.poll_unsent(cx))?;
         writing.half()?.poll_flush(cx)
     }
 
@@ -158,7 +158,7 @@ impl ConnectionHandle {
 
 impl WritingState {
     fn is_stuck(&self) -> bool {
-        self.is_within || !self.left.is_empty()
+        self.is_write_unfinished || !self.unsent.is_empty()
     }
 
     fn write(&mut self, frames: &Bytes, more: &[u8]) -> DirectWrite {
@@ -178,7 +178,7 @@ impl WritingState {
         if written == frames.len() + more.len() {
             return DirectWrite::Taken;
         }
-        self.left = if more.is_empty() {
+        self.unsent = if more.is_empty() {
             frames.slice(written..)
         } else {
             let all = [frames.as_ref(), more].concat();
@@ -192,11 +192,11 @@ impl WritingState {
         half.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.left.is_empty() {
-            let left = self.left.clone();
-            let written = ready!(self.half()?.poll_write(cx, &left))?;
-            self.left = left.slice(written..);
+    fn poll_unsent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.unsent.is_empty() {
+            let unsent = self.unsent.clone();
+            let written = ready!(self.half()?.poll_write(cx, &unsent))?;
+            self.unsent = unsent.slice(written..);
         }
         Poll::Ready(Ok(()))
     }

@@ -41,8 +41,9 @@ pub enum ConnectionRefusal {
 }
 
 impl ConnectionLimits {
-    /// Makes the limits of a process that may open `files` files. An eighth of them is kept for the
-    /// ledger, the stores and other servers.
+    /// Makes the limits of a process that may open `files` files. An eighth of the files is kept
+    /// for the ledger, the stores and other servers: at least 64 files (or half of all files, if
+    /// that is fewer), and at most 1,024.
     #[must_use]
     pub fn of_files(files: usize, by_network: bool) -> Self {
         let kept = (files / 8).clamp(64.min(files / 2), 1_024);
@@ -118,7 +119,7 @@ struct BudgetState {
     limits: ConnectionLimits,
     open: Mutex<OpenConnections>,
     /// Whether the refusals of the present shortage are in the log already.
-    is_told: AtomicBool,
+    is_logged: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -142,7 +143,7 @@ impl ConnectionBudget {
             inner: Arc::new(BudgetState {
                 limits,
                 open: Mutex::default(),
-                is_told: AtomicBool::new(false),
+                is_logged: AtomicBool::new(false),
             }),
         }
     }
@@ -157,7 +158,7 @@ impl ConnectionBudget {
         let of_network = network.map(|network| open.by_network.get(&network).copied().unwrap_or(0));
         if let Err(refusal) = self.inner.limits.check(open.all, of_network) {
             drop(open);
-            self.tell(refusal);
+            self.log_first_refusal(refusal);
             return Err(refusal);
         }
         open.all += 1;
@@ -165,7 +166,7 @@ impl ConnectionBudget {
             *open.by_network.entry(network).or_default() += 1;
         }
         if open.all < self.inner.limits.max / 2 {
-            self.inner.is_told.store(false, Ordering::Relaxed);
+            self.inner.is_logged.store(false, Ordering::Relaxed);
         }
         Ok(ConnectionPermit {
             budget: Arc::clone(&self.inner),
@@ -173,10 +174,10 @@ impl ConnectionBudget {
         })
     }
 
-    /// Logs the first refusal of a shortage.
-    fn tell(&self, refusal: ConnectionRefusal) {
+    /// Counts a refusal. Logs the first refusal of a shortage.
+    fn log_first_refusal(&self, refusal: ConnectionRefusal) {
         metrics::counter!("fairgate_shed_total", "what" => "connections").increment(1);
-        if !self.inner.is_told.swap(true, Ordering::Relaxed) {
+        if !self.inner.is_logged.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 max = self.inner.limits.max,
                 ?refusal,

@@ -32,7 +32,7 @@ pub enum ProcessStoreKind {
 }
 
 impl ProcessStoreKind {
-    fn lease(self) -> &'static str {
+    fn lease_name(self) -> &'static str {
         match self {
             Self::Rooms => "keeps rooms",
             Self::Seats => "keeps seats",
@@ -144,8 +144,8 @@ impl ProcessLeases {
     pub async fn release_all(self) {
         self.renewing.abort();
         // A shared lease is still needed by the other processes.
-        for held in self.leases.iter().filter(|place| !place.shared) {
-            let lease = held.keeps.lease();
+        for held in self.leases.iter().filter(|lease| !lease.shared) {
+            let lease = held.keeps.lease_name();
             if let Err(error) = self.installation.release_lease(lease, &held.owner).await {
                 tracing::debug!(%error, "the lease runs out by itself");
             }
@@ -171,7 +171,10 @@ async fn acquire_lease(
         format!("alone-{:032x}", rand::rng().random::<u128>())
     };
     let asked = Instant::now();
-    while !installation.lease(keeps.lease(), &owner, TTL_MS).await? {
+    while !installation
+        .lease(keeps.lease_name(), &owner, TTL_MS)
+        .await?
+    {
         if asked.elapsed() >= wait_max {
             return Err(if shared {
                 ProcessRefusal::OtherAlone(keeps)
@@ -198,7 +201,7 @@ async fn renew_leases(
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
         for StoreLease { keeps, owner, .. } in &leases {
-            match installation.lease(keeps.lease(), owner, TTL_MS).await {
+            match installation.lease(keeps.lease_name(), owner, TTL_MS).await {
                 Ok(true) => {}
                 Ok(false) => {
                     lost.send_replace(Some(*keeps));

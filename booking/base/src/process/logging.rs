@@ -20,7 +20,7 @@ enum LogFormat {
 /// The levels if `FAIRGATE_LOG` is not set.
 const DEFAULT_LEVELS: &str = "warn,gateway=info,booking=info,fairgate=info";
 /// The target of the pool of PostgreSQL connections. The pool warns of each connection that an
-/// outage breaks, but the ledger itself says once that it is away.
+/// outage breaks. The ledger itself logs the outage once.
 const POOL: &str = "deadpool.postgres";
 
 /// Starts logging. `FAIRGATE_LOG` sets levels by target, as in `warn,gateway=debug`, and
@@ -78,9 +78,9 @@ pub fn error_text(error: &dyn Error) -> String {
     let mut text = error.to_string().trim_end().to_owned();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let told = error.to_string();
-        if !text.contains(told.trim_end()) {
-            text = format!("{text}: {}", told.trim_end());
+        let message = error.to_string();
+        if !text.contains(message.trim_end()) {
+            text = format!("{text}: {}", message.trim_end());
         }
         cause = error.source();
     }

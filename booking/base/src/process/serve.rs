@@ -39,10 +39,10 @@ const LAST_CALLS: Duration = Duration::from_millis(300);
 /// connection.
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
-/// How many refused clients are told the reason at once. Further connections are closed without a
-/// reason.
+/// To how many refused clients the reason is sent at the same time. Further connections are closed
+/// without a reason.
 const REFUSALS_AT_ONCE: usize = 32;
-/// How long telling the reason may take.
+/// How long sending the reason may take.
 const REFUSAL_MAX: Duration = Duration::from_secs(1);
 
 /// An address cannot be listened on.
@@ -136,7 +136,7 @@ pub async fn run(
     }
 }
 
-/// Tells a client that its connection is not served, and closes it.
+/// Tells a client why its connection is not served, and closes the connection.
 fn refuse(stream: TcpStream, peer: IpAddr, refusal: ConnectionRefusal, refusals: &Arc<Semaphore>) {
     tracing::debug!(%peer, ?refusal, "a connection was refused");
     let Ok(turn) = Arc::clone(refusals).try_acquire_owned() else {
@@ -144,7 +144,7 @@ fn refuse(stream: TcpStream, peer: IpAddr, refusal: ConnectionRefusal, refusals:
     };
     tokio::spawn(async move {
         let mut stream = ClientStream::new(stream, None);
-        let told = async {
+        let send_answer = async {
             stream
                 .write_all(refused_connection_answer(refusal_detail(refusal)).as_bytes())
                 .await?;
@@ -155,7 +155,7 @@ fn refuse(stream: TcpStream, peer: IpAddr, refusal: ConnectionRefusal, refusals:
             io::Result::Ok(())
         };
         // A client that has gone or takes nothing does not learn the reason.
-        let _ = timeout(REFUSAL_MAX, told).await;
+        let _ = timeout(REFUSAL_MAX, send_answer).await;
         drop(turn);
     });
 }
@@ -192,7 +192,7 @@ async fn serve_connection(
             async move {
                 answer.await.map(|mut answer| {
                     if *closing.borrow() {
-                        tell_last(&mut answer);
+                        mark_last_answer(&mut answer);
                     }
                     answer
                 })
@@ -228,7 +228,7 @@ async fn serve_connection(
 
 /// Marks the answer as the last one on its connection. An upgrade to a WebSocket is not marked,
 /// because WebSockets end their own connections.
-fn tell_last(answer: &mut Response) {
+fn mark_last_answer(answer: &mut Response) {
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         let close = HeaderValue::from_static("close");
         answer.headers_mut().insert(header::CONNECTION, close);

@@ -15,10 +15,11 @@ use tokio::time::{Sleep, sleep};
 use super::connection::ConnectionHandle;
 use super::connections::ConnectionPermit;
 
-/// How long a client may take no bytes while some wait for it.
+/// For how long a client may take no bytes while bytes for it are waiting.
 const WRITE_STALL_MAX: Duration = Duration::from_secs(60);
 /// How long the bytes of a refused body are still read. If the connection ended with unread bytes,
-/// the system would tell the client that it broke, and the client would not see the answer.
+/// the system would tell the client that the connection broke, and the client would not see the
+/// answer.
 const LINGER_MAX: Duration = Duration::from_secs(2);
 
 /// A client's connection, with the right to have it.

@@ -73,7 +73,7 @@ fn identity(warning: &str) -> String {
 
 /// Returns the warning that the ledger took no write within the time `given`. An outage has several
 /// reasons one after the other: first connections break, then they are refused. So the reason
-/// follows the number, and [`WarningLog`] takes all reasons for one warning.
+/// comes after the number, and [`WarningLog`] treats all reasons as one warning.
 #[must_use]
 pub fn ledger_away(given: Duration, why: &str) -> String {
     format!(

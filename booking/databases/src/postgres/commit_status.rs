@@ -24,7 +24,7 @@ pub(super) const BEGIN_LIFE: &str = "INSERT INTO server_life DEFAULT VALUES ON C
 pub(super) const WHO_AM_I: &str =
     "SELECT pg_current_xact_id()::text, (SELECT life FROM server_life)";
 
-/// A transaction's number and life, by which the server can be asked about it.
+/// A transaction's number and life, by which the server can be asked about the transaction.
 #[derive(Debug, Clone)]
 pub(super) struct TransactionIdentity {
     pub(super) xid: String,

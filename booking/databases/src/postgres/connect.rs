@@ -48,14 +48,14 @@ pub(super) fn pool_for_url(url: &str) -> Result<Pool, LedgerError> {
     if config.get_application_name().is_none() {
         config.application_name("fairgate");
     }
-    let asked = ManagerConfig {
+    let manager_config = ManagerConfig {
         recycling_method: RecyclingMethod::Fast,
     };
     let manager = if config.get_ssl_mode() == SslMode::Require {
-        Manager::from_config(config, tls_connector()?, asked)
+        Manager::from_config(config, tls_connector()?, manager_config)
     } else {
         config.ssl_mode(SslMode::Disable);
-        Manager::from_config(config, NoTls, asked)
+        Manager::from_config(config, NoTls, manager_config)
     };
     Pool::builder(manager)
         .max_size(CONNECTIONS_MAX)

@@ -13,7 +13,7 @@ use deadpool_postgres::Pool;
 use tokio_postgres::SimpleQueryMessage;
 
 use crate::LedgerError;
-use crate::error::cut_off;
+use crate::error::is_connection_lost;
 use crate::write_check::LastWriteCheck;
 use commit_status::{CommitStatus, TransactionIdentity};
 pub use start_check::DatabaseOpenError;
@@ -39,8 +39,8 @@ pub struct PostgresDatabase {
 }
 
 impl PostgresDatabase {
-    /// Returns a handle for reading only. It makes no tables, and sends nothing to the database
-    /// before it is used.
+    /// Returns a handle without making any tables, which is enough for a caller that only reads.
+    /// Sends nothing to the database before the handle is used.
     ///
     /// # Errors
     /// Returns an error where the address cannot be read.
@@ -235,8 +235,8 @@ where
             }
             TransactionOutcome::Lost(value, who, lost) => {
                 // The broken connection is dropped first, because the question below needs a
-                // connection from the same pool. If all transactions kept their broken ones, none
-                // would get another.
+                // connection from the same pool. If all transactions kept their broken connections,
+                // none would get a new one.
                 drop(lent);
                 let fate = commit_status::commit_status(pool, &who).await;
                 tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
@@ -291,7 +291,7 @@ where
             lent.mark_clean();
             TransactionOutcome::Committed(value)
         }
-        Err(error) if cut_off(&error) => TransactionOutcome::Lost(value, who, error),
+        Err(error) if is_connection_lost(&error) => TransactionOutcome::Lost(value, who, error),
         Err(error) => {
             let error = lent.note_failure(error);
             TransactionOutcome::Undone(error.into(), lent.may_run_again())

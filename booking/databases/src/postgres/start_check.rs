@@ -23,8 +23,8 @@ pub struct DatabaseOpenError {
 }
 
 impl PostgresDatabase {
-    /// Does what [`PostgresDatabase::connect`] does. If that fails, the error tells an operator
-    /// what is wrong.
+    /// Connects and makes the tables as [`PostgresDatabase::connect`] does. The error tells an
+    /// operator what is wrong.
     ///
     /// # Errors
     /// [`DatabaseOpenError`].

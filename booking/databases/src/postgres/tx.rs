@@ -9,7 +9,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream, Statement};
 
 use crate::LedgerError;
-use crate::error::{cut_off, was_rolled_back_for_another};
+use crate::error::{is_connection_lost, was_rolled_back_for_another};
 
 /// The parameters of a statement.
 type PostgresParameters<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -70,7 +70,7 @@ impl PooledConnection {
     /// Notes what an error means for the transaction, and returns the error as a [`LedgerError`].
     pub(super) fn note_failure(&self, error: tokio_postgres::Error) -> LedgerError {
         self.failed.store(true, Ordering::Release);
-        if was_rolled_back_for_another(&error) || cut_off(&error) {
+        if was_rolled_back_for_another(&error) || is_connection_lost(&error) {
             self.again.store(true, Ordering::Release);
         }
         error.into()

@@ -76,8 +76,8 @@ impl CopiedSqliteRow {
         })
     }
 
-    /// Returns the column at a position. Returns `None` if there is no such column, or it has a
-    /// fraction.
+    /// Returns the column at a position. Returns `None` if there is no such column, or if it holds
+    /// a number with a fraction.
     pub(super) fn column(&self, at: usize) -> Option<ColumnValue<'_>> {
         Some(match self.columns.get(at)? {
             CopiedColumn::Null => ColumnValue::Null,

@@ -50,7 +50,7 @@ pub(crate) fn for_sqlite(sql: &str) -> String {
             out = out.replace(postgres, sqlite);
         }
     }
-    without_casts(&with_own_marks(&with_lists(&out)))
+    without_casts(&with_sqlite_marks(&with_lists(&out)))
 }
 
 fn is_about_tables(sql: &str) -> bool {
@@ -119,7 +119,7 @@ fn parenthesised(sql: &str) -> Option<(&str, &str)> {
 }
 
 /// Writes `$1` as `?1`. Any other `$` belongs to the path of a JSON function and stays.
-fn with_own_marks(sql: &str) -> String {
+fn with_sqlite_marks(sql: &str) -> String {
     let mut parts = sql.split('$');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

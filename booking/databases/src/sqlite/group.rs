@@ -31,7 +31,7 @@ pub(crate) enum WriterCommand {
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
 
-/// A callback that gets `None` when the group's commit succeeded, and the reason when it did not.
+/// A callback that gets `None` if the group's commit succeeded, and the reason if it failed.
 type CommitCallback = Box<dyn FnOnce(Option<&str>) + Send>;
 
 /// Wraps a transaction so that its answer is sent only after the commit of its group.
@@ -78,8 +78,8 @@ where
     result
 }
 
-/// Decides when the log is folded into the file. Transactions that change no row do not put this
-/// off, because workers begin such a transaction every second to look for due work.
+/// Decides when the log is folded into the file. Transactions that change no row do not postpone
+/// this, because workers begin such a transaction every second to look for due work.
 #[derive(Default)]
 struct CheckpointTimer {
     changed_rows: u64,

@@ -39,10 +39,10 @@ impl SqliteDatabase {
     ) -> Result<Self, LedgerError> {
         let (jobs, inbox) = mpsc::channel();
         let condition = Arc::<SqliteFileHealth>::default();
-        let told = Arc::clone(&condition);
+        let writer_condition = Arc::clone(&condition);
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
-            .spawn(move || group::run(connection, &inbox, &told))
+            .spawn(move || group::run(connection, &inbox, &writer_condition))
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {
             jobs,

@@ -8,8 +8,8 @@ use super::SqlTransaction;
 use crate::LedgerError;
 use crate::sql::SqlFuture;
 
-/// The answer or the error of a transaction. Its type is known where the transaction is erased, and
-/// where [`answer_of`] returns its answer.
+/// The answer or the error of a transaction. The type of the value is known where the type is
+/// hidden, and where [`answer_of`] returns the value.
 pub(crate) type ErasedValue = Box<dyn Any + Send>;
 
 /// The future of a transaction or a reading of hidden types.

@@ -30,7 +30,8 @@ impl SqliteDatabase {
         async move { answer_of(written.await) }
     }
 
-    /// Queues a transaction of hidden types before it returns.
+    /// Queues a transaction of hidden types. The transaction is queued before this function
+    /// returns.
     pub(crate) fn enqueue_erased(
         &self,
         transaction: ErasedTransaction,

@@ -22,8 +22,8 @@ fn equal_up_to(best: f32) -> f32 {
     best + 0.001 + best.abs() * 1e-6
 }
 
-/// Collects candidates for [`pick_candidate`], and drops those that it cannot pick. So a search
-/// over a large map keeps few of its thousands of candidates.
+/// Collects candidates for [`pick_candidate`], and drops those that cannot be picked any more. So a
+/// search over a large map keeps few of its thousands of candidates.
 pub struct CandidateShortlist<C> {
     kept: Vec<C>,
     spread: usize,
@@ -65,7 +65,8 @@ impl<C: SeatCandidate> CandidateShortlist<C> {
         let enough = self.spread.saturating_mul(self.width).max(SHORTLIST_MIN);
         if self.kept.len() >= self.shorten_at.max(enough.saturating_mul(2)) {
             self.shorten(enough);
-            // Where many are equal, few or none were dropped. So the work stays linear.
+            // If many candidates are equal, few or none of them were dropped. The list must then
+            // double before it is shortened again, so that the work stays linear.
             self.shorten_at = self.kept.len().saturating_mul(2);
         }
     }

@@ -93,7 +93,7 @@ struct FittingSeat {
 struct TrainSeatGroup {
     seats: Vec<u32>,
     left_over: u32,
-    beside: u16,
+    free_neighbours: u16,
 }
 
 impl SeatCandidate for TrainSeatGroup {
@@ -104,7 +104,7 @@ impl SeatCandidate for TrainSeatGroup {
     fn score(&self) -> f32 {
         // A leg left over outweighs any number of neighbours that a seat can have.
         const LEG: f32 = 16.0;
-        self.left_over as f32 * LEG + f32::from(self.beside)
+        self.left_over as f32 * LEG + f32::from(self.free_neighbours)
     }
 
     fn overlaps(&self, other: &Self) -> bool {
@@ -133,7 +133,7 @@ pub fn choose(
         let alone = |fit: FittingSeat| TrainSeatGroup {
             seats: vec![fit.seat],
             left_over: fit.left_over.into(),
-            beside: train.free_beside(fit.seat, legs),
+            free_neighbours: train.free_beside(fit.seat, legs),
         };
         let all = fits.into_iter().map(alone).collect();
         return picked(all, spread, 1, SeatArrangement::Block, rng);
@@ -221,7 +221,7 @@ fn side_by_side(
                 groups.push(TrainSeatGroup {
                     seats: seats.to_vec(),
                     left_over,
-                    beside: 0,
+                    free_neighbours: 0,
                 });
             }
         }
@@ -242,7 +242,7 @@ fn grouped(
         let group = groups.entry(group).or_insert_with(|| TrainSeatGroup {
             seats: Vec::new(),
             left_over: 0,
-            beside: 0,
+            free_neighbours: 0,
         });
         if group.seats.len() < quantity {
             group.seats.push(fit.seat);

@@ -176,12 +176,18 @@ fn with_accessible(
     let fewer = beside.len().saturating_sub(1);
     [(beside.len(), false), (fewer, false), (beside.len(), true)]
         .into_iter()
-        .find_map(|(kept, alone)| {
+        .find_map(|(kept, allow_alone)| {
             let mut cells = accessible.clone();
             cells.extend(&beside[..kept]);
             let used: HashSet<u32> = cells.iter().copied().collect();
             let open = without(view, &scope.stretches, &used);
-            cells.extend(pick_seats_near(view, &open, ordinary - kept, point, alone)?);
+            cells.extend(pick_seats_near(
+                view,
+                &open,
+                ordinary - kept,
+                point,
+                allow_alone,
+            )?);
             Some(cells)
         })
 }

@@ -149,19 +149,20 @@ impl BenchStretch {
 }
 
 /// Returns whether `wanted` seats can be dealt in pieces of 2 or more, from stretches of 2 or more
-/// seats with `total` seats in all. `any_long` is true if one of them has 3 or more seats.
-fn can_deal(wanted: usize, total: usize, any_long: bool) -> bool {
-    wanted == 0 || (2..=total).contains(&wanted) && (any_long || wanted.is_multiple_of(2))
+/// seats with `total` seats in all. `any_of_three` is true if one of the stretches has 3 or more
+/// seats.
+fn can_deal(wanted: usize, total: usize, any_of_three: bool) -> bool {
+    wanted == 0 || (2..=total).contains(&wanted) && (any_of_three || wanted.is_multiple_of(2))
 }
 
-/// Returns `wanted` seats near `point`, or none if that is not possible. People sit without a
-/// neighbour of their party only if `alone` is true, and then as few as possible.
+/// Returns `wanted` seats near `point`, or `None` if that is not possible. People sit without a
+/// neighbour of their party only if `allow_alone` is true, and then as few as possible.
 pub fn pick_seats_near(
     view: &WishSeatView<'_>,
     stretches: &[BenchStretch],
     wanted: usize,
     point: PlanPoint,
-    alone: bool,
+    allow_alone: bool,
 ) -> Option<Vec<u32>> {
     let mut near: Vec<(f32, BenchStretch)> = stretches
         .iter()
@@ -174,14 +175,14 @@ pub fn pick_seats_near(
         .partition(|stretch| stretch.len >= 2);
 
     let total: usize = long.iter().map(|stretch| stretch.len).sum();
-    let any_long = long.iter().any(|stretch| stretch.len >= 3);
-    let together = if can_deal(wanted, total, any_long) {
+    let any_of_three = long.iter().any(|stretch| stretch.len >= 3);
+    let together = if can_deal(wanted, total, any_of_three) {
         wanted
-    } else if alone {
+    } else if allow_alone {
         // `wanted` is too large, or it is 1, or it is odd and no stretch has 3 seats. The number
         // that can be dealt is then the smaller of `wanted` and `total`, or one less.
         let most = total.min(wanted);
-        if can_deal(most, total, any_long) {
+        if can_deal(most, total, any_of_three) {
             most
         } else {
             most - 1
@@ -218,19 +219,19 @@ fn pieces(
     // stretches has 3 or more.
     let mut after = vec![(0, false); long.len()];
     for at in (1..long.len()).rev() {
-        let (total, any_long) = after[at];
-        after[at - 1] = (total + long[at].len, any_long || long[at].len >= 3);
+        let (total, any_of_three) = after[at];
+        after[at - 1] = (total + long[at].len, any_of_three || long[at].len >= 3);
     }
     let mut dealt = Vec::with_capacity(wanted);
     let mut left = wanted;
-    for (stretch, (total, any_long)) in long.iter().zip(after) {
+    for (stretch, (total, any_of_three)) in long.iter().zip(after) {
         if left == 0 {
             break;
         }
         let most = stretch.len.min(left);
         if let Some(len) = (2..=most)
             .rev()
-            .find(|len| can_deal(left - len, total, any_long))
+            .find(|len| can_deal(left - len, total, any_of_three))
         {
             dealt.extend_from_slice(stretch.piece(view, len, point));
             left -= len;

@@ -196,7 +196,7 @@ pub enum MissingOrderPart {
 
 /// Returns what may be missing for an order in a state. `owed` says whether a call to the provider
 /// is owed for the order. `late_undecided` says whether the worker for late money still has to
-/// decide about it. `has_money` says whether the provider has the buyer's money.
+/// decide about the order. `has_money` says whether the provider has the buyer's money.
 #[must_use]
 pub fn missing_for_order(
     state: OrderState,
@@ -258,49 +258,49 @@ fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<DriftFinding> {
 }
 
 fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
-    let settled = facts.changed_ms + ON_ITS_WAY_MS < now_ms;
+    let old_enough = facts.changed_ms + ON_ITS_WAY_MS < now_ms;
     let (kind, since_ms, description) = match facts.state {
         _ if facts.refund_failed => {
-            let told = format!("the provider could not refund {}", facts.payment);
-            (DriftKind::RefundFailed, facts.changed_ms, told)
+            let text = format!("the provider could not refund {}", facts.payment);
+            (DriftKind::RefundFailed, facts.changed_ms, text)
         }
         OrderState::Pending | OrderState::AwaitingConsent => {
             let overdue = facts.claim_until_ms + ON_ITS_WAY_MS < now_ms;
-            let told = format!(
+            let text = format!(
                 "{} beyond its deadline of {}",
                 facts.state.as_str(),
                 timestamp_from_ms(facts.claim_until_ms)
             );
-            overdue.then_some((DriftKind::OrderOverdue, facts.claim_until_ms, told))?
+            overdue.then_some((DriftKind::OrderOverdue, facts.claim_until_ms, text))?
         }
         OrderState::Confirmed => {
             let owed = facts.owed.contains(&EffectKind::Capture);
-            let told = "confirmed, but no capture is owed".to_owned();
-            (settled && !owed).then_some((DriftKind::CaptureNotOwed, facts.changed_ms, told))?
+            let text = "confirmed, but no capture is owed".to_owned();
+            (old_enough && !owed).then_some((DriftKind::CaptureNotOwed, facts.changed_ms, text))?
         }
         OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed => {
             let on_its_way = facts.late || !facts.owed.is_empty();
-            let told = format!(
+            let text = format!(
                 "{}, but no return of the money of {} ({}) is owed",
                 facts.state.as_str(),
                 facts.payment,
                 facts.money.as_str()
             );
-            (settled && facts.money.has_money() && !on_its_way).then_some((
+            (old_enough && facts.money.has_money() && !on_its_way).then_some((
                 DriftKind::MoneyNotReturned,
                 facts.changed_ms,
-                told,
+                text,
             ))?
         }
         // Refunds of tickets have rows of their own. The transaction that changes the order writes
         // them, so none can be missing.
         OrderState::PartlyRefunded | OrderState::Refunded | OrderState::Exchanged => return None,
         OrderState::Ticketed => {
-            let told = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);
+            let text = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);
             (facts.tickets < facts.seats).then_some((
                 DriftKind::TicketsMissing,
                 facts.changed_ms,
-                told,
+                text,
             ))?
         }
     };

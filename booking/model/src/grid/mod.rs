@@ -52,8 +52,8 @@ impl CellState {
         }
     }
 
-    /// Returns the state with the higher number. One state that stands for several legs of a seat
-    /// is the highest of their states. The order is free, held, sold, blocked.
+    /// Returns the state with the higher number. The order is free, held, sold, blocked. To show
+    /// several legs of a seat as one state, take the highest of their states.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         if (self as u8) < (other as u8) {

@@ -69,12 +69,13 @@ pub struct CellPicture {
     /// The counter at which this copy began. The log has no earlier changes.
     begun: u64,
     counter: u64,
+    /// For each changed cell, the counter of the change and the cell.
     log: VecDeque<(u64, u32)>,
     counts: [u64; 4],
 }
 
-/// A version has two parts. The low bits, this many, count the changes within one life of the data
-/// (its incarnation). The bits above are the number of the life.
+/// How many low bits of a version count the changes within one life of the data (its incarnation).
+/// The bits above them are the number of the life.
 const COUNTER_BITS: u32 = 40;
 
 /// Returns the first version of a life of the data.
@@ -179,8 +180,9 @@ impl CellPicture {
         self.trim_log();
     }
 
-    /// Sets a cell and logs it. Returns whether the cell had another state before.
-    fn put_cell_state(&mut self, version: u64, cell: u32, state: CellState) -> bool {
+    /// Sets a cell and logs it as a part of the change with the number `counter`. Returns whether
+    /// the cell had another state before.
+    fn put_cell_state(&mut self, counter: u64, cell: u32, state: CellState) -> bool {
         let Some(slot) = self.states.get_mut(cell as usize) else {
             return false;
         };
@@ -190,7 +192,7 @@ impl CellPicture {
         self.counts[*slot as usize] -= 1;
         self.counts[state as usize] += 1;
         *slot = state;
-        self.log.push_back((version, cell));
+        self.log.push_back((counter, cell));
         true
     }
 
@@ -213,8 +215,8 @@ impl CellPicture {
         else {
             return CellChanges::Gap;
         };
-        // A full log may have dropped some cells of its oldest version. So it is complete only
-        // after that version.
+        // A full log may have dropped some cells of its oldest change. So the log is complete only
+        // after that change.
         let whole_after = if self.log.len() == LOG_MAX {
             self.log.front().map_or(0, |first| first.0)
         } else {
@@ -223,7 +225,7 @@ impl CellPicture {
         if seen < whole_after {
             return CellChanges::Gap;
         }
-        let start = self.log.partition_point(|(version, _)| *version <= seen);
+        let start = self.log.partition_point(|(counter, _)| *counter <= seen);
         let cells: BTreeMap<u32, u8> = self
             .log
             .range(start..)

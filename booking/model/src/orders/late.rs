@@ -98,15 +98,17 @@ fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
 }
 
 /// Returns the items of a hold that locks seats for an order. Each item gets the price and the
-/// traveller of one of the order's seats in its category. Returns `None` if the hold has more seats
-/// of a category than the order.
+/// traveller of one of the order's seats in the same category. Returns `None` if the hold has more
+/// seats of a category than the order.
 #[must_use]
 pub fn items_of(show: &Show, order: &Order, held_seats: &[HeldSeat]) -> Option<Vec<OrderItem>> {
-    let mut left: Vec<&OrderItem> = order.items.iter().collect();
+    let mut unmatched: Vec<&OrderItem> = order.items.iter().collect();
     let item = |held: &HeldSeat| {
         let category = show.category(held.seat);
-        let of_class = left.iter().position(|item| item.category == category)?;
-        let like = left.remove(of_class);
+        let position = unmatched
+            .iter()
+            .position(|item| item.category == category)?;
+        let like = unmatched.remove(position);
         Some(OrderItem {
             traveller: like.traveller.clone(),
             ..order_item_for_seat(show, held.clone(), like.amount)

@@ -1,5 +1,5 @@
 //! Orders: a hold becomes an order, is paid, and gets its tickets. The state machine here is pure.
-//! The ledger stores what it decides.
+//! The ledger stores what the state machine decides.
 
 pub mod exchange;
 pub mod item;
@@ -36,10 +36,11 @@ pub enum OrderState {
     AwaitingConsent,
     /// Some of its tickets were given back; the others are good.
     PartlyRefunded,
-    /// All its tickets that could be were given back; the seats are free, and the money is back or
-    /// on its way.
+    /// All its tickets that could be given back were given back; the seats are free, and the money
+    /// is back or on its way.
     Refunded,
-    /// Its seats were given for others, which another order has; its money pays for those.
+    /// Its seats were exchanged for other seats, which belong to another order. The money of this
+    /// order pays for those seats.
     Exchanged,
 }
 
@@ -162,7 +163,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Returns the seat of a ticket of this order, unless it was given back.
+    /// Returns the seat of a ticket of this order, unless the ticket was given back.
     #[must_use]
     pub fn item_of_ticket(&self, ticket: &TicketId) -> Option<&OrderItem> {
         let of_ticket = |item: &&OrderItem| TicketId::of_seat(&self.id, item.held.seat) == *ticket;
@@ -192,9 +193,9 @@ pub struct ReplacementOffer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = Step)]
 pub struct OrderHistoryEntry {
-    /// When, RFC 3339.
+    /// When this step happened, RFC 3339.
     pub at: String,
-    /// The state after it.
+    /// The state after this step.
     pub state: OrderState,
     /// A stable reason code.
     pub reason: String,

@@ -66,7 +66,7 @@ pub fn settle_event(
     if !payment.state.may_become(next) {
         return PaymentSettlement::nothing("out_of_order");
     }
-    let happening = match next {
+    let order_event = match next {
         PaymentState::Authorised if over_card_limit => Some(OrderEvent::CardFull),
         PaymentState::Authorised => Some(OrderEvent::Authorised),
         PaymentState::Declined => Some(OrderEvent::Declined),
@@ -83,7 +83,7 @@ pub fn settle_event(
     };
     PaymentSettlement {
         payment: Some(next),
-        order_event: happening,
+        order_event,
         refunded: None,
         refunded_sum_decreased: false,
         outcome: "without_effect",
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    fn says(kind: ProviderEventKind) -> ProviderEvent {
+    fn event(kind: ProviderEventKind) -> ProviderEvent {
         let payment = payment(PaymentState::Created);
         ProviderEvent {
             event: "evt_1".to_owned(),
@@ -149,19 +149,19 @@ mod tests {
         }
     }
 
-    fn check(state: PaymentState, order: OrderState, says: &ProviderEvent) -> PaymentSettlement {
-        settle_event(&payment(state), order, "stripe", says, false)
+    fn check(state: PaymentState, order: OrderState, event: &ProviderEvent) -> PaymentSettlement {
+        settle_event(&payment(state), order, "stripe", event, false)
     }
 
     #[test]
     fn a_capture_event_gives_a_confirmed_order_the_event_captured() {
-        let told = check(
+        let settlement = check(
             PaymentState::Authorised,
             OrderState::Confirmed,
-            &says(ProviderEventKind::Captured),
+            &event(ProviderEventKind::Captured),
         );
-        assert_eq!(told.order_event, Some(OrderEvent::Captured));
-        assert_eq!(told.payment, Some(PaymentState::Captured));
+        assert_eq!(settlement.order_event, Some(OrderEvent::Captured));
+        assert_eq!(settlement.payment, Some(PaymentState::Captured));
     }
 
     #[test]
@@ -171,45 +171,49 @@ mod tests {
             OrderState::Expired,
             OrderState::Cancelled,
         ] {
-            let told = check(
+            let settlement = check(
                 PaymentState::Created,
                 order,
-                &says(ProviderEventKind::Captured),
+                &event(ProviderEventKind::Captured),
             );
-            assert_eq!(told.order_event, Some(OrderEvent::Authorised), "{order:?}");
+            assert_eq!(
+                settlement.order_event,
+                Some(OrderEvent::Authorised),
+                "{order:?}"
+            );
         }
     }
 
     #[test]
     fn another_payments_reference_or_a_wrong_amount_changes_nothing() {
-        let mut other = says(ProviderEventKind::Authorised);
+        let mut other = event(ProviderEventKind::Authorised);
         other.reference = Some("pi_2".to_owned());
-        let told = check(PaymentState::Created, OrderState::Pending, &other);
-        assert_eq!(told, PaymentSettlement::nothing("foreign_reference"));
-        other = says(ProviderEventKind::Authorised);
+        let settlement = check(PaymentState::Created, OrderState::Pending, &other);
+        assert_eq!(settlement, PaymentSettlement::nothing("foreign_reference"));
+        other = event(ProviderEventKind::Authorised);
         other.amount.amount -= 1;
-        let told = check(PaymentState::Created, OrderState::Pending, &other);
-        assert_eq!(told, PaymentSettlement::nothing("wrong_amount"));
+        let settlement = check(PaymentState::Created, OrderState::Pending, &other);
+        assert_eq!(settlement, PaymentSettlement::nothing("wrong_amount"));
     }
 
     #[test]
     fn a_partial_refund_is_recorded_and_only_a_full_refund_ends_the_payment() {
-        let mut part = says(ProviderEventKind::Refunded);
+        let mut part = event(ProviderEventKind::Refunded);
         part.amount.amount = 500;
-        let told = check(PaymentState::Captured, OrderState::Ticketed, &part);
-        assert_eq!((told.payment, told.refunded), (None, Some(500)));
+        let settlement = check(PaymentState::Captured, OrderState::Ticketed, &part);
+        assert_eq!((settlement.payment, settlement.refunded), (None, Some(500)));
         part.amount.amount = 2_000;
-        let told = check(PaymentState::Captured, OrderState::Ticketed, &part);
-        assert_eq!(told.payment, Some(PaymentState::Refunded));
+        let settlement = check(PaymentState::Captured, OrderState::Ticketed, &part);
+        assert_eq!(settlement.payment, Some(PaymentState::Refunded));
         let mut known = payment(PaymentState::Refunded);
         known.refunded = 2_000;
-        for (told, came_back) in [(1_999, true), (2_000, false)] {
-            part.amount.amount = told;
-            let told = settle_event(&known, OrderState::Refunded, "stripe", &part, false);
-            assert_eq!(told.refunded_sum_decreased, came_back);
+        for (refunded, decreased) in [(1_999, true), (2_000, false)] {
+            part.amount.amount = refunded;
+            let settlement = settle_event(&known, OrderState::Refunded, "stripe", &part, false);
+            assert_eq!(settlement.refunded_sum_decreased, decreased);
         }
         part.amount.amount = 2_001;
-        let told = check(PaymentState::Captured, OrderState::Ticketed, &part);
-        assert_eq!(told.outcome, "wrong_amount");
+        let settlement = check(PaymentState::Captured, OrderState::Ticketed, &part);
+        assert_eq!(settlement.outcome, "wrong_amount");
     }
 }

@@ -248,34 +248,34 @@ impl OrderDecision {
 /// event is a repetition or came out of order.
 #[must_use]
 pub fn decide(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
-    use OrderEvent as H;
+    use OrderEvent as E;
     use OrderState as S;
     let to = OrderDecision::with_state;
     let decision = match (state, event) {
-        (S::Pending, H::Authorised) => to(S::Confirmed, "payment_authorised").sells().captures(),
-        (S::Pending, H::CardFull) => to(S::Cancelled, "card_limit").frees().money_back(),
-        (S::Pending, H::Declined) => to(S::Pending, "payment_declined"),
-        (S::Pending, H::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
-        (S::Pending, H::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
-        (S::Pending, H::PaymentRefused) => to(S::Cancelled, PAYMENT_REFUSED).frees(),
-        (S::Confirmed, H::Captured) => to(S::Ticketed, "payment_captured"),
-        (S::Pending, H::NothingToPay) => to(S::Confirmed, "nothing_to_pay").sells(),
-        (S::Confirmed, H::NothingToPay) => to(S::Ticketed, "nothing_to_pay"),
-        (S::Ticketed | S::PartlyRefunded, H::Exchanged) => to(S::Exchanged, "exchanged").frees(),
-        (S::Pending | S::Confirmed, H::ExchangeOver) => {
+        (S::Pending, E::Authorised) => to(S::Confirmed, "payment_authorised").sells().captures(),
+        (S::Pending, E::CardFull) => to(S::Cancelled, "card_limit").frees().money_back(),
+        (S::Pending, E::Declined) => to(S::Pending, "payment_declined"),
+        (S::Pending, E::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
+        (S::Pending, E::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
+        (S::Pending, E::PaymentRefused) => to(S::Cancelled, PAYMENT_REFUSED).frees(),
+        (S::Confirmed, E::Captured) => to(S::Ticketed, "payment_captured"),
+        (S::Pending, E::NothingToPay) => to(S::Confirmed, "nothing_to_pay").sells(),
+        (S::Confirmed, E::NothingToPay) => to(S::Ticketed, "nothing_to_pay"),
+        (S::Ticketed | S::PartlyRefunded, E::Exchanged) => to(S::Exchanged, "exchanged").frees(),
+        (S::Pending | S::Confirmed, E::ExchangeOver) => {
             to(S::Cancelled, "exchange_over").frees().money_back()
         }
         // The refund gets a row of its own, which has its sum. So no effect is owed here.
-        (S::Ticketed | S::PartlyRefunded, H::RefundedPart(why)) => {
+        (S::Ticketed | S::PartlyRefunded, E::RefundedPart(why)) => {
             to(S::PartlyRefunded, why.as_str()).frees_named()
         }
-        (S::Confirmed | S::Ticketed | S::PartlyRefunded, H::RefundedAll(why)) => {
+        (S::Confirmed | S::Ticketed | S::PartlyRefunded, E::RefundedAll(why)) => {
             to(S::Refunded, why.as_str()).frees()
         }
         // The tickets were given back before the money was captured, and now the provider refuses
         // the capture. So the authorisation is voided.
-        (S::Refunded, H::CaptureRefused) => to(S::Refunded, "capture_refused").money_back(),
-        (S::Confirmed, H::CaptureRefused) => {
+        (S::Refunded, E::CaptureRefused) => to(S::Refunded, "capture_refused").money_back(),
+        (S::Confirmed, E::CaptureRefused) => {
             to(S::CaptureFailed, "capture_refused").frees().money_back()
         }
         _ => return decide_late(state, event),
@@ -287,37 +287,37 @@ pub fn decide(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
 /// money comes for an expired order, a worker decides later what the money can still buy. This
 /// transaction cannot decide it, because seats must be locked first.
 fn decide_late(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
-    use OrderEvent as H;
+    use OrderEvent as E;
     use OrderState as S;
     let to = OrderDecision::with_state;
     let decision = match (state, event) {
-        (S::Expired, H::Authorised) => OrderDecision {
+        (S::Expired, E::Authorised) => OrderDecision {
             late: true,
             ..to(S::Expired, "late_money")
         },
-        (S::Expired, H::CardFull) => {
+        (S::Expired, E::CardFull) => {
             to(S::Expired, LateRefundReason::CardLimit.as_str()).money_back()
         }
-        (S::Expired, H::LateSame) => to(S::Confirmed, "late_same_seats")
+        (S::Expired, E::LateSame) => to(S::Confirmed, "late_same_seats")
             .make_claims()
             .sells()
             .captures(),
-        (S::Expired, H::LateOther) => to(S::AwaitingConsent, "late_other_seats").make_claims(),
-        (S::Expired, H::LateBack(why)) => to(S::Expired, why.as_str()).money_back(),
-        (S::AwaitingConsent, H::Consented) => to(S::Confirmed, "consent_given").sells().captures(),
-        (S::AwaitingConsent, H::ConsentDeclined) => {
+        (S::Expired, E::LateOther) => to(S::AwaitingConsent, "late_other_seats").make_claims(),
+        (S::Expired, E::LateBack(why)) => to(S::Expired, why.as_str()).money_back(),
+        (S::AwaitingConsent, E::Consented) => to(S::Confirmed, "consent_given").sells().captures(),
+        (S::AwaitingConsent, E::ConsentDeclined) => {
             to(S::Cancelled, "consent_declined").frees().money_back()
         }
-        (S::AwaitingConsent, H::GivenUp) => to(S::Cancelled, "by_visitor").frees().money_back(),
-        (S::AwaitingConsent, H::DeadlinePassed) => {
+        (S::AwaitingConsent, E::GivenUp) => to(S::Cancelled, "by_visitor").frees().money_back(),
+        (S::AwaitingConsent, E::DeadlinePassed) => {
             to(S::Expired, "consent_deadline").frees().money_back()
         }
         // A cancelled order stays cancelled. The transaction that records the money also writes the
         // effect that sends it back.
-        (S::Cancelled, H::Authorised | H::CardFull) => {
+        (S::Cancelled, E::Authorised | E::CardFull) => {
             to(S::Cancelled, "late_money_voided").money_back()
         }
-        (S::CaptureFailed, H::Authorised | H::CardFull) => {
+        (S::CaptureFailed, E::Authorised | E::CardFull) => {
             to(S::CaptureFailed, "late_money_voided").money_back()
         }
         _ => return None,

@@ -19,7 +19,7 @@ pub enum PaymentState {
     Authorised,
     /// The money is ours.
     Captured,
-    /// The hold on the money was let go.
+    /// The authorisation of the money was voided.
     Voided,
     /// The money was ours and went back.
     Refunded,

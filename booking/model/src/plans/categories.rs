@@ -17,7 +17,7 @@ pub enum InheritedCategory {
     /// There is no category to inherit.
     #[default]
     None,
-    /// There is a category to inherit, but it is unknown. Its fault is in the list already.
+    /// There is a category to inherit, but it is unknown. This fault is already in the list.
     Faulty,
     /// The index of the inherited category.
     Is(u16),
@@ -92,7 +92,7 @@ impl CategoryKeys {
 
     /// Returns the object's own category or, if the object names none, the inherited one. Adds a
     /// fault if the category is unknown.
-    pub fn inherited(
+    pub fn own_or_inherited(
         &self,
         spot: &PlanObject<'_>,
         outer: InheritedCategory,
@@ -120,7 +120,7 @@ impl CategoryKeys {
         outer: InheritedCategory,
         faults: &mut PlanFaults,
     ) -> Option<u16> {
-        match self.inherited(spot, outer, faults) {
+        match self.own_or_inherited(spot, outer, faults) {
             InheritedCategory::Is(category) => Some(category),
             InheritedCategory::Faulty => None,
             InheritedCategory::None => {

@@ -84,8 +84,8 @@ impl SeatMapDraft {
         for number in 1..=area.capacity {
             let number = number.to_string();
             let label = format!("{}-{number}", area.label);
-            // The other units would repeat the same fault, and one fault is enough to find the
-            // other area or row.
+            // The units after this one would give the same fault. One fault is enough to find the
+            // area or row that has the same labels.
             if self.claim_label(&label, || at.to_owned(), faults).is_none() {
                 return;
             }

@@ -1,4 +1,5 @@
-//! The formats in which seating plans come from outside, and a function that reads each.
+//! The formats in which seating plans come from outside, and a function that reads a plan in any of
+//! them.
 
 use super::{PlanImportResult, parse_fairgate, parse_grid, parse_seatsio};
 

@@ -24,7 +24,7 @@ pub struct ShowDocument {
     /// RFC 3339 with an offset.
     #[schema(value_type = String)]
     pub starts_at: Timestamp,
-    /// Until when seats may be held, RFC 3339 with an offset; until the show begins where left out.
+    /// Until when seats may be held, RFC 3339 with an offset. If left out: until the show begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub sells_until: Option<Timestamp>,
@@ -37,10 +37,10 @@ pub struct ShowDocument {
     /// Seconds a hold lasts, as shown to the buyer.
     #[serde(default = "defaults::hold_s")]
     pub hold_s: u32,
-    /// Seconds the lock outlives what is shown.
+    /// How many seconds the lock lasts beyond the hold.
     #[serde(default = "defaults::grace_s")]
     pub grace_s: u32,
-    /// Seconds the order's claim outlives the time to pay.
+    /// How many seconds the order's claim lasts beyond the time to pay.
     #[serde(default = "defaults::claim_grace_s")]
     pub claim_grace_s: u32,
     /// Seconds an order has to pay, at least.
@@ -55,10 +55,10 @@ pub struct ShowDocument {
     /// Seats one verified account may buy; accounts are not built yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seats_per_account: Option<u32>,
-    /// Seats one payment card may buy; needs a provider that names cards.
+    /// Seats one payment card may buy; needs a provider that recognises cards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seats_per_card: Option<u32>,
-    /// Whether a plain hold may leave a single empty seat.
+    /// Whether a hold of named seats may leave a single empty seat.
     #[serde(default)]
     pub orphans: OrphanSeatRule,
     /// By which rules tickets may be given back; none by default.
@@ -69,15 +69,15 @@ pub struct ShowDocument {
     pub exchange: Option<ExchangeRule>,
 }
 
-/// What a plain hold that leaves a single empty seat meets.
+/// How a hold of named seats is answered if it would leave a single empty seat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Orphans)]
 pub enum OrphanSeatRule {
-    /// 422 `would_orphan`, with a suggestion.
+    /// The hold is refused with 422 `would_orphan` and a suggestion.
     #[default]
     Refuse,
-    /// Nothing.
+    /// The hold is made.
     Allow,
 }
 

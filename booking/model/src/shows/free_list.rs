@@ -51,8 +51,8 @@ impl<'s> FreeSeatList<'s> {
     #[must_use]
     pub fn new(show: &'s Show, states: &[CellState], now_ms: i64) -> Self {
         let grid = show.grid();
-        let is_sold = !show.is_over(now_ms) && states.len() == grid.cell_count() as usize;
-        let price = |seat| is_sold.then(|| show.price(seat)).flatten();
+        let is_on_sale = !show.is_over(now_ms) && states.len() == grid.cell_count() as usize;
+        let price = |seat| is_on_sale.then(|| show.price(seat)).flatten();
         let mut prices: Vec<Option<i64>> = (0..grid.seats).map(price).collect();
         for (cell, state) in (0..grid.cell_count()).zip(states) {
             if *state != CellState::Free {

@@ -26,26 +26,27 @@ pub struct ExchangeRule {
     /// Hours before the show.
     #[serde(default)]
     pub until_h: u32,
-    /// What an exchange costs beside the difference, in minor units; once, however many seats it is
-    /// for.
+    /// What an exchange costs in addition to the difference, in minor units. The fee is the same
+    /// for any number of seats.
     #[serde(default)]
     pub fee: i64,
-    /// What becomes of the difference where the new seats are cheaper.
+    /// What becomes of the difference if the new seats are cheaper.
     #[serde(default)]
     pub cheaper: CheaperSeatsRule,
 }
 
-/// What becomes of the difference where the new seats of an exchange are cheaper.
+/// What becomes of the difference if the new seats of an exchange are cheaper.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Cheaper)]
 pub enum CheaperSeatsRule {
-    /// As much of it goes back as the refund rule in force would give back; without one, nothing.
+    /// As much of the difference goes back as the refund rule in force would give back. If no rule
+    /// is in force, nothing goes back.
     #[default]
     RefundRule,
-    /// It is kept.
+    /// Nothing of the difference goes back.
     Keep,
-    /// It goes back whole.
+    /// The whole difference goes back.
     Refund,
 }
 

@@ -63,9 +63,9 @@ impl Timetable {
 
     /// Returns the fares of all stretches of a trip.
     fn fares(&self, trip: &Trip) -> TrainFares {
-        let of_train = self.stocks[usize::from(trip.stock)].clone();
+        let stock = self.stocks[usize::from(trip.stock)].clone();
         let classes = (0_u16..).zip(&self.classes);
-        let classes = classes.filter(|(_, class)| of_train.capacity(&class.key) > 0);
+        let classes = classes.filter(|(_, class)| stock.capacity(&class.key) > 0);
         if self.tariffs[trip.tariff as usize] == Tariff::Distance {
             let rates = classes.map(|(_, class)| (class.key.clone(), class.rate));
             return TrainFares::ByDistance(rates.collect());

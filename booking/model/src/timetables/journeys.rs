@@ -152,13 +152,13 @@ impl Timetable {
             let of = &self.trips[*trip as usize];
             let stops = self.stops(of);
             let mut ends: Option<(u16, u32)> = None;
-            let mut left = HashSet::new();
+            let mut seen = HashSet::new();
             for at in (0..stops.len()).rev() {
                 let stop = &stops[at];
                 let at = u16::try_from(at).unwrap_or(u16::MAX);
                 if stop.station == to && !stop.no_alighting {
                     ends = stop.arrives.map(|arrives| (at, arrives + of.shift_s));
-                    left.clear();
+                    seen.clear();
                     continue;
                 }
                 if stop.no_boarding || stop.station == to {
@@ -167,7 +167,7 @@ impl Timetable {
                 let (Some((end, arrives)), Some(departs)) = (ends, stop.departs) else {
                     continue;
                 };
-                if !left.insert(stop.station) {
+                if !seen.insert(stop.station) {
                     continue;
                 }
                 let departs = departs + of.shift_s;

@@ -1,5 +1,5 @@
-//! A timetable: stations, trips over shared lists of calls, services, fares and carriages. It has
-//! indexes to find quickly the trains between two stations on a date.
+//! A timetable: stations, trips over shared lists of calls, services, fares and carriages. Its
+//! indexes make it quick to find the trains between two stations on a date.
 //!
 //! A timetable is immutable. Its [`TimetableParts`] come from an importer, or from the JSON that
 //! the ledger stores. The timetable is built from all of them, checked once, and never changed.
@@ -44,7 +44,7 @@ pub const DAY_S: u32 = 86_400;
 /// How many service days the run of a train may take, the first day included.
 /// [`Timetable::next_day`] and [`Timetable::on_sale`] do not find trains that began their run
 /// earlier.
-const NIGHTS_MAX: i64 = 4;
+const SERVICE_DAYS_MAX: i64 = 4;
 
 /// A station where trains call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -181,7 +181,7 @@ pub struct Timetable {
     /// The trips of each train, by the slug of the train's code.
     by_train: HashMap<String, Vec<u32>>,
     /// The search terms of each station.
-    found_by: Vec<stations::StationSearchTerms>,
+    search_terms: Vec<stations::StationSearchTerms>,
 }
 
 impl Deref for Timetable {
@@ -218,15 +218,15 @@ impl Timetable {
             }
         }
         let counts: Vec<usize> = calling.iter().map(Vec::len).collect();
-        let found_by = stations::search_terms(&parts.stations, &counts);
+        let search_terms = stations::search_terms(&parts.stations, &counts);
         Ok(Self {
             zone,
             by_code,
             by_name: stations::by_name(&parts.stations),
-            by_plain_name: stations::by_plain_name(&found_by),
+            by_plain_name: stations::by_plain_name(&search_terms),
             trips_by_station: calling.into_iter().map(Vec::into_boxed_slice).collect(),
             by_train: names::by_train(&parts.trips)?,
-            found_by,
+            search_terms,
             parts,
         })
     }
@@ -277,7 +277,7 @@ impl Timetable {
         // A train that leaves on this date may have begun its run some days before. For each such
         // day, this list has the moment at which the service day began, and which services ran on
         // it.
-        let began: Vec<(i64, Vec<bool>)> = (0..NIGHTS_MAX)
+        let began: Vec<(i64, Vec<bool>)> = (0..SERVICE_DAYS_MAX)
             .map(|nights| add_days(date, -nights))
             .map(|date| {
                 let ran = self

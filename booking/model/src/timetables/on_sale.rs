@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::{NIGHTS_MAX, Timetable, Trip, TripStop, add_days, add_seconds};
+use super::{SERVICE_DAYS_MAX, Timetable, Trip, TripStop, add_days, add_seconds};
 use crate::ids::ShowId;
 use crate::shows::coverage::matches;
 
@@ -25,7 +25,7 @@ impl Timetable {
     pub fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale)) {
         let (today, last) = self.window(now_ms);
         let mut days: Vec<(Date, Timestamp)> = Vec::new();
-        let mut date = add_days(today, 1 - NIGHTS_MAX);
+        let mut date = add_days(today, 1 - SERVICE_DAYS_MAX);
         while date <= last {
             days.push((date, self.day_start(date)));
             date = add_days(date, 1);

@@ -9,7 +9,7 @@ use crate::timetables::geo::metres;
 /// The most stations in one answer.
 const FOUND_MAX: usize = 20;
 /// The most names that are suggested for an unknown one.
-const OFFERED_MAX: usize = 5;
+const SUGGESTED_MAX: usize = 5;
 
 /// The texts by which a station is found.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct StationSearchTerms {
     /// Short forms in lower case.
     short: Vec<String>,
     /// How many trips call at the station.
-    calls: usize,
+    trip_count: usize,
 }
 
 /// What somebody typed, in the forms that are compared.
@@ -41,16 +41,16 @@ pub struct NearbyStation {
     pub distance_m: u32,
 }
 
-pub(super) fn search_terms(stations: &[Station], calls: &[usize]) -> Vec<StationSearchTerms> {
+pub(super) fn search_terms(stations: &[Station], trip_counts: &[usize]) -> Vec<StationSearchTerms> {
     let terms = stations
         .iter()
-        .zip(calls)
-        .map(|(station, calls)| StationSearchTerms {
+        .zip(trip_counts)
+        .map(|(station, trip_count)| StationSearchTerms {
             code: station.code.to_lowercase(),
             name: SearchText::new(&station.name),
             other_names: other_names(station).map(SearchText::new).collect(),
             short: station.short.iter().map(|of| of.to_lowercase()).collect(),
-            calls: *calls,
+            trip_count: *trip_count,
         });
     terms.collect()
 }
@@ -101,9 +101,9 @@ impl StationSearchTerms {
         std::iter::once(&self.name).chain(&self.other_names)
     }
 
-    /// Returns how well a station fits what was typed, without any edit. 0 is the best. `None`
+    /// Returns how well a station fits what was typed, without any edit. 0 is the best rank. `None`
     /// means that the station does not fit.
-    fn match_quality(&self, typed: &TypedName) -> Option<u8> {
+    fn match_rank(&self, typed: &TypedName) -> Option<u8> {
         let lower = typed.lower.as_str();
         if self.code == lower {
             return Some(0);
@@ -145,8 +145,9 @@ impl StationSearchTerms {
 }
 
 impl Timetable {
-    /// Returns the station with this code, or with this name if only one station has it. The case
-    /// of a code does not matter. Nor do accents, nor in which language or script the name is.
+    /// Returns the station with this code, or with this name if only one station has it. A code is
+    /// looked up as it is typed, then in upper case, then in lower case. A name may be in any of
+    /// the station's languages and scripts, and its case and accents do not matter.
     #[must_use]
     pub fn station(&self, code_or_name: &str) -> Option<u32> {
         let text = code_or_name.trim();
@@ -161,7 +162,7 @@ impl Timetable {
             })
     }
 
-    /// Finds stations whose code, name or short form is or begins with what was typed, or whose
+    /// Finds stations whose code, name or short form equals or begins with what was typed, or whose
     /// name contains it. Names are compared in all languages and scripts, and without accents. If
     /// no station fits, finds those whose names fit with a few edits: none for up to two typed
     /// letters, one for up to seven, two for more. Returns at most twenty, best match first. Of
@@ -169,7 +170,7 @@ impl Timetable {
     #[must_use]
     pub fn find_stations(&self, typed: &str) -> Vec<u32> {
         let typed = TypedName::new(typed);
-        let exact = self.ranked_stations(|terms| terms.match_quality(&typed));
+        let exact = self.ranked_stations(|terms| terms.match_rank(&typed));
         if !exact.is_empty() || typed.text.is_empty() {
             return exact;
         }
@@ -177,10 +178,14 @@ impl Timetable {
     }
 
     fn ranked_stations<T: Ord>(&self, rank: impl Fn(&StationSearchTerms) -> Option<T>) -> Vec<u32> {
-        let ranked = self.found_by.iter().zip(0_u32..).filter_map(|(terms, at)| {
-            let rank = rank(terms)?;
-            Some((rank, std::cmp::Reverse(terms.calls), at))
-        });
+        let ranked = self
+            .search_terms
+            .iter()
+            .zip(0_u32..)
+            .filter_map(|(terms, at)| {
+                let rank = rank(terms)?;
+                Some((rank, std::cmp::Reverse(terms.trip_count), at))
+            });
         let mut ranked: Vec<_> = ranked.collect();
         ranked.sort_unstable();
         let best = ranked.into_iter().take(FOUND_MAX);
@@ -215,12 +220,12 @@ impl Timetable {
     pub fn names_like(&self, typed: &str) -> Vec<u32> {
         let found = self.find_stations(typed);
         if !typed.trim().is_empty() && !found.is_empty() {
-            return found.into_iter().take(OFFERED_MAX).collect();
+            return found.into_iter().take(SUGGESTED_MAX).collect();
         }
         let typed = TypedName::new(typed);
         let typed = [pairs(&typed.lower), pairs(typed.text.joined())];
         let mut like: Vec<(u32, u32)> = Vec::new();
-        for (terms, at) in self.found_by.iter().zip(0..) {
+        for (terms, at) in self.search_terms.iter().zip(0..) {
             let names = terms.names().map(SearchText::joined);
             let names = names.chain(std::iter::once(terms.code.as_str())).map(pairs);
             let likeness = names.map(|name| typed.each_ref().map(|typed| likeness(typed, &name)));
@@ -230,7 +235,7 @@ impl Timetable {
             }
         }
         like.sort_unstable_by_key(|(likeness, at)| (std::cmp::Reverse(*likeness), *at));
-        let best = like.into_iter().take(OFFERED_MAX);
+        let best = like.into_iter().take(SUGGESTED_MAX);
         best.map(|(_, at)| at).collect()
     }
 }

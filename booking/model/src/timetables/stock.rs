@@ -1,5 +1,5 @@
 //! Rolling stock: classes, carriages, and the seating plan made from them. Carriages are the plan's
-//! sections and classes its categories, so code that works for halls works for trains.
+//! sections, and classes are its categories. So code that works for halls works for trains, too.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct TravelClass {
     pub color: String,
     /// Its price by distance, for trains without a table of fares.
     pub rate: DistanceRate,
-    /// Per cent of a feed's fares that this class costs, because feeds have no classes.
+    /// This class costs this many per cent of a feed's fares. Feeds have no classes.
     pub feed_pct: u32,
 }
 
@@ -69,7 +69,7 @@ const fn default_count() -> u32 {
 impl Carriage {
     /// Returns how many seats a row has.
     #[must_use]
-    pub fn across(&self) -> u32 {
+    pub fn seats_per_row(&self) -> u32 {
         let letters = self.seats.chars().filter(|letter| *letter != ' ').count();
         u32::try_from(letters).unwrap_or(u32::MAX)
     }
@@ -78,7 +78,7 @@ impl Carriage {
     #[must_use]
     pub fn capacity(&self) -> u32 {
         let rows = self.rows.saturating_mul(self.count);
-        rows.saturating_mul(self.across())
+        rows.saturating_mul(self.seats_per_row())
     }
 }
 

@@ -44,7 +44,7 @@ pub struct PartySeats {
 }
 
 impl<'a> ShowLayout<'a> {
-    /// Takes the layout of a show.
+    /// Returns the layout of a show.
     #[must_use]
     pub fn for_show(show: &'a Show) -> Self {
         Self {
@@ -104,8 +104,8 @@ impl WaitlistParty {
             return Some(PartyWish::Stretch(party, legs));
         }
         let categories = (!self.categories.is_empty()).then(|| self.categories.clone());
-        let ask = self.best_seats_request(categories);
-        let mut wish = ask.resolve(map, &BTreeMap::new()).ok()?;
+        let request = self.best_seats_request(categories);
+        let mut wish = request.resolve(map, &BTreeMap::new()).ok()?;
         if wish.categories.is_none() && map.benches().is_empty() {
             wish.categories = Some((0..).take(map.categories.len()).collect());
         }
@@ -124,8 +124,8 @@ impl WaitlistParty {
         }
     }
 
-    /// Returns whether the party can ever get seats: whether the seats would be enough for it if
-    /// everything that is not sold came free.
+    /// Returns whether the party can ever get seats: whether there would be enough seats for the
+    /// party if all held cells came free.
     #[must_use]
     pub fn may_be_served(
         &self,
@@ -133,7 +133,7 @@ impl WaitlistParty {
         states: &[CellState],
         rng: &mut impl Rng,
     ) -> bool {
-        self.can_be_seated(house, &unsold(states), rng)
+        self.can_be_seated(house, &with_held_freed(states), rng)
     }
 
     /// Returns whether the free seats are enough for the party.
@@ -153,8 +153,8 @@ impl WaitlistParty {
     }
 }
 
-/// Returns the states as they would be if everything that is not sold came free.
-pub(super) fn unsold(states: &[CellState]) -> Vec<CellState> {
+/// Returns the states as they would be if all held cells came free.
+pub(super) fn with_held_freed(states: &[CellState]) -> Vec<CellState> {
     let freed = |state: &CellState| match state {
         CellState::Held => CellState::Free,
         other => *other,

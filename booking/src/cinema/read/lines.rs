@@ -114,8 +114,8 @@ impl JsonLineFinder<'_> {
                 b'"' => break,
                 b'\\' => self.at += 2,
                 _ => {
-                    // A line break within quotes is not allowed in JSON, but it may be in the text:
-                    // it was mended only in a copy.
+                    // JSON forbids a line break within quotes, but this text may have one: only a
+                    // copy of the text was mended.
                     self.line += usize::from(byte == b'\n');
                     self.at += 1;
                 }

@@ -1,5 +1,5 @@
 //! Reads the parts of a programme one after the other. Checks that each part has all its fields,
-//! and that each id that it refers to exists.
+//! and refers only to ids that exist.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

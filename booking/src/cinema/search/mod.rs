@@ -20,7 +20,7 @@ pub use place::{GeoPoint, km_between};
 /// The filters of a search. A filter that is `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShowingQuery {
-    /// Words of the title, whole or begun, or whole words of genre and description.
+    /// Words of the title or beginnings of such words, or whole words of genre and description.
     pub keyword: Option<String>,
     /// Whether titles that are only similar to the keyword also match. If `None`, similar titles
     /// match only if no title matches exactly, and then only the most similar ones.
@@ -286,8 +286,9 @@ impl ProgrammeIndex {
             .collect()
     }
 
-    /// Returns the films of the showings in a city that have not begun, by title. Each film comes
-    /// with the number of these showings and the beginning of the first.
+    /// Returns the films of those showings in a city that have not begun, sorted by title. Each
+    /// film comes with the number of its showings among them, and with the beginning of the first
+    /// of these.
     #[must_use]
     pub fn films_in(&self, city: &str, now: Timestamp) -> Vec<(&Film, usize, Timestamp)> {
         let mut films: HashMap<usize, (usize, Timestamp)> = HashMap::new();

@@ -45,7 +45,7 @@ impl Nodes {
     }
 
     /// Waits until the lease on the only call has been extended beyond `moment_ms`.
-    async fn lent_beyond(&self, moment_ms: i64) {
+    async fn wait_for_lease_beyond(&self, moment_ms: i64) {
         let mut every = tokio::time::interval(Duration::from_millis(5));
         let lent = async {
             loop {
@@ -202,9 +202,9 @@ async fn a_long_call_stays_in_flight_at_the_other_node() {
         }
     });
     let begun_ms = nodes.clock.now_ms();
-    nodes.lent_beyond(begun_ms).await;
+    nodes.wait_for_lease_beyond(begun_ms).await;
     nodes.clock.advance_ms(CALL_LEASE_MS - 1);
-    nodes.lent_beyond(begun_ms + CALL_LEASE_MS).await;
+    nodes.wait_for_lease_beyond(begun_ms + CALL_LEASE_MS).await;
     nodes.clock.advance_ms(CALL_LEASE_MS - 1);
     let again = nodes.made(1, "a", 2).await;
     assert_eq!(again, told(409, "idempotency_in_flight"));

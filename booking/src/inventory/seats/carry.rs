@@ -1,6 +1,6 @@
 //! Carries the seat outbox from the ledger to the store. One worker at a time has the lease. It
-//! numbers the committed rows and delivers them show by show. The store's cursor says which rows it
-//! has, so a worker that dies midway neither loses nor repeats a row.
+//! numbers the committed rows and delivers them show by show. The store's cursor says which rows
+//! the store has, so a worker that dies midway neither loses nor repeats a row.
 
 use std::collections::HashSet;
 
@@ -79,8 +79,8 @@ impl SeatInventory {
         }
     }
 
-    /// Closes a show because the store lacks decisions whose rows the ledger has deleted: the store
-    /// was set back.
+    /// Closes a show because the store lacks decisions whose rows the ledger has deleted. This
+    /// happens if the store went back to an older state.
     async fn abandon(&self, show: &ShowId, cursor: u64) {
         tracing::error!(%show, cursor, "the seats lack decisions whose rows are deleted; they are read from the ledger again");
         if let Err(refused) = self.store.abandon(show, cursor).await {
@@ -149,7 +149,7 @@ impl SeatInventory {
 }
 
 /// Returns whether the ledger has deleted the first rows after a cursor. `rows` are the rows after
-/// it that the ledger still has.
+/// the cursor that the ledger still has.
 fn first_rows_are_deleted(rows: &[SeatOutboxRow], cursor: u64) -> bool {
     rows.first().is_none_or(|row| row.seq > cursor + 1)
 }

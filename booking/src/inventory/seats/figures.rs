@@ -15,8 +15,9 @@ use super::{SeatInventory, train, unavailable};
 use crate::ledger::LedgerError;
 use crate::store::{InventoryRefusal, ShowHoldFigures};
 
-/// The most shows at rest that one call counts. The shows that were counted longest ago come first.
-const ASKED_MAX: usize = 100;
+/// How many shows at rest one call counts, at most. The shows that were counted longest ago come
+/// first.
+const RESTING_COUNTED_MAX: usize = 100;
 
 /// Held cells whose holds run out within this time are reported to the line, in milliseconds.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
@@ -147,7 +148,7 @@ impl SeatInventory {
             }
         }
         resting.sort_by_key(|(at, _)| *at);
-        let some = resting.into_iter().take(ASKED_MAX);
+        let some = resting.into_iter().take(RESTING_COUNTED_MAX);
         now.extend(some.map(|(_, show)| Arc::clone(show)));
         now
     }
@@ -261,7 +262,7 @@ mod tests {
     }
 
     /// Returns how many scripts Redis has run so far, and how many keys it has.
-    async fn asked(redis: &servers::RedisServers) -> (u64, servers::RespReply) {
+    async fn scripts_and_keys(redis: &servers::RedisServers) -> (u64, servers::RespReply) {
         let stats = redis.command(0, &["INFO", "commandstats"]).await;
         let stats = stats.expect("it answers");
         let calls = stats.text().lines().find_map(|line| {
@@ -301,8 +302,8 @@ mod tests {
             seats.compare().await.expect("compared");
             assert_eq!(seats.carry_outbox().await.expect("carried"), 0);
         }
-        let (calls, keys) = asked(&redis).await;
-        let most = ROUNDS * ASKED_MAX as u64 * 4;
+        let (calls, keys) = scripts_and_keys(&redis).await;
+        let most = ROUNDS * RESTING_COUNTED_MAX as u64 * 4;
         assert!(calls <= most, "{calls} scripts in {ROUNDS} rounds");
         assert_eq!(
             keys,

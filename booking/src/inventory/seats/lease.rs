@@ -87,7 +87,7 @@ mod tests {
             .expect("a ledger")
     }
 
-    /// Tries to take the lease for another owner, and returns whether it did.
+    /// Tries to take the lease for another owner, and returns whether that owner got it.
     async fn lost_to_another(ledger: &Ledger) -> bool {
         let taken = ledger.lease("work", "another", TTL_MS).await;
         taken.expect("it answers")

@@ -36,7 +36,7 @@ pub struct SeatsLeft {
 
 /// The last counts of a show.
 pub(super) struct CachedSeatsLeft {
-    at: Instant,
+    counted_at: Instant,
     edition: u64,
     left: Arc<[SeatsLeft]>,
 }
@@ -84,13 +84,13 @@ impl SeatInventory {
             return Ok(count_seats_left(show, |_| CellState::Sold).into());
         }
         let edition = show.edition();
-        let seen = {
-            let seen = self.shared.seen.lock();
-            let of_show = seen.get(&show.id).filter(|seen| seen.edition == edition);
-            of_show.map(|seen| (seen.at, Arc::clone(&seen.left)))
+        let cached = {
+            let all = self.shared.seats_left.lock();
+            let of_show = all.get(&show.id).filter(|cached| cached.edition == edition);
+            of_show.map(|cached| (cached.counted_at, Arc::clone(&cached.left)))
         };
-        if let Some((at, left)) = &seen
-            && at.elapsed() < good_for
+        if let Some((counted_at, left)) = &cached
+            && counted_at.elapsed() < good_for
         {
             return Ok(Arc::clone(left));
         }
@@ -108,20 +108,20 @@ impl SeatInventory {
                 }
                 Err(error) => {
                     // Old counts are better than none.
-                    return seen.map(|(_, left)| left).ok_or(error);
+                    return cached.map(|(_, left)| left).ok_or(error);
                 }
             },
         };
-        let mut all = self.shared.seen.lock();
+        let mut all = self.shared.seats_left.lock();
         if all.len() >= CACHED_MAX {
-            all.retain(|_, seen| seen.at.elapsed() < GOOD_AT_REST_FOR);
+            all.retain(|_, cached| cached.counted_at.elapsed() < GOOD_AT_REST_FOR);
         }
-        let at = Instant::now();
+        let counted_at = Instant::now();
         let kept = Arc::clone(&left);
         all.insert(
             show.id.clone(),
             CachedSeatsLeft {
-                at,
+                counted_at,
                 edition,
                 left: kept,
             },
@@ -153,15 +153,15 @@ fn count_seats_left(show: &Show, state: impl Fn(u32) -> CellState) -> Vec<SeatsL
         let Some(seat) = map.seats.get(cell as usize) else {
             continue;
         };
-        let Some(of) = left.get_mut(usize::from(seat.category)) else {
+        let Some(counts) = left.get_mut(usize::from(seat.category)) else {
             continue;
         };
         let state = state(cell);
         let is_free = state == CellState::Free;
-        of.of += 1;
-        of.free += u32::from(is_free);
-        of.accessible += u32::from(is_free && seat.accessible);
-        of.held += u32::from(state == CellState::Held);
+        counts.of += 1;
+        counts.free += u32::from(is_free);
+        counts.accessible += u32::from(is_free && seat.accessible);
+        counts.held += u32::from(state == CellState::Held);
     }
     left
 }

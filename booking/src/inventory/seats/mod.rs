@@ -75,11 +75,11 @@ struct SeatInventoryState {
     opening: Lock<HashMap<ShowId, Arc<Mutex<()>>>>,
     carrying: Mutex<()>,
     /// Since when a show's picture has had another edition than this node's catalogue.
-    other_since: Lock<HashMap<ShowId, Instant>>,
+    other_edition_since: Lock<HashMap<ShowId, Instant>>,
     /// The last figures of each show, for the line.
     counted: Lock<HashMap<ShowId, CountedFigures>>,
     /// The last counts of seats left in each show, for lists.
-    seen: Lock<HashMap<ShowId, left::CachedSeatsLeft>>,
+    seats_left: Lock<HashMap<ShowId, left::CachedSeatsLeft>>,
     /// Shows for which the store has seen decisions that the ledger does not know.
     regressed: Lock<HashSet<ShowId>>,
     /// Shows that this process has compared with the ledger since it started.
@@ -110,8 +110,8 @@ impl SeatInventory {
             return Err(unavailable("a departure is opened by its first hold"));
         }
         if !self.shared.compared.lock().contains(&show.id) {
-            // Another process may have sold seats before the ledger was set back. Then the store
-            // knows sales that this ledger lacks.
+            // The ledger may have been restored from an older backup, after another process sold
+            // seats. Then the store knows sales that this ledger lacks.
             self.compare_show(&show.id).await?;
         }
         if self.shared.regressed.lock().contains(&show.id) {
@@ -167,8 +167,8 @@ impl SeatInventory {
     }
 
     /// Returns the picture packed for the wire: version, number of cells, and two bits for each
-    /// cell. The picture of a cancelled show is returned unchanged, so that the change feed fits
-    /// it.
+    /// cell. The picture of a cancelled show is returned unchanged, so that the changes of the
+    /// show's feed can be applied to it.
     ///
     /// # Errors
     /// Returns an error as [`SeatInventory::current_view`] does.
@@ -181,7 +181,8 @@ impl SeatInventory {
         Ok(self.store.packed(&show.id).await)
     }
 
-    /// Returns what changed after a version. Returns a gap for a show that is not open.
+    /// Returns what changed after the version `since`. Returns a gap if the show is not open. A
+    /// departure that nobody has held seats of is at version 0 and has no changes.
     pub async fn changes_since(&self, show: &Show, since: u64) -> CellChanges {
         match show.untouched {
             true if since == 0 => CellChanges::None,
@@ -199,7 +200,7 @@ impl SeatInventory {
         let edition = self.store.edition(&show.id).await;
         let edition = edition.map_err(|refused| unavailable(&refused.to_string()))?;
         if edition == Some(show.edition()) {
-            self.shared.other_since.lock().remove(&show.id);
+            self.shared.other_edition_since.lock().remove(&show.id);
             return Ok(true);
         }
         if edition.is_none() {
@@ -207,7 +208,7 @@ impl SeatInventory {
         }
         let since = *self
             .shared
-            .other_since
+            .other_edition_since
             .lock()
             .entry(show.id.clone())
             .or_insert_with(Instant::now);
@@ -229,7 +230,7 @@ impl SeatInventory {
         );
         let _one_at_a_time = gate.lock().await;
         let lease = format!("rebuild:{}", show.id);
-        let came = Instant::now();
+        let waiting_since = Instant::now();
         loop {
             if self.is_ready(show).await? {
                 return Ok(());
@@ -243,7 +244,7 @@ impl SeatInventory {
             if let Some(opened) = opened {
                 return opened;
             }
-            if came.elapsed() > WAIT_MAX {
+            if waiting_since.elapsed() > WAIT_MAX {
                 return Err(unavailable("another node is opening the show"));
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -275,7 +276,8 @@ impl SeatInventory {
         let began = Instant::now();
         // The store's cursor is read before the ledger's cursor, so that a row that is delivered
         // between the two reads does not look like a difference. If the store knows decisions that
-        // the ledger lacks, the ledger was set back. Its picture would then offer sold seats again.
+        // the ledger lacks, the ledger was restored from an older backup. The ledger's picture
+        // would then offer sold seats again.
         let seen = self.store.cursor(&show.id).await.unwrap_or(0);
         if seen > self.ledger.seat_cursor(&show.id).await? {
             return Err(unavailable(
@@ -296,9 +298,8 @@ impl SeatInventory {
         let mut lost = None;
         if !is_open {
             // The show's old life ends before the ledger's picture is read. So an order whose seats
-            // were locked in the old life is in the picture, or is refused. If the show is open,
-            // its life does not end here: the store refuses the new life while there are such
-            // locks.
+            // were locked in the old life is in the picture, or is refused. An open show keeps its
+            // life: the store refuses a new one while there are such locks.
             if let Err(refused) = self.store.begin(&show.id, &opening).await {
                 return Ok(Err(refused));
             }
@@ -375,7 +376,6 @@ impl SeatInventory {
     }
 }
 
-/// Returns a cell's state in a show that does not take place: a free cell is not for sale any more.
 fn unavailable(why: &str) -> LedgerError {
     LedgerError::Unavailable(why.to_owned())
 }

@@ -174,8 +174,8 @@ mod tests {
             ("gone", figures.gone),
         ];
         let word = all.iter().find(|(_, count)| *count == 1);
-        let told = word.map_or("nowhere", |(word, _)| word);
-        assert_eq!(told, expected, "{states:?} at minute {minute}");
+        let found = word.map_or("nowhere", |(word, _)| word);
+        assert_eq!(found, expected, "{states:?} at minute {minute}");
         assert!(all.iter().map(|(_, count)| count).sum::<u64>() <= 1);
     }
 

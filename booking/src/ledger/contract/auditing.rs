@@ -110,7 +110,7 @@ async fn a_quiet_payment_is_returned_once_and_then_less_and_less_often(ledger: B
     );
 }
 
-async fn alone(ledger: &Books, holds: &[&HoldId]) -> Vec<HoldId> {
+async fn without_order(ledger: &Books, holds: &[&HoldId]) -> Vec<HoldId> {
     let holds = holds.iter().map(|hold| (*hold).clone()).collect();
     ledger.without_order(holds).await.expect("readable")
 }
@@ -119,29 +119,29 @@ async fn a_hold_with_an_order_is_not_among_the_holds_without_order(ledger: Books
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let never = super::order("never", BEN, &[1]);
-    let told = async || alone(&ledger, &[&order.hold, &never.hold]).await;
-    assert_eq!(told().await, std::slice::from_ref(&never.hold));
+    let found = async || without_order(&ledger, &[&order.hold, &never.hold]).await;
+    assert_eq!(found().await, std::slice::from_ref(&never.hold));
     authorised(&ledger, &order).await;
-    assert_eq!(told().await, std::slice::from_ref(&never.hold));
-    assert!(alone(&ledger, &[]).await.is_empty());
+    assert_eq!(found().await, std::slice::from_ref(&never.hold));
+    assert!(without_order(&ledger, &[]).await.is_empty());
 }
 
 async fn a_hold_of_late_money_is_not_among_the_holds_without_order(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let [same, other] = HoldId::both_of_late_money(&order.id);
-    let told = async || alone(&ledger, &[&same, &other]).await.len();
-    assert_eq!(told().await, 2, "there is no search for late money");
+    let found = async || without_order(&ledger, &[&same, &other]).await.len();
+    assert_eq!(found().await, 2, "there is no search for late money");
     let ended = ledger
         .apply_event(&order.id, OrderEvent::DeadlinePassed, CLAIM_UNTIL_MS)
         .await;
     ended.expect("written");
     authorised(&ledger, &order).await;
-    assert_eq!(told().await, 0, "the search may use either hold");
+    assert_eq!(found().await, 0, "the search may use either hold");
     let outcome = LateMoneyOutcome::SameSeats(same.clone());
-    let decided = ledger.late_settle(&order.id, outcome, Some(LATE), CLAIM_UNTIL_MS);
+    let decided = ledger.late_settle(&order.id, outcome, Some(LATE_BASIS), CLAIM_UNTIL_MS);
     assert!(decided.await.expect("written").expect("known").changed);
-    assert_eq!(alone(&ledger, &[&same, &other]).await, [other]);
+    assert_eq!(without_order(&ledger, &[&same, &other]).await, [other]);
 }
 
 async fn an_order_from_before_its_hold_was_given_up_is_refused_and_a_later_order_is_made(

@@ -13,11 +13,11 @@ pub(super) const CASES: &[Case] = cases![
 ];
 
 /// The digests of two different calls.
-const ASKED: [[u8; 32]; 2] = [[5; 32], [6; 32]];
+const REQUEST_DIGESTS: [[u8; 32]; 2] = [[5; 32], [6; 32]];
 
 pub(super) fn answer(status: u16) -> KeptAnswer {
     KeptAnswer {
-        asked: ASKED[0],
+        asked: REQUEST_DIGESTS[0],
         status,
         body: r#"{"a":1}"#.to_owned(),
     }
@@ -27,14 +27,14 @@ pub(super) fn call(key: &str, node: i64) -> KeyedCall {
     KeyedCall {
         scope: [1; 32],
         key: key.to_owned(),
-        asked: ASKED[0],
+        asked: REQUEST_DIGESTS[0],
         node,
     }
 }
 
 fn other(call: KeyedCall) -> KeyedCall {
     KeyedCall {
-        asked: ASKED[1],
+        asked: REQUEST_DIGESTS[1],
         ..call
     }
 }

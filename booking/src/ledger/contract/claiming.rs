@@ -196,10 +196,10 @@ async fn orders_expire_at_their_deadline_and_in_bounded_batches(ledger: Books) {
 async fn an_order_with_an_event_by_its_deadline_waits_and_other_orders_expire(ledger: Books) {
     stocked(&ledger).await;
     let mut orders = Vec::new();
-    for (seat, told_ms) in [(0, Some(0)), (1, Some(1)), (2, None)] {
+    for (seat, event_after_ms) in [(0, Some(0)), (1, Some(1)), (2, None)] {
         let order = claimed(&ledger, &seat.to_string(), ANA, &[seat]).await;
         let event = provider_event(&order, ProviderEventKind::Authorised);
-        if let Some(after_ms) = told_ms {
+        if let Some(after_ms) = event_after_ms {
             let at_ms = CLAIM_UNTIL_MS + after_ms;
             let about = Some(order.payment.clone());
             let kept = ledger.keep_event(PROVIDER, event.event.clone(), about, vec![1], at_ms);
@@ -246,9 +246,9 @@ async fn an_overdue_claim_is_listed_with_the_newest_outbox_number(ledger: Books)
     assert!(overdue(CLAIM_UNTIL_MS - 1, None, 10).await.is_empty());
     orders.sort_by(|one, other| one.id.cmp(&other.id));
     let all = overdue(CLAIM_UNTIL_MS, None, 10).await;
-    let told: Vec<_> = all.iter().map(|claim| &claim.order).collect();
+    let listed: Vec<_> = all.iter().map(|claim| &claim.order).collect();
     let own: Vec<_> = orders.iter().map(|order| &order.id).collect();
-    assert_eq!(told, own, "a sold order is not listed");
+    assert_eq!(listed, own, "a sold order is not listed");
     assert_eq!(all[0].hold.id, orders[0].hold);
     assert_eq!(all[0].hold.items, orders[0].held_seats());
     assert!(all[0].hold.lock_until_ms > CLAIM_UNTIL_MS);
@@ -293,10 +293,10 @@ async fn of_money_and_deadline_at_once_exactly_one_wins(ledger: Books) {
         let expired = !expired.expect("written").is_empty();
         assert_eq!(outcome, "applied", "late money is settled too: by a void");
         ledger.number_seat_rows().await.expect("numbered");
-        let told = ledger.seat_rows(&show(), before, 10).await;
-        let told = told.expect("readable");
+        let new_rows = ledger.seat_rows(&show(), before, 10).await;
+        let new_rows = new_rows.expect("readable");
         let state = record(&ledger, &order).await.order.state;
-        let kinds: Vec<SeatOutboxAction> = told.iter().map(|row| row.kind).collect();
+        let kinds: Vec<SeatOutboxAction> = new_rows.iter().map(|row| row.kind).collect();
         if expired {
             assert_eq!((state, kinds), (OrderState::Expired, vec![Free]));
         } else {

@@ -29,7 +29,7 @@ fn free(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     Order { total: 0, ..order }
 }
 
-fn nothing(order: &Order) -> Payment {
+fn free_payment(order: &Order) -> Payment {
     Payment {
         provider: "none".to_owned(),
         state: PaymentState::Voided,
@@ -37,14 +37,14 @@ fn nothing(order: &Order) -> Payment {
     }
 }
 
-async fn take(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> {
+async fn claim_free(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> {
     ledger
-        .claim(order.clone(), nothing(order), BASKET_BASIS)
+        .claim(order.clone(), free_payment(order), BASKET_BASIS)
         .await
 }
 
 /// Asserts that no call to the provider is due.
-async fn nothing_is_asked(ledger: &Books) {
+async fn assert_no_calls_due(ledger: &Books) {
     let due = ledger.due_effects(i64::MAX, 100).await.expect("readable");
     assert!(due.is_empty(), "{due:?}");
     assert!(owed(ledger, NOW_MS + 9).await.is_empty());
@@ -53,7 +53,9 @@ async fn nothing_is_asked(ledger: &Books) {
 async fn the_claim_of_a_free_order_also_issues_its_tickets(ledger: Books) {
     stocked(&ledger).await;
     let order = free("a", ANA, &[0, 1]);
-    let made = take(&ledger, &order).await.expect("the cells are free");
+    let made = claim_free(&ledger, &order)
+        .await
+        .expect("the cells are free");
     assert_eq!(
         (made.state, made.reason.as_str()),
         (Ticketed, "nothing_to_pay")
@@ -64,11 +66,11 @@ async fn the_claim_of_a_free_order_also_issues_its_tickets(ledger: Books) {
         (record.tickets.len(), record.payment),
         (2, PaymentState::Voided)
     );
-    let told = history(&ledger, &order).await;
-    let states: Vec<OrderState> = told.into_iter().map(|(state, _)| state).collect();
+    let steps = history(&ledger, &order).await;
+    let states: Vec<OrderState> = steps.into_iter().map(|(state, _)| state).collect();
     assert_eq!(states, [Pending, Confirmed, Ticketed]);
     assert_eq!(outbox(&ledger).await, [(Sell, order.hold)]);
-    nothing_is_asked(&ledger).await;
+    assert_no_calls_due(&ledger).await;
     let finished = ledger.finished(0, vec![show()]).await.expect("readable");
     let who: Vec<Holder> = finished.into_iter().map(|(_, visitor)| visitor).collect();
     assert_eq!(who, [ANA]);
@@ -79,8 +81,10 @@ async fn the_claim_of_a_free_order_also_issues_its_tickets(ledger: Books) {
 async fn a_second_claim_of_a_free_order_returns_the_order_as_it_is(ledger: Books) {
     stocked(&ledger).await;
     let order = free("a", ANA, &[0]);
-    let first = take(&ledger, &order).await.expect("the cells are free");
-    assert_eq!(take(&ledger, &order).await.expect("a retry"), first);
+    let first = claim_free(&ledger, &order)
+        .await
+        .expect("the cells are free");
+    assert_eq!(claim_free(&ledger, &order).await.expect("a retry"), first);
     assert_eq!(history(&ledger, &order).await.len(), 3);
     assert_eq!(record(&ledger, &order).await.tickets.len(), 1);
     assert_eq!(outbox(&ledger).await.len(), 1);
@@ -89,7 +93,7 @@ async fn a_second_claim_of_a_free_order_returns_the_order_as_it_is(ledger: Books
 async fn two_claims_of_one_free_order_at_once_make_one_order(ledger: Books) {
     stocked(&ledger).await;
     let order = free("a", ANA, &[0]);
-    let (one, two) = tokio::join!(take(&ledger, &order), take(&ledger, &order));
+    let (one, two) = tokio::join!(claim_free(&ledger, &order), claim_free(&ledger, &order));
     for made in [one, two] {
         assert_eq!(made.expect("made or found").state, Ticketed);
     }
@@ -102,7 +106,7 @@ async fn a_refused_free_order_writes_nothing(ledger: Books) {
     stocked(&ledger).await;
     claimed(&ledger, "a", BEN, &[1]).await;
     let order = free("b", ANA, &[0, 1]);
-    let refused = take(&ledger, &order).await;
+    let refused = claim_free(&ledger, &order).await;
     assert!(matches!(refused, Err(SeatClaimRefused::Taken(cells)) if cells == [1, 9]));
     assert!(ledger.order(&order.id).await.expect("readable").is_none());
     assert!(outbox(&ledger).await.is_empty());
@@ -113,7 +117,7 @@ async fn a_refused_free_order_writes_nothing(ledger: Books) {
 async fn an_order_that_costs_money_waits_for_its_payment(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let again = take(&ledger, &free("a", ANA, &[0])).await;
+    let again = claim_free(&ledger, &free("a", ANA, &[0])).await;
     assert_eq!(again.expect("a retry"), order, "the order as it was made");
     let record = record(&ledger, &order).await;
     assert_eq!(
@@ -125,7 +129,9 @@ async fn an_order_that_costs_money_waits_for_its_payment(ledger: Books) {
 async fn a_free_order_is_refunded_at_once(ledger: Books) {
     with_free_refunds(&ledger).await;
     let order = free("a", ANA, &[0, 1]);
-    take(&ledger, &order).await.expect("the cells are free");
+    claim_free(&ledger, &order)
+        .await
+        .expect("the cells are free");
     let applied = ledger
         .refund(&order.id, TicketSelection::All, NOW_MS + 3)
         .await;
@@ -143,23 +149,23 @@ async fn a_free_order_is_refunded_at_once(ledger: Books) {
         outbox(&ledger).await,
         [(Sell, order.hold.clone()), (Free, order.hold.clone())]
     );
-    nothing_is_asked(&ledger).await;
-    take(&ledger, &free("b", BEN, &[0]))
+    assert_no_calls_due(&ledger).await;
+    claim_free(&ledger, &free("b", BEN, &[0]))
         .await
         .expect("the cells are free again");
 }
 
 async fn seats_are_exchanged_from_free_to_paid_and_back(ledger: Books) {
     with_free_refunds(&ledger).await;
-    let given = take(&ledger, &free("a", ANA, &[0]))
+    let given = claim_free(&ledger, &free("a", ANA, &[0]))
         .await
         .expect("the cells are free");
     let made = exchanged(&ledger, &given, "x", &[(4, 0..2, 0)]).await;
     assert_eq!((made.state, made.items[0].held.seat), (Ticketed, 4));
     assert_eq!(record(&ledger, &given).await.order.state, Exchanged);
-    nothing_is_asked(&ledger).await;
+    assert_no_calls_due(&ledger).await;
     // Free seats are exchanged for seats that cost money, so the difference is the whole price.
-    let given = take(&ledger, &free("b", BEN, &[1]))
+    let given = claim_free(&ledger, &free("b", BEN, &[1]))
         .await
         .expect("the cells are free");
     let made = exchanged(&ledger, &given, "x", &[(5, 0..2, 700)]).await;
@@ -190,5 +196,5 @@ async fn an_order_whose_payment_is_refused_frees_its_seats_once(ledger: Books) {
     let last = history(&ledger, &order).await.pop();
     assert_eq!(last, Some((Cancelled, "payment_refused".to_owned())));
     assert_eq!(outbox(&ledger).await, [(Free, order.hold)]);
-    nothing_is_asked(&ledger).await;
+    assert_no_calls_due(&ledger).await;
 }

@@ -27,9 +27,9 @@ async fn the_location_of_a_venue_is_replaced_as_a_whole(ledger: Books) {
             .put_venue(&venue(), plan, location.clone(), NOW_MS)
             .await;
         assert_eq!(version.expect("stored"), 1, "the plan is the same");
-        let told = ledger.venue_locations().await.expect("readable");
+        let locations = ledger.venue_locations().await.expect("readable");
         let version = ledger.catalogue_version().await.expect("readable");
-        (told, version)
+        (locations, version)
     };
     let berlin = VenueLocation {
         name: Some("Große Halle".to_owned()),
@@ -41,17 +41,17 @@ async fn the_location_of_a_venue_is_replaced_as_a_whole(ledger: Books) {
         time_zone: berlin.time_zone.clone(),
         ..NOWHERE
     };
-    let (told, _) = put(&NOWHERE).await;
-    assert_eq!(told, []);
-    let (told, first) = put(&berlin).await;
-    assert_eq!(told, [(venue(), berlin.clone())]);
+    let (locations, _) = put(&NOWHERE).await;
+    assert_eq!(locations, []);
+    let (locations, first) = put(&berlin).await;
+    assert_eq!(locations, [(venue(), berlin.clone())]);
     let (_, same) = put(&berlin).await;
     assert_eq!(same, first, "the same location changes nothing");
-    let (told, second) = put(&zone_alone).await;
-    assert_eq!(told, [(venue(), zone_alone)]);
+    let (locations, second) = put(&zone_alone).await;
+    assert_eq!(locations, [(venue(), zone_alone)]);
     assert!(second > first, "other nodes read the location");
-    let (told, third) = put(&NOWHERE).await;
-    assert_eq!(told, []);
+    let (locations, third) = put(&NOWHERE).await;
+    assert_eq!(locations, []);
     assert!(third > second);
 }
 
@@ -161,8 +161,8 @@ async fn a_departure_is_stored_once_and_does_not_change_the_catalogues_version(l
     assert_eq!(ids, ["g1-2027-02-01", "g1-2027-02-02"]);
     assert_eq!(known[0].1.document, first.document);
     assert_eq!((known[0].1.plan_version, &known[0].1.run), (1, &first.run));
-    let behind = ledger.departures(known[0].0, 10).await.expect("readable");
-    assert_eq!(behind.len(), 1);
+    let later = ledger.departures(known[0].0, 10).await.expect("readable");
+    assert_eq!(later.len(), 1);
     assert_eq!(ledger.departures(0, 1).await.expect("readable").len(), 1);
     assert_eq!(ledger.shows().await.expect("readable").len(), 1);
     let after = ledger.catalogue_version().await.expect("readable");

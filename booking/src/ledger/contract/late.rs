@@ -46,7 +46,7 @@ async fn settle(
     outcome: LateMoneyOutcome,
 ) -> Result<bool, SeatClaimRefused> {
     let settled = ledger
-        .late_settle(&order.id, outcome, Some(LATE), CLAIM_UNTIL_MS)
+        .late_settle(&order.id, outcome, Some(LATE_BASIS), CLAIM_UNTIL_MS)
         .await;
     settled.map(|applied| applied.expect("known").changed)
 }
@@ -161,7 +161,10 @@ async fn late_money_respects_the_limit_and_the_plan(ledger: Books) {
         .late_settle(
             &order.id,
             same(&order),
-            Some(ClaimBasis { limit: 2, ..LATE }),
+            Some(ClaimBasis {
+                limit: 2,
+                ..LATE_BASIS
+            }),
             CLAIM_UNTIL_MS,
         )
         .await;

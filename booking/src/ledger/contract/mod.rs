@@ -71,7 +71,7 @@ const OTHER_DATA: &[&[Case]] = &[
     timetabling::CASES,
 ];
 
-/// Two legs of eight seats, so that two orders can have one seat on different legs.
+/// Eight seats with two legs each, so that two orders can have one seat on different legs.
 const GRID: CellGrid = CellGrid { seats: 8, legs: 2 };
 /// The incarnation of all locks.
 const LIFE: u64 = 7;
@@ -82,17 +82,17 @@ pub(super) const BASKET_BASIS: ClaimBasis = ClaimBasis {
     incarnation: LIFE,
     purpose: HoldPurpose::Basket,
 };
-pub(super) const EXCHANGE: ClaimBasis = ClaimBasis {
+pub(super) const EXCHANGE_BASIS: ClaimBasis = ClaimBasis {
     purpose: HoldPurpose::Exchange,
     ..BASKET_BASIS
 };
-const LATE: ClaimBasis = ClaimBasis {
+const LATE_BASIS: ClaimBasis = ClaimBasis {
     purpose: HoldPurpose::LateMoney,
     ..BASKET_BASIS
 };
 const NOW_MS: i64 = 1_000_000;
 const CLAIM_UNTIL_MS: i64 = NOW_MS + 150_000;
-/// A limit that no case means to reach.
+/// A limit that no case reaches.
 const NO_LIMIT: u32 = 100;
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
@@ -126,7 +126,7 @@ fn stored(plan_version: u32) -> StoredShow {
     }
 }
 
-/// The location of a venue of which nobody told anything.
+/// The location of a venue about which nothing is known.
 pub(super) const NOWHERE: VenueLocation = VenueLocation {
     name: None,
     city: None,
@@ -141,7 +141,7 @@ pub(super) fn plan_of(plan: &str, digest: [u8; 32]) -> NewVenuePlan {
     }
 }
 
-/// Stores a venue with one plan, and a show that pins it.
+/// Stores a venue with one plan, and a show that pins this plan.
 pub(super) async fn stocked(ledger: &Books) {
     let version = ledger
         .put_venue(&venue(), plan_of("plan", [1; 32]), NOWHERE, NOW_MS)
@@ -324,7 +324,7 @@ mod tests {
         let filled = writer.write(move |tx| tx.execute_batch(&filling).map_err(LedgerError::from));
         filled.await.expect("the old rows are written");
         let ledger = Ledger::open(installation).await.expect("migrated");
-        upgrading::goes_on(ledger).await;
+        upgrading::check_old_orders(ledger).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -346,7 +346,7 @@ mod tests {
             .await
             .expect("the old rows are written");
         let ledger = Ledger::open(installation).await.expect("migrated");
-        upgrading::goes_on(ledger).await;
+        upgrading::check_old_orders(ledger).await;
     }
 
     async fn in_postgresql(groups: &[&[Case]]) {

@@ -426,8 +426,8 @@ async fn finished_visitors_are_listed_by_show_and_after_a_cursor(ledger: Books) 
         ledger.captured(capture, NOW_MS + 1).await.expect("written");
     }
     let finished = async |after, show: ShowId| {
-        let told = ledger.finished(after, vec![show]).await;
-        told.expect("readable")
+        let listed = ledger.finished(after, vec![show]).await;
+        listed.expect("readable")
     };
     let all = finished(0, show()).await;
     let who: Vec<Holder> = all.iter().map(|(_, visitor)| *visitor).collect();

@@ -97,8 +97,8 @@ async fn ended_waitlist_parties_are_deleted_and_waiting_parties_stay(ledger: Boo
 
 async fn the_record_of_a_given_up_hold_is_deleted_after_a_day(ledger: Books) {
     stocked(&ledger).await;
-    let try_of = order("a", ANA, &[0]);
-    let given_up = ledger.give_up(&try_of.hold, NOW_MS).await;
+    let attempt = order("a", ANA, &[0]);
+    let given_up = ledger.give_up(&attempt.hold, NOW_MS).await;
     assert!(given_up.expect("written"));
     let early = old_at(RetentionKind::GivenUpTries, NOW_MS) - 1;
     assert!(
@@ -106,10 +106,10 @@ async fn the_record_of_a_given_up_hold_is_deleted_after_a_day(ledger: Books) {
             .await
             .is_empty()
     );
-    assert!(claim(&ledger, &try_of).await.is_err());
+    assert!(claim(&ledger, &attempt).await.is_err());
     let gone = batches(&ledger, RetentionKind::GivenUpTries, early + 1).await;
     assert_eq!(gone, [1]);
-    assert!(claim(&ledger, &try_of).await.is_ok());
+    assert!(claim(&ledger, &attempt).await.is_ok());
 }
 
 /// Sells one order for each seat of the range.

@@ -1,5 +1,5 @@
-//! Cases of many nodes of one ledger: they share an id, a time and leases, and of two conflicting
-//! transactions only one succeeds.
+//! Cases of many nodes that use one ledger: they share its id, its time and its leases. Of two
+//! conflicting transactions only one succeeds.
 
 use std::collections::BTreeSet;
 
@@ -234,11 +234,13 @@ async fn an_event_that_two_nodes_settle_at_once_is_applied_once(ledger: Books) {
     let kept = ledger.keep_event(PROVIDER, event.event.clone(), None, vec![1], NOW_MS);
     assert!(kept.await.expect("stored"));
     let settle = async || {
-        let (name, says) = (
+        let (name, parsed) = (
             event.event.clone(),
             ParsedProviderEvent::Event(event.clone()),
         );
-        let settled = ledger.settle(PROVIDER.to_owned(), name, says, NOW_MS).await;
+        let settled = ledger
+            .settle(PROVIDER.to_owned(), name, parsed, NOW_MS)
+            .await;
         settled.expect("settled")
     };
     let (one, two) = tokio::join!(settle(), settle());

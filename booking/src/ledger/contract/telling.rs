@@ -61,8 +61,8 @@ async fn outbox_rows_are_numbered_by_show_and_read_after_a_cursor(ledger: Books)
         (all[0].visitor, all[0].items.as_slice()),
         (ANA, order("0", ANA, &[0]).held_seats().as_slice())
     );
-    let behind = ledger.seat_rows(&show(), 1, 1).await.expect("readable");
-    assert_eq!(behind, all[1..2]);
+    let after_first = ledger.seat_rows(&show(), 1, 1).await.expect("readable");
+    assert_eq!(after_first, all[1..2]);
     assert_eq!(cursor().await, 3);
     let other = "night-2".parse().expect("a slug");
     let none = ledger.seat_rows(&other, 0, 10).await.expect("readable");
@@ -71,26 +71,26 @@ async fn outbox_rows_are_numbered_by_show_and_read_after_a_cursor(ledger: Books)
 
 async fn a_show_is_listed_until_all_its_rows_are_marked_as_delivered(ledger: Books) {
     stocked(&ledger).await;
-    let named = async || ledger.number_seat_rows().await.expect("numbered");
-    assert!(named().await.is_empty());
+    let undelivered = async || ledger.number_seat_rows().await.expect("numbered");
+    assert!(undelivered().await.is_empty());
     for seat in 0..2 {
         let order = claimed(&ledger, &seat.to_string(), ANA, &[seat]).await;
         authorised(&ledger, &order).await;
     }
-    assert_eq!(named().await, [(show(), 0)]);
+    assert_eq!(undelivered().await, [(show(), 0)]);
     let mark = async |upto| {
         let marked = ledger.seat_rows_delivered(&show(), upto).await;
         marked.expect("written");
     };
     mark(1).await;
-    assert_eq!(named().await, [(show(), 1)]);
+    assert_eq!(undelivered().await, [(show(), 1)]);
     mark(2).await;
-    assert!(named().await.is_empty());
+    assert!(undelivered().await.is_empty());
     mark(1).await;
-    assert!(named().await.is_empty(), "a mark never goes back");
+    assert!(undelivered().await.is_empty(), "a mark never goes back");
     let order = claimed(&ledger, "later", ANA, &[5]).await;
     authorised(&ledger, &order).await;
-    assert_eq!(named().await, [(show(), 2)]);
+    assert_eq!(undelivered().await, [(show(), 2)]);
 }
 
 fn sold_seats(picture: &ShowPicture) -> BTreeSet<u32> {
@@ -131,8 +131,13 @@ async fn a_picture_shows_the_effect_of_exactly_the_rows_up_to_its_cursor(ledger:
     for picture in &pictures {
         let upto = all.iter().filter(|row| row.seq <= picture.cursor);
         let sold = upto.filter(|row| row.kind == Sell);
-        let told: BTreeSet<u32> = sold.map(|row| row.items[0].seat).collect();
-        assert_eq!(sold_seats(picture), told, "up to {}", picture.cursor);
+        let sold_in_rows: BTreeSet<u32> = sold.map(|row| row.items[0].seat).collect();
+        assert_eq!(
+            sold_seats(picture),
+            sold_in_rows,
+            "up to {}",
+            picture.cursor
+        );
     }
     assert_eq!(pictures.last().map(|picture| picture.cursor), Some(120));
 }
@@ -181,9 +186,9 @@ async fn rows_of_a_cell_that_is_sold_and_freed_many_times_stay_in_order(ledger: 
     assert_eq!(numbers, expected, "from one, without gaps");
     for seat in 0..4 {
         let of_seat = all.iter().filter(|row| row.items[0].seat == seat);
-        let told: Vec<(SeatOutboxAction, &HoldId)> =
+        let actions: Vec<(SeatOutboxAction, &HoldId)> =
             of_seat.map(|row| (row.kind, &row.hold)).collect();
-        for pair in told.chunks(2) {
+        for pair in actions.chunks(2) {
             assert_eq!([pair[0].0, pair[1].0], [Sell, Free], "seat {seat}");
             assert_eq!(
                 pair[0].1, pair[1].1,
@@ -207,8 +212,8 @@ async fn a_visitor_who_finishes_later_has_a_larger_number(ledger: Books) {
     let (mut cursor, mut seen) = (0, BTreeSet::new());
     loop {
         let over = finishing.is_empty();
-        let told = ledger.finished(cursor, vec![show()]).await;
-        for (number, visitor) in told.expect("readable") {
+        let listed = ledger.finished(cursor, vec![show()]).await;
+        for (number, visitor) in listed.expect("readable") {
             assert!(number > cursor, "in order");
             cursor = number;
             assert!(seen.insert(visitor), "each visitor is listed once");

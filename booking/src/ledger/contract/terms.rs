@@ -132,7 +132,7 @@ async fn an_exchange_at_a_wrong_price_is_refused(ledger: Books) {
     let try_with = async |change: fn(&mut fairgate_model::orders::exchange::Exchange)| {
         let mut exchange = wanted(&old, "x", &[(4, 0..2, 1_700)]);
         change(&mut exchange);
-        let tried = ledger.exchange(&old.id, exchange, EXCHANGE, NOW_MS + 3);
+        let tried = ledger.exchange(&old.id, exchange, EXCHANGE_BASIS, NOW_MS + 3);
         tried.await
     };
     let free = try_with(|exchange| {

@@ -111,7 +111,7 @@ pub(super) fn filling(bytes: Bytes) -> String {
 }
 
 /// Checks that old orders can still be paid, refunded and exchanged.
-pub(super) async fn goes_on(ledger: Books) {
+pub(super) async fn check_old_orders(ledger: Books) {
     let Filled {
         paid,
         unpaid,
@@ -136,7 +136,7 @@ pub(super) async fn goes_on(ledger: Books) {
         exchange
     };
     let exchange = new_terms(wanted(&old, "y", &[(6, 0..2, 1_000), (7, 0..2, 1_000)]));
-    let made = ledger.exchange(&old.id, exchange, EXCHANGE, NOW_MS + 3);
+    let made = ledger.exchange(&old.id, exchange, EXCHANGE_BASIS, NOW_MS + 3);
     let made = made.await.expect("allowed").expect("known");
     assert_eq!(made.state, OrderState::Ticketed);
     let applied = ledger
@@ -163,7 +163,7 @@ pub(super) async fn goes_on(ledger: Books) {
         record(&ledger, &given).await.order.state,
         OrderState::Exchanged
     );
-    // A new order has the show's own terms, which allow no exchange.
+    // The upgrade made terms 2 from the show's document, which allows no exchange.
     let mut fresh = order("d", ANA, &[3]);
     fresh.terms = 2;
     claim(&ledger, &fresh).await.expect("the cells are free");

@@ -89,7 +89,7 @@ async fn offered(ledger: &Books, waiter: &Waiter, nth: u32) -> WaitlistOffer {
     offer
 }
 
-async fn over(
+async fn end_offer(
     ledger: &Books,
     waiter: &Waiter,
     offer: &WaitlistOffer,
@@ -228,7 +228,7 @@ async fn a_party_that_took_its_offer_no_longer_waits(ledger: Books) {
     let waiter = joined(&ledger, 1).await;
     let made = offered(&ledger, &waiter, 0).await;
     assert!(
-        !over(
+        !end_offer(
             &ledger,
             &waiter,
             &offer(&waiter, 1),
@@ -236,9 +236,9 @@ async fn a_party_that_took_its_offer_no_longer_waits(ledger: Books) {
         )
         .await
     );
-    assert!(over(&ledger, &waiter, &made, WaitlistOfferEnd::Taken).await);
+    assert!(end_offer(&ledger, &waiter, &made, WaitlistOfferEnd::Taken).await);
     assert!(
-        !over(&ledger, &waiter, &made, WaitlistOfferEnd::Missed).await,
+        !end_offer(&ledger, &waiter, &made, WaitlistOfferEnd::Missed).await,
         "an offer ends only once"
     );
     assert!(line(&ledger).await.is_empty());
@@ -252,9 +252,9 @@ async fn a_party_that_missed_its_offer_goes_to_the_end_of_the_line(ledger: Books
     }
     let (first, _) = found(&ledger, 1).await;
     let made = offered(&ledger, &first, 0).await;
-    assert!(over(&ledger, &first, &made, WaitlistOfferEnd::Missed).await);
+    assert!(end_offer(&ledger, &first, &made, WaitlistOfferEnd::Missed).await);
     assert!(
-        !over(&ledger, &first, &made, WaitlistOfferEnd::Missed).await,
+        !end_offer(&ledger, &first, &made, WaitlistOfferEnd::Missed).await,
         "an offer ends only once"
     );
     assert_eq!(visitors(&ledger).await, [2, 3, 1]);
@@ -273,7 +273,7 @@ async fn a_party_whose_offer_was_lost_keeps_its_number(ledger: Books) {
     let second = joined(&ledger, 2).await;
     joined(&ledger, 3).await;
     let made = offered(&ledger, &second, 0).await;
-    assert!(over(&ledger, &second, &made, WaitlistOfferEnd::Lost).await);
+    assert!(end_offer(&ledger, &second, &made, WaitlistOfferEnd::Lost).await);
     assert_eq!(visitors(&ledger).await, [1, 2, 3]);
     let (then, _) = found(&ledger, 2).await;
     assert_eq!(

@@ -288,12 +288,12 @@ async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<Hold
          UNION ALL SELECT order_id FROM orders WHERE order_id = ANY ($2)";
     let used = tx.query(sql, &[&names, &orders]).await?;
     let used: HashSet<&str> = used.iter().map(|row| text(row, 0)).collect::<Result<_>>()?;
-    let is_alone = |(hold, order): &(&HoldId, &String)| {
+    let is_unused = |(hold, order): &(&HoldId, &String)| {
         !used.contains(hold.as_str()) && !used.contains(order.as_str())
     };
-    let alone = holds.iter().zip(&orders).filter(is_alone);
+    let unused = holds.iter().zip(&orders).filter(is_unused);
     Ok(unsearched(
-        alone.map(|(hold, _)| hold.clone()).collect(),
+        unused.map(|(hold, _)| hold.clone()).collect(),
         &searches,
     ))
 }

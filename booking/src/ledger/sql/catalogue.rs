@@ -33,7 +33,7 @@ impl Ledger {
                 (venue.clone(), plan, location),
                 move |tx, (venue, new, location)| {
                     Box::pin(async move {
-                        one_at_a_time(tx).await?;
+                        lock_catalogue(tx).await?;
                         put_location(tx, venue.as_str(), location).await?;
                         put_plan(tx, venue.as_str(), &new.plan, new.digest, now_ms).await
                     })
@@ -42,7 +42,7 @@ impl Ledger {
             .await
     }
 
-    /// Returns the locations of all venues of which something is known.
+    /// Returns the locations of all venues that have one.
     pub async fn venue_locations(&self) -> Result<Vec<(VenueId, VenueLocation)>> {
         self.installation
             .read((), |tx, ()| {
@@ -232,7 +232,7 @@ async fn put_show(
     keeps: Option<&Mutex<UnchangedSeatCheck>>,
     now_ms: i64,
 ) -> std::result::Result<u32, ShowRefused> {
-    one_at_a_time(tx).await?;
+    lock_catalogue(tx).await?;
     let id = show.id.as_str();
     // While this transaction has the lock, no other transaction claims seats. So no claim is missed
     // between the check of the claims and the writing of the new plan.
@@ -264,7 +264,7 @@ async fn put_show(
         now_ms,
     )
     .await?;
-    changed(tx).await?;
+    raise_version(tx).await?;
     Ok(versions.get(id).copied().unwrap_or_default())
 }
 
@@ -336,7 +336,7 @@ async fn put_coverage(tx: &SqlTransaction, coverage: &[(String, Vec<String>)]) -
                 .map(move |pattern| (room.as_str(), pattern.as_str()))
         })
         .unzip();
-    one_at_a_time(tx).await?;
+    lock_catalogue(tx).await?;
     tx.execute("DELETE FROM coverage", &[]).await?;
     if tx.is_postgres() {
         put_patterns_fused(tx, &rooms, &patterns).await?;
@@ -346,7 +346,7 @@ async fn put_coverage(tx: &SqlTransaction, coverage: &[(String, Vec<String>)]) -
             tx.execute(sql, &[room, pattern]).await?;
         }
     }
-    changed(tx).await
+    raise_version(tx).await
 }
 
 /// Writes all patterns in one statement instead of one round trip for each, because every other
@@ -360,7 +360,7 @@ async fn put_patterns_fused(tx: &SqlTransaction, rooms: &[&str], patterns: &[&st
 }
 
 /// Stores a plan as the venue's next version, unless the newest plan is the same; returns the
-/// version. The caller must have called [`one_at_a_time`].
+/// version. The caller must have called [`lock_catalogue`].
 pub(super) async fn put_plan(
     tx: &SqlTransaction,
     venue: &str,
@@ -381,11 +381,11 @@ pub(super) async fn put_plan(
         "INSERT INTO venues (venue, version, plan, digest, created_at) VALUES ($1, $2, $3, $4, $5)";
     tx.execute(sql, &[&venue, &version, &plan, &digest, &now_ms])
         .await?;
-    changed(tx).await?;
+    raise_version(tx).await?;
     Ok(version)
 }
 
-/// Replaces the location of a venue. The caller must have called [`one_at_a_time`].
+/// Replaces the location of a venue. The caller must have called [`lock_catalogue`].
 async fn put_location(tx: &SqlTransaction, venue: &str, location: &VenueLocation) -> Result<()> {
     let sql = "SELECT venue, name, city, address, time_zone FROM venue_locations WHERE venue = $1";
     let known = tx.first(sql, &[&venue]).await?;
@@ -407,7 +407,7 @@ async fn put_location(tx: &SqlTransaction, venue: &str, location: &VenueLocation
         tx.execute(sql, &[&venue, name, city, address, time_zone])
             .await?;
     }
-    changed(tx).await
+    raise_version(tx).await
 }
 
 fn located_venue(row: &SqlRow) -> Result<(VenueId, VenueLocation)> {
@@ -422,14 +422,14 @@ fn located_venue(row: &SqlRow) -> Result<(VenueId, VenueLocation)> {
 
 /// Waits until no other transaction is changing the catalogue, and keeps other changes out until
 /// this transaction ends.
-pub(super) async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
+pub(super) async fn lock_catalogue(tx: &SqlTransaction) -> Result<()> {
     let sql = "SELECT version FROM catalogue_version FOR UPDATE";
     tx.query_one(sql, &[]).await?;
     Ok(())
 }
 
 /// Raises the catalogue's version, so that every node reads the catalogue again.
-pub(super) async fn changed(tx: &SqlTransaction) -> Result<()> {
+pub(super) async fn raise_version(tx: &SqlTransaction) -> Result<()> {
     let sql = "UPDATE catalogue_version SET version = version + 1";
     tx.execute(sql, &[]).await?;
     Ok(())

@@ -11,8 +11,8 @@ use fairgate_model::payments::Payment;
 use fairgate_pass::Holder;
 
 use super::rows::{
-    Result, ShowClaimState, corrupt, count, find_order, from_json, given_up, items_text, may_claim,
-    parsed, priced, run_of, small, text,
+    Result, ShowClaimState, check_item_prices, corrupt, count, find_order, from_json,
+    given_up_error, items_text, may_claim, parsed, run_of, small, text,
 };
 use super::{exchange_rows, lock, order_history};
 use crate::ledger::{ClaimBasis, SeatClaimRefused};
@@ -123,7 +123,7 @@ async fn check_claim(
         return Ok(find_order(tx, &order.id).await?);
     }
     if row.get::<i64>(5)? >= order.created_at_ms {
-        return Err(given_up().into());
+        return Err(given_up_error().into());
     }
     may_claim(order, show_claim_state(&row)?, basis)?;
     check_prices(&row, items)?;
@@ -136,7 +136,7 @@ fn check_prices(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
     let (terms, run): (Option<&str>, Option<&str>) = (row.get(6)?, row.get(7)?);
     let terms = terms.ok_or_else(|| corrupt("an order under terms that nobody noted"))?;
     let run = run.map(run_of).transpose()?;
-    priced(items, &from_json(terms)?, run.as_deref())
+    check_item_prices(items, &from_json(terms)?, run.as_deref())
 }
 
 /// Makes those checks of [`check_claim`] that apply to an order that exists already: the
@@ -254,11 +254,11 @@ impl<'a> NewOrderValues<'a> {
             show,
             hold,
             currency,
-            paid_by,
+            payment_id,
             state,
             provider,
-            paid_in,
-            paid,
+            payment_currency,
+            payment_state,
         ] = &self.words;
         [
             id,
@@ -272,7 +272,7 @@ impl<'a> NewOrderValues<'a> {
             &order.total,
             &self.items,
             &order.plan_version,
-            paid_by,
+            payment_id,
             state,
             &order.reason,
             &order.created_at_ms,
@@ -282,8 +282,8 @@ impl<'a> NewOrderValues<'a> {
             &order.waived,
             provider,
             &payment.amount.amount,
-            paid_in,
-            paid,
+            payment_currency,
+            payment_state,
         ]
     }
 }

@@ -21,7 +21,7 @@ use crate::dump::{
 /// A function that takes one record; its error ends the reading.
 type RecordSink<'a> = dyn FnMut(&DumpRecord) -> Result<()> + Send + 'a;
 
-/// Passes every record of the ledger to `sink`, and the first and the last line of the dump.
+/// Passes the first line of the dump, every record of the ledger, and the last line to `sink`.
 ///
 /// # Errors
 /// Returns an error if the database holds no ledger of this version, or cannot be read. Also

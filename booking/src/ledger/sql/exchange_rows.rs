@@ -9,7 +9,7 @@ use super::rows::{Result, corrupt, items, parsed, text};
 
 /// An exchange whose seats are not swapped yet.
 pub(super) struct OpenExchange {
-    pub of: OrderId,
+    pub old_order: OrderId,
     pub items: Vec<OrderItem>,
     pub given: Vec<OrderItem>,
     /// The amount to refund, in minor units; `None` if the exchange began under a version that did
@@ -25,7 +25,7 @@ pub(super) async fn find_open(
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     let read = |row: SqlRow| {
         Ok(OpenExchange {
-            of: parsed(text(&row, 0)?)?,
+            old_order: parsed(text(&row, 0)?)?,
             items: items(text(&row, 1)?)?,
             given: items(text(&row, 2)?)?,
             back: row.get(3)?,
@@ -43,7 +43,7 @@ pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<O
 }
 
 /// Returns the order whose seats were exchanged for those of `successor`, if the exchange is done.
-pub(super) async fn completed_exchange_of(
+pub(super) async fn exchanged_order_if_done(
     tx: &SqlTransaction,
     successor: &OrderId,
 ) -> Result<Option<OrderId>> {
@@ -62,7 +62,7 @@ pub(super) async fn exchanged_order(
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// Returns the exchange that made an order, and the newest exchange of its own seats.
+/// Returns the exchange that made an order, and the newest exchange of the order's own seats.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<ExchangeRole>> {
     let sql = "SELECT order_id, items, done_at FROM exchanges WHERE successor = $1";
     let mut found = Vec::new();

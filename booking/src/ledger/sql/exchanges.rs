@@ -14,7 +14,7 @@ use super::card_limit::over_card_limit;
 use super::exchange_rows::{OpenExchange, being_paid, exchanged_order, find_open};
 use super::order_changes::{self, apply_to_order};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
-use super::refunds::{insert, terms_of};
+use super::refunds::{owe_refund, terms_of};
 use super::rows::{Result, corrupt, find_order, items_text, lock_order};
 use super::tickets::{self, issue};
 use super::{Ledger, claims};
@@ -23,8 +23,8 @@ use crate::store::SeatOutboxAction;
 
 /// Exchanges: a visitor returns seats of a paid order and gets other seats.
 impl Ledger {
-    /// Begins an exchange: writes the successor, the order that replaces the old order, and claims
-    /// the cells that it gains, as in transaction 1. If there is nothing to pay, the same
+    /// Begins an exchange: writes the successor, which will replace the old order, and claims the
+    /// cells that the successor gains, as in transaction 1. If there is nothing to pay, the same
     /// transaction swaps the seats. Otherwise the capture of the difference swaps them.
     ///
     /// The swap gives the new seats to the successor, and ends the claims and tickets of the old
@@ -145,9 +145,9 @@ async fn locked_tickets(
     tickets::of_order(tx, order).await
 }
 
-/// Returns the event to apply to an order. For a successor it may differ from `event`: late
-/// money buys no exchange, so it goes back to the buyer, and no money is captured for an exchange
-/// that can no longer be made.
+/// Returns the event to apply to an order. For a successor it may differ from `event`: late money
+/// buys no exchange and goes back to the buyer. Money for an exchange that can no longer be made is
+/// not captured.
 pub(super) async fn event_for_successor(
     tx: &SqlTransaction,
     successor: &Order,
@@ -174,7 +174,7 @@ pub(super) async fn event_for_successor(
 
 /// Locks the old order, and returns the order if its seats may still be exchanged.
 async fn lock_if_exchangeable(tx: &SqlTransaction, open: &OpenExchange) -> Result<Option<Order>> {
-    let old = lock_order(tx, open.of.as_str()).await?;
+    let old = lock_order(tx, open.old_order.as_str()).await?;
     let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
     let tickets = locked_tickets(tx, &old).await?;
     Ok(check_exchangeable(&old, &tickets, &open.given)
@@ -183,9 +183,9 @@ async fn lock_if_exchangeable(tx: &SqlTransaction, open: &OpenExchange) -> Resul
 }
 
 /// Swaps the seats after the difference was captured. If the old seats may no longer be exchanged,
-/// ends the exchange, so that the money goes back to the buyer. If no exchange waits for the order,
-/// returns it unchanged. Otherwise returns `None`.
-pub(super) async fn captured(
+/// ends the exchange, so that the money goes back to the buyer. Returns `None` in both cases. If
+/// the order is not the successor of an open exchange, returns the order unchanged.
+pub(super) async fn swap_after_capture(
     tx: &SqlTransaction,
     successor: Order,
     now_ms: i64,
@@ -212,7 +212,7 @@ async fn finish_exchange(
     let Some(open) = open.filter(|_| applied.changed) else {
         return Ok(());
     };
-    let old = lock_order(tx, open.of.as_str()).await?;
+    let old = lock_order(tx, open.old_order.as_str()).await?;
     let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
     let new = Order {
         items: open.items,
@@ -232,7 +232,7 @@ async fn finish_exchange(
 
 /// Writes that the exchange is done: gives the successor all its items, and claims the cells that
 /// it takes over from the old order. [`end_old_order`] has just deleted the old order's claims to
-/// them.
+/// these cells.
 async fn complete_successor(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let id = new.id.as_str();
     let sql = "UPDATE orders SET items = $2 WHERE order_id = $1";
@@ -310,7 +310,7 @@ async fn end_old_order(
             fee: 0,
             reason: RefundReason::ExchangeDifference,
         };
-        insert(tx, old, &row, now_ms).await?;
+        owe_refund(tx, old, &row, now_ms).await?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::SaleTerms;
 
-use super::catalogue::{changed, one_at_a_time};
+use super::catalogue::{lock_catalogue, raise_version};
 use super::rows::{Result, count, from_json, parsed, text};
 use super::{lock, terms};
 use crate::ledger::{RefundFigures, RefundSum};
@@ -44,10 +44,10 @@ pub(super) async fn put(
     starts_at: Option<&str>,
     now_ms: i64,
 ) -> Result<bool> {
-    one_at_a_time(tx).await?;
+    lock_catalogue(tx).await?;
     let id = show.as_str();
-    // This waits for claims and refunds that are being written. Later claims and refunds see this
-    // fate.
+    // This call waits for claims and refunds that are being written. Later claims and refunds see
+    // the new fate.
     tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
     let sql = "SELECT 1 FROM shows s WHERE s.show = $1 AND NOT EXISTS \
          (SELECT 1 FROM show_fates f WHERE f.show = s.show AND f.fate = 'cancelled')";
@@ -90,7 +90,7 @@ pub(super) async fn put(
         }
     };
     tx.execute(sql, &[&id]).await?;
-    changed(tx).await?;
+    raise_version(tx).await?;
     Ok(true)
 }
 

@@ -16,8 +16,8 @@ use crate::ledger::{ClaimBasis, LateMoneyOutcome, OrderChangeOutcome, SeatClaimR
 
 /// Money that came after its order had expired.
 impl Ledger {
-    /// Returns expired orders for whose late money a decision is due. Each of them is due again at
-    /// `again_at_ms`, and until then no other node gets it.
+    /// Returns expired orders that got late money and wait for a decision about this money. Each
+    /// order is due again at `again_at_ms`, and until then no other node gets the order.
     pub async fn late_due(
         &self,
         now_ms: i64,
@@ -37,8 +37,8 @@ impl Ledger {
 
     /// Decides once what an order's late money buys. One transaction writes claims, order, offer
     /// and outboxes, and ends the search for seats. A second decision changes nothing. `basis` is
-    /// needed if seats are claimed. If the card may not buy these seats as well, the money goes
-    /// back to the buyer instead. Returns `None` if there is no such order.
+    /// needed if seats are claimed. If the buyer's card may not buy these seats as well, the money
+    /// goes back to the buyer instead. Returns `None` if there is no such order.
     pub async fn late_settle(
         &self,
         order: &OrderId,

@@ -50,7 +50,7 @@ use fairgate_databases::{Installation, LedgerError, SqlDialect};
 pub(super) use migrations::MIGRATIONS;
 
 /// The kinds of named locks. A lock ends with its transaction. The name of a lock is its kind and a
-/// word or a number, such as the show's id or a part of the visitor's.
+/// word or a number, such as a show's id or the first bytes of a visitor's holder hash.
 mod lock {
     /// A show's plan, terms and fate. Claims and refunds share the lock. A change of the show takes
     /// the lock exclusively, and so does a read of the show's picture. A cinema programme takes the
@@ -81,7 +81,7 @@ impl Ledger {
     /// Brings booking's tables up to date, and returns the handle.
     ///
     /// # Errors
-    /// Where the database cannot be migrated.
+    /// Returns an error where the database cannot be migrated.
     pub async fn open(installation: Installation) -> Result<Self, LedgerError> {
         installation
             .migrate("booking", migrations::MIGRATIONS)
@@ -93,9 +93,8 @@ impl Ledger {
 
     /// Returns whether `sql`, which takes the time as `$1`, finds a row. Every node looks for due
     /// work several times a second and nearly always finds none. So on a server a writing
-    /// transaction begins only if there is work. On a file the answer is always yes, because there
-    /// a writing transaction that changes nothing costs less than a read before every such
-    /// transaction.
+    /// transaction begins only if there is work. On a file the answer is always yes: there, a
+    /// writing transaction that changes nothing costs less than this additional read.
     async fn is_due(&self, sql: &str, now_ms: i64) -> Result<bool, LedgerError> {
         if self.installation.dialect() == SqlDialect::Sqlite {
             return Ok(true);

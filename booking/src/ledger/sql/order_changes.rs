@@ -85,8 +85,8 @@ fn own_seats(order: &Order) -> ReplacementOffer {
     }
 }
 
-/// Returns the hold and the seats that the store keeps for an order: the order's own, or those that
-/// its late money bought or that were offered for it.
+/// Returns the hold and the seats that the store keeps for an order: the order's own, or the seats
+/// that its late money bought or that were offered for its late money.
 pub(super) async fn kept_seats(tx: &SqlTransaction, order: &Order) -> Result<ReplacementOffer> {
     let late = late_rows::late_seats(tx, &order.id).await?;
     Ok(late.unwrap_or_else(|| own_seats(order)))

@@ -144,7 +144,7 @@ impl OrderStep<'_> {
         let seats = number(|held| held.seat.into());
         let from_legs = number(|held| held.legs.start.into());
         let to_legs = number(|held| held.legs.end.into());
-        let told_items = self
+        let outbox_items = self
             .seat_row
             .map(|(.., items)| items_text(items))
             .transpose()?;
@@ -169,7 +169,7 @@ impl OrderStep<'_> {
             &to_legs,
             &self.seat_row.map(|(kind, ..)| seat_word(kind)),
             &self.seat_row.map(|(_, hold, _)| hold.as_str()),
-            &told_items,
+            &outbox_items,
             &!matches!(self.voided, VoidedTickets::Nothing),
             &every_ticket,
             &tickets,

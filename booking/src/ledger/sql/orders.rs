@@ -54,7 +54,7 @@ impl Ledger {
 
     /// Writes transaction 1: claims, order, payment. An order that costs nothing gets its tickets
     /// in the same transaction. If the order exists already, returns it as it is. Refuses an order
-    /// whose hold was given up ([`AuditLedger::give_up`]) when the order was made or later.
+    /// whose hold was given up ([`Self::give_up`]) at the time of the order's creation or later.
     pub async fn claim(
         &self,
         order: Order,
@@ -65,7 +65,7 @@ impl Ledger {
             .write((order, payment), move |tx, (order, payment)| {
                 Box::pin(async move {
                     let order = claims::claim(tx, order, payment, basis).await?;
-                    Ok(settle::nothing_to_pay(tx, order).await?)
+                    Ok(settle::ticket_if_free(tx, order).await?)
                 })
             })
             .await

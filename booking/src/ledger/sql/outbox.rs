@@ -93,12 +93,12 @@ async fn undelivered(tx: &SqlTransaction) -> Result<Vec<(ShowId, u64)>> {
 
 /// Waits until no other transaction gives numbers to seat rows. A *later* statement must give the
 /// numbers, because only its snapshot contains every earlier number.
-async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
+async fn lock_numbering(tx: &SqlTransaction) -> Result<()> {
     tx.lock(&[NamedLock::numbered(lock::SEAT_NUMBERS, 0)]).await
 }
 
 async fn number_all(tx: &SqlTransaction) -> Result<()> {
-    one_at_a_time(tx).await?;
+    lock_numbering(tx).await?;
     let sql = format!(
         "WITH fresh AS (SELECT id, show, row_number() OVER (PARTITION BY show ORDER BY id) AS nth \
              FROM seat_outbox WHERE number IS NULL), {NUMBERED} SELECT COUNT(*) FROM grown"
@@ -122,7 +122,8 @@ pub(super) async fn picture(
     show: &ShowId,
     lost: Option<u64>,
 ) -> Result<ShowPicture> {
-    // This waits for claims that are being written. Later claims see which locks no longer count.
+    // This call waits for claims that are being written. Later claims see which locks no longer
+    // count.
     tx.lock(&[NamedLock::alone(lock::PLAN, show.as_str())])
         .await?;
     if let Some(incarnation) = lost {
@@ -130,7 +131,7 @@ pub(super) async fn picture(
         tx.execute(sql, &[&show.as_str(), &as_i64(incarnation)])
             .await?;
     }
-    one_at_a_time(tx).await?;
+    lock_numbering(tx).await?;
     let found = tx.query(&picture_sql(tx), &[&show.as_str()]).await?;
     let mut picture = ShowPicture {
         sold: Vec::new(),

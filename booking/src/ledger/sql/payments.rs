@@ -10,7 +10,7 @@ use fairgate_model::payments::{CreatedPayment, ParsedProviderEvent, Payment, Pay
 use super::order_changes::{apply_to_order, record_owed_effect};
 use super::payment_rows::{find_payment, move_payment};
 use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
-use super::settle::{outcome_of, ticket};
+use super::settle::{outcome_of, ticket_order};
 use super::{Ledger, sandbox};
 use crate::ledger::{DuePaymentEffect, EFFECT_LENT_MS, EVENT_LENT_MS, StoredProviderEvent};
 
@@ -59,7 +59,7 @@ impl Ledger {
     ) -> Result<CreatedPayment> {
         self.installation
             .write((payment.clone(), made), |tx, (payment, made)| {
-                Box::pin(note_made(tx, payment.as_str(), made))
+                Box::pin(store_created(tx, payment.as_str(), made))
             })
             .await
     }
@@ -104,20 +104,20 @@ impl Ledger {
 
     /// Settles an event, as [`fairgate_model::orders::settling`] decides, and returns the outcome
     /// as a stable code. Writes the payment's state, the order's step and the outcome in one
-    /// transaction. It also checks the card's limit. Until the transaction ends, no other
-    /// transaction can sell seats of the show to this card.
+    /// transaction. Also checks the limit of the card that paid. Until the transaction ends, no
+    /// other transaction can sell seats of the show to this card.
     pub async fn settle(
         &self,
         provider: String,
         event: String,
-        says: ParsedProviderEvent,
+        parsed: ParsedProviderEvent,
         now_ms: i64,
     ) -> Result<&'static str> {
         self.installation
             .write(
-                (provider, event, says),
-                move |tx, (provider, event, says)| {
-                    Box::pin(settle_event(tx, (provider, event), says, now_ms))
+                (provider, event, parsed),
+                move |tx, (provider, event, parsed)| {
+                    Box::pin(settle_event(tx, (provider, event), parsed, now_ms))
                 },
             )
             .await
@@ -155,7 +155,7 @@ impl Ledger {
 
     /// Records a successful capture: the payment is captured, the effect is done, the order is
     /// ticketed and its tickets are issued. For the successor of an exchange, the capture swaps the
-    /// seats ([`ExchangeLedger`]).
+    /// seats ([`Self::exchange`]).
     pub async fn captured(&self, effect: i64, now_ms: i64) -> Result<()> {
         self.installation
             .write((), move |tx, ()| {
@@ -164,7 +164,7 @@ impl Ledger {
                         return Ok(());
                     };
                     move_payment(tx, &order.id, PaymentState::Captured, now_ms).await?;
-                    ticket(tx, order, now_ms).await
+                    ticket_order(tx, order, now_ms).await
                 })
             })
             .await
@@ -326,7 +326,7 @@ impl Ledger {
     }
 }
 
-async fn note_made(
+async fn store_created(
     tx: &SqlTransaction,
     payment: &str,
     made: &CreatedPayment,
@@ -346,7 +346,7 @@ async fn note_made(
 async fn settle_event(
     tx: &SqlTransaction,
     (provider, event): (&str, &str),
-    says: &ParsedProviderEvent,
+    parsed: &ParsedProviderEvent,
     now_ms: i64,
 ) -> Result<&'static str> {
     let sql = "SELECT 1 FROM provider_events WHERE provider = $1 AND event = $2 \
@@ -354,8 +354,8 @@ async fn settle_event(
     if tx.first(sql, &[&provider, &event]).await?.is_none() {
         return Ok("repeated");
     }
-    let outcome = match says {
-        ParsedProviderEvent::Event(says) => outcome_of(tx, provider, says, now_ms).await?,
+    let outcome = match parsed {
+        ParsedProviderEvent::Event(parsed) => outcome_of(tx, provider, parsed, now_ms).await?,
         ParsedProviderEvent::Ignored => "ignored",
         ParsedProviderEvent::Unreadable => "unreadable",
     };

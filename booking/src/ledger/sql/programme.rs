@@ -8,7 +8,7 @@ use fairgate_model::ids::ShowId;
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::SaleTerms;
 
-use super::catalogue::{changed, one_at_a_time};
+use super::catalogue::{lock_catalogue, raise_version};
 use super::rows::{
     Result, as_i64, bytes32, corrupt, count, from_json, parsed, small, text, to_json,
 };
@@ -53,7 +53,7 @@ async fn put_programme(
     programme: &NewProgramme,
     now_ms: i64,
 ) -> std::result::Result<ProgrammeOutcome, ProgrammeRefused> {
-    one_at_a_time(tx).await?;
+    lock_catalogue(tx).await?;
     let mut newest = newest_plans(tx, programme).await?;
     let plans = put_plans(tx, programme, &mut newest, now_ms).await?;
     let changes = compare(tx, programme, &newest).await?;
@@ -65,9 +65,9 @@ async fn put_programme(
     if !in_use.is_empty() {
         return Err(ProgrammeRefused::PlanInUse(in_use));
     }
-    let mut put = ProgrammeOutcome {
+    let mut outcome = ProgrammeOutcome {
         plans,
-        ..changes.put
+        ..changes.outcome
     };
     put_shows(tx, changes.rows, now_ms).await?;
     let same = tx
@@ -77,15 +77,15 @@ async fn put_programme(
         )
         .await?;
     let is_same = same.map_or(Ok(false), |row| row.get(0))?;
-    put.written = put.plans + put.new + put.changed > 0 || !is_same;
-    if put.written {
+    outcome.written = outcome.plans + outcome.new + outcome.changed > 0 || !is_same;
+    if outcome.written {
         let sql = "INSERT INTO programme (id, version, document, put_at) VALUES (1, 1, $1, $2) \
              ON CONFLICT (id) DO UPDATE SET version = programme.version + 1, \
              document = excluded.document, put_at = excluded.put_at";
         tx.execute(sql, &[&programme.document, &now_ms]).await?;
-        changed(tx).await?;
+        raise_version(tx).await?;
     }
-    Ok(put)
+    Ok(outcome)
 }
 
 /// The version and digest of the newest plan of each hall.
@@ -148,7 +148,7 @@ struct NewShowing<'a> {
 /// How the programme differs from the stored shows.
 #[derive(Default)]
 struct ProgrammeChanges<'a> {
-    put: ProgrammeOutcome,
+    outcome: ProgrammeOutcome,
     rows: Vec<NewShowing<'a>>,
     /// Shows that get another plan version.
     pinned_anew: Vec<String>,
@@ -184,9 +184,9 @@ async fn compare<'a>(
                 if *pinned != plan_version {
                     changes.pinned_anew.push(id.to_string());
                 }
-                changes.put.changed += 1;
+                changes.outcome.changed += 1;
             }
-            None => changes.put.new += 1,
+            None => changes.outcome.new += 1,
         }
         changes.rows.push(NewShowing {
             show: id.as_str(),

@@ -12,7 +12,7 @@ use fairgate_model::orders::transition::{OrderClaimChange, OwedProviderCall};
 use fairgate_model::payments::PaymentState;
 use fairgate_model::shows::fate::ShowFate;
 
-use super::exchange_rows::{being_paid, completed_exchange_of};
+use super::exchange_rows::{being_paid, exchanged_order_if_done};
 use super::order_changes::{self, record_owed_effect};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::payment_rows::move_payment;
@@ -247,7 +247,7 @@ async fn write_refund(
         fee: plan.fee,
         reason: plan.reason,
     };
-    insert(tx, order, &row, now_ms).await?;
+    owe_refund(tx, order, &row, now_ms).await?;
     if plan.voids_payment(order) {
         record_owed_effect(tx, &order.id, OwedProviderCall::MoneyBack, now_ms).await?;
     }
@@ -257,7 +257,7 @@ async fn write_refund(
 /// Owes a refund from the order's own payment. If too little is left of that payment, the rest
 /// comes from the payments of the orders that were exchanged for this order. The caller has locked
 /// the order's row.
-pub(super) async fn insert(
+pub(super) async fn owe_refund(
     tx: &SqlTransaction,
     order: &Order,
     row: &NewRefund<'_>,
@@ -265,7 +265,7 @@ pub(super) async fn insert(
 ) -> Result<()> {
     let mut chain = vec![(order.id.clone(), amount_left(tx, &order.id).await?)];
     let mut newest = order.id.clone();
-    while let Some(older) = completed_exchange_of(tx, &newest).await? {
+    while let Some(older) = exchanged_order_if_done(tx, &newest).await? {
         lock_order(tx, older.as_str()).await?;
         chain.push((older.clone(), amount_left(tx, &older).await?));
         newest = older;

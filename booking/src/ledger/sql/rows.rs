@@ -4,9 +4,9 @@ use fairgate_databases::{SqlRow, SqlTransaction};
 
 pub(super) use crate::ledger::stored::{
     READ_FOR_MS, REFUND_COLUMNS, RefundRow, Result, ShowClaimState, as_hold, as_i64, bytes32,
-    call_outcome, corrupt, coverage_by_room, from_json, given_up, holder_from_bytes, items,
-    items_text, may_claim, next_terms, parsed, priced, read_fate, read_refund, run_of,
-    scan_outcome, seat_kind, seat_word, stored_run, to_json, unsearched,
+    call_outcome, check_item_prices, corrupt, coverage_by_room, from_json, given_up_error,
+    holder_from_bytes, items, items_text, may_claim, next_terms, parsed, read_fate, read_refund,
+    run_of, scan_outcome, seat_kind, seat_word, stored_run, to_json, unsearched,
 };
 
 use fairgate_model::ids::OrderId;

@@ -21,10 +21,10 @@ use super::tickets::issue;
 pub(super) async fn outcome_of(
     tx: &SqlTransaction,
     provider: &str,
-    says: &ProviderEvent,
+    event: &ProviderEvent,
     now_ms: i64,
 ) -> Result<&'static str> {
-    let payment = says.payment.as_str();
+    let payment = event.payment.as_str();
     let sql = "SELECT order_id FROM payments WHERE payment = $1";
     let Some(row) = tx.first(sql, &[&payment]).await? else {
         return Ok("unknown_payment");
@@ -33,19 +33,19 @@ pub(super) async fn outcome_of(
     let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
     let payment = find_payment(tx, payment).await?;
     let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
-    let brings_money = says.kind.brings_money();
-    let card = says.card.as_deref().filter(|_| brings_money);
+    let brings_money = event.kind.brings_money();
+    let card = event.card.as_deref().filter(|_| brings_money);
     let is_over_limit = brings_money && over_card_limit(tx, &order, card).await?;
     let PaymentSettlement {
         payment: state,
-        order_event: happening,
+        order_event,
         refunded,
         refunded_sum_decreased: came_back,
         outcome,
-    } = settling::settle_event(&payment, order.state, provider, says, is_over_limit);
-    let happening = exchanges::event_for_successor(tx, &order, happening).await?;
+    } = settling::settle_event(&payment, order.state, provider, event, is_over_limit);
+    let order_event = exchanges::event_for_successor(tx, &order, order_event).await?;
     if let Some(state) = state {
-        advance_payment(tx, &order.id, (state, card), says, now_ms).await?;
+        advance_payment(tx, &order.id, (state, card), event, now_ms).await?;
     }
     if let Some(refunded) = refunded {
         let sql = "UPDATE payments SET refunded = GREATEST(refunded, $2) WHERE order_id = $1";
@@ -54,17 +54,21 @@ pub(super) async fn outcome_of(
     if came_back && owe_again(tx, &order.id, now_ms).await? {
         return Ok("refund_came_back");
     }
-    let changed = match happening {
+    let changed = match order_event {
         Some(OrderEvent::Captured) => {
-            capture_done(tx, &order.id, now_ms).await?;
-            ticket(tx, order, now_ms).await?;
+            mark_capture_done(tx, &order.id, now_ms).await?;
+            ticket_order(tx, order, now_ms).await?;
             true
         }
-        Some(happening) => apply_to_order(tx, order, happening, now_ms).await?.changed,
+        Some(order_event) => {
+            apply_to_order(tx, order, order_event, now_ms)
+                .await?
+                .changed
+        }
         // The whole order was refunded before this event said that the payment is captured. The
         // capture is marked as done, so that it is not requested again.
         None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
-            capture_done(tx, &order.id, now_ms).await?;
+            mark_capture_done(tx, &order.id, now_ms).await?;
             false
         }
         None => false,
@@ -77,13 +81,13 @@ async fn advance_payment(
     tx: &SqlTransaction,
     order: &OrderId,
     (state, card): (PaymentState, Option<&str>),
-    says: &ProviderEvent,
+    event: &ProviderEvent,
     now_ms: i64,
 ) -> Result<()> {
     let id = order.as_str();
     let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4) \
          WHERE order_id = $1";
-    tx.execute(sql, &[&id, &state.as_str(), &now_ms, &says.reference])
+    tx.execute(sql, &[&id, &state.as_str(), &now_ms, &event.reference])
         .await?;
     if let Some(card) = card {
         let sql = "INSERT INTO order_cards (order_id, card) VALUES ($1, $2) ON CONFLICT DO NOTHING";
@@ -93,15 +97,16 @@ async fn advance_payment(
 }
 
 /// Marks the capture of an order as done.
-async fn capture_done(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
+async fn mark_capture_done(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
     let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(())
 }
 
 /// Marks an order's completed refunds as not done, because the provider reports a smaller refunded
-/// sum than the ledger has recorded. A worker requests each of them again. Until then `failed_at`
-/// is set, and the audit reports it. Returns false if no refund was recorded as done.
+/// sum than the ledger has recorded. A worker requests each of them again. Also sets `failed_at`:
+/// the reconciler reports each refund as a finding until the refund is done again. Returns false if
+/// no refund was recorded as done.
 async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
          WHERE order_id = $1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
@@ -109,8 +114,8 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
     if tx.execute(sql, &[&order.as_str(), &now_ms]).await? == 0 {
         return owe_whole_again(tx, order, now_ms).await;
     }
-    // `attempts` is at least 1 now. If it is above 0, the worker asks the provider for the result
-    // of the earlier request before it sends a new one.
+    // `attempts` becomes at least 1. With `attempts` above 0, the worker asks the provider for the
+    // result of the earlier request before it sends a new one.
     let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
          note = 'the provider no longer reports this refund' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
@@ -137,21 +142,21 @@ async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> R
 /// Issues the tickets of a captured order; a second call changes nothing. If the order is the
 /// successor of an exchange, swaps the seats first, or ends the exchange without tickets if the old
 /// seats can no longer be exchanged.
-pub(super) async fn ticket(tx: &SqlTransaction, order: Order, now_ms: i64) -> Result<()> {
-    let Some(order) = exchanges::captured(tx, order, now_ms).await? else {
+pub(super) async fn ticket_order(tx: &SqlTransaction, order: Order, now_ms: i64) -> Result<()> {
+    let Some(order) = exchanges::swap_after_capture(tx, order, now_ms).await? else {
         return Ok(());
     };
     let applied = apply_to_order(tx, order, OrderEvent::Captured, now_ms).await?;
     if applied.changed {
         issue(tx, &applied.order, now_ms).await?;
-        has_finished(tx, &applied.order).await?;
+        record_finished(tx, &applied.order).await?;
     }
     Ok(())
 }
 
 /// Issues the tickets of an order that costs nothing, in the transaction that claims its seats. No
 /// provider is called. Returns every other order as it is.
-pub(super) async fn nothing_to_pay(tx: &SqlTransaction, order: Order) -> Result<Order> {
+pub(super) async fn ticket_if_free(tx: &SqlTransaction, order: Order) -> Result<Order> {
     if order.total != 0 || order.state != OrderState::Pending {
         return Ok(order);
     }
@@ -165,12 +170,12 @@ pub(super) async fn nothing_to_pay(tx: &SqlTransaction, order: Order) -> Result<
     let confirmed = apply_to_order(tx, order, OrderEvent::NothingToPay, now_ms).await?;
     let ticketed = apply_to_order(tx, confirmed.order, OrderEvent::NothingToPay, now_ms).await?;
     issue(tx, &ticketed.order, now_ms).await?;
-    has_finished(tx, &ticketed.order).await?;
+    record_finished(tx, &ticketed.order).await?;
     Ok(ticketed.order)
 }
 
 /// Records that the order's visitor has finished buying, for [`super::outbox::finished`].
-async fn has_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
+async fn record_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
     let visitor = order.visitor.0;
     tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;

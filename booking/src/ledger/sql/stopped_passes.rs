@@ -26,7 +26,7 @@ impl Ledger {
     }
 
     /// Returns the passes that were stopped after the cursor `after`, and the new cursor. A later
-    /// commit always has a larger cursor. The cursor 0 comes before all.
+    /// commit always has a larger cursor. For the cursor 0, returns all recorded passes.
     pub async fn passes_stopped_after(&self, after: u64) -> Result<(u64, Vec<StoppedPassRow>)> {
         self.installation
             .read((), move |tx, ()| Box::pin(passes_stopped_after(tx, after)))

@@ -1,4 +1,4 @@
-//! Stores terms of sale as numbered versions. A caller that records terms must have kept out other
+//! Stores terms of sale as numbered versions. Before a caller records terms, it must lock out other
 //! transactions that change the same shows.
 
 use std::collections::HashMap;

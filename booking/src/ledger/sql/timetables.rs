@@ -3,7 +3,7 @@
 use fairgate_databases::SqlTransaction;
 
 use super::Ledger;
-use super::catalogue::{changed, one_at_a_time, put_plan};
+use super::catalogue::{lock_catalogue, put_plan, raise_version};
 use super::rows::{Result, from_json, small, text, to_json};
 use crate::ledger::{NewTimetable, StoredTimetable};
 
@@ -51,7 +51,7 @@ impl Ledger {
 }
 
 async fn put_timetable(tx: &SqlTransaction, new: &NewTimetable, now_ms: i64) -> Result<u32> {
-    one_at_a_time(tx).await?;
+    lock_catalogue(tx).await?;
     let mut plans = Vec::new();
     for plan in &new.plans {
         let venue = plan.venue.as_str();
@@ -72,6 +72,6 @@ async fn put_timetable(tx: &SqlTransaction, new: &NewTimetable, now_ms: i64) -> 
          VALUES ($1, $2, $3, $4, $5)";
     tx.execute(sql, &[&version, &new.text, &plans, &new.digest, &now_ms])
         .await?;
-    changed(tx).await?;
+    raise_version(tx).await?;
     Ok(version)
 }

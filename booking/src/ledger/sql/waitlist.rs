@@ -19,7 +19,7 @@ pub(super) const WAITER_COLUMNS: &str = "waiter, visitor, room, party, number, s
 impl Ledger {
     /// Puts a party at the end of its show's line and returns the party with its number. Each show
     /// has numbers of its own, from 1, in the order of the commits. A visitor waits for a show
-    /// once: if a party of the visitor waits already, it is returned unchanged.
+    /// once: if a party of the visitor waits already, that party is returned unchanged.
     pub async fn join_waitlist(&self, waiter: Waiter) -> Result<Waiter> {
         self.installation
             .write(waiter, |tx, waiter| Box::pin(join_waitlist(tx, waiter)))

@@ -36,7 +36,7 @@ impl OrderDesk {
         record: &OrderRecord,
         show: &Arc<Show>,
         (asked, travellers): (&ResolvedSeatRequest, Option<Vec<Traveller>>),
-        (id, whose): (&HoldId, &NewSeatOwner),
+        (id, owner): (&HoldId, &NewSeatOwner),
         clock: &Clock,
     ) -> Result<Order, OrderRefusal> {
         let now_ms = clock.now_ms();
@@ -49,11 +49,11 @@ impl OrderDesk {
         let names = traveller_names(order, show, travellers)?;
         let show = &self.holds.catalogue.touched(show, now_ms).await?;
         self.holds.seats.ensure_open(show).await?;
-        let wanted = WantedExchange { order, show, whose };
+        let wanted = WantedExchange { order, show, owner };
         let gain = |items: &[OrderItem]| wanted.gained(items);
         let mut found = self
             .holds
-            .take_instead(show, (order, whose), asked, id, &gain, now_ms)
+            .take_instead(show, (order, owner), asked, id, &gain, now_ms)
             .await?;
         for (item, name) in found.items.iter_mut().zip(names) {
             item.traveller = Some(name);
@@ -109,7 +109,7 @@ impl OrderDesk {
             .await
         {
             Ok(Some(made)) => {
-                self.payable(&made, now_ms).await?;
+                self.ensure_payment_made(&made, now_ms).await?;
                 Ok(made)
             }
             Ok(None) => {
@@ -155,7 +155,7 @@ impl OrderDesk {
         successor: &Order,
     ) -> Result<ClaimableHold, OrderRefusal> {
         let until_ms = lock_until_ms(successor.claim_until_ms);
-        let (hold, visitor) = (&successor.hold, wanted.whose.visitor);
+        let (hold, visitor) = (&successor.hold, wanted.owner.visitor);
         let store = &self.holds.seats.store;
         match store
             .secure(hold, visitor, &[HoldPurpose::Exchange], until_ms)
@@ -203,11 +203,11 @@ impl OrderDesk {
         let Some(made) = self.ledger.order(id).await? else {
             return Ok(None);
         };
-        let is_its_own = |part: &ExchangeRole| matches!(part, ExchangeRole::Successor { of: old, .. } if old == of);
-        if !made.exchanges.iter().any(is_its_own) {
+        let is_successor = |part: &ExchangeRole| matches!(part, ExchangeRole::Successor { of: old, .. } if old == of);
+        if !made.exchanges.iter().any(is_successor) {
             return Err(OrderRefusal::Exchange(ExchangeRefused::Changed));
         }
-        self.payable(&made.order, now_ms).await?;
+        self.ensure_payment_made(&made.order, now_ms).await?;
         Ok(Some(made.order))
     }
 

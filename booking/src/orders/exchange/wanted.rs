@@ -15,7 +15,7 @@ use crate::orders::refusal::OrderRefusal;
 pub(super) struct WantedExchange<'a> {
     pub(super) order: &'a Order,
     pub(super) show: &'a Show,
-    pub(super) whose: &'a NewSeatOwner,
+    pub(super) owner: &'a NewSeatOwner,
 }
 
 impl WantedExchange<'_> {
@@ -34,9 +34,9 @@ impl WantedExchange<'_> {
             });
         }
         let parts = self.parts(items);
-        let cells = |items: &[OrderItem]| items.iter().any(|item| !item.held.legs.is_empty());
+        let has_cells = |items: &[OrderItem]| items.iter().any(|item| !item.held.legs.is_empty());
         let dearer = total_price(items) > total_price(&order.items);
-        if !cells(&parts.gained) && (!cells(&parts.lost) || dearer) {
+        if !has_cells(&parts.gained) && (!has_cells(&parts.lost) || dearer) {
             return Err(OrderRefusal::NothingToExchange);
         }
         let seats = parts.gained.len();
@@ -57,7 +57,7 @@ impl WantedExchange<'_> {
     /// limit, the owner has no more than `seats_per_visitor` after the exchange.
     fn limit(&self, seats: usize, gained: usize) -> u32 {
         let order = self.order;
-        let own = if order.show == self.show.id && order.visitor == self.whose.visitor {
+        let own = if order.show == self.show.id && order.visitor == self.owner.visitor {
             order.items.len()
         } else {
             0
@@ -85,7 +85,7 @@ impl WantedExchange<'_> {
         let pay_until_ms = now_ms + i64::from(self.show.document.pay_s) * 1_000;
         let buyer = (order.buyer.clone(), order.currency, gained);
         Order {
-            visitor: self.whose.visitor,
+            visitor: self.owner.visitor,
             waived: deal.waived,
             reason: "ordered_in_exchange".to_owned(),
             total: deal.due,

@@ -150,8 +150,8 @@ impl LateMoneyWorker {
         }
         let order = &record.order;
         let now_ms = self.clock.now_ms();
-        let bound = late_refund_reason(order, record.payment, show, now_ms);
-        let tried = match (bound, show) {
+        let refund_reason = late_refund_reason(order, record.payment, show, now_ms);
+        let tried = match (refund_reason, show) {
             (Some(why), _) => KeepSeatsOutcome::Back(why),
             (None, None) => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
             (None, Some(_)) if !is_open => KeepSeatsOutcome::NotNow,
@@ -241,11 +241,11 @@ impl LateMoneyWorker {
     /// returns whether that hold is gone. While it exists, its own lock would look like another
     /// visitor's lock. If the store does not answer, the hold counts as not gone.
     async fn own_hold_is_gone(&self, order: &Order) -> bool {
-        let hears_until = Instant::now() + OWN_HOLD_GONE_WITHIN;
+        let deadline = Instant::now() + OWN_HOLD_GONE_WITHIN;
         loop {
             match self.seats.store.hold(&order.hold, order.visitor).await {
                 Err(InventoryRefusal::Gone) => return true,
-                Ok(_) if Instant::now() < hears_until => {
+                Ok(_) if Instant::now() < deadline => {
                     self.outbox.notify_worker();
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
@@ -304,8 +304,8 @@ impl LateMoneyWorker {
             Err(SeatClaimRefused::Taken(_)) => KeepSeatsOutcome::Taken,
             Err(SeatClaimRefused::Limit { .. }) => KeepSeatsOutcome::Back(LateRefundReason::Limit),
             Err(SeatClaimRefused::CardLimit) => KeepSeatsOutcome::Back(LateRefundReason::CardLimit),
-            // A cancelled show and another purpose get the reason of a changed plan: the order
-            // cannot have its seats.
+            // A cancelled show and a hold of another purpose get the same reason as a changed
+            // plan: the order cannot have its seats.
             Err(
                 SeatClaimRefused::PlanChanged
                 | SeatClaimRefused::Cancelled
@@ -323,7 +323,8 @@ impl LateMoneyWorker {
     }
 
     /// Releases the holds that were taken for an order's late money and that the decision does not
-    /// use. This run or an interrupted run may have left them, or another run made the decision.
+    /// use. Such a hold remains if this run or an interrupted run did not release it, or if another
+    /// run made the decision.
     async fn give_back_unused(
         &self,
         id: &OrderId,

@@ -15,8 +15,8 @@ const VERSION: &str = "2024-06-20";
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 
-/// The most characters of a text from Stripe that are written to a log.
-const TOLD_CHARS_MAX: usize = 200;
+/// How many characters of an error's text from Stripe are kept.
+const ERROR_CHARS_MAX: usize = 200;
 
 /// Why a call gave no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,10 +110,11 @@ impl StripeApiClient {
 
 async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
     // The URL is removed from the error. The key is in a header, so the error does not contain it.
-    let unheard = |error: reqwest::Error| StripeFault::Later(error.without_url().to_string());
-    let response = call.send().await.map_err(unheard)?;
+    let outcome_unknown =
+        |error: reqwest::Error| StripeFault::Later(error.without_url().to_string());
+    let response = call.send().await.map_err(outcome_unknown)?;
     let status = response.status().as_u16();
-    let body = response.bytes().await.map_err(unheard)?;
+    let body = response.bytes().await.map_err(outcome_unknown)?;
     let document: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     if (200..300).contains(&status) {
         return if document.is_object() {
@@ -134,20 +135,20 @@ async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
 /// seats away.
 fn fault_of_error(status: u16, error: &Value) -> StripeFault {
     let text = |field: &str| error[field].as_str().unwrap_or("");
-    let told: String = format!("{status} {} {}", text("code"), text("message"))
+    let why: String = format!("{status} {} {}", text("code"), text("message"))
         .chars()
-        .take(TOLD_CHARS_MAX)
+        .take(ERROR_CHARS_MAX)
         .collect();
     let (kind, code) = (text("type"), text("code"));
     match status {
-        402 => StripeFault::Card(told),
-        400 if STATE_ERROR_CODES.contains(&code) => StripeFault::State(told),
+        402 => StripeFault::Card(why),
+        400 if STATE_ERROR_CODES.contains(&code) => StripeFault::State(why),
         400 if code == "amount_too_small" => StripeFault::Sum(PaymentSumError::TooSmall),
         400 if code == "amount_too_large" => StripeFault::Sum(PaymentSumError::TooLarge),
         400 if kind == "invalid_request_error" && !SET_UP_ERROR_CODES.contains(&code) => {
-            StripeFault::Call(told)
+            StripeFault::Call(why)
         }
-        _ => StripeFault::Later(told),
+        _ => StripeFault::Later(why),
     }
 }
 

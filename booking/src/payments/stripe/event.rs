@@ -13,8 +13,7 @@ use subtle::ConstantTimeEq;
 /// it may be a replay.
 pub const TOLERANCE_S: u64 = 300;
 
-/// The most signatures in one header that are checked, which is more than the rotation of a secret
-/// needs.
+/// How many signatures of one header are checked, at most. The rotation of a secret needs fewer.
 const SIGNATURES_MAX: usize = 16;
 
 /// Returns the header's value for a body: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
@@ -55,15 +54,15 @@ pub fn genuine(secret: &str, header: &str, body: &[u8], now_s: i64) -> bool {
         return false;
     }
     let right = stripe_event_mac(secret, body, at_s);
-    let mut holds = false;
+    let mut is_genuine = false;
     let signatures = parts().filter(|(scheme, _)| *scheme == "v1");
     for (_, signature) in signatures.take(SIGNATURES_MAX) {
         let given = hex::decode(signature).unwrap_or_default();
         // Every signature is compared, even after a right one, so that the time of the check
         // reveals nothing.
-        holds |= bool::from(right.as_slice().ct_eq(&given));
+        is_genuine |= bool::from(right.as_slice().ct_eq(&given));
     }
-    holds
+    is_genuine
 }
 
 /// Returns the id of an event.
@@ -147,7 +146,7 @@ mod tests {
     fn a_signature_of_the_raw_body_is_right_for_five_minutes() {
         let body = b"{\"id\": \"evt_1\"}";
         let header = sign(SECRET, body, NOW_S);
-        for (now_s, holds) in [
+        for (now_s, is_right) in [
             (0, true),
             (300, true),
             (-300, true),
@@ -156,7 +155,7 @@ mod tests {
         ] {
             assert_eq!(
                 genuine(SECRET, &header, body, NOW_S + now_s),
-                holds,
+                is_right,
                 "{now_s}"
             );
         }

@@ -34,15 +34,15 @@ const PUBLIC_SCRIPT_ORIGIN: &str = "https://js.stripe.com";
 /// carried out.
 const TRIES_PER_KEY: u32 = 8;
 
-/// How many tries to make an intent use one key. The number is smaller, because the intent cannot
-/// be read before its id is known, and a second intent does no harm.
+/// How many tries to make an intent use one key. The number is smaller than [`TRIES_PER_KEY`],
+/// because an intent cannot be read before its id is known, and a second intent does no harm.
 const MAKES_PER_KEY: u32 = 2;
 
 /// The keys and the address of an account. `Debug` shows no secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StripeSettings {
-    /// The secret key, `sk_…` or, better, a restricted one, `rk_…`, that may write PaymentIntents
-    /// and refunds and read charges.
+    /// The secret key, `sk_…` or, better, a restricted one, `rk_…`, that may write
+    /// PaymentIntents and refunds and read charges.
     pub secret_key: String,
     /// The secret that signs events, `whsec_…`.
     pub webhook_secret: String,
@@ -335,9 +335,14 @@ impl PaymentProvider for StripeProvider {
             true => self.read_refund_totals(payment).await?.succeeded,
             false => 0,
         };
-        let whole = state == PaymentState::Captured && refunded > 0 && refunded == amount.amount;
+        let is_fully_refunded =
+            state == PaymentState::Captured && refunded > 0 && refunded == amount.amount;
         Ok(ProviderPayment {
-            state: if whole { PaymentState::Refunded } else { state },
+            state: if is_fully_refunded {
+                PaymentState::Refunded
+            } else {
+                state
+            },
             amount,
             refunded,
             card: event::fingerprint(&intent),

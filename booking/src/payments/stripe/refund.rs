@@ -90,7 +90,7 @@ impl StripeProvider {
             attempt / TRIES_PER_KEY
         );
         match self.api.post("/v1/refunds", &fields, &key).await {
-            Ok(answer) => refund_result(&answer),
+            Ok(answer) => result_of_new_refund(&answer),
             Err(StripeFault::State(why) | StripeFault::Call(why)) => {
                 let now = sum_refunds_of(&self.list_refunds(payment).await?, &refund.id);
                 result_of_refund(&now, refund.amount).unwrap_or(Err(ProviderError::Refused(why)))
@@ -119,7 +119,7 @@ impl StripeProvider {
         let fields = [("payment_intent", reference_of(payment)?)];
         let key = idempotency_key(payment, &what, attempt);
         match self.api.post("/v1/refunds", &fields, &key).await {
-            Ok(refund) => refund_result(&refund),
+            Ok(refund) => result_of_new_refund(&refund),
             Err(StripeFault::State(why) | StripeFault::Call(why)) => {
                 let now = self.read_refund_totals(payment).await?;
                 result_of_whole_refund(&now, payment).unwrap_or(Err(ProviderError::Refused(why)))
@@ -130,7 +130,7 @@ impl StripeProvider {
 }
 
 /// Returns the result of a refund that was just asked for.
-fn refund_result(refund: &Value) -> Result<(), ProviderError> {
+fn result_of_new_refund(refund: &Value) -> Result<(), ProviderError> {
     match refund["status"].as_str() {
         Some("succeeded") => Ok(()),
         Some("failed" | "canceled") => Err(ProviderError::Failed(format!(

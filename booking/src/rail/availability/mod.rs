@@ -41,10 +41,10 @@ const WAIT_MAX: Duration = Duration::from_millis(200);
 /// How long one reading of a train may take. After that it is given up, and the next search begins
 /// another.
 const READ_MAX: Duration = Duration::from_secs(5);
-/// The most trains that are read at the same time, so that a search over many trains does not delay
-/// holds in the store.
+/// How many trains are read at the same time, at most. The limit keeps a search over many trains
+/// from delaying holds in the store.
 const READINGS_MAX: usize = 32;
-/// The most trains whose answers are cached.
+/// How many trains have a cached answer, at most.
 const TRAINS_MAX: usize = 4_096;
 
 /// The free seats of a train at one moment.
@@ -54,7 +54,7 @@ pub struct TrainAvailability {
     pub tally: FreeSeatTally,
     /// Whether the held seats are known, so that they do not count as free. They are unknown if the
     /// store did not answer.
-    pub whole: bool,
+    pub held_seats_known: bool,
 }
 
 /// A source that reads the free seats of a train.
@@ -71,7 +71,7 @@ pub struct Availability {
     source: Arc<dyn AvailabilitySource>,
     clock: Clock,
     trains: Arc<Mutex<HashMap<ShowId, Arc<TrainCacheEntry>>>>,
-    reading: Arc<Semaphore>,
+    reading_permits: Arc<Semaphore>,
 }
 
 /// The last answer for one train.
@@ -99,7 +99,7 @@ impl CachedAvailability {
             by_class: self.reading.tally.free_by_class(legs),
             as_of: timestamp_from_ms(self.at_ms),
             cancelled: false,
-            degraded: !self.reading.whole || !self.is_within(GOOD_MS, now_ms),
+            degraded: !self.reading.held_seats_known || !self.is_within(GOOD_MS, now_ms),
         }
     }
 }
@@ -113,7 +113,7 @@ impl Availability {
             source,
             clock,
             trains: Arc::default(),
-            reading: Arc::new(Semaphore::new(READINGS_MAX)),
+            reading_permits: Arc::new(Semaphore::new(READINGS_MAX)),
         }
     }
 
@@ -168,7 +168,7 @@ impl Availability {
 
     /// Starts a task that reads the train, unless another task is reading it.
     fn read_in_background(&self, show: Arc<Show>, entry: &Arc<TrainCacheEntry>) {
-        let Ok(reader) = Arc::clone(&entry.reading_permit).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&entry.reading_permit).try_acquire_owned() else {
             return;
         };
         let (this, entry) = (self.clone(), Arc::clone(entry));
@@ -186,13 +186,13 @@ impl Availability {
                 tracing::warn!(show = %show.id, why, "free seats could not be read; the last count, if there is one, is used");
             }
             metrics::counter!("fairgate_availability_readings_total").increment(1);
-            drop(reader);
+            drop(permit);
         });
     }
 
     async fn read(&self, show: &Show) -> Result<CachedAvailability, LedgerError> {
-        let permit = self.reading.acquire().await;
-        // The time is read before the train, so that the answer is never older than its time.
+        let permit = self.reading_permits.acquire().await;
+        // The clock is read before the train, so the seats were counted at `at_ms` or later.
         let at_ms = self.clock.now_ms();
         let reading = self.source.read(show).await;
         drop(permit);

@@ -32,15 +32,22 @@ impl AvailabilitySource for SeatPictureSource {
             })
         };
         if let Some(view) = self.store.glance(&show.id).await {
-            let (tally, whole) = (counted(&view.states), true);
-            return Ok(TrainAvailability { tally, whole });
+            let (tally, held_seats_known) = (counted(&view.states), true);
+            return Ok(TrainAvailability {
+                tally,
+                held_seats_known,
+            });
         }
         // Either the show is not open in the store, and nobody holds seats. Or the store does not
-        // answer: then held seats count as free, because only the store knows them, and `whole` is
-        // false.
-        let whole = self.store.cursor(&show.id).await != Err(InventoryRefusal::Unreachable);
+        // answer: then held seats count as free, because only the store knows them, and
+        // `held_seats_known` is false.
+        let held_seats_known =
+            self.store.cursor(&show.id).await != Err(InventoryRefusal::Unreachable);
         let states = show.claimed_only(&self.ledger.claimed(&show.id).await?);
         let tally = counted(&states);
-        Ok(TrainAvailability { tally, whole })
+        Ok(TrainAvailability {
+            tally,
+            held_seats_known,
+        })
     }
 }

@@ -61,10 +61,14 @@ impl FreeSeatTally {
     /// if the train does not have these legs.
     #[must_use]
     pub fn free_by_class(&self, legs: &Range<u16>) -> BTreeMap<String, u32> {
-        let known = usize::from(legs.end) < self.calls && !legs.is_empty();
+        let legs_exist = usize::from(legs.end) < self.calls && !legs.is_empty();
         let count = |class: usize| {
             let at = self.slot_index(class, legs.start, legs.end);
-            self.free.get(at).filter(|_| known).copied().unwrap_or(0)
+            self.free
+                .get(at)
+                .filter(|_| legs_exist)
+                .copied()
+                .unwrap_or(0)
         };
         let classes = self.classes.iter().enumerate();
         classes

@@ -16,13 +16,14 @@ use super::*;
 use crate::catalogue::departures::{DepartureShow, DepartureSource};
 use crate::ledger::Ledger;
 
-/// A source of free seats. The test can make trains silent, or make all answers lack the store.
+/// A source of free seats. The test can make trains silent, or make every answer count as read
+/// without the store.
 #[derive(Default)]
 struct ControlledSource {
     reads: AtomicUsize,
-    /// Trains that do not answer before the test notifies `call`.
+    /// Trains that do not answer before the test notifies `answer_now`.
     silent: Mutex<Vec<ShowId>>,
-    call: Notify,
+    answer_now: Notify,
     without_store: Mutex<bool>,
 }
 
@@ -31,7 +32,7 @@ impl AvailabilitySource for ControlledSource {
     async fn read(&self, show: &Show) -> Result<TrainAvailability, LedgerError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         if self.silent.lock().contains(&show.id) {
-            self.call.notified().await;
+            self.answer_now.notified().await;
         }
         let states = show.unsold();
         let tally = FreeSeatTally::from_train(&TrainSeatStates {
@@ -39,8 +40,11 @@ impl AvailabilitySource for ControlledSource {
             grid: show.grid(),
             states: &states,
         });
-        let whole = !*self.without_store.lock();
-        Ok(TrainAvailability { tally, whole })
+        let held_seats_known = !*self.without_store.lock();
+        Ok(TrainAvailability {
+            tally,
+            held_seats_known,
+        })
     }
 }
 
@@ -92,36 +96,36 @@ async fn opened() -> (Availability, Arc<ControlledSource>, tempfile::TempDir) {
     ))
     .await;
     let catalogue = Catalogue::open(ledger.expect("a ledger"), ProviderKind::None).await;
-    let told = Arc::new(ControlledSource::default());
-    let source = Arc::clone(&told) as Arc<dyn AvailabilitySource>;
+    let controlled = Arc::new(ControlledSource::default());
+    let source = Arc::clone(&controlled) as Arc<dyn AvailabilitySource>;
     let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));
     let availability = Availability::new(catalogue.expect("readable"), source, clock);
-    (availability, told, folder)
+    (availability, controlled, folder)
 }
 
 #[tokio::test]
 async fn a_thousand_searches_for_a_train_start_one_reading() {
-    let (availability, told, _folder) = opened().await;
+    let (availability, controlled, _folder) = opened().await;
     let hot = show("g1");
     let ask = || availability.of_show(Arc::clone(&hot), &(0..2));
     for free in join_all((0..1_000).map(|_| ask())).await {
         assert_eq!((free.by_class["cat1"], free.degraded), (5, false));
     }
-    assert_eq!(told.reads.load(Ordering::SeqCst), 1);
+    assert_eq!(controlled.reads.load(Ordering::SeqCst), 1);
     availability.clock.advance_ms(FRESH_MS + 1);
     // Every search gets the answer that is no longer fresh, and one of them starts a new reading.
     join_all((0..1_000).map(|_| ask())).await;
     let entry = availability.train_entry(&hot.id);
     drop(entry.reading_permit.acquire().await);
-    assert_eq!(told.reads.load(Ordering::SeqCst), 2);
+    assert_eq!(controlled.reads.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]
 async fn a_train_that_cannot_be_read_keeps_its_last_answer_and_delays_no_other_train() {
-    let (availability, told, _folder) = opened().await;
+    let (availability, controlled, _folder) = opened().await;
     let (silent, other) = (show("g1"), show("g2"));
     let before = availability.of_show(Arc::clone(&silent), &(0..1)).await;
-    told.silent.lock().push(silent.id.clone());
+    controlled.silent.lock().push(silent.id.clone());
     availability.clock.advance_ms(GOOD_MS);
     let stale = availability.of_show(Arc::clone(&silent), &(0..1)).await;
     assert!(stale.degraded);
@@ -132,8 +136,8 @@ async fn a_train_that_cannot_be_read_keeps_its_last_answer_and_delays_no_other_t
     let fresh = availability.of_show(other, &(0..1)).await;
     assert!(!fresh.degraded);
 
-    told.silent.lock().clear();
-    told.call.notify_one();
+    controlled.silent.lock().clear();
+    controlled.answer_now.notify_one();
     let entry = availability.train_entry(&silent.id);
     drop(entry.reading_permit.acquire().await);
     let again = availability.of_show(silent, &(0..1)).await;
@@ -142,16 +146,16 @@ async fn a_train_that_cannot_be_read_keeps_its_last_answer_and_delays_no_other_t
 
 #[tokio::test]
 async fn an_answer_read_without_the_store_is_degraded() {
-    let (availability, told, _folder) = opened().await;
-    *told.without_store.lock() = true;
+    let (availability, controlled, _folder) = opened().await;
+    *controlled.without_store.lock() = true;
     assert!(availability.of_show(show("g1"), &(0..1)).await.degraded);
 }
 
 #[tokio::test]
 async fn a_train_that_was_never_read_has_no_free_seats_and_is_degraded() {
-    let (availability, told, _folder) = opened().await;
+    let (availability, controlled, _folder) = opened().await;
     let silent = show("g1");
-    told.silent.lock().push(silent.id.clone());
+    controlled.silent.lock().push(silent.id.clone());
     let free = availability.of_show(silent, &(0..1)).await;
     assert!(free.degraded && free.by_class.is_empty());
 }
@@ -179,7 +183,7 @@ impl DepartureSource for Making {
 
 #[tokio::test]
 async fn a_search_over_trains_that_nobody_has_held_makes_no_show_and_reads_nothing() {
-    let (availability, told, _folder) = opened().await;
+    let (availability, controlled, _folder) = opened().await;
     let making = Arc::new(Making::default());
     let timetable = Arc::clone(&making) as Arc<dyn DepartureSource>;
     let sold = availability.catalogue.sell_departures(timetable).await;
@@ -189,5 +193,5 @@ async fn a_search_over_trains_that_nobody_has_held_makes_no_show_and_reads_nothi
         .collect();
     assert_eq!(availability.free(&asked).await, vec![None; 100]);
     let made = making.0.load(Ordering::SeqCst);
-    assert_eq!((made, told.reads.load(Ordering::SeqCst)), (0, 0));
+    assert_eq!((made, controlled.reads.load(Ordering::SeqCst)), (0, 0));
 }

@@ -27,17 +27,17 @@ const FILES: [&str; 11] = [
     "trips.txt",
 ];
 
-/// The most bytes that the files of a feed may have when they are unpacked. A small archive can
-/// contain files that would fill the disk.
+/// How many bytes the unpacked files of a feed may have together. A small archive can contain files
+/// that would fill the disk.
 const UNPACKED_BYTES_MAX: u64 = 1 << 30;
-/// The most files and folders in an archive.
+/// How many files and folders an archive may have.
 const ENTRIES_MAX: usize = 10_000;
 
 /// Unpacks the feed in an archive. Its files may be in any folder of the archive.
 ///
 /// # Errors
-/// A fault of the whole feed if the file is no archive, is damaged, is too large when it is
-/// unpacked, or contains a file of the feed twice.
+/// One fault, if the file is no archive, is damaged, has too many files or too many unpacked bytes,
+/// or has two files of the same name.
 pub fn unpack_feed(archive: &Path) -> Result<TempDir, Vec<RailFeedFault>> {
     unpack_within(archive, UNPACKED_BYTES_MAX).map_err(|(file, code, message)| {
         vec![RailFeedFault {
@@ -53,11 +53,12 @@ pub fn unpack_feed(archive: &Path) -> Result<TempDir, Vec<RailFeedFault>> {
 type ArchiveFault = (String, &'static str, String);
 
 fn unpack_within(archive: &Path, bytes_max: u64) -> Result<TempDir, ArchiveFault> {
-    let whole = |code, message: String| (String::new(), code, message);
-    let unread = |error: io::Error| whole("missing_file", format!("it cannot be read: {error}"));
-    let packed = File::open(archive).map_err(unread)?;
+    let feed_fault = |code, message: String| (String::new(), code, message);
+    let cannot_read =
+        |error: io::Error| feed_fault("missing_file", format!("it cannot be read: {error}"));
+    let packed = File::open(archive).map_err(cannot_read)?;
     let no_archive = |error| {
-        whole(
+        feed_fault(
             "not_zip",
             format!("it is no folder and no ZIP archive: {error}"),
         )
@@ -65,18 +66,18 @@ fn unpack_within(archive: &Path, bytes_max: u64) -> Result<TempDir, ArchiveFault
     let mut packed = ZipArchive::new(packed).map_err(no_archive)?;
     if packed.len() > ENTRIES_MAX {
         let message = format!("it has more than {ENTRIES_MAX} files and folders");
-        return Err(whole("too_large", message));
+        return Err(feed_fault("too_large", message));
     }
     // Of two files with one name, the archive's reader would only see the later one.
     if packed.has_duplicate_names() {
         let message = "it has two files of the same name in one folder".to_owned();
-        return Err(whole("duplicate_file", message));
+        return Err(feed_fault("duplicate_file", message));
     }
-    let folder = TempDir::new().map_err(unread)?;
+    let folder = TempDir::new().map_err(cannot_read)?;
     let mut bytes_left = bytes_max;
     for at in 0..packed.len() {
         let damaged = |error| {
-            whole(
+            feed_fault(
                 "bad_zip",
                 format!("its file number {at} is damaged: {error}"),
             )
@@ -87,23 +88,23 @@ fn unpack_within(archive: &Path, bytes_max: u64) -> Result<TempDir, ArchiveFault
         let Some(name) = FILES.into_iter().find(|known| *known == name) else {
             continue;
         };
-        let of_file = |code, message: String| (name.to_owned(), code, message);
-        let unwritten =
-            |error: io::Error| of_file("bad_zip", format!("it cannot be unpacked: {error}"));
+        let file_fault = |code, message: String| (name.to_owned(), code, message);
+        let cannot_unpack =
+            |error: io::Error| file_fault("bad_zip", format!("it cannot be unpacked: {error}"));
         let mut unpacked =
             File::create_new(folder.path().join(name)).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => {
-                    of_file("duplicate_file", "it is in the archive twice".to_owned())
+                    file_fault("duplicate_file", "it is in the archive twice".to_owned())
                 }
-                _ => unwritten(error),
+                _ => cannot_unpack(error),
             })?;
         // Reading one byte more than allowed shows whether there are too many bytes.
         let mut limited = entry.take(bytes_left + 1);
-        let bytes = io::copy(&mut limited, &mut unpacked).map_err(unwritten)?;
+        let bytes = io::copy(&mut limited, &mut unpacked).map_err(cannot_unpack)?;
         bytes_left = bytes_left.checked_sub(bytes).ok_or_else(|| {
             let message =
                 format!("the files of the feed have more than {bytes_max} bytes, unpacked");
-            of_file("too_large", message)
+            file_fault("too_large", message)
         })?;
     }
     Ok(folder)

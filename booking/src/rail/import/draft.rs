@@ -16,8 +16,9 @@ use super::table::{FeedTableLine, RailFeedFaults};
 #[derive(Debug, Default)]
 pub struct FeedNameIndex {
     known: HashMap<String, (u32, u64)>,
-    /// Whether the file of these names could not be read. If so, missing names are not reported.
-    pub unread: bool,
+    /// Whether a file of these names could not be read to its end. If so, missing names are not
+    /// reported.
+    pub incomplete: bool,
 }
 
 impl FeedNameIndex {
@@ -56,7 +57,7 @@ impl FeedNameIndex {
         name: &str,
     ) -> Option<u32> {
         let found = self.get(name);
-        if found.is_none() && !self.unread {
+        if found.is_none() && !self.incomplete {
             let code = match what {
                 "station" | "stop" => "dangling_stop",
                 "service" => "dangling_service",
@@ -101,7 +102,7 @@ pub struct TripDetails {
 
 impl TimetableDraft {
     /// Adds a trip and returns its index.
-    pub fn add_trip(&mut self, id: &str, train: &str, service: u32, told: TripDetails) -> u32 {
+    pub fn add_trip(&mut self, id: &str, train: &str, service: u32, details: TripDetails) -> u32 {
         let at = u32::try_from(self.trips.len()).unwrap_or(u32::MAX);
         self.trips.push(Trip {
             id: id.to_owned(),
@@ -112,7 +113,7 @@ impl TimetableDraft {
             pattern: at,
             shift_s: 0,
         });
-        self.details.push(told);
+        self.details.push(details);
         self.calls.push(TripCalls::default());
         at
     }
@@ -126,19 +127,21 @@ impl TimetableDraft {
         calls: &'static str,
         faults: &RailFeedFaults,
     ) {
-        for ((trip, told), of) in self.trips.iter().zip(&self.details).zip(&mut self.calls) {
-            if of.broken {
+        for ((trip, details), trip_calls) in
+            self.trips.iter().zip(&self.details).zip(&mut self.calls)
+        {
+            if trip_calls.broken {
                 continue;
             }
             let id = &trip.id;
-            of.put_in_order(id, calls, faults);
-            let fault = |code, message: String| faults.add(file, told.line, code, message);
-            let count = of.stops.len();
-            match (count, told.calls) {
+            trip_calls.put_in_order(id, calls, faults);
+            let fault = |code, message: String| faults.add(file, details.line, code, message);
+            let count = trip_calls.stops.len();
+            match (count, details.calls) {
                 (0, None | Some(0)) => {
                     faults.note(format!(
                         "{file}:{}: trip {id:?} has no calls in {calls}: it is left out",
-                        told.line
+                        details.line
                     ));
                     continue;
                 }
@@ -162,8 +165,8 @@ impl TimetableDraft {
                 }
                 _ => {}
             }
-            of.measure_distances(&self.stations);
-            if let Err(lacks) = of.fill_in_times() {
+            trip_calls.measure_distances(&self.stations);
+            if let Err(lacks) = trip_calls.fill_in_times() {
                 fault(
                     "missing_value",
                     format!("trip {id:?} has no time of {lacks}"),
@@ -209,8 +212,8 @@ impl TimetableDraft {
         if !faults.is_empty() {
             return Err(faults.into_vec());
         }
-        for (trip, told) in self.trips.iter_mut().zip(&self.details) {
-            let of_kind = |kinds: &[String]| kinds.iter().any(|kind| told.kinds.contains(kind));
+        for (trip, details) in self.trips.iter_mut().zip(&self.details) {
+            let of_kind = |kinds: &[String]| kinds.iter().any(|kind| details.kinds.contains(kind));
             let named = rail.stock.iter().position(|stock| of_kind(&stock.kinds));
             let any = || rail.stock.iter().position(|stock| stock.kinds.is_empty());
             let stock = named.or_else(any).unwrap_or(0);

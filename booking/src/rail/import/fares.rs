@@ -55,7 +55,7 @@ impl FeedFares {
                 prices.push(price.unwrap_or_default());
             }
         });
-        fares.unread = !read;
+        fares.incomplete = !read;
         let mut ruled: BTreeSet<u32> = BTreeSet::new();
         if folder.join(RULES).exists() {
             each_line(folder, RULES, &["fare_id"], faults, |line| {
@@ -203,7 +203,8 @@ impl FeedFares {
     }
 }
 
-/// Returns for each route the pairs of stations between which one can ride on one of its trips.
+/// Returns, for each route, the pairs of stations between which a traveller can ride on a trip of
+/// the route.
 fn stretches_by_route(
     parts: &TimetableParts,
     of_route: &[u32],
@@ -215,13 +216,13 @@ fn stretches_by_route(
             continue;
         }
         let stops = &parts.patterns[trip.pattern as usize];
-        let of_route = pairs.entry(*route).or_default();
+        let route_pairs = pairs.entry(*route).or_default();
         for (at, from) in stops.iter().enumerate() {
             if from.no_boarding {
                 continue;
             }
             let ends = stops[at + 1..].iter().filter(|to| !to.no_alighting);
-            of_route.extend(ends.map(|to| (from.station, to.station)));
+            route_pairs.extend(ends.map(|to| (from.station, to.station)));
         }
     }
     pairs

@@ -9,7 +9,7 @@ use super::value::{integer_column, time_column};
 
 const FILE: &str = "frequencies.txt";
 
-/// The most departures that the headways of a feed may make.
+/// How many departures the headways of a feed may make together.
 const DEPARTURES_MAX: usize = 200_000;
 
 /// One headway: its first departure, its end, the seconds between two departures, and its line in
@@ -76,8 +76,8 @@ fn read_headways(
             return;
         }
         let of_trip = &mut headways[trip as usize];
-        let over = |other: &&Headway| other.from < to && from < other.to;
-        if let Some(other) = of_trip.iter().find(over) {
+        let overlaps = |other: &&Headway| other.from < to && from < other.to;
+        if let Some(other) = of_trip.iter().find(overlaps) {
             let message = format!("it overlaps the headway in line {}", other.line);
             line.fault("overlapping_headway", message);
             return;
@@ -94,11 +94,11 @@ fn read_headways(
 
 fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>]) {
     let trips = std::mem::take(&mut draft.trips);
-    let told = std::mem::take(&mut draft.details);
-    for ((trip, told), headways) in trips.into_iter().zip(told).zip(headways) {
+    let details = std::mem::take(&mut draft.details);
+    for ((trip, details), headways) in trips.into_iter().zip(details).zip(headways) {
         if headways.is_empty() {
             draft.trips.push(trip);
-            draft.details.push(told);
+            draft.details.push(details);
             continue;
         }
         draft.calls[trip.pattern as usize].begin_at_zero();
@@ -111,10 +111,10 @@ fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>]) {
                 departure.train = format!("{}-{hours:02}{minutes:02}", trip.train);
                 draft.trips.push(departure);
                 draft.details.push(TripDetails {
-                    line: told.line,
-                    kinds: told.kinds.clone(),
+                    line: details.line,
+                    kinds: details.kinds.clone(),
                     calls: None,
-                    route: told.route,
+                    route: details.route,
                 });
             }
         }

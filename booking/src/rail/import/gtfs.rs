@@ -51,7 +51,7 @@ fn read_folder(folder: &Path, rail: &RailFile) -> RailFeedResult {
     stop_times(folder, &mut draft, &trips, &stops, &faults);
     frequencies::expand_headways(folder, &mut draft, &trips, &faults);
     draft.leave_out_empty_trips();
-    let trip_routes: Vec<u32> = draft.details.iter().map(|told| told.route).collect();
+    let trip_routes: Vec<u32> = draft.details.iter().map(|details| details.route).collect();
     let feed_fares = FeedFares::read(folder, &routes.names, rail.terms.currency, &faults);
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(feed_fares.currency);
@@ -59,8 +59,8 @@ fn read_folder(folder: &Path, rail: &RailFile) -> RailFeedResult {
     let mut parts = draft.into_parts(&timezone, &rail, faults)?;
     if rail.fare.is_empty() {
         let route_ids: Vec<&str> = routes.ids.iter().map(String::as_str).collect();
-        let told = feed_fares.price_trips(&mut parts, &trip_routes, &route_ids, &zones);
-        notes.extend(told);
+        let fare_notes = feed_fares.price_trips(&mut parts, &trip_routes, &route_ids, &zones);
+        notes.extend(fare_notes);
     } else {
         fares::price_by_rail_table(&mut parts, &rail)?;
     }
@@ -114,26 +114,26 @@ impl GtfsRoutes {
                 kinds.push(of.map(|column| line.get(column).to_owned()).to_vec());
             }
         });
-        names.unread = !read;
+        names.incomplete = !read;
         Self { names, ids, kinds }
     }
 }
 
 fn services(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) -> FeedNameIndex {
     let mut names = FeedNameIndex::default();
-    let there = |file: &str| folder.join(file).exists();
+    let exists = |file: &str| folder.join(file).exists();
     let (weeks, dates) = ("calendar.txt", "calendar_dates.txt");
-    if !there(weeks) && !there(dates) {
+    if !exists(weeks) && !exists(dates) {
         let message = "neither it nor calendar_dates.txt is there: no train would ever run";
         faults.add(weeks, 0, "missing_file", message);
-        names.unread = true;
+        names.incomplete = true;
         return names;
     }
-    if there(weeks) {
-        names.unread |= !read_weeks(folder, weeks, draft, &mut names, faults);
+    if exists(weeks) {
+        names.incomplete |= !read_weeks(folder, weeks, draft, &mut names, faults);
     }
-    if there(dates) {
-        names.unread |= !read_exceptions(folder, dates, draft, &mut names, faults);
+    if exists(dates) {
+        names.incomplete |= !read_exceptions(folder, dates, draft, &mut names, faults);
     }
     names
 }
@@ -246,15 +246,15 @@ fn trips(
         let name = line.get("trip_short_name");
         let train = if name.is_empty() { id } else { name };
         let kinds = route.and_then(|at| routes.kinds.get(at as usize));
-        let told = TripDetails {
+        let details = TripDetails {
             line: line.number,
             kinds: kinds.cloned().unwrap_or_default(),
             calls: None,
             route: route.unwrap_or_default(),
         };
-        draft.add_trip(id, train, service.unwrap_or_default(), told);
+        draft.add_trip(id, train, service.unwrap_or_default(), details);
     });
-    trips.unread = !read;
+    trips.incomplete = !read;
     trips
 }
 
@@ -299,7 +299,7 @@ fn stop_times(
             _ => {}
         }
     });
-    if read && !trips.unread && !stops.unread {
+    if read && !trips.incomplete && !stops.incomplete {
         draft.check_and_measure(TRIPS, STOP_TIMES, faults);
     }
 }

@@ -14,11 +14,13 @@ struct StationFare {
     amount: i64,
 }
 
-/// Checks every fare of a timetable against the sums that a payment provider takes in one payment.
+/// Checks that no fare of a timetable is larger than the largest sum of a payment, and that every
+/// fare is a multiple of the provider's step. A fare below the smallest sum is allowed, because the
+/// fares of several seats together may reach that sum.
 ///
 /// # Errors
-/// Returns one fault for each class of a tariff that has fares outside these sums. The fault names
-/// the dearest such fare.
+/// Returns one fault for each class of a tariff that has fares outside these limits. The fault
+/// names the dearest such fare.
 pub fn check_fares_payable(
     parts: &TimetableParts,
     limits: PaymentLimits,
@@ -28,7 +30,7 @@ pub fn check_fares_payable(
     }
     let mut faults = Vec::new();
     for (tariff, _) in parts.tariffs.iter().enumerate() {
-        for (class, asked) in parts.classes.iter().enumerate() {
+        for (class, fare_class) in parts.classes.iter().enumerate() {
             let mut count = 0_u64;
             let mut dearest: Option<(StationFare, PaymentSumError)> = None;
             for fare in fares(parts, tariff, class) {
@@ -54,7 +56,7 @@ pub fn check_fares_payable(
                 code: "unpayable",
                 message: format!(
                     "tariff {tariff}, class {:?}: nobody could pay {count} of its fares, such as that from {} to {}: {}",
-                    asked.key,
+                    fare_class.key,
                     name(dearest.from),
                     name(dearest.to),
                     limits.why_not(price, why)

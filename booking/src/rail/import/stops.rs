@@ -24,7 +24,7 @@ pub fn read_stops(
         stops.read_line(line, draft);
     });
     stops.attach_platforms(draft, faults);
-    stops.names.unread = !read;
+    stops.names.incomplete = !read;
     (stops.names, stops.zones)
 }
 
@@ -37,7 +37,7 @@ struct GtfsStopRow {
     zone: String,
 }
 
-/// What was read of the stops so far.
+/// The stops that were read so far.
 #[derive(Default)]
 struct GtfsStops {
     /// Stations by their own ids and the ids of their platforms.

@@ -65,7 +65,7 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
             _ => {}
         }
     });
-    if read && !trips.unread && !names.unread {
+    if read && !trips.incomplete && !names.incomplete {
         draft.check_and_measure(TRAINS, STOP_TIMES, &faults);
     }
     draft.leave_out_empty_trips();
@@ -118,7 +118,7 @@ fn stations(
             lat: lat.unwrap_or_default(),
         });
     });
-    (codes.unread, names.unread) = (!read, !read);
+    (codes.incomplete, names.incomplete) = (!read, !read);
     (codes, names)
 }
 
@@ -155,15 +155,20 @@ fn trains(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) ->
             draft.services.len() - 1
         });
         let letters = train.chars().take_while(|letter| letter.is_alphabetic());
-        let told = TripDetails {
+        let details = TripDetails {
             line: line.number,
             kinds: vec![line.get("kind").to_owned(), letters.collect()],
             calls,
             route: 0,
         };
-        draft.add_trip(id, train, u32::try_from(service).unwrap_or(u32::MAX), told);
+        draft.add_trip(
+            id,
+            train,
+            u32::try_from(service).unwrap_or(u32::MAX),
+            details,
+        );
     });
-    trips.unread = !read;
+    trips.incomplete = !read;
     trips
 }
 
@@ -172,7 +177,7 @@ fn trains(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) ->
 /// `service_days` is not used.
 fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
     let days = line.needed("service_days")?;
-    let between = |column: &str| -> Result<Option<Date>, ()> {
+    let limit_day = |column: &str| -> Result<Option<Date>, ()> {
         if days == ALL && line.get(column).is_empty() {
             return Ok(None);
         }
@@ -182,7 +187,7 @@ fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
         let message = format!("service_days is {days:?}; it is {ALL} or a number of days");
         line.fault("bad_number", message);
     }
-    let (first, last) = (between("first_day"), between("last_day"));
+    let (first, last) = (limit_day("first_day"), limit_day("last_day"));
     Some(ServiceCalendar {
         weekdays: EVERY_DAY,
         first: first.ok()?,

@@ -26,8 +26,11 @@ pub fn read_station_names(
     }
     each_line(folder, TRANSLATIONS, &["translation"], faults, |line| {
         let translation = line.get("translation");
-        let of = |column: &str, meant: &str| ["", meant].contains(&line.get(column));
-        if translation.is_empty() || !of("table_name", "stops") || !of("field_name", "stop_name") {
+        let is_empty_or = |column: &str, meant: &str| ["", meant].contains(&line.get(column));
+        if translation.is_empty()
+            || !is_empty_or("table_name", "stops")
+            || !is_empty_or("field_name", "stop_name")
+        {
             return;
         }
         // In an older form of the file, the original text is in `trans_id`.

@@ -1,4 +1,4 @@
-//! Cases of an offer of the waitlist that its visitor accepts. It becomes a basket once, and keeps
+//! Cases of accepting an offer of the waitlist. An accepted offer becomes a basket once, and keeps
 //! its id, its cells and its terms.
 
 use fairgate_model::holds::HoldSignalState::{Lapsed, Short};
@@ -23,21 +23,21 @@ pub(super) const CASES: &[Case] = cases![
 ];
 
 /// The deadlines of an offer, and the deadlines of the basket that it becomes.
-const OFFERED_MS: i64 = NOW_MS + 60_000;
-const OFFER_LOCK_MS: i64 = OFFERED_MS + 5_000;
+const OFFER_EXPIRES_MS: i64 = NOW_MS + 60_000;
+const OFFER_LOCK_MS: i64 = OFFER_EXPIRES_MS + 5_000;
 const BASKET_UNTIL: BasketDeadlines = BasketDeadlines {
     expires_at_ms: EXPIRES_MS,
     lock_until_ms: LOCK_MS,
 };
 /// Until when somebody waits, in milliseconds.
-const WAITED_MS: i64 = LOCK_MS * 4;
+const WAIT_UNTIL_MS: i64 = LOCK_MS * 4;
 
 fn offer(key: &str, visitor: Holder, of: &[u32]) -> Hold {
     Hold {
         purpose: HoldPurpose::Offer,
         terms: 7,
         next_to_each_other: true,
-        expires_at_ms: OFFERED_MS,
+        expires_at_ms: OFFER_EXPIRES_MS,
         lock_until_ms: OFFER_LOCK_MS,
         extensions_left: 2,
         ..basket(key, visitor, of)
@@ -47,7 +47,7 @@ fn offer(key: &str, visitor: Holder, of: &[u32]) -> Hold {
 /// Opens a show for which somebody waits, and makes an offer to Ana.
 async fn with_offer(store: &Store, of: &[u32]) -> Hold {
     opened(store).await;
-    let kept = store.keep_freed(&show(), WAITED_MS).await;
+    let kept = store.keep_freed(&show(), WAIT_UNTIL_MS).await;
     assert_eq!(kept, Ok(vec![]));
     let made = store.offer(offer("a", ANA, of), NO_LIMIT).await;
     made.expect("the seats are free")
@@ -95,7 +95,7 @@ async fn an_accepted_offer_does_not_lapse_at_the_deadline_of_the_offer(store: St
     assert_eq!(seat(&store, 0).await, CellState::Held);
     assert_eq!(store.sweep(LOCK_MS, 100).await.lapsed, [offer.id]);
     // Somebody still waits, so the lapsed basket's cells are kept for the waitlist.
-    let kept = store.keep_freed(&show(), WAITED_MS).await;
+    let kept = store.keep_freed(&show(), WAIT_UNTIL_MS).await;
     assert_eq!(kept, Ok(vec![0, GRID.seats]));
 }
 
@@ -278,7 +278,7 @@ async fn an_accepted_offer_is_released_as_a_basket_and_its_cells_are_kept(store:
     let swapped = store.change(&offer.id, ANA, seats(&[2]), vec![0], true, 1);
     assert_eq!(swapped.await.map(|hold| hold.items), Ok(seats(&[2])));
     assert_eq!(store.release(&offer.id, ANA, BASKET).await, Ok(()));
-    let kept = store.keep_freed(&show(), WAITED_MS).await;
+    let kept = store.keep_freed(&show(), WAIT_UNTIL_MS).await;
     assert_eq!(kept, Ok(vec![0, 2, GRID.seats, GRID.seats + 2]));
     let gone = accept(&store, &offer.id, ANA).await;
     assert_eq!(gone, Err(InventoryRefusal::Gone));
@@ -305,11 +305,11 @@ async fn the_visitor_is_warned_before_the_end_of_an_accepted_offer(store: Store)
     store.sweep(OFFER_LOCK_MS, 100).await;
     store.sweep(EXPIRES_MS - 1, 100).await;
     store.sweep(LOCK_MS, 100).await;
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     for _ in 0..2 {
         let signal = signals.recv().await.expect("two signals");
         assert_eq!((&signal.hold, signal.visitor), (&offer.id, ANA));
-        told.push((signal.state, signal.expires_at_ms));
+        received.push((signal.state, signal.expires_at_ms));
     }
-    assert_eq!(told, [(Short, EXPIRES_MS), (Lapsed, EXPIRES_MS)]);
+    assert_eq!(received, [(Short, EXPIRES_MS), (Lapsed, EXPIRES_MS)]);
 }

@@ -168,11 +168,11 @@ async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
         legs,
         ..seats(&[0])[0].clone()
     };
-    let told = |seq, kind, key: &str, item: HeldSeat| SeatOutboxRow {
+    let item_row = |seq, kind, key: &str, item: HeldSeat| SeatOutboxRow {
         items: vec![item],
         ..row(seq, kind, key, ANA, &[])
     };
-    deliver(&store, &[told(1, Sell, "a", over(0..1))]).await;
+    deliver(&store, &[item_row(1, Sell, "a", over(0..1))]).await;
     // The journey becomes longer: the visitor gains a cell and keeps the seat.
     let hold = Hold {
         items: vec![over(1..2)],
@@ -180,8 +180,8 @@ async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
     };
     let held = store.take(hold, NO_LIMIT).await.expect("the cell is free");
     assert!(secured(&store, &held.id, ANA, LOCK_MS * 2).await.is_ok());
-    let sold = told(2, Sell, "b", over(1..2));
-    deliver(&store, &[sold, told(3, Free, "a", over(0..0))]).await;
+    let sold = item_row(2, Sell, "b", over(1..2));
+    deliver(&store, &[sold, item_row(3, Free, "a", over(0..0))]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(seats_counted(&store, ANA, 4).await, Some(1));
     // The journey becomes shorter again. The visitor needs no new cell for that, so the hold has no
@@ -196,8 +196,8 @@ async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
         hold.items
     );
     assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
-    let sold = told(4, Sell, "c", over(0..0));
-    deliver(&store, &[sold, told(5, Free, "b", over(1..2))]).await;
+    let sold = item_row(4, Sell, "c", over(0..0));
+    deliver(&store, &[sold, item_row(5, Free, "b", over(1..2))]).await;
     let states = states(&store).await;
     let of: Vec<CellState> = GRID
         .cells_of(0, 0..GRID.legs)

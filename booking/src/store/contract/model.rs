@@ -12,7 +12,7 @@ use crate::store::{BasketDeadlines, InventoryRefusal};
 
 const LIMIT: u32 = 4;
 /// Until when somebody waits, in milliseconds. It is later than every random sweep.
-const WAITED_MS: i64 = LOCK_MS * 4;
+const WAIT_UNTIL_MS: i64 = LOCK_MS * 4;
 
 /// One transition of a random sequence.
 #[derive(Debug, Clone)]
@@ -38,25 +38,25 @@ struct Model {
     sold: BTreeMap<u32, Holder>,
     orders: BTreeMap<u8, (Holder, Vec<HeldSeat>)>,
     /// The last change of each hold, to recognise a repeated change.
-    wishes: BTreeMap<u8, (Vec<HeldSeat>, Vec<u32>)>,
+    last_changes: BTreeMap<u8, (Vec<HeldSeat>, Vec<u32>)>,
     /// The visitor who last released each hold, to recognise a repeated release.
     released: BTreeMap<u8, Holder>,
     /// The holds that were offers before they became baskets.
     accepted: std::collections::BTreeSet<u8>,
     /// Whether somebody is on the waitlist. If so, `kept` has the cells that are kept for the
     /// waitlist.
-    waited: bool,
+    somebody_waits: bool,
     kept: std::collections::BTreeSet<u32>,
 }
 
 impl Model {
-    fn free(&self, cell: u32) -> bool {
+    fn is_free(&self, cell: u32) -> bool {
         let owned = self.locks.contains_key(&cell) || self.sold.contains_key(&cell);
         !owned && !self.kept.contains(&cell)
     }
 
-    fn freed(&mut self, cell: u32) {
-        if self.waited {
+    fn keep_if_somebody_waits(&mut self, cell: u32) {
+        if self.somebody_waits {
             self.kept.insert(cell);
         }
     }
@@ -100,7 +100,7 @@ impl Model {
         }
         let taken: Vec<u32> = cells_of(add, GRID)
             .into_iter()
-            .filter(|cell| !self.free(*cell))
+            .filter(|cell| !self.is_free(*cell))
             .collect();
         if taken.is_empty() {
             Ok(())
@@ -113,7 +113,7 @@ impl Model {
         for cell in cells_of(items, GRID) {
             if self.locks.get(&cell) == Some(&key) {
                 self.locks.remove(&cell);
-                self.freed(cell);
+                self.keep_if_somebody_waits(cell);
             }
         }
     }
@@ -129,7 +129,7 @@ impl Model {
         }
         let more = u32::try_from(wanted.items.len()).expect("small");
         self.admit(wanted.visitor, more, &wanted.items)?;
-        Ok(self.taken(key, wanted))
+        Ok(self.insert_taken(key, wanted))
     }
 
     fn offer(&mut self, key: u8, wanted: Hold) -> Result<Hold, InventoryRefusal> {
@@ -144,12 +144,12 @@ impl Model {
         for cell in wanted.cells(GRID) {
             self.kept.remove(&cell);
         }
-        Ok(self.taken(key, wanted))
+        Ok(self.insert_taken(key, wanted))
     }
 
-    fn taken(&mut self, key: u8, wanted: Hold) -> Hold {
+    fn insert_taken(&mut self, key: u8, wanted: Hold) -> Hold {
         self.lock(key, &wanted.items);
-        self.wishes.remove(&key);
+        self.last_changes.remove(&key);
         self.accepted.remove(&key);
         self.holds.insert(key, wanted.clone());
         wanted
@@ -189,8 +189,8 @@ impl Model {
         remove: &[u32],
     ) -> Result<Hold, InventoryRefusal> {
         let mut hold = self.basket(key, visitor)?;
-        let wish = (add.to_vec(), remove.to_vec());
-        if self.wishes.get(&key) == Some(&wish) {
+        let change = (add.to_vec(), remove.to_vec());
+        if self.last_changes.get(&key) == Some(&change) {
             return Ok(hold);
         }
         let in_hold = |seat: &u32| hold.items.iter().any(|item| item.seat == *seat);
@@ -204,7 +204,7 @@ impl Model {
         self.lock(key, add);
         hold.items.retain(|item| !remove.contains(&item.seat));
         hold.items.extend_from_slice(add);
-        self.wishes.insert(key, wish);
+        self.last_changes.insert(key, change);
         self.holds.insert(key, hold.clone());
         Ok(hold)
     }
@@ -368,7 +368,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                 seq += 1;
                 for cell in cells_of(&items, GRID) {
                     if model.sold.remove(&cell).is_some() {
-                        model.freed(cell);
+                        model.keep_if_somebody_waits(cell);
                     }
                 }
                 let row = SeatOutboxRow {
@@ -378,11 +378,11 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                 assert_eq!(store.deliver(&show(), &[row.clone(), row]).await, Ok(seq));
             }
             Step::Wait(whether) => {
-                let until_ms = if whether { WAITED_MS } else { 0 };
+                let until_ms = if whether { WAIT_UNTIL_MS } else { 0 };
                 if !whether {
                     model.kept.clear();
                 }
-                model.waited = whether;
+                model.somebody_waits = whether;
                 let kept: Vec<u32> = model.kept.iter().copied().collect();
                 assert_eq!(store.keep_freed(&show(), until_ms).await, Ok(kept));
             }
@@ -434,8 +434,8 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                 assert_eq!(got, expected, "{step:?}");
             }
         }
-        if model.waited {
-            let kept = store.keep_freed(&show(), WAITED_MS).await;
+        if model.somebody_waits {
+            let kept = store.keep_freed(&show(), WAIT_UNTIL_MS).await;
             let expected: Vec<u32> = model.kept.iter().copied().collect();
             assert_eq!(kept, Ok(expected), "after {step:?}");
         }

@@ -21,8 +21,8 @@ struct Moment {
     states: Vec<CellState>,
     packed: (u64, u32, bytes::Bytes),
     counts: CellCounts,
-    /// The changes since each earlier moment, and at the end those since this moment, as followers
-    /// get them.
+    /// The changes as followers get them: since each earlier moment in turn, and last since this
+    /// moment.
     changes: Vec<CellChanges>,
 }
 

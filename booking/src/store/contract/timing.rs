@@ -292,7 +292,7 @@ async fn prolonging_an_ended_order_does_not_change_a_basket_with_the_same_id(sto
 async fn the_list_of_holds_with_orders_has_no_baskets(store: Store) {
     opened(&store).await;
     taken(&store, "basket", BEN, &[1]).await;
-    assert!(store.ordered().await.is_empty());
+    assert!(store.holds_locked_for_orders().await.is_empty());
     let hold = taken(&store, "a", ANA, &[0]).await;
     let until_ms = LOCK_MS + 1_000;
     assert!(secured(&store, &hold.id, ANA, until_ms).await.is_ok());
@@ -303,10 +303,10 @@ async fn the_list_of_holds_with_orders_has_no_baskets(store: Store) {
         expires_at_ms: EXPIRES_MS,
         lock_until_ms: until_ms,
     };
-    assert_eq!(store.ordered().await, [secured]);
+    assert_eq!(store.holds_locked_for_orders().await, [secured]);
     store.unsecure(&hold.id, until_ms, LOCK_MS).await;
     assert_eq!(seat(&store, 0).await, CellState::Held);
-    assert!(store.ordered().await.is_empty());
+    assert!(store.holds_locked_for_orders().await.is_empty());
 }
 
 async fn the_owner_gets_signals_that_a_hold_is_ordered_short_or_lapsed(store: Store) {
@@ -317,13 +317,13 @@ async fn the_owner_gets_signals_that_a_hold_is_ordered_short_or_lapsed(store: St
     assert!(secured(&store, &kept.id, ANA, LOCK_MS * 2).await.is_ok());
     store.sweep(EXPIRES_MS - 1, 100).await;
     store.sweep(LOCK_MS, 100).await;
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     for _ in 0..3 {
         let signal = signals.recv().await.expect("three signals");
-        told.push((signal.hold, signal.visitor, signal.state));
+        received.push((signal.hold, signal.visitor, signal.state));
     }
     assert_eq!(
-        told,
+        received,
         [
             (kept.id, ANA, Ordered),
             (left.id.clone(), BEN, Short),

@@ -26,10 +26,10 @@ pub(super) const CASES: &[Case] = cases![
 
 /// The moment until which somebody waits, in milliseconds: later than the other deadlines in these
 /// cases.
-const WAITED_MS: i64 = LOCK_MS * 4;
+const WAIT_UNTIL_MS: i64 = LOCK_MS * 4;
 
 async fn kept(store: &Store) -> Vec<u32> {
-    let kept = store.keep_freed(&show(), WAITED_MS).await;
+    let kept = store.keep_freed(&show(), WAIT_UNTIL_MS).await;
     kept.expect("the show is open")
 }
 
@@ -73,7 +73,11 @@ async fn cells_that_come_free_while_somebody_waits_are_kept_and_refused_to_other
     assert_eq!(store.release(&released.id, ANA, BASKET).await, Ok(()));
     let smaller = store.change(&changed.id, BEN, vec![], vec![2], true, NO_LIMIT);
     assert!(smaller.await.is_ok());
-    assert!(secured(&store, &changed.id, BEN, WAITED_MS).await.is_ok());
+    assert!(
+        secured(&store, &changed.id, BEN, WAIT_UNTIL_MS)
+            .await
+            .is_ok()
+    );
     assert_eq!(store.sweep(LOCK_MS, 100).await.lapsed, [lapsing.id]);
     assert_eq!(kept(&store).await, cells(&[0, 1, 2, 4]));
     for of in [0, 1, 2, 4] {
@@ -184,10 +188,10 @@ async fn kept_cells_become_free_when_nobody_waits_any_more(store: Store) {
 
 async fn kept_cells_become_free_if_keep_freed_is_not_repeated_in_time(store: Store) {
     with_kept(&store, &[0]).await;
-    assert!(store.sweep(WAITED_MS - 1, 100).await.lapsed.is_empty());
+    assert!(store.sweep(WAIT_UNTIL_MS - 1, 100).await.lapsed.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
     assert!(
-        store.sweep(WAITED_MS, 100).await.lapsed.is_empty(),
+        store.sweep(WAIT_UNTIL_MS, 100).await.lapsed.is_empty(),
         "no hold lapsed, only the kept cells"
     );
     assert_eq!(seat(&store, 0).await, CellState::Free);
@@ -237,23 +241,23 @@ async fn a_visitor_who_is_offered_seats_gets_a_signal(store: Store) {
     let offer = offered(&store, "a", ANA, &[0]).await.expect("kept");
     store.sweep(EXPIRES_MS, 100).await;
     store.sweep(LOCK_MS, 100).await;
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     for _ in 0..2 {
         let signal = signals.recv().await.expect("two signals");
         assert_eq!((&signal.hold, signal.visitor), (&offer.id, ANA));
-        told.push((signal.state, signal.expires_at_ms));
+        received.push((signal.state, signal.expires_at_ms));
     }
-    assert_eq!(told, [(Offered, EXPIRES_MS), (Lapsed, EXPIRES_MS)]);
+    assert_eq!(received, [(Offered, EXPIRES_MS), (Lapsed, EXPIRES_MS)]);
 }
 
 async fn kept_cells_count_neither_as_baskets_nor_as_orders(store: Store) {
     with_kept(&store, &[0]).await;
     assert_eq!(seat(&store, 0).await, CellState::Held);
-    let counted = store.counts(&show(), WAITED_MS * 2, 0).await;
+    let counted = store.counts(&show(), WAIT_UNTIL_MS * 2, 0).await;
     let (counts, baskets) = counted.expect("the show is open");
     assert_eq!(counts.held, 2);
     assert_eq!(baskets, crate::store::ShowHoldFigures::default());
-    assert!(store.ordered().await.is_empty());
+    assert!(store.holds_locked_for_orders().await.is_empty());
     assert!(offered(&store, "a", ANA, &[0]).await.is_ok());
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let (_, baskets) = store.counts(&show(), LOCK_MS, 0).await.expect("open");
@@ -281,7 +285,7 @@ async fn only_the_freed_legs_of_a_seat_are_kept(store: Store) {
     // holds the second leg of seat 0, and the first leg of seat 1 was never taken.
     let lapsing = on_leg("lapses", ANA, 0, 0);
     let stays = Hold {
-        lock_until_ms: WAITED_MS,
+        lock_until_ms: WAIT_UNTIL_MS,
         ..on_leg("stays", BEN, 0, 1)
     };
     let released = on_leg("released", ANA, 1, 1);

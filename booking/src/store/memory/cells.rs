@@ -93,7 +93,7 @@ impl ShowCells {
             return Err(InventoryRefusal::PlanChanged);
         }
         self.table
-            .within_limit(hold.visitor, seat_count(&hold.items), limit)?;
+            .check_limit(hold.visitor, seat_count(&hold.items), limit)?;
         let cells = hold.cells(self.grid);
         self.check_available(&cells, may_have)?;
         self.lock(&cells, &hold.id);
@@ -110,7 +110,9 @@ impl ShowCells {
         side_by_side: bool,
         limit: u32,
     ) -> Result<Hold, InventoryRefusal> {
-        let present = self.table.unordered(id, visitor, &[HoldPurpose::Basket])?;
+        let present = self
+            .table
+            .find_own_without_order(id, visitor, &[HoldPurpose::Basket])?;
         if self.table.is_last_change(id, &add, remove) {
             return Ok(present.clone());
         }
@@ -130,14 +132,14 @@ impl ShowCells {
             .partition(|item| leaving.contains(&item.seat));
         let (coming, going) = (seat_count(&add), seat_count(&out));
         let more = coming.saturating_sub(going);
-        self.table.within_limit(visitor, more, limit)?;
+        self.table.check_limit(visitor, more, limit)?;
         let taken = cells_of(&add, self.grid);
         self.check_available(&taken, Self::is_free)?;
         self.lock(&taken, id);
         self.unlock(&cells_of(&out, self.grid), id);
         kept.extend(add.iter().cloned());
-        let wish = (add, remove.to_vec());
-        self.table.change(id, kept, side_by_side, wish)
+        let change = (add, remove.to_vec());
+        self.table.change(id, kept, side_by_side, change)
     }
 
     pub(super) fn release(
@@ -149,7 +151,7 @@ impl ShowCells {
         if self.table.was_released(id, visitor) {
             return Ok(());
         }
-        self.table.unordered(id, visitor, purposes)?;
+        self.table.find_own_without_order(id, visitor, purposes)?;
         self.drop_hold(id);
         self.table.note_released(id, visitor);
         Ok(())
@@ -163,7 +165,9 @@ impl ShowCells {
         expires_at_ms: i64,
         lock_until_ms: i64,
     ) -> Result<Hold, InventoryRefusal> {
-        let present = self.table.unordered(id, visitor, &[HoldPurpose::Basket])?;
+        let present = self
+            .table
+            .find_own_without_order(id, visitor, &[HoldPurpose::Basket])?;
         if self.table.is_last_extension(id, call) {
             return Ok(present.clone());
         }
@@ -213,9 +217,10 @@ impl ShowCells {
     pub(super) fn prolong(&mut self, hold: Hold, cursor: u64) -> Result<(), InventoryRefusal> {
         if let Some(present) = self.table.find(&hold.id) {
             let until_ms = hold.lock_until_ms;
-            let gains = until_ms >= present.lock_until_ms.saturating_add(PROLONGED_BY_MS_MIN);
-            // A basket may have the same id, taken after the order had ended.
-            if present.stage == HoldStage::Ordered && gains {
+            let moves_enough =
+                until_ms >= present.lock_until_ms.saturating_add(PROLONGED_BY_MS_MIN);
+            // A basket that was taken after the order had ended may have the same id.
+            if present.stage == HoldStage::Ordered && moves_enough {
                 self.table
                     .lock_until(&hold.id, HoldStage::Ordered, until_ms)?;
             }
@@ -257,8 +262,8 @@ impl ShowCells {
         self.picture.set_cells(freed, CellState::Free);
     }
 
-    /// If somebody waits, keeps these cells, which no hold has any more, for the waitlist.
-    /// Otherwise frees them.
+    /// Keeps these cells for the waitlist if somebody waits, and otherwise frees them. No hold has
+    /// these cells any more.
     fn keep_or_free(&mut self, cells: Vec<u32>) {
         if self.kept_until_ms.is_some() {
             self.kept.extend(&cells);

@@ -230,9 +230,9 @@ impl InventoryStore for MemoryStore {
         self.with_show(&hold.id.show(), |cells| cells.prolong(hold.clone(), cursor))
     }
 
-    async fn ordered(&self) -> Vec<SecuredHold> {
+    async fn holds_locked_for_orders(&self) -> Vec<SecuredHold> {
         let shows = self.shows.read();
-        let of_show = |show: &Arc<Mutex<ShowCells>>| show.lock().table.ordered();
+        let of_show = |show: &Arc<Mutex<ShowCells>>| show.lock().table.holds_locked_for_orders();
         shows.values().flat_map(of_show).collect()
     }
 
@@ -310,7 +310,7 @@ impl InventoryStore for MemoryStore {
     ) -> Option<(CellCounts, ShowHoldFigures)> {
         self.read_show(show, |cells| {
             let until_ms = now_ms.saturating_add(within_ms);
-            (cells.picture.counts(), cells.table.baskets(until_ms))
+            (cells.picture.counts(), cells.table.hold_figures(until_ms))
         })
     }
 

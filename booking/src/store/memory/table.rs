@@ -12,7 +12,7 @@ use crate::store::{CallId, HoldSignal, InventoryRefusal, SecuredHold, ShowHoldFi
 /// A basket's owner is warned this long before the deadline, in milliseconds.
 const SHORT_MS: i64 = 60_000;
 
-/// The most released holds that are remembered.
+/// How many released holds are remembered, at most.
 const RELEASED_MAX: usize = 1_024;
 
 /// One change of a basket: the seats to take and the seats to give back.
@@ -74,7 +74,7 @@ impl HoldTable {
     }
 
     /// Returns a visitor's own hold that no order has, if it was made for one of these purposes.
-    pub(super) fn unordered(
+    pub(super) fn find_own_without_order(
         &self,
         id: &HoldId,
         visitor: Holder,
@@ -150,12 +150,12 @@ impl HoldTable {
         id: &HoldId,
         items: Vec<HeldSeat>,
         side_by_side: bool,
-        wish: BasketSeatChange,
+        change: BasketSeatChange,
     ) -> Result<Hold, InventoryRefusal> {
         let hold = self.holds.get_mut(id).ok_or(InventoryRefusal::Gone)?;
         let held = self.held.entry(hold.visitor).or_default();
         *held = (*held + seat_count(&items)).saturating_sub(seat_count(&hold.items));
-        self.last_changes.insert(id.clone(), wish);
+        self.last_changes.insert(id.clone(), change);
         hold.items = items;
         hold.next_to_each_other = side_by_side;
         Ok(hold.clone())
@@ -207,8 +207,8 @@ impl HoldTable {
 
     /// Cancels the warning before the end of this hold.
     pub(super) fn cancel_warning(&mut self, hold: &Hold) {
-        let call = (hold.expires_at_ms - SHORT_MS, hold.id.clone());
-        self.warnings.remove(&call);
+        let warning = (hold.expires_at_ms - SHORT_MS, hold.id.clone());
+        self.warnings.remove(&warning);
     }
 
     /// Returns the hold whose lock ends first, if it is due.
@@ -238,7 +238,7 @@ impl HoldTable {
     }
 
     /// Returns an error if `more` seats would exceed the visitor's limit.
-    pub(super) fn within_limit(
+    pub(super) fn check_limit(
         &self,
         visitor: Holder,
         more: u32,
@@ -276,7 +276,7 @@ impl HoldTable {
     }
 
     /// Returns the holds that are locked for an order.
-    pub(super) fn ordered(&self) -> Vec<SecuredHold> {
+    pub(super) fn holds_locked_for_orders(&self) -> Vec<SecuredHold> {
         let ordered = self
             .holds
             .values()
@@ -290,20 +290,20 @@ impl HoldTable {
     }
 
     /// Counts all holds, and the baskets whose lock ends by `until_ms`.
-    pub(super) fn baskets(&self, until_ms: i64) -> ShowHoldFigures {
+    pub(super) fn hold_figures(&self, until_ms: i64) -> ShowHoldFigures {
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
-        let mut baskets = ShowHoldFigures {
+        let mut figures = ShowHoldFigures {
             all: self.holds.len() as u64,
             ..ShowHoldFigures::default()
         };
         for hold in due.filter_map(|(_, id)| self.holds.get(id)) {
             if hold.stage == HoldStage::Basket {
-                baskets.lapsing += 1;
+                figures.lapsing += 1;
                 let cells = hold.items.iter().map(|item| item.legs.len() as u64);
-                baskets.lapsing_cells += cells.sum::<u64>();
+                figures.lapsing_cells += cells.sum::<u64>();
             }
         }
-        baskets
+        figures
     }
 }
 

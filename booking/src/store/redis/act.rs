@@ -26,7 +26,7 @@ impl InventoryStoreState {
     }
 
     /// Calls a show's script in the show's current life.
-    pub(super) async fn call_any(
+    pub(super) async fn call_in_current_life(
         &self,
         followed: &FollowedShow,
         script: impl ScriptCall<Family = ShowScriptContext>,
@@ -80,7 +80,7 @@ impl InventoryStoreState {
             Some(life) => life,
             None => self.catch_up_life(followed).await?,
         };
-        let mut again = true;
+        let mut may_retry = true;
         loop {
             match self.call_at(followed, Some(life), now_ms, &script).await {
                 Ok(reply) => {
@@ -89,8 +89,8 @@ impl InventoryStoreState {
                     followed.note_feed_point(life, at);
                     return Ok((life, reply));
                 }
-                Err(RedisCallError::Refused(code, _)) if code == "LIFE" && again => {
-                    again = false;
+                Err(RedisCallError::Refused(code, _)) if code == "LIFE" && may_retry => {
+                    may_retry = false;
                     life = self.catch_up_life(followed).await?;
                 }
                 Err(error) => return Err(self.refusal(followed, life, error).await),
@@ -123,7 +123,7 @@ impl InventoryStoreState {
                     sub: 0,
                     entries_max: 1,
                 };
-                match self.call_any(followed, nothing).await {
+                match self.call_in_current_life(followed, nothing).await {
                     Err(error) if error.refusal_code() == Some("CLOCK") => ShowCloseReason::Clock,
                     _ => return InventoryRefusal::NotReady,
                 }
@@ -173,8 +173,9 @@ impl InventoryStoreState {
         reply: &RedisReply,
         word: &str,
     ) -> Result<bool, InventoryRefusal> {
-        let said = reply.item_at(0).and_then(RedisReply::as_bytes);
-        said.map(|said| said == word.as_bytes())
+        let first = reply.item_at(0).and_then(RedisReply::as_bytes);
+        first
+            .map(|first| first == word.as_bytes())
             .map_err(|_| InventoryRefusal::Unreachable)
     }
 }

@@ -18,7 +18,7 @@ use crate::store::{HoldSignal, SecuredHold, ShowHoldFigures, VersionedCells};
 /// `lib/stored_hold.lua` and `fill_hold.lua` have the same number.
 const SHORT_MS: i64 = 60_000;
 
-/// The error that an entry of the feed does not directly follow this picture.
+/// The error for an entry of the feed that does not directly follow the known picture.
 pub(super) struct FeedSequenceGap;
 
 pub(super) struct CachedShow {
@@ -37,7 +37,7 @@ pub(super) struct CachedShow {
 struct CachedHold {
     lock_until_ms: i64,
     expires_at_ms: i64,
-    short_at_ms: Option<i64>,
+    warn_at_ms: Option<i64>,
     cells: u64,
     kind: CachedHoldKind,
 }
@@ -52,13 +52,13 @@ enum CachedHoldKind {
 }
 
 impl CachedHold {
-    fn from_summary(short: &PackedHoldSummary) -> Self {
+    fn from_summary(summary: &PackedHoldSummary) -> Self {
         Self {
-            lock_until_ms: short.lock_until_ms,
-            expires_at_ms: short.expires_at_ms,
-            short_at_ms: (short.state == "basket").then_some(short.expires_at_ms - SHORT_MS),
-            cells: short.cells,
-            kind: match short.state {
+            lock_until_ms: summary.lock_until_ms,
+            expires_at_ms: summary.expires_at_ms,
+            warn_at_ms: (summary.state == "basket").then_some(summary.expires_at_ms - SHORT_MS),
+            cells: summary.cells,
+            kind: match summary.state {
                 "ordered" => CachedHoldKind::Order,
                 "waitlist" => CachedHoldKind::Waitlist,
                 _ => CachedHoldKind::Basket,
@@ -106,11 +106,11 @@ impl CachedShow {
             warnings: BTreeSet::new(),
         };
         for hold in reply.item_at(6)?.as_list()?.chunks(2) {
-            if let [tail, kept] = hold {
-                let short = packing::read_short(kept.as_bytes()?)?;
+            if let [tail, summary] = hold {
+                let summary = packing::read_summary(summary.as_bytes()?)?;
                 known.insert_hold(
                     packing::read_tail(tail.as_bytes()?)?,
-                    CachedHold::from_summary(&short),
+                    CachedHold::from_summary(&summary),
                 );
             }
         }
@@ -148,11 +148,11 @@ impl CachedShow {
                 .apply_change(counter, packing::read_cells(change.cells));
         }
         self.sub = sub;
-        let state = change.short.state;
+        let state = change.summary.state;
         if state == "lapsed" || state == "gone" {
             self.forget(&change.tail);
         } else {
-            self.insert_hold(change.tail, CachedHold::from_summary(&change.short));
+            self.insert_hold(change.tail, CachedHold::from_summary(&change.summary));
         }
         let Some(state) = HoldSignalState::from_stored(state) else {
             return Ok(Ok(None));
@@ -161,7 +161,7 @@ impl CachedShow {
             visitor: change.visitor,
             hold: packing::hold_id(show, &change.tail)?,
             state,
-            expires_at_ms: change.short.expires_at_ms,
+            expires_at_ms: change.summary.expires_at_ms,
         })))
     }
 
@@ -177,44 +177,44 @@ impl CachedShow {
         !self.holds.is_empty()
     }
 
-    pub(super) fn baskets(&self, until_ms: i64) -> ShowHoldFigures {
-        let mut baskets = ShowHoldFigures {
+    pub(super) fn hold_figures(&self, until_ms: i64) -> ShowHoldFigures {
+        let mut figures = ShowHoldFigures {
             all: self
                 .holds
                 .values()
-                .filter(|kept| kept.kind != CachedHoldKind::Waitlist)
+                .filter(|cached| cached.kind != CachedHoldKind::Waitlist)
                 .count() as u64,
             ..ShowHoldFigures::default()
         };
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
-        for kept in due.filter_map(|(_, tail)| self.holds.get(tail)) {
-            if kept.kind == CachedHoldKind::Basket {
-                baskets.lapsing += 1;
-                baskets.lapsing_cells += kept.cells;
+        for cached in due.filter_map(|(_, tail)| self.holds.get(tail)) {
+            if cached.kind == CachedHoldKind::Basket {
+                figures.lapsing += 1;
+                figures.lapsing_cells += cached.cells;
             }
         }
-        baskets
+        figures
     }
 
     /// Returns the holds that are locked for orders.
-    pub(super) fn ordered(&self, show: &ShowId) -> Vec<SecuredHold> {
+    pub(super) fn holds_locked_for_orders(&self, show: &ShowId) -> Vec<SecuredHold> {
         let ordered = self
             .holds
             .iter()
-            .filter(|(_, kept)| kept.kind == CachedHoldKind::Order);
-        let secured = |(tail, kept): (&HoldIdTail, &CachedHold)| {
+            .filter(|(_, cached)| cached.kind == CachedHoldKind::Order);
+        let secured = |(tail, cached): (&HoldIdTail, &CachedHold)| {
             Some(SecuredHold {
                 hold: keys::hold_from_tail(show, tail)?,
-                expires_at_ms: kept.expires_at_ms,
-                lock_until_ms: kept.lock_until_ms,
+                expires_at_ms: cached.expires_at_ms,
+                lock_until_ms: cached.lock_until_ms,
             })
         };
         ordered.filter_map(secured).collect()
     }
 
-    /// Returns the cells of a wanted hold that are not free in this picture. The list is empty, so
-    /// that the script decides, if the hold exists already, has another plan, or has more seats
-    /// than the limit.
+    /// Returns the cells of a wanted hold that are not free in this picture. Returns no cells if
+    /// the hold exists already, has another plan, or has more seats than the limit: then the script
+    /// decides.
     pub(super) fn surely_taken(&self, hold: &Hold, tail: &HoldIdTail, limit: u32) -> Vec<u32> {
         let may = hold.items.len() <= limit as usize && hold.plan_version == self.plan_version;
         if !may || self.holds.contains_key(tail) {
@@ -226,19 +226,19 @@ impl CachedShow {
             .collect()
     }
 
-    fn insert_hold(&mut self, tail: HoldIdTail, kept: CachedHold) {
+    fn insert_hold(&mut self, tail: HoldIdTail, cached: CachedHold) {
         self.forget(&tail);
-        self.deadlines.insert((kept.lock_until_ms, tail));
-        if let Some(at) = kept.short_at_ms {
+        self.deadlines.insert((cached.lock_until_ms, tail));
+        if let Some(at) = cached.warn_at_ms {
             self.warnings.insert((at, tail));
         }
-        self.holds.insert(tail, kept);
+        self.holds.insert(tail, cached);
     }
 
     fn forget(&mut self, tail: &HoldIdTail) {
-        if let Some(kept) = self.holds.remove(tail) {
-            self.deadlines.remove(&(kept.lock_until_ms, *tail));
-            if let Some(at) = kept.short_at_ms {
+        if let Some(cached) = self.holds.remove(tail) {
+            self.deadlines.remove(&(cached.lock_until_ms, *tail));
+            if let Some(at) = cached.warn_at_ms {
                 self.warnings.remove(&(at, *tail));
             }
         }

@@ -1,5 +1,5 @@
-//! Keeps each process up to date: it reads the feed of the shows that it serves and keeps their
-//! pictures, so that frequent questions are answered from memory.
+//! Keeps each process up to date. The process reads the feeds of the shows that it serves and keeps
+//! the pictures of these shows, so that frequent questions are answered from memory.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -13,16 +13,16 @@ use super::scripts::{CloseRegressedScript, ReadShowFeedScript, ShowSnapshotScrip
 use super::{InventoryStoreState, REFRESH};
 use crate::store::InventoryRefusal;
 
-/// The most entries of a feed that one call reads.
+/// How many entries of a feed one call reads, at most.
 const ENTRIES_MAX: usize = 512;
 /// How often the feeds of shows in use are read.
 const EVERY: Duration = Duration::from_millis(50);
 /// How often the feed of a show at rest is read, if holds may run out in it.
 const IDLE_EVERY: Duration = Duration::from_secs(2);
 /// This process forgets a show without holds that was neither used nor read for this long.
-const FORGET: Duration = Duration::from_secs(60);
+const FORGET_AFTER: Duration = Duration::from_secs(60);
 /// How often this process checks that the data set belongs to its ledger.
-const BELONGS_EVERY: Duration = Duration::from_secs(2);
+const CHECK_LEDGER_EVERY: Duration = Duration::from_secs(2);
 
 /// What one reading of the feed found.
 enum CatchUpOutcome {
@@ -52,30 +52,30 @@ impl InventoryStoreState {
     /// waiting caller uses the result of another caller's reading if the reading began after the
     /// waiting caller's call.
     pub(super) async fn catch_up(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
-        let came = Instant::now();
+        let called_at = Instant::now();
         let _one_at_a_time = followed.catching.lock().await;
-        if followed.state().fresh_at.is_some_and(|at| at >= came) {
+        if followed.state().fresh_at.is_some_and(|at| at >= called_at) {
             return match followed.state().closed {
                 Some(_) => Err(InventoryRefusal::NotReady),
                 None => Ok(()),
             };
         }
         loop {
-            let asked = Instant::now();
+            let began_at = Instant::now();
             match self.read_on(followed).await {
                 Ok(CatchUpOutcome::More) => {}
                 Ok(CatchUpOutcome::UpToDate) => {
-                    followed.state().fresh_at = Some(asked);
+                    followed.state().fresh_at = Some(began_at);
                     return Ok(());
                 }
                 Ok(CatchUpOutcome::Gap) => {
                     self.read_whole(followed).await?;
-                    followed.state().fresh_at = Some(asked);
+                    followed.state().fresh_at = Some(began_at);
                     return Ok(());
                 }
                 Err(refused) => {
                     if refused == InventoryRefusal::NotReady {
-                        followed.state().fresh_at = Some(asked);
+                        followed.state().fresh_at = Some(began_at);
                     }
                     return Err(refused);
                 }
@@ -106,7 +106,7 @@ impl InventoryStoreState {
             }
             Err(error) => return Err(self.refusal(followed, life, error).await),
         };
-        let unread = |error: RedisCallError| {
+        let unreadable = |error: RedisCallError| {
             tracing::error!(show = %followed.show, %error, "the feed cannot be read; reading the whole picture");
             followed.state().known = None;
             InventoryRefusal::Unreachable
@@ -114,18 +114,18 @@ impl InventoryStoreState {
         let (counter, sub) = reply
             .item_at(1)
             .and_then(cached_show::position)
-            .map_err(unread)?;
-        self.check_not_set_back(followed, seen, (life, counter, sub))
+            .map_err(unreadable)?;
+        self.check_not_regressed(followed, seen, (life, counter, sub))
             .await?;
         self.apply_entries(followed, life, (counter, sub), &reply)
-            .map_err(unread)
+            .map_err(unreadable)
     }
 
     /// Checks that the point in Redis's answer is not older than the point that was known before
-    /// the call. An older point means that Redis went back to older data, although server and life
-    /// have the same names. Seats that are held would then be free again, so the show is closed for
-    /// all processes until it is opened from the ledger.
-    async fn check_not_set_back(
+    /// the call. An older point means that Redis went back to older data, although the life and the
+    /// id of the server's history are the same. Seats that are held would then be free again, so
+    /// the show is closed for all processes until it is opened from the ledger.
+    async fn check_not_regressed(
         &self,
         followed: &FollowedShow,
         seen: FeedPoint,
@@ -185,8 +185,10 @@ impl InventoryStoreState {
     /// Reads the whole show in its current life.
     pub(super) async fn read_whole(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let seen = followed.newest();
-        let asked = self.call_any(followed, ShowSnapshotScript {}).await;
-        let reply = match asked {
+        let answer = self
+            .call_in_current_life(followed, ShowSnapshotScript {})
+            .await;
+        let reply = match answer {
             Ok(reply) => reply,
             Err(error) => return Err(self.refusal(followed, 0, error).await),
         };
@@ -195,7 +197,7 @@ impl InventoryStoreState {
             InventoryRefusal::Unreachable
         })?;
         let (counter, sub) = known.position();
-        self.check_not_set_back(followed, seen, (known.life, counter, sub))
+        self.check_not_regressed(followed, seen, (known.life, counter, sub))
             .await?;
         let mut state = followed.state();
         state.closed = None;
@@ -206,22 +208,22 @@ impl InventoryStoreState {
 
 /// Reads the feeds of the followed shows, and forgets shows that nobody uses, for as long as the
 /// store exists.
-pub(super) async fn keep_up(store: Weak<InventoryStoreState>) {
+pub(super) async fn follow_shows(store: Weak<InventoryStoreState>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut belonged_at: Option<Instant> = None;
+    let mut checked_at: Option<Instant> = None;
     loop {
         every.tick().await;
         let Some(store) = store.upgrade() else {
             return;
         };
-        if belonged_at.is_none_or(|at| at.elapsed() > BELONGS_EVERY) {
-            belonged_at = Some(Instant::now());
+        if checked_at.is_none_or(|at| at.elapsed() > CHECK_LEDGER_EVERY) {
+            checked_at = Some(Instant::now());
             store.check_ledger().await;
         }
         let mut reading = JoinSet::new();
         for followed in store.followed_shows() {
-            if followed.is_forgotten(FORGET) {
+            if followed.may_be_forgotten(FORGET_AFTER) {
                 store.forget(&followed.show);
             } else if followed.wants_reading(store.options.idle, IDLE_EVERY) {
                 let store = Arc::clone(&store);

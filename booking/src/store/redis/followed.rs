@@ -56,7 +56,7 @@ pub(super) struct FollowedShowState {
     /// When the newest answered catch-up began.
     pub(super) fresh_at: Option<Instant>,
     /// The newest point of the feed that an answer to this process named.
-    at_least: FeedPoint,
+    newest_named: FeedPoint,
     used_at: Option<Instant>,
     swept_at: Option<Instant>,
 }
@@ -64,10 +64,10 @@ pub(super) struct FollowedShowState {
 impl FollowedShowState {
     /// Returns whether the known picture contains every change that Redis has reported to this
     /// process.
-    fn is_whole(&self) -> bool {
+    fn has_all_changes(&self) -> bool {
         self.known.as_ref().is_some_and(|known| {
             let (counter, sub) = known.position();
-            (known.life, counter, sub) >= self.at_least
+            (known.life, counter, sub) >= self.newest_named
         })
     }
 }
@@ -101,7 +101,7 @@ impl FollowedShow {
             let (counter, sub) = known.position();
             (known.life, counter, sub)
         });
-        state.at_least.max(known.unwrap_or_default())
+        state.newest_named.max(known.unwrap_or_default())
     }
 
     /// Returns the current life, if the show is open as far as this process knows.
@@ -123,13 +123,13 @@ impl FollowedShow {
     pub(super) fn is_fresh(&self, age: Duration) -> bool {
         let state = self.state();
         let young = state.fresh_at.is_some_and(|at| at.elapsed() < age);
-        young && state.is_whole() && state.closed.is_none()
+        young && state.has_all_changes() && state.closed.is_none()
     }
 
     /// Remembers the point of the feed that an answer named.
     pub(super) fn note_feed_point(&self, life: u64, (counter, sub): (u64, u64)) {
         let mut state = self.state();
-        state.at_least = state.at_least.max((life, counter, sub));
+        state.newest_named = state.newest_named.max((life, counter, sub));
     }
 
     /// Notes that somebody uses this show.
@@ -145,11 +145,11 @@ impl FollowedShow {
 
     /// Returns whether the show was neither used nor read for longer than `after`, and has no
     /// holds.
-    pub(super) fn is_forgotten(&self, after: Duration) -> bool {
+    pub(super) fn may_be_forgotten(&self, after: Duration) -> bool {
         let unused = self.idle_time() > after;
         let state = self.state();
-        let unread = state.fresh_at.is_none_or(|at| at.elapsed() > after);
-        unused && unread && !state.known.as_ref().is_some_and(CachedShow::has_holds)
+        let not_read = state.fresh_at.is_none_or(|at| at.elapsed() > after);
+        unused && not_read && !state.known.as_ref().is_some_and(CachedShow::has_holds)
     }
 
     /// Returns whether to read the show's feed now. The feed of a used show is always read. At
@@ -164,12 +164,12 @@ impl FollowedShow {
             return false;
         };
         let old = state.fresh_at.is_none_or(|at| at.elapsed() > idle_every);
-        !state.is_whole() || old && known.has_holds()
+        !state.has_all_changes() || old && known.has_holds()
     }
 
-    /// Returns whether to ask Redis for overdue holds. This is so if something is due in the known
-    /// picture, if the picture lacks a reported change, or if `sweep_anyway` is set. A used show
-    /// with holds is also swept once a second.
+    /// Returns whether to ask Redis for overdue holds. Redis is asked if something is due in the
+    /// known picture, if the picture lacks a reported change, or if `sweep_anyway` is set. A used
+    /// show with holds is also swept once a second. A closed show is never swept.
     pub(super) fn wants_sweep(&self, now_ms: i64, idle: Duration) -> bool {
         let used = self.idle_time() < idle;
         let mut state = self.state();
@@ -179,13 +179,15 @@ impl FollowedShow {
         let Some(known) = &state.known else {
             return false;
         };
-        let behind = !state.is_whole();
+        let lacks_changes = !state.has_all_changes();
         let long_ago = state
             .swept_at
             .is_none_or(|at| at.elapsed() > Duration::from_secs(1));
         let anyway = self.sweep_anyway.swap(false, Ordering::AcqRel);
-        let wanted =
-            anyway || behind || known.is_due(now_ms) || used && known.has_holds() && long_ago;
+        let wanted = anyway
+            || lacks_changes
+            || known.is_due(now_ms)
+            || used && known.has_holds() && long_ago;
         if wanted {
             state.swept_at = Some(Instant::now());
         }

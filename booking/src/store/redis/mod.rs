@@ -63,7 +63,7 @@ pub struct RedisStoreOptions {
     /// cells are taken in the picture: 1 s.
     pub shield: Duration,
     /// A show that was not used here for this long comes to rest: 10 s. The feed of a show at rest
-    /// is read only every 2 s, and only if the show has holds.
+    /// is read every 2 s if the show has holds, and when the known picture lacks a reported change.
     pub idle: Duration,
 }
 
@@ -127,7 +127,7 @@ impl RedisStore {
         ledger_id: &str,
         options: RedisStoreOptions,
     ) -> Result<Self, RedisStoreOpenError> {
-        let stored = belongs_to(&redis, ledger_id).await?;
+        let stored = read_or_write_ledger_id(&redis, ledger_id).await?;
         if stored != ledger_id {
             return Err(RedisStoreOpenError::OtherLedger {
                 stored,
@@ -142,14 +142,14 @@ impl RedisStore {
             shows: RwLock::default(),
             signals: broadcast::channel(SIGNALS_MAX).0,
         });
-        tokio::spawn(follow::keep_up(Arc::downgrade(&inner)));
+        tokio::spawn(follow::follow_shows(Arc::downgrade(&inner)));
         Ok(Self { inner })
     }
 }
 
 /// Returns the id of the ledger to which the data set belongs. If the data set has no ledger id
 /// yet, first writes the id of this ledger.
-async fn belongs_to(redis: &Redis, ledger_id: &str) -> Result<String, RedisCallError> {
+async fn read_or_write_ledger_id(redis: &Redis, ledger_id: &str) -> Result<String, RedisCallError> {
     let set = RedisCommand::new("SET").arg(keys::LEDGER).arg(ledger_id);
     redis.ask(&set.arg("NX")).await?;
     let stored = redis
@@ -165,7 +165,7 @@ impl InventoryStoreState {
     }
 
     /// Returns a show that is followed already.
-    fn present(&self, show: &ShowId) -> Option<Arc<FollowedShow>> {
+    fn already_followed(&self, show: &ShowId) -> Option<Arc<FollowedShow>> {
         let shows = self.shows.read();
         shows.get(show).cloned()
     }
@@ -179,7 +179,7 @@ impl InventoryStoreState {
 
     /// Returns a show for a caller that only checks it: the show may still come to rest.
     fn followed_without_use(&self, show: &ShowId) -> Arc<FollowedShow> {
-        self.present(show).unwrap_or_else(|| {
+        self.already_followed(show).unwrap_or_else(|| {
             let mut shows = self.shows.write();
             let fresh = || Arc::new(FollowedShow::new(show.clone()));
             Arc::clone(shows.entry(show.clone()).or_insert_with(fresh))
@@ -194,7 +194,7 @@ impl InventoryStoreState {
     /// Checks whether the data set now belongs to another ledger. If the data set was emptied,
     /// writes this ledger's id into it.
     async fn check_ledger(&self) {
-        if let Ok(stored) = belongs_to(&self.redis, &self.ledger_id).await {
+        if let Ok(stored) = read_or_write_ledger_id(&self.redis, &self.ledger_id).await {
             let foreign = stored != self.ledger_id;
             if foreign && !self.foreign.swap(foreign, Ordering::Relaxed) {
                 tracing::error!(

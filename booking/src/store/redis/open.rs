@@ -16,13 +16,13 @@ use super::scripts::{
 use super::{InventoryStoreState, keys, packing};
 use crate::store::{InventoryRefusal, OpeningInventory};
 
-/// The most bytes of a view that one call writes.
-const VIEW_BYTES: usize = 32_768;
-/// The most visitors that one call writes.
-const VISITORS: usize = 500;
-/// The most holds that one call writes.
-const HOLDS: usize = 50;
-/// The most holds of an old life that one call deletes.
+/// How many bytes of a view one call writes, at most.
+const VIEW_BYTES_MAX: usize = 32_768;
+/// How many visitors one call writes, at most.
+const VISITORS_MAX: usize = 500;
+/// How many holds one call writes, at most.
+const HOLDS_MAX: usize = 50;
+/// How many holds of an old life one call deletes, at most.
 const OLD_HOLDS_MAX: u32 = 100;
 
 impl InventoryStoreState {
@@ -32,13 +32,13 @@ impl InventoryStoreState {
         opening: &OpeningInventory,
     ) -> Result<(), InventoryRefusal> {
         let _no_catch_up = followed.catching.lock().await;
-        self.begun(followed, opening, true).await?;
+        self.ensure_begun(followed, opening, true).await?;
         Ok(())
     }
 
     /// Begins a life, unless it has begun already. Returns the previous life. If no life is live,
     /// the call succeeds only if `anew` is set.
-    async fn begun(
+    async fn ensure_begun(
         &self,
         followed: &FollowedShow,
         opening: &OpeningInventory,
@@ -73,7 +73,7 @@ impl InventoryStoreState {
         // No catch-up may read the life before its first picture is complete.
         let _no_catch_up = followed.catching.lock().await;
         let life = opening.incarnation;
-        let old = self.begun(followed, &opening, false).await?;
+        let old = self.ensure_begun(followed, &opening, false).await?;
         self.fill_life(followed, &opening).await?;
         let go_live = GoLiveScript {
             cursor: opening.cursor,
@@ -107,10 +107,10 @@ impl InventoryStoreState {
             ),
         ];
         for (view, bytes) in &views {
-            for (n, part) in bytes.chunks(VIEW_BYTES).enumerate() {
+            for (n, part) in bytes.chunks(VIEW_BYTES_MAX).enumerate() {
                 let fill = FillViewScript {
                     view,
-                    offset: (n * VIEW_BYTES) as u64,
+                    offset: (n * VIEW_BYTES_MAX) as u64,
                     bytes: part.to_vec(),
                 };
                 self.call_for_opening(followed, life, fill).await?;
@@ -121,7 +121,7 @@ impl InventoryStoreState {
             *bought.entry(*visitor).or_default() += items.len() as u64;
         }
         let bought: Vec<_> = bought.into_iter().collect();
-        for some in bought.chunks(VISITORS) {
+        for some in bought.chunks(VISITORS_MAX) {
             let buyers = some.iter().map(|(visitor, seats)| BoughtSeatCount {
                 visitor: visitor.0,
                 seats: *seats,
@@ -131,7 +131,7 @@ impl InventoryStoreState {
             };
             self.call_for_opening(followed, life, fill).await?;
         }
-        for some in opening.ordered.chunks(HOLDS) {
+        for some in opening.ordered.chunks(HOLDS_MAX) {
             let holds = some.iter().map(packing::filled_hold).collect();
             self.call_for_opening(followed, life, FillHoldScript { holds })
                 .await?;

@@ -54,7 +54,7 @@ pub(super) fn read_numbers(bytes: &[u8]) -> Vec<u32> {
 pub(super) struct FeedChange<'a> {
     pub(super) tail: HoldIdTail,
     pub(super) visitor: Holder,
-    pub(super) short: PackedHoldSummary<'a>,
+    pub(super) summary: PackedHoldSummary<'a>,
     /// The changed cells, in the form for [`read_cells`].
     pub(super) cells: &'a [u8],
 }
@@ -72,17 +72,17 @@ pub(super) fn read_change(bytes: &[u8]) -> Result<FeedChange<'_>, RedisCallError
     let (tail, rest) = bytes.split_at_checked(32).ok_or_else(wrong)?;
     let (visitor, rest) = rest.split_at_checked(32).ok_or_else(wrong)?;
     let end = rest.iter().position(|byte| *byte == b';');
-    let (short, cells) = rest.split_at(end.ok_or_else(wrong)?);
+    let (summary, cells) = rest.split_at(end.ok_or_else(wrong)?);
     Ok(FeedChange {
         tail: read_tail(tail)?,
         visitor: read_holder(visitor)?,
-        short: read_short(short)?,
+        summary: read_summary(summary)?,
         cells: &cells[1..],
     })
 }
 
 /// Reads the summary of a hold: state, lock deadline, the visitor's deadline, and number of cells.
-pub(super) fn read_short(bytes: &[u8]) -> Result<PackedHoldSummary<'_>, RedisCallError> {
+pub(super) fn read_summary(bytes: &[u8]) -> Result<PackedHoldSummary<'_>, RedisCallError> {
     let wrong = || RedisCallError::Wrong("a hold's summary cannot be read".into());
     let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
     let mut parts = text.split(',');
@@ -229,9 +229,9 @@ mod tests {
         bytes.extend(pack_numbers(&[7 << 2 | 1, b';'.into()]));
         let change = read_change(&bytes).expect("as it is written");
         assert_eq!((change.tail, change.visitor), ([b'a'; 32], visitor));
-        let short = &change.short;
-        let numbers = (short.lock_until_ms, short.expires_at_ms, short.cells);
-        assert_eq!((short.state, numbers), ("basket", (105, 100, 2)));
+        let summary = &change.summary;
+        let numbers = (summary.lock_until_ms, summary.expires_at_ms, summary.cells);
+        assert_eq!((summary.state, numbers), ("basket", (105, 100, 2)));
         let cells: Vec<_> = read_cells(change.cells).collect();
         assert_eq!(cells, [(7, CellState::Held), (14, CellState::Blocked)]);
         for cut in [0, 40, 70, 80] {

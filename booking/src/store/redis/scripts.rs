@@ -15,7 +15,8 @@ script_family! {
         life: Option<u64>,
         /// The ledger's time by the caller's clock, in milliseconds since the epoch.
         caller_ms: i64,
-        /// The most that Redis's clock may differ from `caller_ms`, in milliseconds.
+        /// How much the difference between Redis's clock and the ledger's clock may change after
+        /// the life became live, in milliseconds.
         clock_off_ms_max: i64,
     }
 }
@@ -151,7 +152,7 @@ redis_scripts! {
     pub struct UnsecureHoldScript = unsecure_hold [enter, tell, lock, stored_hold, free] {
         id: HoldIdTail,
         lock_until_ms: i64,
-        /// The deadline that the attempt that is undone gave to the lock.
+        /// The deadline that the undone attempt had set for the lock.
         secured_until_ms: i64,
     }
 

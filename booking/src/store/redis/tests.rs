@@ -20,7 +20,7 @@ const BEN: Holder = Holder([2; 32]);
 
 /// Returns options for the suite, which sets the time itself. The time by Redis's clock is moved
 /// far ahead, so that the suite's clock alone decides.
-fn suite_time() -> RedisStoreOptions {
+fn suite_options() -> RedisStoreOptions {
     let now = jiff::Timestamp::from_millisecond(contract::NOW_MS).expect("in range");
     RedisStoreOptions {
         clock: Clock::standing_at(now),
@@ -48,7 +48,7 @@ async fn suite_on(servers: &servers::RedisServers) {
             .flush_all()
             .await
             .expect("the server belongs to this test");
-        Arc::new(store_on(&servers.url(), suite_time()).await) as Arc<dyn InventoryStore>
+        Arc::new(store_on(&servers.url(), suite_options()).await) as Arc<dyn InventoryStore>
     })
     .await;
 }
@@ -106,7 +106,7 @@ fn redis_and_a_simple_model_never_disagree() {
             let shield = Duration::ZERO;
             let options = RedisStoreOptions {
                 shield,
-                ..suite_time()
+                ..suite_options()
             };
             let store = store_on(&redis.url(), options).await;
             contract::model::play(Arc::new(store), steps).await;

@@ -154,7 +154,7 @@ impl InventoryStore for RedisStore {
         self.prolong_hold(hold, cursor).await
     }
 
-    async fn ordered(&self) -> Vec<SecuredHold> {
+    async fn holds_locked_for_orders(&self) -> Vec<SecuredHold> {
         let mut ordered = Vec::new();
         for followed in self.inner.followed_shows() {
             let state = followed.state();
@@ -162,7 +162,7 @@ impl InventoryStore for RedisStore {
             ordered.extend(
                 known
                     .into_iter()
-                    .flat_map(|known| known.ordered(&followed.show)),
+                    .flat_map(|known| known.holds_locked_for_orders(&followed.show)),
             );
         }
         ordered
@@ -287,7 +287,7 @@ impl InventoryStore for RedisStore {
     }
 
     async fn glance(&self, show: &ShowId) -> Option<VersionedCells> {
-        let here = self.inner.present(show);
+        let here = self.inner.already_followed(show);
         let followed = here.unwrap_or_else(|| Arc::new(FollowedShow::new(show.clone())));
         self.inner.catch_up(&followed).await.ok()?;
         let state = followed.state();
@@ -320,7 +320,7 @@ impl InventoryStore for RedisStore {
         let until_ms = now_ms.saturating_add(within_ms);
         self.inner
             .read_show(show, |known| {
-                (known.picture.counts(), known.baskets(until_ms))
+                (known.picture.counts(), known.hold_figures(until_ms))
             })
             .await
     }

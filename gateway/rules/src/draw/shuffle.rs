@@ -1,6 +1,7 @@
 //! Makes the line from a seed: Fisher–Yates from the top, driven by the words of ChaCha20 (20
-//! rounds, zero nonce, block counter from 0, little-endian). A word is rejected unless it is below
-//! the largest multiple of the bound that is not above 2³².
+//! rounds, zero nonce, block counter from 0, little-endian). Each step draws a number below a
+//! bound: a word modulo the bound. A word is rejected if it is not below the largest multiple of
+//! the bound that is at most 2³².
 //!
 //! The inverse can be made without the line. A series of swaps is undone by the same swaps in the
 //! opposite order. So [`ranks`] stores each step's index in the cell that the step will fill, and
@@ -99,9 +100,9 @@ impl Keystream {
         }
     }
 
-    /// Draws a number from `0..bound` (`bound` ≥ 2), each with the same probability. Cuts the words
-    /// below 2³² into runs of `bound` words, and rejects a word of the last run if this run is
-    /// incomplete. The comparison stays within 32 bits.
+    /// Draws a number from `0..bound` (`bound` ≥ 2), each with the same probability. Cuts the
+    /// words below 2³² into runs of `bound` words, and rejects a word of the last run if this run
+    /// is incomplete. The comparison stays within 32 bits.
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
         loop {

@@ -51,7 +51,7 @@ pub struct DelayedShare {
 }
 
 /// Estimates how many people were called. A release also counts the ranks of visitors who had left,
-/// so this takes off their share.
+/// so their share is subtracted.
 pub fn people_called(figures: &RunningFigures) -> f64 {
     let left = figures.left as f64 / (figures.joined as f64).max(1.0);
     figures.released as f64 * (1.0 - left.min(1.0))

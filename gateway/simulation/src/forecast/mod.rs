@@ -46,7 +46,7 @@ pub enum SaleForecast {
 
 /// Returns the time in which the number of the last cells falls to 1 / e, about a third, in
 /// seconds. It is the median of the simulations. A sale that is n times as large has n times as
-/// many cells left at the same time, so it takes ln(n) times this time longer.
+/// many cells left at the same time. So it is sold out later, by ln(n) times the returned time.
 fn fade_s(outcomes: &[SaleOutcome]) -> f64 {
     let spans = outcomes.iter().filter_map(|outcome| {
         let first = |left: u64| {
@@ -90,7 +90,7 @@ pub fn forecast(sale: &RunningSale) -> Option<SaleForecast> {
     if sold_out.len() * 2 <= outcomes.len() {
         return Some(SaleForecast::SeatsLeft);
     }
-    let later_s = fade_s(&outcomes) * rest.buyers_each().ln();
+    let later_s = fade_s(&outcomes) * rest.real_buyers_per_simulated().ln();
     sold_out.iter_mut().for_each(|end| *end += later_s);
     sold_out.sort_unstable_by(f64::total_cmp);
     let count = sold_out.len() as f64;

@@ -1,5 +1,5 @@
-//! Makes the sale that a forecast simulates: its last minutes as they went, and then its rest by
-//! the rules of the pace. A large sale is made smaller, with the same times.
+//! Makes the sale that a forecast simulates: the last minutes of the running sale as they went, and
+//! then the rest by the rules of the pace. A large sale is made smaller, with the same times.
 
 use fairgate_rules::room_document::{LineMethod, PaceMode};
 use rand::SeedableRng;
@@ -27,13 +27,15 @@ const PAST_MAX_S: f64 = 900.0;
 /// If an auto room calls people at less than this part of its pace, booking's health limits the
 /// room, and not the promoter.
 const SLOWED: f64 = 0.8;
-/// New visitors are expected to come as fast as they did in this many last seconds.
+/// The number of seconds over which the rate of new visitors is measured. The rate is expected to
+/// stay the same.
 const JOINS_S: f64 = 120.0;
-/// If booking's health limits the pace, the pace is expected to stay as it was in this many last
-/// seconds. Cuts and recoveries of the pace alternate in less than a minute, so they even out.
+/// The number of seconds over which the pace is measured if booking's health limits it. The pace is
+/// expected to stay the same. Cuts and recoveries of the pace alternate in less than a minute, so
+/// they even out.
 const LATELY_S: f64 = 60.0;
 /// If the measured share of called visitors who enter is larger than this, all of them are expected
-/// to come. The figures cannot tell visitors who were just called from a few who stay away. If the
+/// to come. In the figures, visitors who were just called look like a few who stay away. If the
 /// simulation kept room for people who stay away, the sale would end minutes later.
 const ALL_COME: f64 = 0.97;
 /// A measured delay may be wrong by this part of it. Then the same part of the visitors who entered
@@ -49,8 +51,8 @@ pub struct RestOfSale<'a> {
     habits: &'a MeasuredHabits,
     /// When the simulation begins, in seconds after the beginning of the sale.
     pub from_s: f64,
-    /// How many visitors one simulated visitor stands for.
-    each: f64,
+    /// How many real visitors one simulated visitor represents.
+    real_per_simulated: f64,
 }
 
 impl<'a> RestOfSale<'a> {
@@ -67,7 +69,7 @@ impl<'a> RestOfSale<'a> {
             sale,
             habits,
             from_s,
-            each: (visits / VISITS).max(1.0),
+            real_per_simulated: (visits / VISITS).max(1.0),
         }
     }
 
@@ -75,26 +77,26 @@ impl<'a> RestOfSale<'a> {
         (now.free + now.held) as f64 / habits.party
     }
 
-    /// Returns how many simulated visitors, seats or calls stand for `count` real ones.
-    fn fewer(&self, count: f64) -> f64 {
-        count / self.each
+    /// Returns how many simulated visitors, seats or calls represent `count` real ones.
+    fn scaled_down(&self, count: f64) -> f64 {
+        count / self.real_per_simulated
     }
 
     /// Returns how many simulated cells are left. Each simulated visitor takes one cell, so the
     /// last cells are never too few for a party.
     fn cells(&self) -> u64 {
         let buyers = Self::buyers_left(&last(self.sale), self.habits);
-        (self.fewer(buyers).round() as u64).max(1)
+        (self.scaled_down(buyers).round() as u64).max(1)
     }
 
-    /// Returns how many of the buyers that are left one simulated buyer stands for.
-    pub fn buyers_each(&self) -> f64 {
+    /// Returns how many of the real buyers that are left one simulated buyer represents.
+    pub fn real_buyers_per_simulated(&self) -> f64 {
         let buyers = Self::buyers_left(&last(self.sale), self.habits);
         (buyers / self.cells() as f64).max(1.0)
     }
 
     /// Makes the sale. Each seed draws another share of buyers, within the doubt about the measured
-    /// one.
+    /// share.
     pub fn planned(&self, seed: u64) -> PlannedSale {
         let (now, figures) = (last(self.sale), &self.sale.figures);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -102,7 +104,7 @@ impl<'a> RestOfSale<'a> {
             let buyers = self.habits.buyers as f64;
             let others = 1.0 - share.share;
             let by_chance = (share.share * others / buyers).sqrt();
-            let by_delay = DELAY_DOUBT * under_way(figures, share.delay_s);
+            let by_delay = DELAY_DOUBT * share_entered_within(figures, share.delay_s);
             let doubt = by_chance.hypot(by_delay) + DOUBT_MIN * others.min(share.share);
             let error: f64 = StandardNormal.sample(rng);
             (1.0 - (others + doubt * error).abs()).clamp(0.02, 1.0)
@@ -116,15 +118,15 @@ impl<'a> RestOfSale<'a> {
         let called_before = value_at(figures, self.from_s, people_called);
         let called = (1..=past_s as u32).map(|second| {
             let called = value_at(figures, self.from_s + f64::from(second), people_called);
-            self.fewer(called - called_before) as u64
+            self.scaled_down(called - called_before) as u64
         });
         let called: Vec<u64> = called.collect();
         let wanted = Self::buyers_left(&now, self.habits) / (buy * show_up);
-        let waiting = self.fewer(now.waiting as f64);
+        let waiting = self.scaled_down(now.waiting as f64);
         let rest_s = self.rest_s(wanted);
         let trickle_min = self.sale.room.pace.trickle_min_u as f64 / 1e6;
-        let trickle = self.fewer((self.pace() / 100.0).max(trickle_min));
-        let line = waiting.min(LINE * self.fewer(wanted) + trickle * rest_s + LINE_MIN);
+        let trickle = self.scaled_down((self.pace() / 100.0).max(trickle_min));
+        let line = waiting.min(LINE * self.scaled_down(wanted) + trickle * rest_s + LINE_MIN);
         let first = called.last().copied().unwrap_or(0) + line.round() as u64;
         let cells = self.cells();
         let joins = self.joins();
@@ -193,7 +195,7 @@ impl<'a> RestOfSale<'a> {
         let since_s = (now.at_s - JOINS_S).max(0.0);
         let before = value_at(&self.sale.figures, since_s, |figures| figures.joined as f64);
         let joined = (now.joined as f64 - before).max(0.0);
-        self.fewer(joined / (now.at_s - since_s).max(1.0))
+        self.scaled_down(joined / (now.at_s - since_s).max(1.0))
     }
 
     fn room(&self) -> PlannedRoom {
@@ -207,9 +209,9 @@ impl<'a> RestOfSale<'a> {
         if pace.mode == PaceMode::Auto && plenty && now.waiting > 0 && slowed {
             pace.per_s_u = (lately * 1e6) as u64;
         }
-        pace.per_s_u = (self.fewer(pace.per_s_u as f64) as u64).max(1);
-        pace.trickle_min_u = self.fewer(pace.trickle_min_u as f64) as u64;
-        pace.max_inside = (self.fewer(pace.max_inside as f64).round() as u64).max(1);
+        pace.per_s_u = (self.scaled_down(pace.per_s_u as f64) as u64).max(1);
+        pace.trickle_min_u = self.scaled_down(pace.trickle_min_u as f64) as u64;
+        pace.max_inside = (self.scaled_down(pace.max_inside as f64).round() as u64).max(1);
         PlannedRoom {
             // The order of those who wait is already drawn.
             method: match room.method {
@@ -258,9 +260,9 @@ impl<'a> RestOfSale<'a> {
     }
 }
 
-/// Returns the share of all visitors who have entered who did so within the last `within_s`
-/// seconds.
-fn under_way(figures: &[RunningFigures], within_s: f64) -> f64 {
+/// Returns how many of the visitors who have entered did so within the last `within_s` seconds, as
+/// a share.
+fn share_entered_within(figures: &[RunningFigures], within_s: f64) -> f64 {
     let claimed = |figures: &RunningFigures| figures.claimed as f64;
     let now = figures.last().copied().unwrap_or_default();
     let before = value_at(figures, now.at_s - within_s, claimed);

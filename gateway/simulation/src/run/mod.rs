@@ -123,7 +123,7 @@ impl SaleRun<'_> {
         own.step(step, &mut self.world, now_ms);
         if was_inside && !own.inside {
             let ticketed = own.end == Some(VisitEnd::Ticketed);
-            self.tally.left_inside(own.entered_ms, ticketed);
+            self.tally.no_longer_inside(own.entered_ms, ticketed);
         }
         if let (None, Some(end)) = (had_ended, own.end) {
             self.tally.ended(end, now_ms);
@@ -148,8 +148,8 @@ impl SaleRun<'_> {
         }
     }
 
-    /// Lets the parties that wait ask how they stand, and ends the wait of those for whom too few
-    /// seats can still come free.
+    /// Makes the calls with which waiting parties ask for their state, and ends the wait of parties
+    /// for which too few seats can still come free.
     fn tell_waiting_parties(&mut self, now_ms: i64) {
         for _ in 0..self.world.waitlist.len().div_ceil(ASKS_EVERY_S) {
             self.world.server.answer(now_ms);
@@ -165,14 +165,14 @@ impl SaleRun<'_> {
         // The claim of a visitor whose pass ran out is not the first one.
         let first = own.entered_ms == 0;
         let pace = &self.world.sale.room.pace;
-        let comes = self.cohorts.admit(&ClaimToEnter {
+        let is_admitted = self.cohorts.admit(&ClaimToEnter {
             rank: own.rank,
             first,
             inside: self.tally.inside(),
             max_inside: pace.max_inside,
             line: pace.line,
         });
-        if !comes {
+        if !is_admitted {
             let again_s = CLAIM_AGAIN_S + 0.5 * own.rng().random::<f64>();
             let again_ms = now_ms + (again_s * 1e3) as i64;
             return self
@@ -191,7 +191,7 @@ impl SaleRun<'_> {
         if let Some(so_far) = &sale.so_far
             && so_far.called.len() == second as usize
         {
-            self.world.stock.leave(so_far.cells_left);
+            self.world.stock.reduce_to(so_far.cells_left);
         }
         self.tell_waiting_parties(now_ms);
         let (settings, now_s) = (&sale.room.pace, f64::from(second));
@@ -228,7 +228,7 @@ impl SaleRun<'_> {
         let cells = self.world.stock.cells();
         self.release(&limits, &measured, selling, end, now_ms);
         self.tally
-            .second(second, self.line.joined(now_s), |figures| {
+            .add_second(second, self.line.joined(now_s), |figures| {
                 figures.released = self.released;
                 figures.waiting = if self.line_dismissed {
                     0
@@ -237,8 +237,10 @@ impl SaleRun<'_> {
                     there.min(figures.joined.saturating_sub(self.released))
                 };
                 figures.inside_max = limits.inside_max;
-                let behind = self.line.end(now_s).saturating_sub(self.released);
-                figures.odds_of_last = limits.demand.map_or(1.0, |demand| demand.seat_odds(behind));
+                let unreleased = self.line.end(now_s).saturating_sub(self.released);
+                figures.odds_of_last = limits
+                    .demand
+                    .map_or(1.0, |demand| demand.seat_odds(unreleased));
                 [figures.free, figures.held, figures.sold] = cells;
                 figures.p99_ms = measured.reading.p99_ms.unwrap_or(0);
                 figures.calls = self.world.server.calls();
@@ -270,7 +272,7 @@ impl SaleRun<'_> {
         let second = u32::try_from(now_ms / 1_000).unwrap_or(u32::MAX);
         let so_far = self.world.sale.so_far.as_ref();
         let decided = match so_far.and_then(|so_far| so_far.by(second)) {
-            Some(called) => self.as_it_went(called.min(end)),
+            Some(called) => self.past_release(called.min(end)),
             None => decide_release(&input, |rank| self.line.presence(rank, now_s)),
         };
         self.cohorts
@@ -297,7 +299,7 @@ impl SaleRun<'_> {
     }
 
     /// Returns the release that was made in a second of the past.
-    fn as_it_went(&self, released: u64) -> ReleaseDecision {
+    fn past_release(&self, released: u64) -> ReleaseDecision {
         let released = released.max(self.released);
         ReleaseDecision {
             released,
@@ -342,11 +344,12 @@ impl SaleRun<'_> {
             .add(claim_ms, SaleEvent::Claim { visit });
     }
 
-    /// Returns when a visitor hears a call that is made at `called_s`. If its socket has dropped,
-    /// by itself or with a gateway, it hears the call when the socket is open again.
+    /// Returns when a visitor hears a call that is made at `called_s`. If the visitor's socket has
+    /// dropped, by itself or with a gateway, the visitor hears the call when the socket is open
+    /// again.
     fn hears_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
         let (sale, drop_s) = (self.world.sale, self.world.sale.behaviour.drop_s);
-        let called_s = self.opens_again_s(visitor, called_s);
+        let called_s = self.hears_unless_gateway_lost_s(visitor, called_s);
         let had_socket = |lost: &LostGateway| visitor.socket && visitor.joined_s < lost.at_s;
         let Some(lost) = sale.lost_gateway.filter(had_socket) else {
             return called_s;
@@ -359,9 +362,9 @@ impl SaleRun<'_> {
         }
     }
 
-    /// Returns when a visitor hears a call that is made at `called_s`, if no gateway is lost. Its
-    /// socket may drop by itself.
-    fn opens_again_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
+    /// Returns when a visitor hears a call that is made at `called_s`, if no gateway is lost. The
+    /// visitor's socket may drop by itself.
+    fn hears_unless_gateway_lost_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
         let (sale, behaviour) = (self.world.sale, &self.world.sale.behaviour);
         if !visitor.socket || !VisitorBehaviour::roll(behaviour.drop_socket, &mut visitor.rng) {
             return called_s;
@@ -384,8 +387,8 @@ impl SaleRun<'_> {
         };
         let (line, released) = (&self.line, self.released);
         let end = line.end(now_s);
-        let behind = end.saturating_sub(released).max(1);
-        let there = line.people_there(released, end, now_s) as f64 / behind as f64;
+        let unreleased = end.saturating_sub(released).max(1);
+        let there = line.people_there(released, end, now_s) as f64 / unreleased as f64;
         let ahead = |rank: u64| (there * (rank - released) as f64) as u64;
         let odds = &mut self.tally.odds;
         odds.tell(line.sampled_there(released, now_s), &demand, ahead);
@@ -440,7 +443,7 @@ impl SaleRun<'_> {
 
     fn finish(mut self) -> SaleOutcome {
         for visit in &self.visits {
-            self.tally.visitor(visit);
+            self.tally.add_visit(visit);
         }
         let world = &self.world;
         let [free, held, _] = world.stock.cells();

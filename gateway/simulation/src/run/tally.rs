@@ -23,7 +23,7 @@ pub struct SaleTally {
     pub odds: ToldOdds,
     /// The odds that visitors were told for their wishes.
     pub wishes: ToldWishes,
-    /// When no seat was free or in a basket for the first time, in milliseconds after the start.
+    /// When for the first time no cell was free or held, in milliseconds after the start.
     pub sold_out_ms: Option<i64>,
     ranks: u64,
     entered: u64,
@@ -89,8 +89,8 @@ impl SaleTally {
         }
     }
 
-    /// Counts a visitor who is no longer inside: it has tickets, or its pass ran out.
-    pub fn left_inside(&mut self, entered_ms: i64, ticketed: bool) {
+    /// Counts a visitor who is no longer inside: the visitor has tickets, or the pass ran out.
+    pub fn no_longer_inside(&mut self, entered_ms: i64, ticketed: bool) {
         self.inside -= 1;
         if ticketed {
             self.done += 1;
@@ -132,8 +132,8 @@ impl SaleTally {
         groups
     }
 
-    /// Adds the figures of one second. `fill` sets those that the tally does not know.
-    pub fn second(&mut self, at_s: u32, joined: u64, fill: impl FnOnce(&mut SecondFigures)) {
+    /// Adds the figures of one second. `fill` sets the figures that the tally does not know.
+    pub fn add_second(&mut self, at_s: u32, joined: u64, fill: impl FnOnce(&mut SecondFigures)) {
         let mut figures = SecondFigures {
             at_s,
             joined,
@@ -173,7 +173,7 @@ impl SaleTally {
     }
 
     /// Counts what became of a visitor who was called.
-    pub fn visitor(&mut self, visit: &SimulatedVisit) {
+    pub fn add_visit(&mut self, visit: &SimulatedVisit) {
         let part = self.part(visit.rank);
         let part = &mut self.parts[part];
         part.people += 1;

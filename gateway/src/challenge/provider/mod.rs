@@ -24,8 +24,8 @@ use siteverify::{ANSWER_WITHIN, ProviderClient, SiteverifyAnswer, SiteverifyFaul
 
 use crate::store::SingleUseId;
 
-/// How long (ms) the store notes that a provider's answer was used. The providers themselves take
-/// an answer once, and only for a few minutes.
+/// How long (ms) the store remembers that a provider's answer was used. The providers themselves
+/// accept an answer only once, and only for a few minutes.
 const USED_FOR_MS: i64 = 600_000;
 
 /// What a page needs to show a provider's check.
@@ -40,14 +40,14 @@ pub struct ProviderChallenge {
     pub cdata: String,
     /// The address of the provider's script.
     pub script: String,
-    /// When the check should be asked for again, milliseconds since the epoch.
+    /// When the page should ask for a new challenge, milliseconds since the epoch.
     pub expires_at: i64,
 }
 
 /// Why a provider's answer does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderRefusal {
-    /// The provider does not take the answer: it is wrong, used or too old.
+    /// The provider does not accept the answer: it is wrong, used or too old.
     #[error("the provider refused the answer")]
     Refused,
     /// The check was made for another room or another holder.
@@ -101,7 +101,8 @@ impl ChallengeProviders {
         client.map_or("", |client| client.page_origins())
     }
 
-    /// Returns one sentence for each provider that rooms ask for and that does not answer.
+    /// Returns one sentence for each provider that rooms ask for and that is not set up here or
+    /// does not answer.
     #[must_use]
     pub fn warnings(&self, asked: impl Iterator<Item = ChallengeProvider>) -> Vec<String> {
         let asked: BTreeSet<_> = asked.collect();
@@ -122,8 +123,8 @@ impl ChallengeProviders {
         asked.into_iter().filter_map(warning).collect()
     }
 
-    /// Returns the check that a visitor of a room must pass. Returns `None` while the provider does
-    /// not answer, or if it could not be asked about this visitor.
+    /// Returns the check that a visitor of a room must pass. Returns `None` if the provider is not
+    /// set up here, does not answer, or could not be asked about this visitor a short time ago.
     #[must_use]
     pub fn challenge(
         &self,
@@ -141,7 +142,7 @@ impl ChallengeProviders {
             site_key: client.site_key().to_owned(),
             cdata: self.binding(room, holder),
             script: client.script().to_owned(),
-            expires_at: now.saturating_add(answer_lives_ms(provider)),
+            expires_at: now.saturating_add(answer_lifetime_ms(provider)),
         })
     }
 
@@ -161,15 +162,15 @@ impl ChallengeProviders {
             return Err(ProviderRefusal::Refused);
         }
         let client = self.clients.get(&provider).ok_or(ProviderRefusal::Away)?;
-        let Some(told) = ask_twice(client, answer).await else {
+        let Some(verdict) = ask_twice(client, answer).await else {
             client.stand_ins.lock().add(holder, Instant::now());
             return Err(ProviderRefusal::Away);
         };
-        if !told.success {
+        if !verdict.success {
             return Err(ProviderRefusal::Refused);
         }
         let is_bound = provider == ChallengeProvider::Turnstile;
-        if is_bound && told.cdata.as_deref() != Some(&*self.binding(room, holder)) {
+        if is_bound && verdict.cdata.as_deref() != Some(&*self.binding(room, holder)) {
             return Err(ProviderRefusal::ForAnother);
         }
         let hash = Sha256::digest(answer);
@@ -191,12 +192,12 @@ impl ChallengeProviders {
     }
 }
 
-/// Asks the provider about an answer, and once more if it is silent and there is time left. Returns
-/// `None` if the provider could not be asked.
+/// Asks the provider about an answer, and once more if the provider is silent and there is time
+/// left. Returns `None` if neither call showed whether the answer is good.
 async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<SiteverifyAnswer> {
     let begun = Instant::now();
     let fault = match client.ask(answer, ANSWER_WITHIN).await {
-        Ok(told) => return Some(told),
+        Ok(verdict) => return Some(verdict),
         Err(fault) => fault,
     };
     let is_silent = matches!(fault, SiteverifyFault::Silent(_));
@@ -204,7 +205,7 @@ async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<Sitever
     let left = ANSWER_WITHIN.checked_sub(begun.elapsed());
     match client.ask(answer, left.filter(|_| is_silent)?).await {
         // The first call may have used the answer up, so a refusal now says nothing about it.
-        Ok(told) => told.success.then_some(told),
+        Ok(verdict) => verdict.success.then_some(verdict),
         Err(fault) => {
             note_fault(client, &fault);
             None
@@ -221,7 +222,7 @@ fn note_fault(client: &Arc<ProviderClient>, fault: &SiteverifyFault) {
 }
 
 /// Returns how long (ms) the provider accepts an answer after the visitor passed the check.
-fn answer_lives_ms(provider: ChallengeProvider) -> i64 {
+fn answer_lifetime_ms(provider: ChallengeProvider) -> i64 {
     match provider {
         ChallengeProvider::Turnstile => 300_000,
         ChallengeProvider::Hcaptcha => 120_000,

@@ -9,7 +9,7 @@ pub struct ProviderSettings {
     pub site_key: String,
     /// The key with which this server asks the provider.
     pub secret: SecretSetting,
-    /// Another address of the provider's interface and script.
+    /// The address of the provider's interface and script. `None`: the provider's own addresses.
     pub url: Option<String>,
 }
 
@@ -47,7 +47,7 @@ fn read_provider(
 ) -> Option<ProviderSettings> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let what = "a site key: letters, digits, \"-\", \"_\" and \".\"";
-    let shown = reader.parsed_or_default(site_key, None, what, |text| {
+    let public_key = reader.parsed_or_default(site_key, None, what, |text| {
         text.bytes().all(is_plain).then(|| Some(text.to_owned()))
     });
     let address = reader.parsed_or_default(
@@ -59,7 +59,7 @@ fn read_provider(
             is_origin(text).then(|| Some(text.to_owned()))
         },
     );
-    let hidden = reader.secret_setting(secret);
+    let secret_key = reader.secret_setting(secret);
     let variable = |knob: &str| format!("FAIRGATE_{}", knob.to_uppercase());
     for (set, missing) in [
         (site_key, secret),
@@ -76,8 +76,8 @@ fn read_provider(
         }
     }
     Some(ProviderSettings {
-        site_key: shown?,
-        secret: hidden?,
+        site_key: public_key?,
+        secret: secret_key?,
         url: address,
     })
 }

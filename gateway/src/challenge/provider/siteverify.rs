@@ -1,5 +1,5 @@
-//! Asks one provider whether a visitor's answer is good, by its `siteverify` interface. Turnstile
-//! and hCaptcha have the same form of it.
+//! Asks one provider whether a visitor's answer is good, by its `siteverify` interface. The
+//! interface has the same form at Turnstile and hCaptcha.
 
 use parking_lot::Mutex;
 use std::sync::Weak;
@@ -16,13 +16,13 @@ use super::stand_ins::StandIns;
 
 /// How long to wait for the provider's answer.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(4);
-/// How long a visitor waits until the provider can be asked, while very many ask at once.
+/// How long a visitor waits for a free call to the provider while [`CALLS_MAX`] calls are running.
 const TURN_WITHIN: Duration = Duration::from_secs(4);
-/// The most questions to the provider at once.
-const AT_ONCE: usize = 256;
+/// How many calls to the provider run at once, at most.
+const CALLS_MAX: usize = 256;
 /// How often a provider that does not answer is asked again.
-const AGAIN: Duration = Duration::from_secs(2);
-/// The longest answer (bytes) of a visitor that is sent on.
+const RETRY_EVERY: Duration = Duration::from_secs(2);
+/// How long (bytes) a visitor's answer may be. A longer one is not sent on to the provider.
 const ANSWER_BYTES_MAX: usize = 4_096;
 /// The text that a provider is asked about to see whether it answers. It is no visitor's answer.
 const PROBE: &str = "fairgate-probe";
@@ -102,7 +102,7 @@ impl ProviderClient {
             script: format!("{}{script}?render=explicit", own.unwrap_or(scripts)),
             origins: own.unwrap_or(origins).to_owned(),
             http,
-            turns: Semaphore::new(AT_ONCE),
+            turns: Semaphore::new(CALLS_MAX),
             health: Mutex::default(),
             stand_ins: Mutex::default(),
         })
@@ -180,7 +180,8 @@ impl ProviderClient {
     }
 }
 
-/// Returns the fault that an error code stands for, if it says nothing about the visitor's answer.
+/// Returns the fault that an error code reports. Returns `None` for all other codes, which may be
+/// about the visitor's answer.
 fn fault_of_code(code: &str) -> Option<SiteverifyFault> {
     match code {
         "missing-input-secret"
@@ -203,11 +204,11 @@ fn percent_encoded(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-/// Asks a provider again and again until it answers, so that no visitor has to try it. Ends with
-/// the client.
+/// Asks a provider again and again until it answers, so that no visitor has to try it. Also ends
+/// when the client is dropped.
 pub(super) async fn ask_until_answered(client: Weak<ProviderClient>) {
     loop {
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RETRY_EVERY).await;
         let Some(client) = client.upgrade() else {
             return;
         };

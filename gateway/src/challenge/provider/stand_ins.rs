@@ -1,5 +1,5 @@
-//! Remembers the visitors about whom the provider could not be asked although it is not away. They
-//! get a proof of work in place of its check, and nobody else does.
+//! Remembers the visitors about whom the provider could not be asked. If the provider is not away,
+//! only these visitors get a proof of work in place of its check.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use fairgate_pass::Holder;
 
 /// How long such a visitor gets work in place of the check.
 const STANDS_IN_FOR: Duration = Duration::from_secs(300);
-/// The most visitors that are remembered. Others get the provider's check again.
+/// How many visitors are remembered, at most. Further visitors get the provider's check again.
 const REMEMBERED_MAX: usize = 10_000;
 
 /// The visitors, and until when each gets work. Pure.

@@ -95,13 +95,13 @@ pub fn blocks() -> Vec<ArenaSection> {
     let mut blocks: Vec<ArenaSection> = Vec::new();
     for line in &BLOCK_LINES {
         let back = line.y + f64::from(line.rows - 1) * ROW;
-        let room = half_width(line.y).min(half_width(back)) - WAY;
+        let half_space = half_width(line.y).min(half_width(back)) - WAY;
         let inner = if line.middle {
             BESIDE_MIDDLE
         } else {
             BESIDE_GAP
         };
-        let chairs = chairs_on(room - inner, CHAIR);
+        let chairs = chairs_on(half_space - inner, CHAIR);
         let middle = line
             .middle
             .then_some((-row_width(MIDDLE_CHAIRS) / 2.0, MIDDLE_CHAIRS));

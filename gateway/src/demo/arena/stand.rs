@@ -80,7 +80,7 @@ impl BowlSection {
             vec![(right, left)]
         };
         let mut first = 1;
-        let mut told = Vec::with_capacity(parts.len());
+        let mut rows = Vec::with_capacity(parts.len());
         for angles in parts {
             let part = ArenaRow {
                 label: row_letter(row),
@@ -90,9 +90,9 @@ impl BowlSection {
                 ..arc_row(arc, outwards, angles, self.chair)
             };
             first += part.count;
-            told.push(part);
+            rows.push(part);
         }
-        told
+        rows
     }
 
     /// Returns the row of places for wheelchairs, each with the seat of a companion beside it.
@@ -161,7 +161,8 @@ fn arc_row(arc: &OvalArc, outwards: f64, (right, left): (f64, f64), chair: f64) 
     }
 }
 
-/// Returns how many chairs fit if `length` is from the middle of the first to that of the last.
+/// Returns how many chairs fit on `length`, which is measured from the middle of the first chair to
+/// the middle of the last.
 pub fn chairs_on(length: f64, chair: f64) -> u32 {
     #[expect(
         clippy::cast_possible_truncation,

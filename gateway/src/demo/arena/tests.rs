@@ -142,8 +142,8 @@ fn every_row_of_the_bowl_is_parallel_to_the_oval_and_all_others_are_straight() {
     }
 }
 
-/// Returns the distance of a point from the oval. The nearest arc is the one of four whose range of
-/// angles has the point.
+/// Returns the distance of a point from the oval. Of the four arcs, the nearest is the one whose
+/// range of angles contains the point.
 fn outwards(x: f32, y: f32) -> f64 {
     let (x, y) = (f64::from(x), f64::from(y));
     let distances = [0.0, 90.0, 180.0, 270.0]

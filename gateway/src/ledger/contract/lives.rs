@@ -258,7 +258,7 @@ async fn the_code_of_a_void_number_stays_used(ledger: &RoomLedger) {
     let copied = copy(ledger, "spent", &[with(2, 1, one)]).await;
     assert_eq!((copied.voided, copied.refused), (vec![3], vec![]));
     assert_eq!(used().await, [(one, Some(2)), (other, Some(5))].into());
-    // A number with the code of another holder is void, and its holder keeps the other number.
+    // Number 8 of holder 9 is void, because holder 1 has used its code. Holder 9 keeps number 9.
     copy(ledger, "spent", &[given(9)]).await;
     assert_eq!(copy(ledger, "spent", &[with(8, 9, one)]).await.voided, [8]);
     let place = ledger.place_of("spent", holder(9)).await.unwrap();

@@ -42,9 +42,9 @@ pub(super) async fn copy_line(
     incarnation: u64,
     rows: &[LineFeedEntry],
 ) -> Result<Option<LineCopyOutcome>> {
-    rooms::about_to_join(tx, room).await?;
-    let standing = lives::locked_life(tx, room).await?;
-    let Some(life) = standing.filter(|life| life.incarnation == incarnation) else {
+    rooms::lock_for_join(tx, room).await?;
+    let current = lives::locked_life(tx, room).await?;
+    let Some(life) = current.filter(|life| life.incarnation == incarnation) else {
         return Ok(None);
     };
     let known = recorded_state(tx, room, life.ceiling, rows).await?;

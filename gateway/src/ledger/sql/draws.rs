@@ -126,8 +126,8 @@ pub(super) async fn seal_draw(
     if written == 1 {
         notes::append_entry(tx, room, entry).await?;
     }
-    let stands = stored_draw(tx, room).await?.sealed;
-    stands.ok_or_else(|| LedgerError::Corrupt("a root without a freeze".into()))
+    let stored = stored_draw(tx, room).await?.sealed;
+    stored.ok_or_else(|| LedgerError::Corrupt("a root without a freeze".into()))
 }
 
 pub(super) async fn record_draw(
@@ -142,8 +142,8 @@ pub(super) async fn record_draw(
     if written == 1 {
         notes::append_entry(tx, room, entry).await?;
     }
-    let stands = stored_draw(tx, room).await?.drawn;
-    stands.ok_or_else(|| LedgerError::Corrupt("a draw without a root".into()))
+    let stored = stored_draw(tx, room).await?.drawn;
+    stored.ok_or_else(|| LedgerError::Corrupt("a draw without a root".into()))
 }
 
 pub(super) async fn release_counter(tx: &SqlTransaction, room: &str) -> Result<ReleaseRow> {

@@ -56,8 +56,9 @@ impl RoomLedger {
             .await
     }
 
-    /// Removes the networks of at most `max` places, from the number `from` on, that were given
-    /// before `before`. Returns the number to go on from, or `None` if no such place is left.
+    /// Removes the networks of at most `max` places that were given before `before` (ms), beginning
+    /// at the number `from`. Returns the number at which the next call should begin, or `None` if
+    /// no such place is left.
     pub async fn forget_networks(
         &self,
         room: &str,
@@ -81,7 +82,7 @@ pub(super) async fn record_joins(
     room: &str,
     joins: &[JoinRow],
 ) -> Result<Vec<Result<LedgerJoinOutcome, LedgerError>>> {
-    rooms::about_to_join(tx, room).await?;
+    rooms::lock_for_join(tx, room).await?;
     let coded = if tx.is_postgres() {
         take_codes_fused(tx, room, joins).await?
     } else {
@@ -156,8 +157,8 @@ async fn take_codes_fused(
 async fn insert_joins(tx: &SqlTransaction, room: &str, joins: &[&JoinRow]) -> Result<HashSet<u64>> {
     let insert = "INSERT INTO gw_joins (room, number, holder, code, joined_at, networks)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
-    let look = "SELECT 1 FROM gw_joins WHERE room = $1 AND number = $2 AND holder = $3";
-    let mut stand = HashSet::with_capacity(joins.len());
+    let select = "SELECT 1 FROM gw_joins WHERE room = $1 AND number = $2 AND holder = $3";
+    let mut recorded = HashSet::with_capacity(joins.len());
     for join in joins {
         let (holder, code) = (join.holder.0, join.code.map(|code| code.0));
         let networks = stored_networks(join);
@@ -166,14 +167,14 @@ async fn insert_joins(tx: &SqlTransaction, room: &str, joins: &[&JoinRow]) -> Re
         let written = tx.execute(insert, &values).await?;
         if written == 1
             || tx
-                .first(look, &[&room, &join.number, &holder])
+                .first(select, &[&room, &join.number, &holder])
                 .await?
                 .is_some()
         {
-            stand.insert(join.number);
+            recorded.insert(join.number);
         }
     }
-    Ok(stand)
+    Ok(recorded)
 }
 
 /// Does what [`insert_joins`] does, with one round trip, or two if not all joins are new.

@@ -18,9 +18,9 @@ impl RoomLedger {
     /// Begins the next life of a room if the current life is still `from` (0: there is none).
     /// Otherwise returns the current life. The new life's numbers begin at the ceiling of the last
     /// life or higher: above every recorded or frozen number, and not below `above`. The caller
-    /// knows that numbers below `above` may have been given. It passes this limit, because this
-    /// ledger may have lost some of them. If the ledger never had the life `from`, it is an older
-    /// copy or another ledger, and the call fails with [`LedgerError::Corrupt`].
+    /// knows that numbers below `above` may have been given, and this ledger may have lost some of
+    /// them. Fails with [`LedgerError::Corrupt`] if this ledger never had the life `from`, because
+    /// it is then an older copy or another ledger.
     pub async fn begin_life(&self, room: &str, from: u64, above: u64, at: i64) -> Result<RoomLife> {
         self.installation
             .write(room.to_owned(), move |tx, room| {
@@ -91,16 +91,16 @@ pub(super) async fn begin_life(
 ) -> Result<RoomLife> {
     // Before the first life there is no row of a life to lock, so the room's row is locked too.
     rooms::lock_room_row(tx, room, "FOR NO KEY UPDATE").await?;
-    let standing = locked_life(tx, room).await?;
-    let incarnation = standing.map_or(0, |life| life.incarnation);
+    let current = locked_life(tx, room).await?;
+    let incarnation = current.map_or(0, |life| life.incarnation);
     RoomLife::check_from(room, from, incarnation)?;
-    if let Some(life) = standing.filter(|life| life.incarnation > from) {
+    if let Some(life) = current.filter(|life| life.incarnation > from) {
         return Ok(life);
     }
     let sql = "SELECT COALESCE(MAX(number) + 1, 0) FROM gw_joins WHERE room = $1";
     let recorded: u64 = tx.query_one(sql, &[&room]).await?.get(0)?;
     let frozen = draws::frozen_below(tx, room).await?;
-    let reserved = standing.map_or(0, |life| life.ceiling);
+    let reserved = current.map_or(0, |life| life.ceiling);
     let first = recorded.max(frozen).max(reserved).max(above);
     let life = RoomLife {
         incarnation: incarnation + 1,
@@ -139,12 +139,12 @@ pub(super) async fn freeze_line(
     freeze: LineFreeze,
     life: Option<u64>,
 ) -> Result<LedgerFreezeOutcome> {
-    let standing = locked_life(tx, room).await?;
+    let current = locked_life(tx, room).await?;
     if let Some(stands) = draws::stored_draw(tx, room).await?.freeze {
         return Ok(LedgerFreezeOutcome::Stands(stands));
     }
     if let Some(incarnation) = life {
-        let Some(life) = standing.filter(|life| life.incarnation == incarnation) else {
+        let Some(life) = current.filter(|life| life.incarnation == incarnation) else {
             return Ok(LedgerFreezeOutcome::OtherLife);
         };
         if freeze.at < life.freezes_from() {

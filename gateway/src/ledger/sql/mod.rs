@@ -54,7 +54,7 @@ impl RoomLedger {
         })
     }
 
-    /// Checks that the database takes writes just now, by making one.
+    /// Checks that the database accepts writes at the moment, by writing something.
     pub async fn check(&self) -> Result<()> {
         self.installation.check_writable().await
     }

@@ -101,10 +101,10 @@ pub(super) async fn finish_visitors(
     Ok(())
 }
 
-/// Marks as done the place that each holder has now, and the places with a pass that the holder has
-/// left, because the holder could still buy with that pass. There are two statements for each
-/// holder, because places that were left have an index of their own, and SQLite would use no index
-/// for a list of holders.
+/// Marks the places of each holder as done: the place that the holder has now, and every place that
+/// had a pass before the holder left it. The holder could still buy with such a pass. There are two
+/// statements for each holder, because places that were left have an index of their own, and SQLite
+/// would use no index for a list of holders.
 async fn mark_done(tx: &SqlTransaction, room: &str, holders: &[Holder], at: i64) -> Result<()> {
     let living = "UPDATE gw_joins SET done_at = $1
          WHERE room = $2 AND holder = $3 AND left_at IS NULL AND done_at IS NULL";

@@ -16,10 +16,10 @@ use crate::ledger::{
     DurableWrite, JoinRow, LedgerError, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze,
 };
 
-/// The most changes that share one commit on PostgreSQL. With more, the first change would wait too
-/// long for the last.
+/// How many changes share one commit on PostgreSQL, at most. With more changes, the first would
+/// wait too long for the last.
 const GROUP_MAX: usize = 512;
-/// The most attempts to write a group while the outcome of each attempt is unknown. A repeated
+/// How often a group is written, at most, if the outcome of each attempt is unknown. A repeated
 /// write gives the same answer.
 const TRIES_MAX: u32 = 3;
 

@@ -13,7 +13,7 @@ use crate::ledger::{
     DrawSecret, DrawStage, RoomAuditEntry, RoomChangeOutcome, RoomRow, RoomVersion,
 };
 
-/// The most codes in one statement.
+/// How many codes one statement has, at most.
 const CODES_MAX: usize = 50_000;
 
 const COLUMNS: &str = "room, document, facts, version, secret, created_at";
@@ -51,8 +51,8 @@ impl RoomLedger {
             .await
     }
 
-    /// Replaces document and facts if the row still has `version`. With `before_joins` it also
-    /// requires that nobody has joined, checked in the same transaction.
+    /// Replaces document and facts if the row still has `version`. If `before_joins` is set, the
+    /// same transaction also checks that nobody has joined yet.
     pub async fn change_room(
         &self,
         room: &str,
@@ -226,9 +226,10 @@ async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool> {
     tx.query_one(sql, &[&room]).await?.get(0)
 }
 
-/// Waits for transactions with changes that are allowed only before the first join, and makes later
-/// ones wait for this transaction. Joins do not wait for each other.
-pub(super) async fn about_to_join(tx: &SqlTransaction, room: &str) -> Result<()> {
+/// Locks the room for a join. A transaction whose change is allowed only before the first join has
+/// called [`anybody_joined`]. This function waits for such transactions, and those that begin later
+/// wait for this transaction. Joins do not wait for each other.
+pub(super) async fn lock_for_join(tx: &SqlTransaction, room: &str) -> Result<()> {
     lock_room_row(tx, room, "FOR KEY SHARE").await
 }
 

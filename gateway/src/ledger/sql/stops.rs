@@ -1,6 +1,6 @@
 //! Stops passes before they expire. A place that has ended has a row of its own in `gw_passes`,
-//! even if it never had a pass. So a claim and the end of its place meet in one row: whichever
-//! comes second waits for the other and finds what it wrote.
+//! even if it never had a pass. So a claim and the end of its place write the same row:
+//! whichever comes second waits for the first and reads what the first wrote.
 
 use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_pass::Holder;
@@ -46,7 +46,7 @@ impl RoomLedger {
     }
 
     /// Ends these places and stops their passes, for the promoter. Their leaves stay in the draw.
-    /// `cause` has the reason, and what the visitors are told. Writes `entry` in the same
+    /// `cause` has the reason, and the note for the visitors. Writes `entry` in the same
     /// transaction. Returns how many places were living. A place that has ended already stays as it
     /// is.
     pub async fn revoke_places(
@@ -67,7 +67,7 @@ impl RoomLedger {
     }
 
     /// Stops the passes of all numbers below a limit that have not expired at `now` (ms). `cause`
-    /// has the reason, and what the visitors are told.
+    /// has the reason, and the note for the visitors.
     pub async fn stop_open_passes(
         &self,
         room: &str,
@@ -85,8 +85,8 @@ impl RoomLedger {
             .await
     }
 
-    /// Returns the passes that were stopped after the cursor `after` and have not expired at
-    /// `now_s`, and all places that the promoter ended after it; also returns the new cursor.
+    /// Reads what was stopped after the cursor `after`: the passes that have not expired at
+    /// `now_s`, and all places that the promoter revoked. Also returns the new cursor.
     pub async fn stopped_passes(
         &self,
         room: &str,
@@ -101,8 +101,8 @@ impl RoomLedger {
     }
 }
 
-/// Stops the passes of these places. Every node learns of a pass that could still be used. Of the
-/// other places it learns only if the promoter ended them.
+/// Stops the passes of these places. All nodes then read the passes that could still be used, and
+/// all places that the promoter revoked. They do not read the rest.
 pub(super) async fn stop_passes(
     tx: &SqlTransaction,
     room: &str,
@@ -122,21 +122,21 @@ pub(super) async fn stop_passes(
          WHERE p.stopped_at IS NULL
          RETURNING number, exp";
     let now_s = at.div_euclid(1000);
-    let mut told: Vec<u64> = Vec::new();
+    let mut announced: Vec<u64> = Vec::new();
     let with: [&(dyn ToSqlValue + Sync); 5] = [&room, &numbers, &at, &cause.as_str(), &note];
     for row in tx.query(sql, &with).await? {
         if cause == PassStopCause::Revoked || row.get::<i64>(1)? > now_s {
-            told.push(row.get(0)?);
+            announced.push(row.get(0)?);
         }
     }
-    if told.is_empty() {
+    if announced.is_empty() {
         return Ok(());
     }
     let sql = "UPDATE gw_rooms SET stop_seq = stop_seq + 1 WHERE room = $1 RETURNING stop_seq";
     let seq: u64 = tx.query_one(sql, &[&room]).await?.get(0)?;
     let sql = "UPDATE gw_passes SET stop_seq = $3
          WHERE room = $1 AND number = ANY ($2::bigint[])";
-    tx.execute(sql, &[&room, &told, &seq]).await?;
+    tx.execute(sql, &[&room, &announced, &seq]).await?;
     Ok(())
 }
 

@@ -170,10 +170,10 @@ impl From<WishRefusal> for Problem {
 /// Builds 422 `invalid_field`, which lists all faults.
 fn wrong_wishes(faults: &[(String, String)]) -> Problem {
     let fault = |(field, detail): &(String, String)| format!("{field}: {detail}");
-    let told: Vec<_> = faults.iter().map(fault).collect();
+    let texts: Vec<_> = faults.iter().map(fault).collect();
     let detail = format!(
         "{}. Your wishes were not changed. Correct this, and send all of them again.",
-        told.join("; ")
+        texts.join("; ")
     );
     let listed: Vec<_> = faults
         .iter()

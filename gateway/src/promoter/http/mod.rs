@@ -143,10 +143,10 @@ async fn by_hand(
     promoter: &PromoterControls,
     id: &str,
     headers: &HeaderMap,
-    hand: ManualPhase,
+    change: ManualPhase,
 ) -> Result<Json<RoomView>, Problem> {
     promoter.keys.require_role(headers, Role::Promoter)?;
-    Ok(Json(promoter.by_hand(id, hand).await?))
+    Ok(Json(promoter.by_hand(id, change).await?))
 }
 
 /// The query of the report: its format.
@@ -203,7 +203,7 @@ pub(crate) async fn get_report(
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Audit)]
 pub(crate) struct RoomAudit {
-    /// Whether the chain holds.
+    /// Whether every row has the right number and hash, and follows the row before it.
     intact: bool,
     rows: Vec<AuditRow>,
 }

@@ -6,7 +6,7 @@ use fairgate_rules::faults::RoomInputRefusal;
 use serde_json::json;
 
 use crate::line::http::room_closed;
-use crate::promoter::controls::{CODE_BYTES_MAX, CODES_MAX, LIVE};
+use crate::promoter::controls::{CODE_BYTES_MAX, CODES_MAX, PATCH_FIELDS};
 use crate::promoter::{RevokeFault, RoomChangeRefusal};
 
 impl From<RoomChangeRefusal> for Problem {
@@ -39,11 +39,11 @@ impl From<RoomChangeRefusal> for Problem {
                 ProblemCode::InvalidField,
                 format!(
                     "The body names nothing to change. Nothing was changed. Send one or more of {}.",
-                    LIVE.join(", ")
+                    PATCH_FIELDS.join(", ")
                 ),
             )
             .with_title("There is no setting in this")
-            .with_member("fields", LIVE),
+            .with_member("fields", PATCH_FIELDS),
             RoomChangeRefusal::BuiltIn => built_in(),
             RoomChangeRefusal::ShowCovered {
                 room,

@@ -18,7 +18,7 @@ const RANK: HeaderName = HeaderName::from_static("x-fairgate-rank");
 const VISITOR: HeaderName = HeaderName::from_static("x-fairgate-visitor");
 
 /// The beginnings of the names of headers that nobody outside may set. Many shops read an
-/// underscore in a name as a hyphen, so such names count, too.
+/// underscore in a name as a hyphen, so names with underscores are reserved, too.
 const RESERVED: [&str; 2] = ["x-fairgate-", "x-forwarded-"];
 
 /// What this gateway knows of a request.
@@ -27,7 +27,7 @@ pub(super) struct ShopRequest<'a> {
     pub client: IpAddr,
     /// The scheme by which the visitor reached the shop.
     pub scheme: &'a str,
-    /// The header that the address was read from.
+    /// The header that the visitor's address was read from.
     pub forwarding_header: &'a ForwardingHeader,
     /// The visitor's pass. `None` if the visitor is let through without one.
     pub pass: Option<&'a LivePass>,

@@ -1,5 +1,5 @@
-//! Answers the requests of a guarded shop's visitors: forwards them, or sends their senders to the
-//! waiting room.
+//! Answers the requests of a guarded shop's visitors: forwards a request to the shop, or sends the
+//! visitor to the waiting room.
 
 mod headers;
 mod web_socket;
@@ -35,7 +35,8 @@ pub(crate) async fn guard(State(shop): State<ShopGuard>, request: Request) -> Re
         return explain(&parts.headers, wrong_method());
     }
     let pass = live_pass(&shop.lobby, &shop.room, &parts.headers).ok();
-    // The line is not checked for a visitor with a pass, so that this visitor does not wait for it.
+    // The line is not checked for a visitor with a pass, so that this visitor does not wait for the
+    // check.
     let outage = match pass {
         Some(_) => None,
         None => shop.note_outage().await,
@@ -141,8 +142,9 @@ async fn send_to_lobby(shop: &ShopGuard, parts: &Parts) -> Response {
     .into_response()
 }
 
-/// Returns the address of the lobby. For a request for a page it contains the way back to that
-/// page. A request that a form or a script sent cannot be repeated by a link.
+/// Returns the address of the lobby. If the request is for a page, the address contains the way
+/// back to that page. A request that a form or a script sent gets no way back, because a link
+/// cannot repeat it.
 fn lobby_address(shop: &ShopGuard, parts: &Parts) -> String {
     let asked = parts
         .uri

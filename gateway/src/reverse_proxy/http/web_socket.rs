@@ -17,7 +17,7 @@ use crate::upstream::foreign_origin::{OriginFailure, OriginStream, WebSocketAnsw
 use crate::upstream::hops::without_hops;
 
 /// Takes the visitor's end out of a request for a WebSocket. Returns `None` for other requests, and
-/// for one with a body, which would have to be sent before the switch.
+/// for a request with a body, because the body would have to be sent before the switch.
 pub(super) fn take_visitor_end(parts: &mut Parts) -> Option<OnUpgrade> {
     let asks = parts.version == Version::HTTP_11
         && parts.method == Method::GET
@@ -37,15 +37,15 @@ pub(super) async fn forward(
     pass: Option<LivePass>,
     visitor: OnUpgrade,
 ) -> Result<Response, OriginFailure> {
-    name_protocol(&mut headers);
+    set_upgrade_headers(&mut headers);
     match shop.origin.open_web_socket(parts, headers).await? {
         WebSocketAnswer::Refused(answer) => Ok(answer),
-        WebSocketAnswer::Open(mut answer, shops) => {
+        WebSocketAnswer::Open(mut answer, shop_stream) => {
             *answer.headers_mut() = without_hops(answer.headers());
-            name_protocol(answer.headers_mut());
+            set_upgrade_headers(answer.headers_mut());
             let open = shop.tunnels.open(pass);
             let stopping = shop.lobby.rooms.stopping();
-            tokio::spawn(carry(visitor, shops, open, stopping));
+            tokio::spawn(carry(visitor, shop_stream, open, stopping));
             Ok(answer)
         }
     }
@@ -54,7 +54,7 @@ pub(super) async fn forward(
 /// Carries bytes both ways until the WebSocket ends.
 async fn carry(
     visitor: OnUpgrade,
-    mut shops: OriginStream,
+    mut shop_stream: OriginStream,
     mut open: OpenTunnel,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -64,14 +64,14 @@ async fn carry(
     metrics::gauge!("fairgate_guard_tunnels").increment(1);
     tokio::select! {
         // Either side may break off; the other one then sees its connection end.
-        _ = copy_bidirectional(&mut visitor, &mut shops) => {}
+        _ = copy_bidirectional(&mut visitor, &mut shop_stream) => {}
         () = open.ended() => {}
         () = stopped(&mut stopping) => {}
     }
     metrics::gauge!("fairgate_guard_tunnels").decrement(1);
 }
 
-fn name_protocol(headers: &mut HeaderMap) {
+fn set_upgrade_headers(headers: &mut HeaderMap) {
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::ledger::PassStopCause;
 
 /// Ends places in ledger and store, as a revocation does.
-async fn ended(pair: &Pair, numbers: &[u64]) {
+async fn revoke(pair: &Pair, numbers: &[u64]) {
     pair.store.flush_to_ledger("r").await.unwrap();
     let cause = (PassStopCause::Revoked, String::new());
     let written = pair
@@ -24,7 +24,7 @@ pub(super) async fn an_ended_place_counts_as_left_and_keeps_its_leaf(pair: Pair)
     for at in 0..4 {
         pair.store.join("r", entrant(at)).await.unwrap();
     }
-    ended(&pair, &[1, 3, 99]).await;
+    revoke(&pair, &[1, 3, 99]).await;
     let store = &pair.store;
     assert_eq!(
         store.check_presented_place("r", shown(1, 1)).await.unwrap(),
@@ -33,7 +33,7 @@ pub(super) async fn an_ended_place_counts_as_left_and_keeps_its_leaf(pair: Pair)
     assert_eq!(store.place_of("r", holder(3)).await.unwrap(), None);
     let counts = store.counts("r", 0).await.unwrap();
     assert_eq!((counts.next, counts.joined, counts.left), (4, 4, 2));
-    assert_eq!(frozen(store.as_ref(), 3000).await.n, 4);
+    assert_eq!(freeze_line(store.as_ref(), 3000).await.n, 4);
     let leaves = pair.ledger.leaves("r", 4).await.unwrap();
     let expected = [holder(0).0, holder(1).0, holder(2).0, holder(3).0].concat();
     assert_eq!(leaves, expected, "no leaf became void");
@@ -44,7 +44,7 @@ pub(super) async fn an_ended_place_stays_ended_after_a_restart(open: StoreOpener
     for at in 0..3 {
         pair.store.join("r", entrant(at)).await.unwrap();
     }
-    ended(&pair, &[1]).await;
+    revoke(&pair, &[1]).await;
     drop(pair);
     let pair = open(true).await;
     assert_eq!(

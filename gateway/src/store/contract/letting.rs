@@ -43,7 +43,7 @@ fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> T
     }
 }
 
-async fn joined(store: &dyn RoomStore, count: u64) {
+async fn join_visitors(store: &dyn RoomStore, count: u64) {
     for at in 0..count {
         store.join("r", entrant(at)).await.unwrap();
     }
@@ -52,7 +52,7 @@ async fn joined(store: &dyn RoomStore, count: u64) {
 pub(super) async fn many_claims_at_once_admit_no_more_visitors_than_may_be_inside(
     Pair { store, .. }: Pair,
 ) {
-    joined(store.as_ref(), 8).await;
+    join_visitors(store.as_ref(), 8).await;
     store.end_tick("r", tick(0, 1000, 0..8, &[])).await.unwrap();
     let claims: Vec<_> = (0..8)
         .map(|number| {
@@ -85,7 +85,7 @@ pub(super) async fn many_claims_at_once_admit_no_more_visitors_than_may_be_insid
 pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_undone_or_lapses(
     Pair { store, .. }: Pair,
 ) {
-    joined(store.as_ref(), 4).await;
+    join_visitors(store.as_ref(), 4).await;
     store.end_tick("r", tick(0, 1000, 0..4, &[])).await.unwrap();
     let enter = async |number, now| {
         store
@@ -138,7 +138,7 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_un
 pub(super) async fn a_visitor_who_was_away_when_called_is_admitted_by_the_pace(
     Pair { store, .. }: Pair,
 ) {
-    joined(store.as_ref(), 4).await;
+    join_visitors(store.as_ref(), 4).await;
     store
         .end_tick("r", tick(0, 1000, 0..4, &[0, 2]))
         .await
@@ -179,7 +179,7 @@ pub(super) async fn a_visitor_who_was_away_when_called_is_admitted_by_the_pace(
 pub(super) async fn a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends(
     Pair { store, .. }: Pair,
 ) {
-    joined(store.as_ref(), 12).await;
+    join_visitors(store.as_ref(), 12).await;
     assert_eq!(figures(store.as_ref(), 0, &[]).await.counted_until, 0);
     store
         .end_tick("r", tick(0, 1000, 0..10, &[9]))
@@ -233,7 +233,7 @@ pub(super) async fn a_called_visitor_is_expected_until_they_come_or_leave_or_the
 pub(super) async fn if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts(
     Pair { store, .. }: Pair,
 ) {
-    joined(store.as_ref(), 4).await;
+    join_visitors(store.as_ref(), 4).await;
     let earned = |since, until, called| TickEnd {
         credit_u: 5 * VISITOR_U,
         owed_u: VISITOR_U,
@@ -275,7 +275,7 @@ pub(super) async fn a_visitor_who_left_with_a_pass_counts_as_inside(open: StoreO
             jti: format!("pass_{at}"),
         };
         pair.ledger.claim("r", fresh, 0).await.unwrap();
-        claimed(pair.store.as_ref(), at, 100).await;
+        note_claim_without_admission(pair.store.as_ref(), at, 100).await;
         pair.store.leave("r", leaving(at, 0)).await.unwrap();
     }
     let inside = async |pair: &Pair, now_s| pair.store.counts("r", now_s).await.unwrap().inside;

@@ -73,7 +73,7 @@ fn leaving(number: u64, now: i64) -> StoreLeaveRequest {
     }
 }
 
-async fn frozen(store: &dyn RoomStore, now: i64) -> LineFreeze {
+async fn freeze_line(store: &dyn RoomStore, now: i64) -> LineFreeze {
     match store.freeze("r", now).await.unwrap() {
         StoreFreezeOutcome::Done(freeze) => freeze,
         StoreFreezeOutcome::NotBefore(at) => panic!("not before {at}"),
@@ -81,7 +81,7 @@ async fn frozen(store: &dyn RoomStore, now: i64) -> LineFreeze {
 }
 
 /// Notes a claim that was written without an admission.
-async fn claimed(store: &dyn RoomStore, number: u64, exp_s: i64) -> bool {
+async fn note_claim_without_admission(store: &dyn RoomStore, number: u64, exp_s: i64) -> bool {
     let claimed = RecordedPassClaim {
         number,
         reserved: None,
@@ -215,8 +215,11 @@ async fn leaving_voids_the_leaf_before_the_freeze_and_not_after_it(
     );
     let back = store.join("r", entrant(1)).await.unwrap();
     assert_eq!(back.number, 4, "joining again gives a new number");
-    let freeze = frozen(store.as_ref(), 3000).await;
-    assert_eq!((freeze.n, frozen(store.as_ref(), 4000).await), (5, freeze));
+    let freeze = freeze_line(store.as_ref(), 3000).await;
+    assert_eq!(
+        (freeze.n, freeze_line(store.as_ref(), 4000).await),
+        (5, freeze)
+    );
     store.leave("r", leaving(2, 5000)).await.unwrap();
     assert_eq!(
         store.join("r", entrant(2)).await.unwrap().number,
@@ -308,10 +311,10 @@ async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
     for at in 0..3 {
         store.join("r", entrant(at)).await.unwrap();
     }
-    assert!(claimed(store.as_ref(), 0, 100).await);
-    assert!(claimed(store.as_ref(), 1, 200).await);
+    assert!(note_claim_without_admission(store.as_ref(), 0, 100).await);
+    assert!(note_claim_without_admission(store.as_ref(), 1, 200).await);
     assert!(
-        !claimed(store.as_ref(), 1, 210).await,
+        !note_claim_without_admission(store.as_ref(), 1, 210).await,
         "the second pass of one number"
     );
     assert_eq!(store.counts("r", 99).await.unwrap().inside, 2);

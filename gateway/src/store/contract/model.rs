@@ -25,7 +25,7 @@ async fn random_steps_follow_the_model(open: StoreOpener<'_>, seed: u64) {
         let of = rng.random_range(0..25);
         match rng.random_range(0..20) {
             0 if step > 60 => {
-                let n = frozen(pair.store.as_ref(), 0).await.n;
+                let n = freeze_line(pair.store.as_ref(), 0).await.n;
                 assert_eq!(n, *model.frozen.get_or_insert(model.next));
             }
             1 => pair = open(true).await,

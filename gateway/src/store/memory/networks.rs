@@ -8,14 +8,14 @@ use fairgate_rules::network_limits::NetworkPlaces;
 use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
 use crate::store::{NetworkToll, SingleUseId, TollRefusal, WaitRequest, WaitReservation};
 
-/// With fewer entries than this, those that have ended are not dropped yet.
+/// While there are fewer entries than this, entries that have ended are kept.
 const ENDING_KEPT: usize = 1024;
 
 /// Entries that end by themselves.
 #[derive(Default)]
 struct EndingEntries<K> {
     ends: HashMap<K, i64>,
-    /// At this number of entries, those that have ended are dropped next.
+    /// When there are this many entries, those that have ended are dropped.
     sweep_at: usize,
 }
 

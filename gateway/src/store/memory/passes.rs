@@ -85,7 +85,7 @@ impl LinePasses {
         self.inside.len() as u64
     }
 
-    /// Returns for each of these times how many visitors inside have a pass that ends after it.
+    /// Returns for each of these times the number of visitors inside whose pass ends later.
     pub(super) fn inside_beyond(&self, exps_s: &[i64]) -> Vec<u64> {
         let mut counts = vec![0; exps_s.len()];
         for (exp, _) in &self.inside {

@@ -29,7 +29,7 @@ impl LinePresence {
         }
     }
 
-    /// Returns the numbers whose visitors are away. A visitor who joins is seen at that time. For
+    /// Returns the numbers whose visitors are away. A join counts as seeing the visitor. For
     /// [`AWAY_AFTER_S`] after the first call, every visitor counts as here.
     pub(super) fn away_numbers(&mut self, slots: &[LineSlot], now_s: i64) -> NumberSet {
         let since = *self.watched_since_s.get_or_insert(now_s);

@@ -11,7 +11,7 @@ pub(super) struct LineWishes {
     by_number: HashMap<u64, WishList>,
     /// The version of the last change of each number.
     last_change: HashMap<u64, u64>,
-    /// The number that each of these versions changed.
+    /// By version, the number that it changed. Only the last version of each number is kept.
     changes: BTreeMap<u64, u64>,
     version: u64,
 }

@@ -13,10 +13,10 @@ use super::scripts::{CheckLifeScript, RaiseCeilingScript};
 use crate::ledger::{RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
-/// The fewest numbers that are reserved ahead.
+/// How many numbers are reserved ahead, at least.
 pub const AHEAD_MIN: u64 = 1000;
-/// The most numbers that are reserved ahead. If the store is lost, the unused numbers of its block
-/// are void.
+/// How many numbers are reserved ahead, at most. If Redis loses its data, the numbers that were
+/// reserved and not given are void.
 const AHEAD_MAX: u64 = 200_000;
 /// How many rounds the reserved numbers should last, if every round gives as many numbers as the
 /// last round.
@@ -64,8 +64,8 @@ impl NumberBlocks {
             .saturating_mul(ROUNDS_AHEAD)
             .clamp(AHEAD_MIN, AHEAD_MAX);
         let short = next.saturating_add(ahead / 2) >= ceiling;
-        // A ledger that was set back must reserve again all numbers that Redis may have given, so
-        // that the next life begins above them.
+        // A ledger that is an older copy must reserve again all numbers that Redis may have given,
+        // so that the next life begins above them.
         if life.ceiling < ceiling {
             self.compare_ceilings(room, life, ceiling).await?;
         }
@@ -80,15 +80,15 @@ impl NumberBlocks {
         Ok(())
     }
 
-    /// Reserves a block at once for a join that found all reserved numbers given, unless another
-    /// call has just reserved one.
+    /// Reserves a block at once, because a join found that all reserved numbers were given. Does
+    /// nothing if another call has just reserved a block.
     pub async fn reserve_now(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let open = self.rooms.find(room)?;
         let _tending = open.tending.lock().await;
-        let stands = self.scripts.run(room, life, CheckLifeScript {}).await?;
+        let checked = self.scripts.run(room, life, CheckLifeScript {}).await?;
         let (next, ceiling) = (
-            stands.item_at(0)?.as_count()?,
-            stands.item_at(1)?.as_count()?,
+            checked.item_at(0)?.as_count()?,
+            checked.item_at(1)?.as_count()?,
         );
         if next < ceiling {
             return Ok(());
@@ -111,7 +111,7 @@ impl NumberBlocks {
             |newest: &RoomLife| newest.incarnation == life.incarnation && newest.ceiling < ceiling;
         if newest.as_ref().is_some_and(is_less) {
             let rooms = [room.to_owned()];
-            self.condition.note_set_back(&rooms, self.clock.now_ms());
+            self.condition.note_lost_blocks(&rooms, self.clock.now_ms());
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ const BATCH: usize = 1000;
 /// If joins have been paused for this long (ms), a round of any node writes the ledger's codes to
 /// Redis and ends the pause. Even a long list of codes is written faster, so the node that paused
 /// the joins must have died.
-pub const WAITED_FOR_MS: i64 = 60_000;
+pub const PAUSE_MAX_MS: i64 = 60_000;
 
 /// Replaces the codes of a room.
 pub struct RoomCodes {

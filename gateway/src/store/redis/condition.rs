@@ -16,7 +16,7 @@ use crate::ledger::RoomLife;
 pub const ASKED_EVERY: Duration = Duration::from_secs(1);
 /// The settings and the clock of Redis are checked once in this many rounds.
 const FINDINGS_EVERY: u32 = 10;
-/// How long (ms) a warning stays after the ledger was set back or Redis lost its data.
+/// How long (ms) a warning stays after the ledger lost blocks or Redis lost its data.
 const WARNING_STAYS_MS: i64 = 3_600_000;
 /// The log has one warning for all rooms that begin a new life within this time (ms).
 const ONE_LOSS_MS: i64 = 60_000;
@@ -29,12 +29,12 @@ pub struct StoreCondition {
 
 #[derive(Debug, Default)]
 struct ConditionDetails {
-    away: Option<(Instant, RedisCallError)>,
+    outage: Option<(Instant, RedisCallError)>,
     /// The id of the ledger that the data belongs to, if it is not this store's ledger.
     foreign: Option<String>,
     findings: Vec<ServerFinding>,
     /// The rooms whose blocks the ledger lost, each with the time (ms) when the loss was found.
-    set_back: BTreeMap<String, i64>,
+    lost_blocks: BTreeMap<String, i64>,
     /// When a loss was last logged (ms).
     loss_logged_at: Option<i64>,
 }
@@ -50,7 +50,7 @@ impl StoreCondition {
         let mut found = self.inner.lock();
         match owner {
             Ok(owner) => {
-                found.away = None;
+                found.outage = None;
                 let foreign = Some(owner).filter(|owner| owner != own);
                 if foreign.is_some() && found.foreign.is_none() {
                     tracing::error!(
@@ -60,11 +60,14 @@ impl StoreCondition {
                 found.foreign = foreign;
             }
             Err(error) => {
-                let since = found.away.as_ref().map_or_else(Instant::now, |away| away.0);
-                found.away = Some((since, error));
+                let since = found
+                    .outage
+                    .as_ref()
+                    .map_or_else(Instant::now, |outage| outage.0);
+                found.outage = Some((since, error));
             }
         }
-        metrics::gauge!("fairgate_room_store_up").set(f64::from(u8::from(found.away.is_none())));
+        metrics::gauge!("fairgate_room_store_up").set(f64::from(u8::from(found.outage.is_none())));
     }
 
     /// Stores the findings of the last check of the servers.
@@ -100,7 +103,7 @@ impl StoreCondition {
     }
 
     /// Notes and logs that the ledger has lost blocks of these rooms.
-    pub fn note_set_back(&self, rooms: &[String], now: i64) {
+    pub fn note_lost_blocks(&self, rooms: &[String], now: i64) {
         for room in rooms {
             tracing::error!(
                 room,
@@ -108,16 +111,16 @@ impl StoreCondition {
             );
             metrics::counter!("fairgate_ledger_set_back_total", "room" => room.clone())
                 .increment(1);
-            self.inner.lock().set_back.insert(room.clone(), now);
+            self.inner.lock().lost_blocks.insert(room.clone(), now);
         }
     }
 
-    /// Returns one sentence for each problem that an operator should solve. `lives` are the lives
-    /// that the ledger has.
+    /// Returns one text for each problem that an operator should solve. `lives` are the lives that
+    /// the ledger has.
     pub fn warnings(&self, lives: &[RoomLife], now: i64) -> Vec<String> {
         let found = self.inner.lock();
         let mut warnings = Vec::new();
-        if let Some((since, error)) = &found.away {
+        if let Some((since, error)) = &found.outage {
             warnings.push(format!(
                 "the room store has not answered for {} s: nobody can join and nobody is called until it does; places, the lobby and what was drawn go on ({error})",
                 since.elapsed().as_secs()
@@ -130,7 +133,7 @@ impl StoreCondition {
         }
         warnings.extend(found.findings.iter().map(ToString::to_string));
         let recent = found
-            .set_back
+            .lost_blocks
             .iter()
             .filter(|(_, at)| now - **at < WARNING_STAYS_MS);
         warnings.extend(recent.map(|(room, at)| {
@@ -142,8 +145,7 @@ impl StoreCondition {
     }
 }
 
-/// Returns one sentence for all rooms that were lost recently. A room's first life has lost
-/// nothing.
+/// Returns one text for all rooms that were lost recently. A room in its first life was never lost.
 fn recent_loss_warning(lives: &[RoomLife], now: i64) -> Option<String> {
     let lost = lives
         .iter()

@@ -14,12 +14,13 @@ use super::scripts::{
 use crate::ledger::{LineCopyOutcome, LineFeedEntry, RoomLedger, RoomLife};
 use crate::store::{StoreFailure, StoreLeaveRequest};
 
-/// The most entries of one batch.
+/// How many entries one batch has, at most.
 const BATCH: u32 = 1000;
-/// The most batches that one run with `alone` copies. After that, other rooms have their turn.
-const GO_BATCHES_MAX: u32 = 20;
+/// How many batches one run with `takes_turns` copies, at most. After that, other rooms have their
+/// turn.
+const BATCHES_A_TURN_MAX: u32 = 20;
 /// How long (ms) a copier may be silent before another node copies instead.
-const ALONE_MS: u64 = 2000;
+const COPIER_SILENT_MS: u64 = 2000;
 
 /// Copies the line of a room into the ledger.
 pub struct LineCopier {
@@ -30,20 +31,20 @@ pub struct LineCopier {
 }
 
 impl LineCopier {
-    /// Copies the whole feed to the ledger. With `alone` it copies only a limited number of
-    /// batches, and nothing while another node copies.
+    /// Copies the whole feed to the ledger. With `takes_turns`, this copies nothing while another
+    /// node copies, and at most [`BATCHES_A_TURN_MAX`] batches.
     pub async fn copy_line(
         &self,
         room: &str,
         life: &RoomLife,
-        alone: bool,
+        takes_turns: bool,
     ) -> Result<(), StoreFailure> {
         for batch in 1.. {
             let take = ReadLineFeedScript {
                 node: self.node.clone(),
-                alone_ms: ALONE_MS,
+                alone_ms: COPIER_SILENT_MS,
                 entries_max: BATCH,
-                must: !alone,
+                must: !takes_turns,
             };
             let taken = self.scripts.run(room, life, take).await?;
             let Some((last, rows)) = read_feed_entries(&taken)? else {
@@ -57,7 +58,7 @@ impl LineCopier {
                 nobodys: nobodys.collect(),
             };
             self.scripts.run(room, life, trim).await?;
-            if !full || (alone && batch == GO_BATCHES_MAX) {
+            if !full || (takes_turns && batch == BATCHES_A_TURN_MAX) {
                 break;
             }
         }
@@ -87,8 +88,8 @@ impl LineCopier {
         }
     }
 
-    /// Writes to the ledger that a visitor left, and also the join, in case the ledger lacks it.
-    /// Calling again is harmless.
+    /// Writes to the ledger that a visitor left. Also writes the visitor's join, in case the ledger
+    /// does not have it yet. Calling again is harmless.
     pub async fn record_leaving(
         &self,
         room: &str,

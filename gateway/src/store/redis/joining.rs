@@ -51,9 +51,9 @@ impl LineTransitions {
         Err(StoreFailure::NotReady(used_up.into()).into())
     }
 
-    /// Tries one join. Returns `None` after it has reserved more numbers, if all reserved numbers
-    /// were given. This node must hold the lease of the same life before and after the script runs.
-    /// Otherwise another life may have begun before the number was given.
+    /// Tries one join. If all reserved numbers were given, reserves more and returns `None`. This
+    /// node must hold the lease of the same life before and after the script runs. Otherwise
+    /// another life may have begun before the number was given.
     async fn join_once(
         &self,
         room: &str,

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::blocks::{AHEAD_MIN, NumberBlocks};
 use super::caller::RoomScriptRunner;
-use super::codes::{RoomCodes, WAITED_FOR_MS};
+use super::codes::{PAUSE_MAX_MS, RoomCodes};
 use super::copier::LineCopier;
 use super::lives::RoomLifeReader;
 use super::rebuild::{RoomBuilder, RoomRebuildOutcome};
@@ -29,19 +29,20 @@ const WORKS_AT_ONCE: usize = 8;
 /// If the server's `master_replid` (the id of its history of data) changes, a life goes on only if
 /// a round found the life in Redis within this time. A server that took over another server's data
 /// within this time still has the other server's id as its `master_replid2`, unless
-/// `repl-backlog-ttl` (an hour by default) is shorter. So `adopt_life.lua` can tell such a server.
+/// `repl-backlog-ttl` (an hour by default) is shorter. This is how `adopt_life.lua` recognises such
+/// a server.
 const LIFE_SEEN_WITHIN: Duration = Duration::from_secs(30);
 
-/// The limits for inspections and for work at the same time.
+/// Limits how many rooms are inspected, and how many are filled in or copied, at the same time.
 pub struct RoomKeeperLimits {
-    looks: Semaphore,
+    inspections: Semaphore,
     works: Semaphore,
 }
 
 impl Default for RoomKeeperLimits {
     fn default() -> Self {
         Self {
-            looks: Semaphore::new(INSPECTIONS_MAX),
+            inspections: Semaphore::new(INSPECTIONS_MAX),
             works: Semaphore::new(WORKS_AT_ONCE),
         }
     }
@@ -91,7 +92,7 @@ impl RoomKeeper {
         let limits = &self.limits;
         let needs = {
             // Neither semaphore is ever closed, so acquiring cannot fail.
-            let _look = limits.looks.acquire().await;
+            let _inspection = limits.inspections.acquire().await;
             self.inspect_room(room).await?
         };
         match needs {
@@ -120,31 +121,31 @@ impl RoomKeeper {
         let Some(life) = self.lives.lease().last_known_life(room) else {
             return Ok(RoomKeeperTask::NextLife(0));
         };
-        let stands = self.scripts.run(room, &life, CheckLifeScript {}).await;
-        open.note_answer(!matches!(stands, Err(StoreFailure::Unreachable(_))));
-        let stands = match stands {
+        let checked = self.scripts.run(room, &life, CheckLifeScript {}).await;
+        open.note_answer(!matches!(checked, Err(StoreFailure::Unreachable(_))));
+        let checked = match checked {
             Err(StoreFailure::NotReady(why)) => {
-                let well_at = before.life_seen_at;
+                let life_seen_at = before.life_seen_at;
                 return self
-                    .find_why_life_is_missing(room, &life, &why, well_at)
+                    .find_why_life_is_missing(room, &life, &why, life_seen_at)
                     .await;
             }
             answer => answer?,
         };
         before.life_seen_at = Some(Instant::now());
         let (next, ceiling) = (
-            stands.item_at(0)?.as_count()?,
-            stands.item_at(1)?.as_count()?,
+            checked.item_at(0)?.as_count()?,
+            checked.item_at(1)?.as_count()?,
         );
         let given = next.saturating_sub(before.next.replace(next).unwrap_or(next));
         self.blocks
             .reserve_ahead(room, &life, given, (next, ceiling))
             .await?;
-        let codes_since = stands.item_at(3)?.as_integer()?;
-        if codes_since > 0 && self.clock.now_ms() - codes_since > WAITED_FOR_MS {
+        let codes_since = checked.item_at(3)?.as_integer()?;
+        if codes_since > 0 && self.clock.now_ms() - codes_since > PAUSE_MAX_MS {
             return Ok(RoomKeeperTask::Codes(life));
         }
-        if stands.item_at(2)?.as_count()? > 0 {
+        if checked.item_at(2)?.as_count()? > 0 {
             return Ok(RoomKeeperTask::Copying(life));
         }
         Ok(RoomKeeperTask::Nothing)
@@ -156,9 +157,9 @@ impl RoomKeeper {
         room: &str,
         life: &RoomLife,
         why: &str,
-        well_at: Option<Instant>,
+        life_seen_at: Option<Instant>,
     ) -> Result<RoomKeeperTask, StoreFailure> {
-        if self.adopt_if_renamed(room, life, well_at).await? {
+        if self.adopt_if_renamed(room, life, life_seen_at).await? {
             return Ok(RoomKeeperTask::Nothing);
         }
         // Another node may have begun a life that this node has not read yet.
@@ -168,8 +169,8 @@ impl RoomKeeper {
             return Ok(RoomKeeperTask::Nothing);
         }
         if newest.is_unused() {
-            // The room is new. The node that began its life is still filling it in, or died before
-            // the end.
+            // The room is new. The node that began its life is still filling the room in, or died
+            // before the room was full.
             return Ok(RoomKeeperTask::NextLife(0));
         }
         let incarnation = life.incarnation;
@@ -177,15 +178,15 @@ impl RoomKeeper {
         Ok(RoomKeeperTask::NextLife(incarnation))
     }
 
-    /// Continues the life if only the server's `master_replid` changed, and returns whether it did.
-    /// `life_seen_at` is when a round last found the life in Redis.
+    /// Continues the life if only the server's `master_replid` changed. Returns whether the life
+    /// goes on. `life_seen_at` is when a round last found the life in Redis.
     async fn adopt_if_renamed(
         &self,
         room: &str,
         life: &RoomLife,
-        well_at: Option<Instant>,
+        life_seen_at: Option<Instant>,
     ) -> Result<bool, StoreFailure> {
-        if well_at.is_none_or(|at| at.elapsed() >= LIFE_SEEN_WITHIN) {
+        if life_seen_at.is_none_or(|at| at.elapsed() >= LIFE_SEEN_WITHIN) {
             return Ok(false);
         }
         let adopt = AdoptLifeScript {

@@ -5,11 +5,11 @@
 //! | --- | --- |
 //! | `life` | incarnation, server, counters, freeze, the accounts of the last tick |
 //! | `leaves:K` | 40 bytes a number, 16,384 numbers a key: holder, and time of the join (ms) |
-//! | `holders` | the living number of each holder |
+//! | `holders` | the number that each holder has now |
 //! | `codes`, `code_of` | each code's number, each number's code |
 //! | `absent`, `done` | a bit for each number: it has no visitor; it has a ticketed order |
 //! | `passes`, `inside`, `left_with_pass` | expiries; who is inside; who left with a pass |
-//! | `entering`, `entering_calls` | when each rank's admission lapses; how many calls it has open |
+//! | `entering`, `entering_calls` | when each rank's admission lapses; its claims in progress |
 //! | `calls`, `came` | calls whose window is open; how many visitors of each came or left |
 //! | `called_away`, `answered` | a bit for each called rank: was away; came or left since |
 //! | `seen:S` | a bit for each number that was seen in these five seconds |
@@ -19,8 +19,8 @@
 //! | `wishes`, `wish_changes` | the wishes of each number; the last change of each |
 //! | `feed`, `copier` | joins that are not in the ledger yet; the node that copies them |
 //!
-//! The key `fairgate:ledger` belongs to no room. It has the id of the ledger that all the data
-//! belongs to. Booking's store writes the same key.
+//! The key `fairgate:ledger` belongs to no room. Its value is the id of the ledger that all the
+//! data belongs to. Booking's store writes the same key.
 
 /// The key with the id of the ledger that the data belongs to.
 pub const LEDGER: &str = "fairgate:ledger";

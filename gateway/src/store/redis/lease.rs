@@ -53,7 +53,7 @@ impl LivesLease {
         for (room, life) in lives {
             let known = before.remove(&room);
             let newer = known.filter(|known| life_order(&known.life) > life_order(&life));
-            let stands = match newer {
+            let kept = match newer {
                 // The life began or got a new block while the ledger was answering.
                 Some(known) if known.at >= asked => known,
                 Some(_) => {
@@ -62,7 +62,7 @@ impl LivesLease {
                 }
                 None => KnownLife { life, at: asked },
             };
-            read.insert_life(room, stands);
+            read.insert_life(room, kept);
         }
         for (room, known) in before {
             if known.at >= asked {

@@ -71,7 +71,7 @@ impl RoomLifeReader {
             .await
             .map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))??;
         let lost = self.lease.renew(asked, lives);
-        self.condition.note_set_back(&lost, self.clock.now_ms());
+        self.condition.note_lost_blocks(&lost, self.clock.now_ms());
         Ok(())
     }
 

@@ -42,8 +42,8 @@ pub struct StoreParts {
 }
 
 impl StoreParts {
-    /// Builds all parts over Redis and the ledger with this id, in hex. `node` is this process's
-    /// name among the nodes.
+    /// Builds all parts over Redis and the ledger. `ledger_id` is the ledger's id in hex. `node` is
+    /// this process's name among the nodes.
     pub fn build(
         redis: &Redis,
         ledger: RoomLedger,

@@ -32,7 +32,7 @@ pub struct PlaceFinder {
 
 impl PlaceFinder {
     /// Returns the status of a signed place. If Redis cannot answer, asks the ledger. If the ledger
-    /// does not know either, trusts the signature, so there is always an answer.
+    /// cannot say either, trusts the signature, so there is always an answer.
     pub async fn check_presented_place(
         &self,
         room: &str,
@@ -44,11 +44,11 @@ impl PlaceFinder {
             asked = self.ask_status(room, shown).await;
         }
         let error = match asked {
-            Ok(standing) => return standing,
+            Ok(status) => return status,
             Err(error) => error,
         };
         tracing::debug!(room, %error, "Redis did not answer for a place; the ledger is asked, and otherwise its signature is trusted");
-        if let Ok(Some(place)) = self.recorded(room, shown.holder).await {
+        if let Ok(Some(place)) = self.recorded_place(room, shown.holder).await {
             return PresentedPlaceStatus::Here(place);
         }
         if let Ok(true) = self.recorded_as_left(room, shown).await {
@@ -105,7 +105,7 @@ impl PlaceFinder {
         match asked.await {
             // A new place is only in Redis at first. So if the ledger has no place, this returns
             // the error and not "no place".
-            Err(error) => match self.recorded(room, holder).await {
+            Err(error) => match self.recorded_place(room, holder).await {
                 Ok(Some(place)) => Ok(Some(place)),
                 Ok(None) | Err(_) => Err(error),
             },
@@ -118,12 +118,12 @@ impl PlaceFinder {
         room: &str,
         shown: &PresentedPlace,
     ) -> Result<PresentedPlaceStatus, StoreFailure> {
-        let standing = CheckPlaceScript {
+        let check = CheckPlaceScript {
             shown: shown_record(shown),
         };
         let reply = self
             .scripts
-            .run(room, &self.lives.last_known_life(room)?, standing)
+            .run(room, &self.lives.last_known_life(room)?, check)
             .await?;
         Ok(match read::kind(&reply)? {
             "here" => PresentedPlaceStatus::Here(read::place(&reply)?),
@@ -133,7 +133,11 @@ impl PlaceFinder {
     }
 
     /// Reads the holder's place from the ledger. The ledger gets new places seconds after Redis.
-    async fn recorded(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
+    async fn recorded_place(
+        &self,
+        room: &str,
+        holder: Holder,
+    ) -> Result<Option<Place>, StoreFailure> {
         let stored = self.ask_ledger(self.ledger.place_of(room, holder)).await?;
         Ok(stored.as_ref().map(place_of_ledger))
     }

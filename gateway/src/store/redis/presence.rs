@@ -1,4 +1,4 @@
-//! Which visitors all nodes saw recently, and which numbers have no visitor.
+//! Which visitors any node saw recently, and which numbers have no visitor.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use super::read;
 use super::scripts::{NoteSeenScript, ReadAbsentScript, ReadAwayScript};
 use crate::store::{AWAY_AFTER_S, NumberSet, StoreFailure};
 
-/// The length of a slot. All visitors who are seen in these seconds are noted in the same slot.
+/// The length of a slot, seconds. All visitors who are seen in these seconds are noted in one slot.
 const SLOT_S: i64 = 5;
 /// How long Redis keeps a slot, milliseconds.
 pub const SLOT_LIVES_MS: u64 = 90_000;

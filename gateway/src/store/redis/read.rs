@@ -78,7 +78,7 @@ pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)
         code: read_code(reply.item_at(2)?)?,
         at: at.map_or(0, i64::from_be_bytes),
         // Redis does not know the networks of a place. So a place that is left before it was copied
-        // to the ledger does not count there.
+        // to the ledger counts for no network in the ledger.
         networks: NetworkKeys::NONE,
     };
     Ok(Some((join, reply.item_at(3)?.as_integer()? == 1)))

@@ -1,7 +1,7 @@
-//! Rebuilds a room in a Redis that is new, was lost, was set back or was replaced. A new life
-//! begins in the ledger, above all numbers that were reserved. The room is then filled in from the
-//! ledger, a batch at a time. A lower number that is not in the ledger is void until its holder
-//! shows the signed place again.
+//! Rebuilds a room in Redis if Redis is new, lost its data, went back to older data or was
+//! replaced. A new life begins in the ledger, above all numbers that were reserved. The room is
+//! then filled in from the ledger, a batch at a time. A number below the new life that is not in
+//! the ledger is void until its holder shows the signed place again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl RoomBuilder {
         if builds.item_at(0)?.as_integer()? == 1 {
             return Ok(RoomRebuildOutcome::ByOther);
         }
-        // Redis may still have higher numbers than a ledger that was set back.
+        // If the ledger is an older copy, Redis may still have higher numbers than the ledger.
         let above = builds
             .item_at(1)?
             .as_count()?
@@ -91,7 +91,7 @@ impl RoomBuilder {
         let life = self.ledger.begin_life(room, from, above, now).await?;
         if builds.item_at(2)?.as_count()? > life.incarnation {
             // Redis has a life that this ledger never had, so the ledger is an older copy.
-            self.condition.note_set_back(&[room.to_owned()], now);
+            self.condition.note_lost_blocks(&[room.to_owned()], now);
         }
         self.lives.lease().learn(room, life, Instant::now());
         if life.ceiling > life.first {

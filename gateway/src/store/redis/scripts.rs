@@ -59,13 +59,13 @@ script_record! {
         to: u64,
         at_ms: i64,
         people: u64,
-        /// A bit for each rank that was away, from the byte of `from` on.
+        /// One bit a rank, set if its visitor was away. The first byte has the bit of `from`.
         away: Vec<u8>,
     }
 }
 
 script_record! {
-    /// A network and its bound: with so many places, it refuses further ones.
+    /// A network and its bound. A network that has this many places gets no more.
     pub struct LimitedNetworkRecord {
         key: [u8; 8],
         bound: u64,
@@ -104,7 +104,7 @@ script_record! {
 }
 
 script_record! {
-    /// A pass and the holder who left with it.
+    /// A pass, and its holder if the holder left with it.
     pub struct FilledPass {
         number: u64,
         expires_s: i64,
@@ -305,7 +305,7 @@ redis_scripts! {
 
     /// Ends a tick.
     pub struct EndTickScript = end_tick [cohorts] {
-        /// This time and the next one are milliseconds since the epoch.
+        /// `counted_since` and `counted_until` are milliseconds since the epoch.
         counted_since: i64,
         counted_until: i64,
         owed_u: u64,

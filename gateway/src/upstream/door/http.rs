@@ -1,6 +1,6 @@
 //! The door in front of booking: a call that takes seats needs a pass that this installation
 //! signed. The door turns a browser's cookie into the Bearer pass that booking reads. Booking
-//! checks the pass again, with its room and its expiry.
+//! checks the pass again, and also its room and its expiry.
 
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ impl BookingDoor {
             Some(pass) if takes_seats => self.check_pass(pass, room)?,
             Some(_) => {}
             None => {
-                let is_lifted = self.lift_cookie(request, room, takes_seats)?;
-                if takes_seats && !is_lifted {
+                let is_added = self.add_pass_from_cookie(request, room, takes_seats)?;
+                if takes_seats && !is_added {
                     let place = cookies::value(request.headers(), CookieKind::Place, room);
                     let back_s = self.waits.back_in_s(room, place).await;
                     return Err(waiting_room(room).retry_after(back_s));
@@ -74,11 +74,11 @@ impl BookingDoor {
         Ok(())
     }
 
-    /// Turns the pass in the cookie into the Bearer pass that booking verifies, and returns whether
-    /// there was one. A pass that is not valid is ignored unless the call needs one, because the
-    /// browser sends it unasked. Browsers send cookies for foreign pages, too, so a call that
+    /// Turns the pass in the cookie into the Bearer pass that booking verifies. Returns whether the
+    /// call now has a pass. Browsers send cookies unasked, so a pass that is not valid is ignored
+    /// unless the call needs a pass. Browsers send cookies for foreign pages, too, so a call that
     /// changes something is refused if a foreign page made it.
-    fn lift_cookie(
+    fn add_pass_from_cookie(
         &self,
         request: &mut Request,
         room: &str,

@@ -37,8 +37,8 @@ impl OriginHealth {
         }
     }
 
-    /// Returns how many calls have failed in a row if the server is away, with its address and the
-    /// last reason.
+    /// If the server is away, returns how many calls have failed in a row, and the server's address
+    /// with the last reason.
     #[must_use]
     pub fn outage(&self) -> Option<(u32, String)> {
         let failed = self.failed.lock();

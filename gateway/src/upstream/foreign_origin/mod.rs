@@ -28,8 +28,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// How long the server may send nothing: before its answer, counted from the last progress of the
 /// request's body, and between two parts of its answer.
 const SILENT_MAX: Duration = Duration::from_secs(55);
-/// How long an idle connection is kept. Few servers close theirs earlier, so hardly a request uses
-/// a connection that is being closed.
+/// How long an idle connection is kept. Few servers close an idle connection earlier, so few
+/// requests use a connection that is being closed.
 const IDLE_MAX: Duration = Duration::from_secs(2);
 
 /// The address of a server: a scheme, a host and a port, without a path.
@@ -149,7 +149,8 @@ impl ForeignOrigin {
     /// Sends a request for a WebSocket, which has no body.
     ///
     /// # Errors
-    /// As [`ForeignOrigin::send`], and if the server breaks the connection while it switches.
+    /// Fails as [`ForeignOrigin::send`] does, and if the server breaks the connection while it
+    /// switches to WebSocket.
     pub async fn open_web_socket(
         &self,
         parts: &Parts,

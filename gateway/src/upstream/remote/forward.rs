@@ -22,20 +22,20 @@ use crate::upstream::hops::{forwarded_answer, without_hops};
 /// The longest body (bytes) that is buffered, so that the call can be sent to another booking
 /// process, too. A longer body is streamed, and can be sent only once.
 const KEPT_BYTES_MAX: usize = 64 << 10;
-/// How long one booking process may take to answer a read. After that the next one gets the call.
+/// How long one booking process may take to answer a read. Then the next process gets the call.
 const READ_MAX: Duration = Duration::from_secs(5);
 /// The read that may take as long as an upload, because it sends the whole ledger.
 const LONG_READ: &str = "/v1/promoter/dump";
 /// How long one booking process may take for any other call, which may wait for the ledger.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-/// How long [`LONG_READ`] may take, and a call with a streamed body, such as the upload of a large
+/// How long [`LONG_READ`] or a call with a streamed body may take, such as the upload of a large
 /// seating plan. A call whose body makes no progress is given up much earlier.
 const LONG_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// The headers that the HTTP client or this gateway sets itself, and the headers that concern only
 /// the browser and this gateway. `Accept-Encoding` is not among them, because booking keeps its
 /// large answers compressed.
-const OWN: [HeaderName; 4] = [
+const NOT_FORWARDED: [HeaderName; 4] = [
     header::HOST,
     header::CONTENT_LENGTH,
     header::COOKIE,
@@ -70,16 +70,16 @@ pub async fn forward(pool: BookingNodePool, request: Request) -> Result<Response
     parts.headers = forwarded_headers(&parts);
     // Whether the call may be repeated depends on the headers that booking gets. An idempotency key
     // that the caller meant for this connection only is not among them.
-    let again = may_be_repeated(&parts);
+    let may_repeat = may_be_repeated(&parts);
     let mark = idempotency_mark(&parts.headers);
-    send_to_any(&pool, &parts, body, again, mark.as_deref()).await
+    send_to_any(&pool, &parts, body, may_repeat, mark.as_deref()).await
 }
 
 async fn send_to_any(
     pool: &BookingNodePool,
     parts: &Parts,
     mut body: ForwardedBody,
-    again: bool,
+    may_repeat: bool,
     mark: Option<&[u8]>,
 ) -> Result<Response, ForwardRefusal> {
     let mut was_sent = false;
@@ -101,7 +101,7 @@ async fn send_to_any(
             // This booking process failed, and another one may succeed. All of them share one
             // ledger, so the next one finds what this one did. If the next one fails, too, its
             // answer is passed back.
-            Ok(answer) if again && failing.is_none() && answer.status().is_server_error() => {
+            Ok(answer) if may_repeat && failing.is_none() && answer.status().is_server_error() => {
                 tracing::debug!(booking = %node.base_url(), status = %answer.status(), "a booking failed; another one is asked if there is one");
                 was_sent = true;
                 failing = Some(answer);
@@ -112,7 +112,7 @@ async fn send_to_any(
                 // If no connection was made, no byte was sent, so the next booking process may get
                 // the call.
                 was_sent |= !error.is_connect();
-                if was_sent && !again {
+                if was_sent && !may_repeat {
                     break;
                 }
             }
@@ -201,7 +201,7 @@ fn node_url(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
 /// Returns the headers that booking gets.
 fn forwarded_headers(parts: &Parts) -> HeaderMap {
     let mut headers = without_hops(&parts.headers);
-    for name in OWN {
+    for name in NOT_FORWARDED {
         headers.remove(name);
     }
     let mut set = |name: HeaderName, value: Option<HeaderValue>| {

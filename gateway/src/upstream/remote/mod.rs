@@ -182,7 +182,8 @@ impl BookingCore for RemoteBooking {
             room: room.to_owned(),
             passes,
         };
-        // The process that takes the call writes it to the ledger, and the others read it there.
+        // The process that takes the call writes the stops to the ledger, and the other processes
+        // read them there.
         self.post("/stopped-passes", &ask).await.map(drop)
     }
 
@@ -254,9 +255,9 @@ impl BookingCore for RemoteBooking {
     async fn condition(&self) -> BookingCondition {
         let mut condition = BookingCondition::default();
         for node in self.pool().nodes() {
-            let (standing, lasting) = node.status_and_age();
-            let (base, lasting_s) = (node.base_url(), lasting.as_secs());
-            let told = match standing {
+            let (status, age) = node.status_and_age();
+            let (base, lasting_s) = (node.base_url(), age.as_secs());
+            let warning = match status {
                 BookingNodeStatus::Well => continue,
                 BookingNodeStatus::Unready(reasons) => {
                     format!("booking at {base} is not ready: {}", reasons.join("; "))
@@ -268,7 +269,7 @@ impl BookingCore for RemoteBooking {
                     "booking at {base} has another ledger than this gateway and is not asked: give both the same FAIRGATE_DATABASE_URL"
                 ),
             };
-            condition.warnings.push(told);
+            condition.warnings.push(warning);
         }
         if self.pool().candidates(None).is_empty() {
             condition.warnings.push(

@@ -68,18 +68,18 @@ impl BookingNode {
     /// Returns the state of the process, and for how long the process has been in this state.
     #[must_use]
     pub fn status_and_age(&self) -> (BookingNodeStatus, Duration) {
-        let standing = self.status_since.lock();
-        (standing.0.clone(), standing.1.elapsed())
+        let known = self.status_since.lock();
+        (known.0.clone(), known.1.elapsed())
     }
 
-    /// Sets the state. The log of warnings says what is wrong with it; the details of a change are
-    /// logged as debug.
-    pub fn set_status(&self, standing: BookingNodeStatus) {
+    /// Sets the state. A change is logged only as debug, because the operators' warnings say what
+    /// is wrong with the process.
+    pub fn set_status(&self, status: BookingNodeStatus) {
         let mut known = self.status_since.lock();
-        if known.0 == standing {
+        if known.0 == status {
             return;
         }
-        match &standing {
+        match &status {
             BookingNodeStatus::Well => tracing::debug!(booking = %self.base, "booking answers"),
             BookingNodeStatus::Unready(reasons) => {
                 tracing::debug!(booking = %self.base, ?reasons, "booking is not ready")
@@ -93,21 +93,21 @@ impl BookingNode {
         }
         // If only the reason of the silence changes, the time when the silence began is kept.
         let goes_on = matches!(
-            (&known.0, &standing),
+            (&known.0, &status),
             (BookingNodeStatus::Silent(_), BookingNodeStatus::Silent(_))
         );
         let since = if goes_on { known.1 } else { Instant::now() };
-        *known = (standing, since);
+        *known = (status, since);
     }
 }
 
 /// Returns the indices of the processes that may get a call, in order: those that are well, then
 /// those that are not ready. Silent and foreign ones are left out. Within each group, the order
 /// starts at index `first` and wraps around.
-fn in_turn(standings: &[BookingNodeStatus], first: usize) -> Vec<usize> {
-    let round = || (0..standings.len()).map(|step| (first + step) % standings.len());
-    let well = round().filter(|at| standings[*at] == BookingNodeStatus::Well);
-    let unready = round().filter(|at| matches!(standings[*at], BookingNodeStatus::Unready(_)));
+fn in_turn(statuses: &[BookingNodeStatus], first: usize) -> Vec<usize> {
+    let round = || (0..statuses.len()).map(|step| (first + step) % statuses.len());
+    let well = round().filter(|at| statuses[*at] == BookingNodeStatus::Well);
+    let unready = round().filter(|at| matches!(statuses[*at], BookingNodeStatus::Unready(_)));
     well.chain(unready).collect()
 }
 
@@ -169,9 +169,9 @@ impl BookingNodePool {
                 usize::try_from(hasher.finish() >> 32).unwrap_or(0)
             },
         );
-        let standings: Vec<BookingNodeStatus> =
+        let statuses: Vec<BookingNodeStatus> =
             nodes.iter().map(|node| node.status_and_age().0).collect();
-        in_turn(&standings, first % nodes.len().max(1))
+        in_turn(&statuses, first % nodes.len().max(1))
             .into_iter()
             .map(|at| Arc::clone(&nodes[at]))
             .collect()

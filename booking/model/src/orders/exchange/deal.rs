@@ -79,7 +79,7 @@ pub struct ExchangeQuote {
     pub until_ms: i64,
     /// What the exchange itself costs, in minor units.
     pub fee: i64,
-    /// Per cent of the difference that are not refunded if the new seats are cheaper.
+    /// How many per cent of the difference are not refunded if the new seats are cheaper.
     pub kept_pct: u32,
 }
 
@@ -104,8 +104,8 @@ pub fn exchange_quote(
     best.ok_or(ExchangeRuleError::NotOffered)
 }
 
-/// Returns what an order's seats are worth in an exchange: what was paid for the seats that it
-/// still has, in minor units.
+/// Returns what an order's seats are worth in an exchange: what was paid for the seats that the
+/// order still has, in minor units.
 #[must_use]
 pub fn credit(order: &Order) -> i64 {
     super::total_price(&order.items) - order.waived

@@ -67,8 +67,8 @@ impl Exchange {
 
     /// Returns whether the successor claims exactly the cells that the exchange gains.
     #[must_use]
-    pub fn claims_gained_cells(&self, of: &Order) -> bool {
-        let own = if of.show == self.successor.show {
+    pub fn claims_gained_cells(&self, old_order: &Order) -> bool {
+        let own = if old_order.show == self.successor.show {
             &self.given[..]
         } else {
             &[]
@@ -111,7 +111,7 @@ pub enum OrderExchangeError {
     /// No rule of its terms lets its seats be exchanged now.
     #[error(transparent)]
     Rule(#[from] ExchangeRuleError),
-    /// These tickets were scanned at a door: their seats' labels.
+    /// Tickets were scanned at a door. Has the labels of their seats.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
     /// The order's seats, or the cost of the exchange, have changed since the cost was computed.
@@ -163,16 +163,16 @@ pub fn lost_items(old: &Order, new: &Order) -> Vec<OrderItem> {
     }
 }
 
-/// Splits a refund over the payments of the orders in a chain of exchanges, newest first. `left` is
-/// the sum that can still be refunded from each payment. All sums in `left` together are the price
-/// of the seats that remain.
+/// Splits a refund over the payments of the orders in a chain of exchanges, newest first.
+/// `refundable` is the sum that can still be refunded from each payment. All sums in `refundable`
+/// together are the price of the seats that remain.
 #[must_use]
-pub fn split_over_payments(amount: i64, left: &[i64]) -> Vec<i64> {
+pub fn split_over_payments(amount: i64, refundable: &[i64]) -> Vec<i64> {
     let mut wanted = amount;
     let take = |has: &i64| {
         let taken = wanted.min((*has).max(0));
         wanted -= taken;
         taken
     };
-    left.iter().map(take).collect()
+    refundable.iter().map(take).collect()
 }

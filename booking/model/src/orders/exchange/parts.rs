@@ -24,13 +24,13 @@ pub fn parts(old: &[OrderItem], new: &[OrderItem]) -> ExchangedSeats {
         gained: Vec::new(),
         lost: Vec::new(),
     };
-    let of = |items: &[OrderItem], seat: u32| {
+    let legs_of = |items: &[OrderItem], seat: u32| {
         let found = items.iter().find(|item| item.held.seat == seat);
         found.map(|item| item.held.legs.clone())
     };
     for item in new {
-        let other = of(old, item.held.seat);
-        let (gained, lost) = gained_and_lost_legs(other.as_ref(), &item.held.legs);
+        let old_legs = legs_of(old, item.held.seat);
+        let (gained, lost) = gained_and_lost_legs(old_legs.as_ref(), &item.held.legs);
         parts
             .gained
             .extend(gained.into_iter().map(|legs| item_over_legs(item, legs)));
@@ -38,7 +38,9 @@ pub fn parts(old: &[OrderItem], new: &[OrderItem]) -> ExchangedSeats {
             .lost
             .extend(lost.into_iter().map(|legs| item_over_legs(item, legs)));
     }
-    let gone = old.iter().filter(|item| of(new, item.held.seat).is_none());
+    let gone = old
+        .iter()
+        .filter(|item| legs_of(new, item.held.seat).is_none());
     parts.lost.extend(gone.cloned());
     parts
 }

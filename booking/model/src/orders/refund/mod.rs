@@ -58,7 +58,7 @@ pub enum RefundState {
     OnItsWay,
     /// The provider says that the money has gone back.
     Done,
-    /// The provider could not bring it back so far; it is tried again.
+    /// The provider could not return the money so far; the refund is tried again.
     Failed,
 }
 
@@ -135,7 +135,7 @@ pub enum OrderRefundError {
     /// No rule of the show allows a refund now.
     #[error(transparent)]
     Rule(#[from] RefundRuleError),
-    /// These tickets were scanned at a door: their seats' labels.
+    /// Tickets were scanned at a door. Has the labels of their seats.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
     /// This is not a ticket of the order.
@@ -212,7 +212,7 @@ pub struct RefundPlan {
 }
 
 impl RefundPlan {
-    /// Returns whether a whole payment goes back before its capture. Then the authorisation is
+    /// Returns whether the whole payment goes back before its capture. Then the authorisation is
     /// voided, and the payment never appears on the buyer's statement.
     #[must_use]
     pub fn voids_payment(&self, order: &Order) -> bool {
@@ -237,8 +237,8 @@ pub fn plan_refund(
     } = *input;
     if let TicketSelection::Named(named) = which {
         let is_unknown = |id: &&TicketId| tickets.iter().all(|ticket| ticket.id != **id);
-        if let Some(stranger) = named.iter().find(is_unknown) {
-            return Err(OrderRefundError::Unknown(stranger.clone()));
+        if let Some(unknown) = named.iter().find(is_unknown) {
+            return Err(OrderRefundError::Unknown(unknown.clone()));
         }
     }
     if order.state == OrderState::Refunded {
@@ -258,12 +258,12 @@ pub fn plan_refund(
         .map(|item| rule.fee_for_price(item.amount))
         .sum();
     let paid: i64 = going.iter().map(|item| item.amount).sum();
-    let happening = if staying.is_empty() {
+    let event = if staying.is_empty() {
         OrderEvent::RefundedAll(rule.reason)
     } else {
         OrderEvent::RefundedPart(rule.reason)
     };
-    let decision = decide(order.state, happening).ok_or(OrderRefundError::State(order.state))?;
+    let decision = decide(order.state, event).ok_or(OrderRefundError::State(order.state))?;
     // A sum that was waived when the buyer got these seats by exchange was never paid. So it is not
     // refunded.
     let uncharged = order.waived.min(paid - fee).max(0);

@@ -21,7 +21,7 @@ fn terms(rules: &serde_json::Value) -> SaleTerms {
     serde_json::from_value(terms).expect("valid terms")
 }
 
-fn by(rules: &serde_json::Value) -> OrderTerms {
+fn order_terms(rules: &serde_json::Value) -> OrderTerms {
     OrderTerms {
         original: terms(rules),
         present: terms(rules),
@@ -96,7 +96,7 @@ fn check_rule(
     now_ms: i64,
     expected: Result<(u32, i64), RefundRuleError>,
 ) {
-    let found = in_force(&by(rules), START_MS, now_ms);
+    let found = in_force(&order_terms(rules), START_MS, now_ms);
     let found = found.map(|rule| (rule.fee_pct, rule.until_ms.expect("the rule ends")));
     assert_eq!(found, expected);
 }
@@ -123,7 +123,7 @@ fn a_cancelled_or_postponed_show_keeps_no_fee() {
     let free = |fate, now_ms| {
         let rules = OrderTerms {
             fate: Some(fate),
-            ..by(&serde_json::json!([{"until_h": 48, "fee_pct": 10}]))
+            ..order_terms(&serde_json::json!([{"until_h": 48, "fee_pct": 10}]))
         };
         in_force(&rules, START_MS, now_ms).map(|rule| rule.fee_pct)
     };
@@ -138,15 +138,15 @@ fn a_cancelled_or_postponed_show_keeps_no_fee() {
 fn a_scanned_ticket_blocks_a_refund_of_all_but_not_of_the_unscanned() {
     let (order, mut tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
     tickets[1].scanned_at_ms = Some(7);
-    let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
-    let standing = RefundInput {
+    let terms = order_terms(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
+    let input = RefundInput {
         order: &order,
         tickets: &tickets,
         terms: &terms,
     };
-    let all = plan_refund(&standing, &TicketSelection::All, 0);
+    let all = plan_refund(&input, &TicketSelection::All, 0);
     assert!(matches!(all, Err(OrderRefundError::Scanned(labels)) if labels == ["A-1"]));
-    let rest = plan_refund(&standing, &TicketSelection::Unscanned, 0)
+    let rest = plan_refund(&input, &TicketSelection::Unscanned, 0)
         .expect("allowed")
         .expect("one");
     assert_eq!(
@@ -155,22 +155,22 @@ fn a_scanned_ticket_blocks_a_refund_of_all_but_not_of_the_unscanned() {
     );
     let named = TicketSelection::Named(vec![TicketId::of_seat(&order.id, 9)]);
     assert!(matches!(
-        plan_refund(&standing, &named, 0),
+        plan_refund(&input, &named, 0),
         Err(OrderRefundError::Unknown(_))
     ));
 }
 
 #[test]
 fn only_tickets_of_paid_orders_can_be_given_back() {
-    let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
+    let terms = order_terms(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
     for state in OrderState::ALL {
         let (order, tickets) = order(state, &[1_000]);
-        let standing = RefundInput {
+        let input = RefundInput {
             order: &order,
             tickets: &tickets,
             terms: &terms,
         };
-        let planned = plan_refund(&standing, &TicketSelection::All, 0);
+        let planned = plan_refund(&input, &TicketSelection::All, 0);
         match state {
             OrderState::Confirmed | OrderState::Ticketed | OrderState::PartlyRefunded => {
                 let planned = planned.expect("allowed").expect("one");
@@ -189,9 +189,9 @@ fn only_tickets_of_paid_orders_can_be_given_back() {
 fn rules_that_a_show_removes_later_still_apply_to_earlier_orders() {
     let none = || serde_json::json!([]);
     let rules = || serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
-    let known = |kept, present| OrderTerms {
-        original: terms(&kept),
-        ..by(&present)
+    let known = |original, present| OrderTerms {
+        original: terms(&original),
+        ..order_terms(&present)
     };
     let fee = |known: &OrderTerms| in_force(known, START_MS, 0).map(|rule| rule.fee_pct);
     assert_eq!(fee(&known(rules(), none())), Ok(10));
@@ -209,13 +209,13 @@ fn rules_that_a_show_removes_later_still_apply_to_earlier_orders() {
 fn a_sum_that_was_waived_is_not_refunded() {
     let (mut order, tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
     order.waived = 40;
-    let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
-    let standing = RefundInput {
+    let terms = order_terms(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
+    let input = RefundInput {
         order: &order,
         tickets: &tickets,
         terms: &terms,
     };
-    let all = plan_refund(&standing, &TicketSelection::All, 0).expect("allowed");
+    let all = plan_refund(&input, &TicketSelection::All, 0).expect("allowed");
     let all = all.expect("two tickets");
     assert_eq!((all.amount, all.uncharged), (2_960, 40));
 }
@@ -230,15 +230,15 @@ proptest! {
         fee_pct in 0_u32..=100,
         rounds in proptest::collection::vec(proptest::collection::vec(0_u32..6, 0..4), 1..6),
     ) {
-        let rules = by(&serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]));
+        let rules = order_terms(&serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]));
         let (mut order, mut tickets) = order(OrderState::Ticketed, &prices);
         let seats = order.items.len();
         let (mut back, mut kept, mut gone) = (0, 0, 0);
         for round in rounds {
             let named = round.iter().filter(|seat| (**seat as usize) < seats);
             let named = named.map(|seat| TicketId::of_seat(&order.id, *seat)).collect();
-            let standing = RefundInput { order: &order, tickets: &tickets, terms: &rules };
-            let Some(plan) = plan_refund(&standing, &TicketSelection::Named(named), 0).expect("allowed") else { continue };
+            let input = RefundInput { order: &order, tickets: &tickets, terms: &rules };
+            let Some(plan) = plan_refund(&input, &TicketSelection::Named(named), 0).expect("allowed") else { continue };
             prop_assert_eq!(plan.going.len(), plan.tickets.len());
             prop_assert_eq!(plan.staying.is_empty(), plan.decision.state == OrderState::Refunded);
             for ticket in &mut tickets {

@@ -37,7 +37,8 @@ impl RowLine {
         };
         let shares = (0..count).map(|seat| f64::from(seat) / f64::from(count.max(2) - 1));
         let angle = 2.0 * (self.bend / half).atan();
-        // Such a flat arc is less than a millionth of its length away from the straight line.
+        // An arc as flat as this is less than a millionth of its length away from the straight
+        // line.
         if half == 0.0 || angle.abs() < 1e-6 {
             return shares.map(along).collect();
         }

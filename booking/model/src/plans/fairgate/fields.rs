@@ -97,10 +97,10 @@ impl<'a> PlanObject<'a> {
         corners.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Returns the number in the member `key`, or `absent` if it is missing.
-    pub fn number(&self, key: &str, absent: f64, faults: &mut PlanFaults) -> Option<f64> {
+    /// Returns the number in the member `key`, or `default` if it is missing.
+    pub fn number(&self, key: &str, default: f64, faults: &mut PlanFaults) -> Option<f64> {
         let Some(value) = self.get(key) else {
-            return Some(absent);
+            return Some(default);
         };
         let number = bounded(value);
         if number.is_none() {
@@ -113,16 +113,16 @@ impl<'a> PlanObject<'a> {
         number
     }
 
-    /// Returns the whole number in the member `key`, or `absent` if it is missing.
+    /// Returns the whole number in the member `key`, or `default` if it is missing.
     pub fn whole(
         &self,
         key: &str,
-        absent: i64,
+        default: i64,
         bounds: std::ops::RangeInclusive<i64>,
         faults: &mut PlanFaults,
     ) -> Option<i64> {
         let Some(value) = self.get(key) else {
-            return Some(absent);
+            return Some(default);
         };
         let number = value.as_i64().filter(|number| bounds.contains(number));
         if number.is_none() {

@@ -130,9 +130,11 @@ impl FairgateReader {
         let scope = FairgateScope {
             prefix: label.map(|label| format!("{label}-")).unwrap_or_default(),
             section: label.map(|label| self.draft.section(label)),
-            category: self
-                .categories
-                .inherited(spot, InheritedCategory::None, &mut self.faults),
+            category: self.categories.own_or_inherited(
+                spot,
+                InheritedCategory::None,
+                &mut self.faults,
+            ),
         };
         if let Some(label) = label {
             self.sections

@@ -4,7 +4,7 @@ use crate::plans::PlanFault;
 
 /// The most faults that are listed. The others are only counted, because a plan of half a million
 /// broken seats would otherwise give an answer many times as long as the plan.
-const FAULTS_TOLD_MAX: usize = 10_000;
+const FAULTS_LISTED_MAX: usize = 10_000;
 
 /// The faults found while a document is read.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ impl PlanFaults {
         code: &'static str,
         message: impl Into<String>,
     ) {
-        if self.listed.len() == FAULTS_TOLD_MAX {
+        if self.listed.len() == FAULTS_LISTED_MAX {
             self.unlisted_count += 1;
             return;
         }

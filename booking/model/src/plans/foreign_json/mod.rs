@@ -99,10 +99,10 @@ impl<'a> PlanObject<'a> {
         self.object.keys()
     }
 
-    /// Returns a flag, or `absent` if it is missing. A value other than true and false is a fault.
-    pub fn flag(&self, key: &str, absent: bool, faults: &mut PlanFaults) -> bool {
+    /// Returns a flag, or `default` if it is missing. A value other than true and false is a fault.
+    pub fn flag(&self, key: &str, default: bool, faults: &mut PlanFaults) -> bool {
         match self.get(key) {
-            None => absent,
+            None => default,
             Some(Value::Bool(flag)) => *flag,
             Some(other) => {
                 faults.add_fault(
@@ -113,7 +113,7 @@ impl<'a> PlanObject<'a> {
                         quote_value(other)
                     ),
                 );
-                absent
+                default
             }
         }
     }

@@ -65,8 +65,8 @@ pub fn key_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns whether a text may be a colour in a style sheet, without a character that could end the
-/// declaration.
+/// Returns whether a text may be used as a colour in a style sheet. It must have no character that
+/// could end the declaration.
 pub fn is_color(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "#(),.% ".contains(c);
     !text.is_empty() && text.len() <= 40 && text.chars().all(plain)

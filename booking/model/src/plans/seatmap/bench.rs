@@ -38,7 +38,7 @@ pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
     let mut found = Vec::with_capacity(parts.rows.len());
     for (number, row) in (0..).zip(&parts.rows) {
         let gaps = gaps(row);
-        let table = row
+        let is_table = row
             .cells
             .first()
             .is_some_and(|cell| at(*cell).kind == SeatKind::Table);
@@ -49,7 +49,7 @@ pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
         } else {
             usual(&gaps)
         };
-        let widest = if table {
+        let widest = if is_table {
             f32::INFINITY
         } else {
             own * AISLE_GAP

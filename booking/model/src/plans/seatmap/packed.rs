@@ -12,7 +12,7 @@
 //! | 4 | u32 L, length of the text |
 //! | L | UTF-8 JSON, below |
 //! | 0–1 | a zero byte, so that the numbers after it begin at an even offset |
-//! | 2 N | i16 x of each seat minus x of the seat before it (the first: minus 0), in steps |
+//! | 2 N | i16 x of each seat minus x of the seat before it (the first: minus `origin`), in steps |
 //! | 2 N | i16 y likewise |
 //! | N | u8 flags: 1 accessible, 2 companion, 4 restricted view |
 //!

@@ -48,27 +48,27 @@ pub fn parse_seatsio(text: &str) -> PlanImportResult {
         }]);
     };
 
-    let mut reading = SeatsioReader {
+    let mut reader = SeatsioReader {
         draft: SeatMapDraft::default(),
         faults: PlanFaults::default(),
         category_keys: CategoryKeys::new("categoryKey"),
         zone_keys: HashMap::new(),
     };
     if let Some(name) = chart.get("name").and_then(Value::as_str) {
-        name.clone_into(&mut reading.draft.parts.name);
+        name.clone_into(&mut reader.draft.parts.name);
     }
-    reading.categories(&chart);
-    reading.zones(&chart);
+    reader.read_categories(&chart);
+    reader.read_zones(&chart);
     let whole = PlanObject::new(None, "subChart", 0, drawing);
-    let focal = whole.point("focalPoint", &mut reading.faults);
-    reading.draft.parts.focal =
-        focal.and_then(|at| placed(|| "focalPoint".to_owned(), at, &mut reading.faults));
-    reading.draft.parts.stage = read_stage(drawing);
-    reading.objects(drawing, None, &SeatsioScope::default());
-    for (index, section) in whole.list_objects("sections", &mut reading.faults) {
-        reading.section(&PlanObject::new(None, "sections", index, section));
+    let focal = whole.point("focalPoint", &mut reader.faults);
+    reader.draft.parts.focal =
+        focal.and_then(|at| placed(|| "focalPoint".to_owned(), at, &mut reader.faults));
+    reader.draft.parts.stage = read_stage(drawing);
+    reader.read_objects(drawing, None, &SeatsioScope::default());
+    for (index, section) in whole.list_objects("sections", &mut reader.faults) {
+        reader.read_section(&PlanObject::new(None, "sections", index, section));
     }
-    reading.draft.finish(reading.faults)
+    reader.draft.finish(reader.faults)
 }
 
 struct SeatsioReader {
@@ -79,7 +79,7 @@ struct SeatsioReader {
 }
 
 impl SeatsioReader {
-    fn categories(&mut self, chart: &SeatsioObject) {
+    fn read_categories(&mut self, chart: &SeatsioObject) {
         let Some(list) = chart.get("categories").and_then(Value::as_object) else {
             return;
         };
@@ -90,7 +90,7 @@ impl SeatsioReader {
             .read_list(list, categories, &mut self.faults);
     }
 
-    fn zones(&mut self, chart: &SeatsioObject) {
+    fn read_zones(&mut self, chart: &SeatsioObject) {
         let Some(list) = chart.get("zones").and_then(Value::as_object) else {
             return;
         };
@@ -123,7 +123,7 @@ impl SeatsioReader {
         }
     }
 
-    fn section(&mut self, spot: &PlanObject<'_>) {
+    fn read_section(&mut self, spot: &PlanObject<'_>) {
         if !spot.flag("published", true, &mut self.faults) {
             return;
         }
@@ -132,9 +132,11 @@ impl SeatsioReader {
             prefix: label.map(|label| format!("{label}-")).unwrap_or_default(),
             section: label.map(|label| self.draft.section(label)),
             zone: self.resolve_zone(spot, None),
-            category: self
-                .category_keys
-                .inherited(spot, InheritedCategory::None, &mut self.faults),
+            category: self.category_keys.own_or_inherited(
+                spot,
+                InheritedCategory::None,
+                &mut self.faults,
+            ),
             offset: spot.point("topLeft", &mut self.faults).unwrap_or_default(),
         };
         let outline = spot.get("points").and_then(polygon_corners);
@@ -143,7 +145,7 @@ impl SeatsioReader {
             self.draft.parts.outlines.push(outline);
         }
         match spot.get("subChart") {
-            Some(Value::Object(drawing)) => self.objects(drawing, Some(spot), &scope),
+            Some(Value::Object(drawing)) => self.read_objects(drawing, Some(spot), &scope),
             Some(other) => {
                 let message = format!(
                     "`subChart` is {} where an object is expected.",

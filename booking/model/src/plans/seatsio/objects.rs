@@ -18,7 +18,7 @@ struct SeatsioChairs<'a> {
 
 impl SeatsioReader {
     /// Reads everything that can be sold in one drawing, which is the chart's or a section's.
-    pub fn objects(
+    pub fn read_objects(
         &mut self,
         drawing: &SeatsioObject,
         within: Option<&PlanObject<'_>>,
@@ -29,10 +29,10 @@ impl SeatsioReader {
             self.read_row(&PlanObject::new(within, "row", index, row), scope);
         }
         for (index, table) in whole.list_objects("tables", &mut self.faults) {
-            self.table(&PlanObject::new(within, "table", index, table), scope);
+            self.read_table(&PlanObject::new(within, "table", index, table), scope);
         }
         for (index, booth) in whole.list_objects("booths", &mut self.faults) {
-            self.booth(&PlanObject::new(within, "booth", index, booth), scope);
+            self.read_booth(&PlanObject::new(within, "booth", index, booth), scope);
         }
         for (index, area) in whole.list_objects("generalAdmissionAreas", &mut self.faults) {
             self.read_area(
@@ -61,10 +61,10 @@ impl SeatsioReader {
             kind: SeatKind::Seat,
             middle: None,
         };
-        self.chairs(spot, &scope, &common);
+        self.read_chairs(spot, &scope, &common);
     }
 
-    fn table(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
+    fn read_table(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
         if !spot.flag("published", true, &mut self.faults) || !self.sold_by_the_seat(spot) {
             return;
         }
@@ -75,7 +75,7 @@ impl SeatsioReader {
             zone: self.resolve_zone(spot, scope.zone),
             category: self
                 .category_keys
-                .inherited(spot, scope.category, &mut self.faults),
+                .own_or_inherited(spot, scope.category, &mut self.faults),
             ..scope.clone()
         };
         let common = SeatsioChairs {
@@ -83,11 +83,16 @@ impl SeatsioReader {
             kind: SeatKind::Table,
             middle,
         };
-        self.chairs(spot, &scope, &common);
+        self.read_chairs(spot, &scope, &common);
     }
 
     /// Reads the seats of a row or table.
-    fn chairs(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope, common: &SeatsioChairs<'_>) {
+    fn read_chairs(
+        &mut self,
+        spot: &PlanObject<'_>,
+        scope: &SeatsioScope,
+        common: &SeatsioChairs<'_>,
+    ) {
         let row = u32::try_from(self.draft.parts.rows.len())
             .expect("at most as many rows as the text has bytes");
         let mut cells = Vec::new();
@@ -160,7 +165,7 @@ impl SeatsioReader {
         self.draft.add_seat(seat, || chair.path(), &mut self.faults)
     }
 
-    fn booth(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
+    fn read_booth(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
         if !spot.flag("published", true, &mut self.faults)
             || !self.draft.count_units(1, || spot.path(), &mut self.faults)
         {

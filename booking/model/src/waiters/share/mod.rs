@@ -7,9 +7,9 @@ use rand::Rng;
 
 use super::{Waiter, WaitlistParty};
 use crate::grid::CellState;
-use crate::waiters::wish::{PartySeats, ShowLayout, unsold};
+use crate::waiters::wish::{PartySeats, ShowLayout, with_held_freed};
 
-/// The most offers in one round. The next round makes the others.
+/// The most offers in one round. The next round makes the remaining offers.
 const OFFERS_MAX: usize = 100;
 
 /// The result of one round.
@@ -30,15 +30,15 @@ pub fn never_served(
     line: &[Waiter],
     rng: &mut impl Rng,
 ) -> Vec<usize> {
-    let unsold = unsold(states);
+    let freed = with_held_freed(states);
     let mut known: HashMap<&WaitlistParty, bool> = HashMap::new();
     let mut vain = Vec::new();
     for (at, waiter) in line.iter().enumerate() {
         let party = &waiter.party;
-        let may = *known
+        let can_be_seated = *known
             .entry(party)
-            .or_insert_with(|| party.can_be_seated(house, &unsold, rng));
-        if !may && waiter.offer.is_none() {
+            .or_insert_with(|| party.can_be_seated(house, &freed, rng));
+        if !can_be_seated && waiter.offer.is_none() {
             vain.push(at);
         }
     }
@@ -64,7 +64,7 @@ pub fn share(
     for cell in &kept {
         set_cell_state(&mut states, *cell, CellState::Free);
     }
-    let mut left = states
+    let mut free_cells = states
         .iter()
         .filter(|state| **state == CellState::Free)
         .count();
@@ -82,7 +82,7 @@ pub fn share(
             return shares;
         }
         let seated = match party.wanted(house) {
-            Some(wanted) if left >= party.quantity as usize => {
+            Some(wanted) if free_cells >= party.quantity as usize => {
                 wanted.choose_seats(house, &states, rng)
             }
             _ => None,
@@ -95,7 +95,7 @@ pub fn share(
             for cell in grid.cells_of(*seat, seated.legs.clone()) {
                 set_cell_state(&mut states, cell, CellState::Held);
                 kept.remove(&cell);
-                left -= 1;
+                free_cells -= 1;
             }
         }
         shares.offers.push((at, seated));

@@ -54,14 +54,14 @@ fn states(map: &SeatMap, kept: &[u32], free: &[u32]) -> Vec<CellState> {
     (0..map.cell_count()).map(state).collect()
 }
 
-fn of(map: &SeatMap) -> ShowLayout<'_> {
+fn layout(map: &SeatMap) -> ShowLayout<'_> {
     ShowLayout { map, run: None }
 }
 
 fn shared(kept: &[u32], free: &[u32], line: &[Waiter]) -> (Vec<usize>, Vec<u32>) {
     let map = hall();
     let states = states(&map, kept, free);
-    let shares = share(of(&map), &states, kept, line, NOW_MS, &mut rand::rng());
+    let shares = share(layout(&map), &states, kept, line, NOW_MS, &mut rand::rng());
     let offers = shares.offers.iter().map(|(at, _)| *at).collect();
     (offers, shares.left)
 }
@@ -107,13 +107,13 @@ fn a_party_waits_in_vain_if_too_few_seats_are_unsold() {
     let line = [waiter(1, 3, NOW_MS), waiter(2, 2, 0), waiter(3, 3, NOW_MS)];
     let states = states(&map, &[5], &[6]);
     assert_eq!(
-        never_served(of(&map), &states, &line, &mut rand::rng()),
+        never_served(layout(&map), &states, &line, &mut rand::rng()),
         [0, 2]
     );
     let mut named = waiter(4, 1, NOW_MS);
     named.party.categories = vec!["no such".to_owned()];
     assert_eq!(
-        never_served(of(&map), &states, &[named], &mut rand::rng()),
+        never_served(layout(&map), &states, &[named], &mut rand::rng()),
         [0]
     );
 }
@@ -132,7 +132,7 @@ proptest! {
             .map(|(n, (quantity, here))| waiter(n, *quantity, if *here { NOW_MS } else { 0 }))
             .collect();
         let states = states(&map, &kept, &free);
-        let shares = share(of(&map), &states, &kept, &line, NOW_MS, &mut rand::rng());
+        let shares = share(layout(&map), &states, &kept, &line, NOW_MS, &mut rand::rng());
         let mut given = HashSet::new();
         let mut served = HashSet::new();
         for (at, seated) in &shares.offers {
@@ -282,8 +282,8 @@ fn a_train_seat_with_a_free_leg_and_a_freed_leg_is_offered() {
     let (_, seated) = &shares.offers[0];
     assert_eq!((&seated.seats, &seated.legs), (&vec![3], &(1..3)));
     assert!(shares.left.is_empty());
-    // Its first leg is in a basket and its last is sold. So the party gets no offer for these
-    // journeys, and the kept cell is left.
+    // The seat's first leg is in a basket and its last leg is sold. So the party gets no offer for
+    // these journeys, and the kept cell is left.
     for (from, to) in [(0, 2), (1, 4), (0, 1)] {
         let shares = give(&[waits(from, to)]);
         assert_eq!((shares.offers.len(), &shares.left), (0, &vec![legs[1]]));

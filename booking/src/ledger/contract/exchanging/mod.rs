@@ -89,7 +89,7 @@ pub(super) async fn try_exchange(
 ) -> Result<Order, ExchangeRefused> {
     let wanted = wanted(old, key, wish);
     let made = ledger
-        .exchange(&old.id, wanted, EXCHANGE, NOW_MS + 3)
+        .exchange(&old.id, wanted, EXCHANGE_BASIS, NOW_MS + 3)
         .await?;
     Ok(made.expect("the order is there"))
 }

@@ -107,8 +107,8 @@ async fn only_gained_cells_are_claimed_and_only_lost_cells_are_freed(ledger: Boo
     // The new journey ends one leg earlier and costs less.
     let new = exchanged(&ledger, &old, "x", &[(3, 0..1, 500)]).await;
     assert_eq!(cells(&ledger).await, BTreeSet::from([(3, 0)]));
-    let told = rows(&ledger).await;
-    let freed = told.last().expect("a row");
+    let all_rows = rows(&ledger).await;
+    let freed = all_rows.last().expect("a row");
     let freed: Vec<_> = freed
         .items
         .iter()
@@ -134,7 +134,9 @@ async fn a_successor_that_claims_other_cells_than_its_seats_is_refused(ledger: B
     let old = bought(&ledger, &[0]).await;
     let mut bad = wanted(&old, "x", &[(4, 0..2, 1_000)]);
     bad.successor.items = items(&[(5, 0..2, 0)]);
-    let refused = ledger.exchange(&old.id, bad, EXCHANGE, NOW_MS + 3).await;
+    let refused = ledger
+        .exchange(&old.id, bad, EXCHANGE_BASIS, NOW_MS + 3)
+        .await;
     assert!(matches!(refused, Err(ExchangeRefused::Ledger(_))));
     assert_unchanged(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
@@ -158,15 +160,18 @@ async fn a_second_call_for_one_successor_returns_the_successor(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let wish: Wish<'_> = &[(4, 0..2, 1_000)];
     let first = exchanged(&ledger, &old, "x", wish).await;
-    let told = rows(&ledger).await;
+    let before = rows(&ledger).await;
     let again = exchanged(&ledger, &old, "x", wish).await;
     assert_eq!(again, first);
-    assert_eq!(rows(&ledger).await, told);
+    assert_eq!(rows(&ledger).await, before);
 }
 
 async fn the_limit_counts_the_old_seats_and_the_gained_seats(ledger: Books) {
     let old = bought(&ledger, &[0, 1]).await;
-    let basis = |limit| ClaimBasis { limit, ..EXCHANGE };
+    let basis = |limit| ClaimBasis {
+        limit,
+        ..EXCHANGE_BASIS
+    };
     let wish: Wish<'_> = &[(4, 0..2, 1_000), (5, 0..2, 1_000)];
     // Two seats are exchanged for two other seats. Until the swap the visitor has claims on all
     // four.
@@ -280,11 +285,11 @@ async fn the_seats_of_an_exchange_may_be_exchanged_again(ledger: Books) {
     assert_eq!(third.state, Ticketed);
     let mut due = owed(&ledger, NOW_MS + 9).await;
     due.sort_unstable_by_key(|due| due.amount);
-    let told: Vec<_> = due
+    let amounts: Vec<_> = due
         .iter()
         .map(|due| (due.amount, &due.payment.order))
         .collect();
-    assert_eq!(told, [(200, &first.id), (500, &second.id)]);
+    assert_eq!(amounts, [(200, &first.id), (500, &second.id)]);
     let applied = ledger
         .refund(&third.id, TicketSelection::All, NOW_MS + 9)
         .await;

@@ -97,15 +97,15 @@ async fn a_capture_whose_answer_was_lost_is_refunded_and_no_longer_owed(ledger: 
 
 async fn a_refund_with_a_fee_waits_for_the_capture_which_issues_no_ticket(ledger: Books) {
     with_rules(&ledger, serde_json::json!([{"until_h": 1, "fee_pct": 10}])).await;
-    for told in [false, true] {
-        let seat = u32::from(told);
+    for by_event in [false, true] {
+        let seat = u32::from(by_event);
         let order = confirmed(&ledger, &format!("k{seat}"), ANA, &[seat]).await;
         refunded(&ledger, &order, TicketSelection::All).await;
         assert!(
             owed(&ledger, NOW_MS + 3).await.is_empty(),
             "nothing was captured yet"
         );
-        if told {
+        if by_event {
             let event = provider_event(&order, ProviderEventKind::Captured);
             settled(&ledger, event, NOW_MS + 4).await;
         } else {

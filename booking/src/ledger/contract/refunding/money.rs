@@ -69,7 +69,7 @@ async fn refunds_whose_money_came_back_are_owed_again(ledger: Books) {
         due
     };
     assert_eq!(done(NOW_MS + 4).await.len(), 2);
-    let told = async |back: i64, n: i64| {
+    let report_refunded = async |back: i64, n: i64| {
         let event = ProviderEvent {
             event: format!("evt_{n}"),
             amount: order.currency.with_amount(back),
@@ -82,9 +82,9 @@ async fn refunds_whose_money_came_back_are_owed_again(ledger: Books) {
         let payment = payment.expect("known");
         (payment.state, payment.refunded)
     };
-    assert_eq!(told(2_000, 5).await, "refund_noted");
+    assert_eq!(report_refunded(2_000, 5).await, "refund_noted");
     assert_eq!(payment().await, (PaymentState::Refunded, 2_000));
-    assert_eq!(told(1_000, 6).await, "refund_came_back");
+    assert_eq!(report_refunded(1_000, 6).await, "refund_came_back");
     assert_eq!(payment().await, (PaymentState::Captured, 0));
     let shown = ledger.order_facts(0, 100).await.expect("readable");
     assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
@@ -121,7 +121,7 @@ async fn a_whole_refund_whose_money_came_back_is_owed_again(ledger: Books) {
         .refunded(refund.id, NOW_MS + 4)
         .await
         .expect("written");
-    let told = async |back, n| {
+    let report_refunded = async |back, n| {
         let event = ProviderEvent {
             event: format!("evt_back_{n}"),
             amount: order.currency.with_amount(back),
@@ -129,10 +129,10 @@ async fn a_whole_refund_whose_money_came_back_is_owed_again(ledger: Books) {
         };
         settled(&ledger, event, NOW_MS + n).await
     };
-    assert_eq!(told(1_000, 5).await, "refund_noted");
-    assert_eq!(told(0, 6).await, "refund_came_back");
+    assert_eq!(report_refunded(1_000, 5).await, "refund_noted");
+    assert_eq!(report_refunded(0, 6).await, "refund_came_back");
     assert_eq!(
-        told(0, 7).await,
+        report_refunded(0, 7).await,
         "refund_noted",
         "the refund is owed already"
     );

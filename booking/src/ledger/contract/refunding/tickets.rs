@@ -22,8 +22,8 @@ async fn the_refund_of_one_ticket_frees_exactly_its_cells(ledger: Books) {
     let after = refunded(&ledger, &order, named(&order, &[2])).await;
     assert_eq!((after.state, after.items.len()), (PartlyRefunded, 2));
     assert_eq!(seats_claimed(&ledger).await, [4, 5]);
-    let told = rows(&ledger).await;
-    let freed = told.last().expect("a row");
+    let all_rows = rows(&ledger).await;
+    let freed = all_rows.last().expect("a row");
     assert_eq!(
         (freed.kind, &freed.hold, freed.visitor),
         (Free, &order.hold, ANA)
@@ -264,10 +264,10 @@ async fn a_picture_has_no_refunded_seats(ledger: Books) {
     let whole = ticketed(&ledger, "b", BEN, &[2]).await;
     refunded(&ledger, &order, named(&order, &[0])).await;
     refunded(&ledger, &whole, TicketSelection::All).await;
-    let told = rows(&ledger).await.len();
+    let row_count = rows(&ledger).await.len();
     let picture = ledger.open_show(&show(), None).await.expect("readable");
     assert_eq!(picture.sold, [(ANA, vec![order.items[1].held.clone()])]);
-    assert_eq!(picture.cursor, told as u64);
+    assert_eq!(picture.cursor, row_count as u64);
     let limit = ClaimBasis {
         limit: 2,
         ..BASKET_BASIS

@@ -1,5 +1,6 @@
 //! Reads the wishes of the line before the walks. Equal wishes are looked up once. In a long line
-//! only some people are read, and each of them stands for its neighbours.
+//! only some people are read. Each of them also represents the people directly behind, up to the
+//! next one that is read.
 
 use std::collections::HashMap;
 
@@ -29,10 +30,10 @@ pub struct ReadLine {
     pub lists: Vec<Vec<u32>>,
     /// The seats that each different wish needs.
     pub wishes: Vec<NeededSeats>,
-    /// The list of each step that has one.
-    pub said: Vec<u32>,
-    /// The sum of the seats of the first wish of each list in `said`.
-    pub seats_said: f64,
+    /// The list of each step whose people have stated wishes, as an index of `lists`.
+    pub stated_lists: Vec<u32>,
+    /// The sum of the seats of the first wish of each list in `stated_lists`.
+    pub stated_seats: f64,
 }
 
 impl ReadLine {
@@ -57,8 +58,8 @@ impl ReadLine {
                     line.lists.len() as u32 - 1
                 })
             });
-            line.said.extend(list);
-            line.seats_said += own.first().map_or(0.0, |wish| f64::from(wish.quantity));
+            line.stated_lists.extend(list);
+            line.stated_seats += own.first().map_or(0.0, |wish| f64::from(wish.quantity));
             line.steps.push(LineStep {
                 people: stride as u32,
                 list,
@@ -69,7 +70,7 @@ impl ReadLine {
     }
 }
 
-/// Returns how many people the person at this place in the line stands for.
+/// Returns how many people the person at this place in the line represents, including this person.
 fn stride_at(place: usize) -> usize {
     if place < ONE_BY_ONE {
         1
@@ -110,7 +111,7 @@ mod tests {
         let people: Vec<&[SeatWish]> = lists.iter().map(Vec::as_slice).collect();
         let line = ReadLine::new(&people, &CategoryIndex::new(&[]));
         assert_eq!(line.lists, [vec![0, 1], vec![1]]);
-        assert_eq!((line.wishes.len(), line.said), (2, vec![0, 1, 0]));
+        assert_eq!((line.wishes.len(), line.stated_lists), (2, vec![0, 1, 0]));
         assert_eq!(line.steps[3].list, None);
     }
 }

@@ -1,8 +1,8 @@
-//! Forecasts how likely each wish of a visitor can be met when the visitor's turn comes. The code
-//! walks along the line 64 times. In each walk, the people of the line take the seats that they
-//! wish for, one after the other. Each walk guesses anew what is not known: who comes, who buys,
-//! and what people without wishes want. The odds of a wish are the share of walks in which enough
-//! seats are left in one category that suits it.
+//! Forecasts the odds that each wish of a visitor can be met when the visitor's turn comes. The
+//! code walks along the line 64 times. In each walk, the people of the line take the seats that
+//! they wish for, one after the other. Each walk guesses anew what is not known: who comes, who
+//! buys, and what people without wishes want. The odds of a wish are the share of walks in which
+//! enough seats are left in one category that suits it.
 //!
 //! Each walk keeps the seats that are left at up to 250 places of the line, one byte for each kind
 //! of seat of a category. For a million people, all walks together need 120 kB for four categories
@@ -74,8 +74,8 @@ pub struct WishingLine<'a> {
 pub struct WishForecast {
     index: CategoryIndex,
     is_drawn: bool,
-    /// For each walk, how many people later a visitor chooses than its place says; negative for
-    /// earlier.
+    /// For each walk, by how many people a visitor's turn to choose moves in the line: positive is
+    /// later, negative is earlier.
     shifts: Vec<i64>,
     /// The numbers of people ahead for which seats are kept, ascending.
     places: Vec<u64>,
@@ -106,16 +106,23 @@ impl WishForecast {
             places,
         };
         let seats = FreeSeats::new(supply);
-        let mut any = CategorySet::empty(supply.len());
-        (0..supply.len()).for_each(|category| any.set(category, true));
-        let said: Vec<Option<u32>> = read.steps.iter().map(|step| step.list).collect();
+        let mut all_categories = CategorySet::empty(supply.len());
+        (0..supply.len()).for_each(|category| all_categories.set(category, true));
+        let step_lists: Vec<Option<u32>> = read.steps.iter().map(|step| step.list).collect();
         for walk in 0..WALKS {
             let guess = guess(walk, demand, &read, line.basket_people as f64);
             let returning = returning(supply, demand.kept, &guess, &mut rng);
-            let mut order = (!line.is_drawn).then(|| said.clone());
-            let mut own = LineWalk::new(&read, guess, seats.clone(), returning, &any, &mut rng);
+            let mut order = (!line.is_drawn).then(|| step_lists.clone());
+            let mut line_walk = LineWalk::new(
+                &read,
+                guess,
+                seats.clone(),
+                returning,
+                &all_categories,
+                &mut rng,
+            );
             let mut kept = 0;
-            own.walk(order.as_deref_mut(), |at, seats| {
+            line_walk.walk(order.as_deref_mut(), |at, seats| {
                 let is_passed = |place: &u64| at.is_none_or(|at| *place <= at);
                 while forecast.places.get(kept).is_some_and(is_passed) {
                     forecast.keep(walk, kept, seats);
@@ -140,7 +147,7 @@ impl WishForecast {
         }
     }
 
-    /// Returns how likely a wish can be met when a visitor's turn comes, 0 to 1. `ahead` is the
+    /// Returns the odds that a wish can be met when a visitor's turn comes, 0 to 1. `ahead` is the
     /// number of present people in front. Before the draw it is ignored, and the odds of a wish are
     /// the same for everybody.
     #[must_use]
@@ -164,8 +171,8 @@ impl WishForecast {
         })
     }
 
-    /// Returns the odds that a visitor is told. They are rounded to tenths, because more digits
-    /// would promise too much.
+    /// Returns the odds to show to a visitor. They are rounded to tenths, because more digits would
+    /// promise too much.
     #[must_use]
     pub fn told_odds(&self, wish: &SeatWish, ahead: u64) -> f64 {
         (self.odds(wish, ahead) * 10.0).round() / 10.0
@@ -224,8 +231,8 @@ fn quantile(walk: usize, factor: usize) -> f64 {
     ((walk * factor + factor / 2) % WALKS) as f64 / WALKS as f64 + 0.5 / WALKS as f64
 }
 
-/// Returns how many people later a visitor chooses in this walk than its place says; negative for
-/// earlier.
+/// Returns by how many people a visitor's turn to choose moves in this walk: positive is later,
+/// negative is earlier.
 fn shift(walk: usize, line: &WishingLine) -> i64 {
     let part = 2.0 * quantile(walk, 23) - 1.0;
     (part * CHOOSES_WITHIN * line.basket_people as f64) as i64
@@ -243,9 +250,9 @@ fn guess(walk: usize, demand: &SeatDemand, line: &ReadLine, basket_people: f64) 
     let of_coming = demand.doubt * DOUBT_OF_COMING;
     let of_buying = ((1.0 - CHANCE) / CHANCE / GUESS_WEIGHT).sqrt();
     // Those who have not said how many seats they want are likely to want as many as the others.
-    let said = line.said.len() as f64;
-    let party = (demand.party * GUESS_WEIGHT + line.seats_said) / (GUESS_WEIGHT + said);
-    let of_party = (GUESS_WEIGHT / (GUESS_WEIGHT + said)).sqrt();
+    let stated = line.stated_lists.len() as f64;
+    let party = (demand.party * GUESS_WEIGHT + line.stated_seats) / (GUESS_WEIGHT + stated);
+    let of_party = (GUESS_WEIGHT / (GUESS_WEIGHT + stated)).sqrt();
     let party = around(party, demand.doubt * of_party.max(DOUBT_OF_SILENT), 11);
     let buys = around(CHANCE, of_buying, 37).min(1.0);
     WalkGuess {

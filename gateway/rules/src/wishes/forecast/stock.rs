@@ -26,7 +26,7 @@ pub struct FreeSeats {
     has_accessible: CategorySet,
     /// For each category, how many seats of both kinds were free at the beginning in this category
     /// and all categories before it.
-    begun: Vec<u64>,
+    initial_sums: Vec<u64>,
     /// The categories that suit a choice. The set is kept so that a choice needs no new memory.
     suiting: CategorySet,
 }
@@ -41,13 +41,13 @@ impl FreeSeats {
             total: 0,
             has_ordinary: CategorySet::empty(supply.len()),
             has_accessible: CategorySet::empty(supply.len()),
-            begun: Vec::new(),
+            initial_sums: Vec::new(),
             suiting: CategorySet::empty(supply.len()),
         };
         for category in 0..supply.len() {
             seats.total += u64::from(seats.ordinary[category]);
             seats.total += u64::from(seats.accessible[category]);
-            seats.begun.push(seats.total);
+            seats.initial_sums.push(seats.total);
             seats.mark(category);
         }
         seats
@@ -59,7 +59,7 @@ impl FreeSeats {
             .set(category, self.accessible[category] > 0);
     }
 
-    /// Returns how many parties with this need a category has seats for.
+    /// Returns for how many parties with this need a category has seats.
     fn room_for(&self, needed: &NeededSeats, category: usize) -> u32 {
         let of = |free: u32, need: u32| free.checked_div(need).unwrap_or(u32::MAX);
         of(self.ordinary[category], needed.ordinary)
@@ -174,13 +174,13 @@ impl FreeSeats {
         suiting: &CategorySet,
         rng: &mut impl Rng,
     ) -> Option<usize> {
-        let seats = self.begun.last().copied().unwrap_or(0);
+        let seats = self.initial_sums.last().copied().unwrap_or(0);
         for _ in 0..DRAWS.min(seats as usize) {
             let seat = rng.random_range(0..seats);
-            let category = self.begun.partition_point(|until| *until <= seat);
+            let category = self.initial_sums.partition_point(|until| *until <= seat);
             let first = category
                 .checked_sub(1)
-                .map_or(0, |before| self.begun[before]);
+                .map_or(0, |before| self.initial_sums[before]);
             if suiting.has(category) && seat - first < self.weight(needed, category) {
                 return Some(category);
             }

@@ -13,10 +13,10 @@ use crate::odds::GUESS_WEIGHT;
 /// In one walk, people without wishes repeat the wishes of at most this many people with wishes.
 const REPEATED_MAX: usize = 1_024;
 
-/// While nobody more is wanted, a room calls people at its pace divided by this.
+/// While no more visitors are wanted, a room calls people at its pace divided by this.
 const TRICKLE_PART: f64 = 100.0;
 /// To check whether anybody would find seats, at most this many people are drawn at random.
-const ASKED: usize = 64;
+const TESTED_MAX: usize = 64;
 
 /// What one walk guesses.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ pub struct LineWalk<'a, R> {
     returning: VecDeque<ReturningSeats>,
     /// The lists of wishes that people without wishes repeat, as indices of [`ReadLine::lists`].
     repeated: Vec<u32>,
-    /// What people take who repeat nobody's wishes: the mean party rounded down, or one seat more,
+    /// What people who repeat nobody's wishes take: the mean party rounded down, or one seat more,
     /// of any category.
     anything: [NeededSeats; 2],
     /// How often seats have come back.
@@ -79,21 +79,20 @@ pub struct LineWalk<'a, R> {
 }
 
 impl<'a, R: Rng> LineWalk<'a, R> {
-    /// Begins a walk. `returning` are the seats in baskets that will not be bought, and `any` are
-    /// all categories.
+    /// Begins a walk. `returning` are the seats in baskets that will not be bought.
     pub fn new(
         line: &'a ReadLine,
         guess: WalkGuess,
         seats: FreeSeats,
         returning: VecDeque<ReturningSeats>,
-        any: &CategorySet,
+        all_categories: &CategorySet,
         rng: &'a mut R,
     ) -> Self {
         // The people who have said their wishes are a sample of all people. Drawing from them with
         // replacement shows how much a small sample can mislead (the bootstrap, Efron 1979).
-        let said = &line.said;
-        let repeated = (0..said.len().min(REPEATED_MAX))
-            .map(|_| said[rng.random_range(0..said.len())])
+        let stated = &line.stated_lists;
+        let repeated = (0..stated.len().min(REPEATED_MAX))
+            .map(|_| stated[rng.random_range(0..stated.len())])
             .collect();
         let less = (guess.party as u32).max(1);
         Self {
@@ -102,7 +101,8 @@ impl<'a, R: Rng> LineWalk<'a, R> {
             seats,
             returning,
             repeated,
-            anything: [less, less + 1].map(|some| NeededSeats::new(some, 0, any.clone())),
+            anything: [less, less + 1]
+                .map(|some| NeededSeats::new(some, 0, all_categories.clone())),
             returns: 0,
             in_vain: vec![u32::MAX; line.wishes.len() + 2],
             failed: 0,
@@ -114,15 +114,15 @@ impl<'a, R: Rng> LineWalk<'a, R> {
 
     /// Lets everybody take seats: the people before the line, and those in the line. If the order
     /// of the line is not known, `order` has the wishes of the line's steps, and is shuffled as far
-    /// as the walk goes. Calls `passed` before each step with the number of people before it and
-    /// the seats that are free then, and at the end with `None`, because the seats that are free
-    /// then stay free.
+    /// as the walk goes. Calls `passed` before each step with the number of people before the step
+    /// and the seats that are free. Calls it at the end with `None`, because the seats that are
+    /// free at the end stay free.
     pub fn walk(
         &mut self,
         mut order: Option<&mut [Option<u32>]>,
         mut passed: impl FnMut(Option<u64>, &FreeSeats),
     ) {
-        for _ in 0..self.some_of(self.guess.choosing) {
+        for _ in 0..self.round_at_random(self.guess.choosing) {
             self.take(None, 1);
         }
         for (nth, step) in self.line.steps.iter().enumerate() {
@@ -139,7 +139,7 @@ impl<'a, R: Rng> LineWalk<'a, R> {
                     order[nth]
                 }
             };
-            let come = self.some_of(f64::from(step.people) * self.guess.comes);
+            let come = self.round_at_random(f64::from(step.people) * self.guess.comes);
             if come > 0 {
                 self.take(list, come);
             }
@@ -151,7 +151,7 @@ impl<'a, R: Rng> LineWalk<'a, R> {
     }
 
     /// Rounds a number up or down at random, so that its mean stays the same.
-    fn some_of(&mut self, people: f64) -> u32 {
+    fn round_at_random(&mut self, people: f64) -> u32 {
         (people + self.rng.random::<f64>()) as u32
     }
 
@@ -176,9 +176,9 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         }
     }
 
-    /// Returns whether somebody may still find seats. After 1, 2, 4, 8… failures in a row, it
-    /// checks this for people who are drawn at random. Otherwise it only checks whether any seat is
-    /// free.
+    /// Returns whether somebody may still find seats. After 1, 2, 4, 8… failures in a row, this
+    /// tests the wishes of people who are drawn at random. Otherwise it only checks whether any
+    /// seat is free.
     fn is_anything_left(&mut self) -> bool {
         if self.seats.total == 0 {
             return false;
@@ -187,12 +187,12 @@ impl<'a, R: Rng> LineWalk<'a, R> {
             return true;
         }
         let line = self.line;
-        let anybody_is_silent = line.said.len() < line.steps.len();
+        let anybody_is_silent = line.stated_lists.len() < line.steps.len();
         if anybody_is_silent && self.finds(line.wishes.len()) {
             return true;
         }
-        (0..ASKED.min(line.said.len())).any(|_| {
-            let list = line.said[self.rng.random_range(0..line.said.len())];
+        (0..TESTED_MAX.min(line.stated_lists.len())).any(|_| {
+            let list = line.stated_lists[self.rng.random_range(0..line.stated_lists.len())];
             let list = &line.lists[list as usize];
             list.iter().any(|wish| self.finds(*wish as usize))
         })
@@ -234,10 +234,10 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         };
     }
 
-    /// Returns the wishes of somebody else that a person without wishes repeats; `None` if it takes
-    /// any category.
+    /// Returns the list of somebody else's wishes that a person without wishes repeats; `None` if
+    /// the person takes any category.
     fn repeated_list(&mut self) -> Option<u32> {
-        let weight = self.line.said.len() as f64;
+        let weight = self.line.stated_lists.len() as f64;
         let share = self.guess.alike * weight / (weight + GUESS_WEIGHT);
         let repeats = self.rng.random::<f64>() < share;
         repeats.then(|| self.repeated[self.rng.random_range(0..self.repeated.len())])

@@ -20,16 +20,16 @@ fn terms(exchange: &serde_json::Value, refunds: &serde_json::Value) -> SaleTerms
     serde_json::from_value(terms).expect("valid terms")
 }
 
-fn both(kept: SaleTerms, present: SaleTerms) -> OrderTerms {
+fn both(original: SaleTerms, present: SaleTerms) -> OrderTerms {
     OrderTerms {
-        original: kept,
+        original,
         present,
         run: None,
         fate: None,
     }
 }
 
-fn by(exchange: &serde_json::Value, refunds: &serde_json::Value) -> OrderTerms {
+fn order_terms(exchange: &serde_json::Value, refunds: &serde_json::Value) -> OrderTerms {
     let terms = terms(exchange, refunds);
     both(terms.clone(), terms)
 }
@@ -85,7 +85,7 @@ fn check(
     exchange_cost(&order(paid, 0), terms, price, 50, now_h * HOUR_MS)
 }
 
-fn paid(due: i64, back: i64, fee: i64) -> ExchangeCost {
+fn cost(due: i64, back: i64, fee: i64) -> ExchangeCost {
     ExchangeCost {
         due,
         back,
@@ -96,7 +96,7 @@ fn paid(due: i64, back: i64, fee: i64) -> ExchangeCost {
 
 #[test]
 fn without_an_exchange_rule_an_exchange_is_refused() {
-    let none = by(&serde_json::Value::Null, &serde_json::json!([]));
+    let none = order_terms(&serde_json::Value::Null, &serde_json::json!([]));
     assert_eq!(
         check(&none, 5_000, 6_000, 1),
         Err(ExchangeRuleError::NotOffered)
@@ -105,7 +105,7 @@ fn without_an_exchange_rule_an_exchange_is_refused() {
 
 #[test]
 fn exchanges_end_until_h_hours_before_the_show() {
-    let rule = by(&serde_json::json!({"until_h": 2}), &serde_json::json!([]));
+    let rule = order_terms(&serde_json::json!({"until_h": 2}), &serde_json::json!([]));
     assert!(check(&rule, 5_000, 5_000, 97).is_ok());
     let over = Err(ExchangeRuleError::Over {
         until_ms: 98 * HOUR_MS,
@@ -115,16 +115,16 @@ fn exchanges_end_until_h_hours_before_the_show() {
 
 #[test]
 fn dearer_seats_cost_the_difference_and_the_fee() {
-    let rule = by(&serde_json::json!({"fee": 300}), &serde_json::json!([]));
-    assert_eq!(check(&rule, 5_000, 6_000, 1), Ok(paid(1_300, 0, 300)));
-    assert_eq!(check(&rule, 5_000, 5_000, 1), Ok(paid(300, 0, 300)));
+    let rule = order_terms(&serde_json::json!({"fee": 300}), &serde_json::json!([]));
+    assert_eq!(check(&rule, 5_000, 6_000, 1), Ok(cost(1_300, 0, 300)));
+    assert_eq!(check(&rule, 5_000, 5_000, 1), Ok(cost(300, 0, 300)));
 }
 
 #[test]
 fn for_cheaper_seats_the_buyer_gets_back_what_the_rule_allows() {
     let refunds = serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
     let cheaper = |word: &str, now_h| {
-        let rule = by(&serde_json::json!({"cheaper": word}), &refunds);
+        let rule = order_terms(&serde_json::json!({"cheaper": word}), &refunds);
         check(&rule, 5_000, 1_000, now_h).map(|deal| (deal.due, deal.back))
     };
     assert_eq!(cheaper("refund", 1), Ok((0, 4_000)));
@@ -141,12 +141,12 @@ fn for_cheaper_seats_the_buyer_gets_back_what_the_rule_allows() {
 fn the_fee_is_taken_from_what_goes_back_and_the_rest_of_the_fee_is_due() {
     let rule = |fee: i64| {
         let exchange = serde_json::json!({"fee": fee, "cheaper": "refund"});
-        by(&exchange, &serde_json::json!([]))
+        order_terms(&exchange, &serde_json::json!([]))
     };
-    assert_eq!(check(&rule(300), 5_000, 4_000, 1), Ok(paid(0, 700, 300)));
+    assert_eq!(check(&rule(300), 5_000, 4_000, 1), Ok(cost(0, 700, 300)));
     assert_eq!(
         check(&rule(1_300), 5_000, 4_000, 1),
-        Ok(paid(300, 0, 1_300))
+        Ok(cost(300, 0, 1_300))
     );
 }
 
@@ -167,7 +167,7 @@ fn the_terms_that_are_better_for_the_buyer_apply_whether_old_or_new() {
         both(keep(), refund()),
         both(refund(), keep()),
     ] {
-        assert_eq!(check(&known, 5_000, 4_000, 1), Ok(paid(0, 1_000, 0)));
+        assert_eq!(check(&known, 5_000, 4_000, 1), Ok(cost(0, 1_000, 0)));
     }
 }
 
@@ -182,7 +182,7 @@ fn until_h_is_counted_from_the_later_of_the_original_and_the_present_start() {
 
 #[test]
 fn a_difference_below_the_providers_smallest_sum_is_waived_and_due_in_the_next_exchange() {
-    let rule = by(&serde_json::json!({}), &serde_json::json!([]));
+    let rule = order_terms(&serde_json::json!({}), &serde_json::json!([]));
     let first = exchange_cost(&order(5_000, 0), &rule, 5_040, 50, 0).expect("offered");
     assert_eq!((first.due, first.waived), (0, 40));
     let second = exchange_cost(&order(5_040, 40), &rule, 5_080, 50, 0).expect("offered");
@@ -195,7 +195,7 @@ proptest! {
         paid in 1_i64..100_000, price in 0_i64..100_000, fee_pct in 0_u32..=100, fee in 0_i64..1_000,
     ) {
         let refunds = serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]);
-        let terms = by(&serde_json::json!({"fee": fee}), &refunds);
+        let terms = order_terms(&serde_json::json!({"fee": fee}), &refunds);
         let deal = exchange_cost(&order(paid, 0), &terms, price, 0, 0).expect("offered");
         let rule = in_force(&terms, 100 * HOUR_MS, 0).expect("in force");
         let exchanged_and_refunded = deal.back - deal.due + price - rule.fee_for_price(price);

@@ -200,3 +200,38 @@ async fn money_captured_for_a_cancelled_order_is_refunded_again_if_its_refund_fa
     shop.order_once(&order, refunded).await;
     nothing_owed(&shop).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_on_a_later_page_of_the_providers_list_is_not_made_again() {
+    let rules = json!({"refunds": [{"until_h": 1, "fee_pct": 10}]});
+    let shop = Shop::open(17, "4x10", rules).await;
+    let order = shop.order_best(1, 4).await;
+    shop.pay_by_card(&order, "visa", true);
+    let read = shop
+        .order_once(&order, |order| order["state"] == "ticketed")
+        .await;
+    // There are two refunds on a page of the list, so the first two are not on its first page.
+    for nth in 0..4 {
+        let ticket = json!({"tickets": [read["tickets"][nth]["ticket"]]});
+        shop.change_order(&order, "refund", &ticket).await;
+        shop.order_once(&order, |order| order["refunds"][nth]["state"] == "done")
+            .await;
+    }
+    // If one refund fails, booking asks for the results of all four.
+    shop.stripe.forget_keys();
+    shop.stripe
+        .refund_fails(&text(&order["payment"], "payment"));
+    until("the failed refund to be made again", async || {
+        let refunds = intent(&shop, &order).refunds;
+        let expected = ["succeeded", "succeeded", "succeeded", "failed", "succeeded"];
+        (refunds == expected).then_some(())
+    })
+    .await;
+    nothing_owed(&shop).await;
+    let found = shop.booking.reconciler().reconcile_all(0).await;
+    assert_eq!(found.expect("readable"), []);
+    let read = shop.read(&order).await;
+    for nth in 0..4 {
+        assert_eq!(read["refunds"][nth]["state"], "done", "refund {nth}");
+    }
+}

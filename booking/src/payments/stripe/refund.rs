@@ -23,30 +23,24 @@ pub(super) struct StripeRefundTotals {
     failed: u32,
 }
 
-fn sum_refunds(list: &Value) -> StripeRefundTotals {
-    summed(list, |_| true)
-}
-
 /// Sums up the refunds at Stripe that belong to our refund with this id.
-fn sum_refunds_of(list: &Value, id: &RefundId) -> StripeRefundTotals {
-    summed(list, |refund| {
-        refund["metadata"]["refund"].as_str() == Some(id.as_str())
-    })
+fn sum_refunds_of(all: &[Value], id: &RefundId) -> StripeRefundTotals {
+    let is_of = |refund: &&Value| refund["metadata"]["refund"].as_str() == Some(id.as_str());
+    sum_refunds(all.iter().filter(is_of))
 }
 
-fn summed(list: &Value, counts: impl Fn(&Value) -> bool) -> StripeRefundTotals {
-    let mut refunds = StripeRefundTotals::default();
-    let all = list["data"].as_array().into_iter().flatten();
-    for refund in all.filter(|refund| counts(refund)) {
+fn sum_refunds<'a>(refunds: impl IntoIterator<Item = &'a Value>) -> StripeRefundTotals {
+    let mut totals = StripeRefundTotals::default();
+    for refund in refunds {
         match refund["status"].as_str() {
             Some("succeeded") => {
-                refunds.succeeded += money(refund, "amount").map_or(0, |money| money.amount);
+                totals.succeeded += money(refund, "amount").map_or(0, |money| money.amount);
             }
-            Some("failed" | "canceled") => refunds.failed += 1,
-            _ => refunds.pending = true,
+            Some("failed" | "canceled") => totals.failed += 1,
+            _ => totals.pending = true,
         }
     }
-    refunds
+    totals
 }
 
 impl StripeProvider {
@@ -57,10 +51,23 @@ impl StripeProvider {
         Ok(sum_refunds(&self.list_refunds(payment).await?))
     }
 
-    async fn list_refunds(&self, payment: &Payment) -> Result<Value, StripeFault> {
+    /// Returns all refunds of a payment. Stripe gives at most a hundred at a time, newest first.
+    async fn list_refunds(&self, payment: &Payment) -> Result<Vec<Value>, StripeFault> {
         let reference = reference_of(payment)?;
-        let path = format!("/v1/refunds?payment_intent={reference}&limit=100");
-        self.api.get(&path).await
+        let newest = format!("/v1/refunds?payment_intent={reference}&limit=100");
+        let (mut refunds, mut path) = (Vec::new(), newest.clone());
+        loop {
+            let mut page = self.api.get(&path).await?;
+            if let Value::Array(part) = page["data"].take() {
+                refunds.extend(part);
+            }
+            if page["has_more"] != true {
+                return Ok(refunds);
+            }
+            let last: Option<&str> = refunds.last().and_then(|refund| refund["id"].as_str());
+            let last = last.ok_or_else(|| StripeFault::Later("a refund has no id".to_owned()))?;
+            path = format!("{newest}&starting_after={last}");
+        }
     }
 
     /// Gives back a part of the payment. After each failed refund it uses a new key. Stripe stores
@@ -180,16 +187,12 @@ mod tests {
             "requires_action",
         ]
         .map(refund);
-        let list = json!({ "data": all });
         let expected = StripeRefundTotals {
             succeeded: 70,
             pending: true,
             failed: 2,
         };
-        assert_eq!(sum_refunds(&list), expected);
-        assert_eq!(
-            sum_refunds(&json!({ "data": [] })),
-            StripeRefundTotals::default()
-        );
+        assert_eq!(sum_refunds(&all), expected);
+        assert_eq!(sum_refunds([]), StripeRefundTotals::default());
     }
 }

@@ -17,6 +17,10 @@ use super::{
 /// The test card that is always declined, as at Stripe.
 const DECLINED: &str = "pm_card_chargeDeclined";
 
+/// How many refunds a page of the list has at most. It is small, so that a client that reads only
+/// the first page is found out. Stripe's own pages have up to 100.
+const REFUNDS_A_PAGE: usize = 2;
+
 /// The result of a call: its status, its body, and the event that it causes, with the id of the
 /// intent.
 type StripeCallResult = (u16, Value, Option<(&'static str, String)>);
@@ -332,6 +336,7 @@ pub(super) async fn refund(
     })
 }
 
+/// Returns a page of an intent's refunds, newest first.
 pub(super) async fn refunds(State(server): State<FakeStripeServer>, uri: Uri) -> Response {
     let mut inner = server.inner.lock();
     inner.calls += 1;
@@ -343,18 +348,24 @@ pub(super) async fn refunds(State(server): State<FakeStripeServer>, uri: Uri) ->
     let Some(intent) = inner.intents.get(named) else {
         return error(404, "resource_missing", "no such intent");
     };
-    let shown = |(state, (amount, noted)): (&&'static str, &(i64, String))| {
+    let shown = |(nth, (state, (amount, noted))): (usize, (&&'static str, &(i64, String)))| {
         json!({
-            "status": state, "amount": amount, "currency": intent.currency, "metadata": { "refund": noted },
+            "id": format!("re_{named}_{nth}"), "status": state, "amount": amount,
+            "currency": intent.currency, "metadata": { "refund": noted },
         })
     };
-    let list: Vec<Value> = intent
-        .refunds
-        .iter()
-        .zip(&intent.parts)
+    let all = intent.refunds.iter().zip(&intent.parts).enumerate();
+    let after = query.get("starting_after");
+    let mut left = all
         .map(shown)
-        .collect();
-    json!({ "object": "list", "data": list })
+        .rev()
+        .skip_while(|refund| after.is_some_and(|after| refund["id"] != after.as_str()));
+    if after.is_some() {
+        left.next();
+    }
+    let page: Vec<Value> = left.by_ref().take(REFUNDS_A_PAGE).collect();
+    let has_more = left.next().is_some();
+    json!({ "object": "list", "data": page, "has_more": has_more })
         .to_string()
         .into_response()
 }

@@ -143,6 +143,11 @@ impl FakeStripeServer {
         self.inner.lock().refunds_are = state;
     }
 
+    /// Forgets all idempotency keys, as Stripe may after a day.
+    pub fn forget_keys(&self) {
+        self.inner.lock().answers.clear();
+    }
+
     /// Sets the state in which the last refund of a payment ends. Sends no event.
     pub fn end_refund(&self, payment: &str, state: &'static str) {
         let mut inner = self.inner.lock();

@@ -29,7 +29,7 @@ impl FrameWriter {
         let (sender, receiver) = mpsc::channel::<Work>();
         let run = move || receiver.into_iter().for_each(|work| work());
         let started = std::thread::Builder::new()
-            .name("frame-frame_writer".to_owned())
+            .name("frame-writer".to_owned())
             .spawn(run);
         Self {
             work: started.ok().map(|_| Arc::new(sender)),
@@ -75,7 +75,7 @@ mod tests {
         };
         tokio::join!(note(1), note(2));
         let done = done.lock();
-        let expected = [1, 2].map(|what| (what, Some("frame-frame_writer".to_owned())));
+        let expected = [1, 2].map(|what| (what, Some("frame-writer".to_owned())));
         assert_eq!(*done, expected);
     }
 }

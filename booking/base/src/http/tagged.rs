@@ -182,18 +182,24 @@ pub async fn compress_tagged_answers(
     Response::from_parts(parts, Body::from(zipped))
 }
 
-/// Returns whether a client takes gzip.
+/// Returns whether a client takes gzip. `*` counts only if the header does not name gzip.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let codings = headers.get_all(header::ACCEPT_ENCODING).iter();
-    codings
+    let (mut gzip, mut any) = (None, None);
+    for coding in codings
         .filter_map(|codings| codings.to_str().ok())
         .flat_map(|codings| codings.split(','))
-        .any(|coding| {
-            let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
-            let weight = weight.trim().trim_start_matches("q=").parse();
-            let name = name.trim();
-            (name.eq_ignore_ascii_case("gzip") || name == "*") && weight.is_ok_and(|q: f32| q > 0.0)
-        })
+    {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
+        let weight = weight.trim().trim_start_matches("q=").parse();
+        let is_taken = weight.is_ok_and(|weight: f32| weight > 0.0);
+        match name.trim() {
+            "*" => any = Some(is_taken),
+            name if name.eq_ignore_ascii_case("gzip") => gzip = Some(is_taken),
+            _ => {}
+        }
+    }
+    gzip.or(any).unwrap_or(false)
 }
 
 /// Replaces the tags of compressed answers by the tags of the plain ones, which handlers know.
@@ -281,7 +287,7 @@ mod tests {
             let length = zipped.body().size_hint().exact();
             assert!(length.is_some_and(|length| length < 100), "{length:?}");
         }
-        for coding in ["br", "gzip;q=0", ""] {
+        for coding in ["br", "gzip;q=0", "gzip;q=0, *", "*, gzip;q=0", ""] {
             let plain = ask(&answers, &[("accept-encoding", coding)]).await;
             assert_eq!(header(&plain, "content-encoding"), "", "{coding}");
             assert_eq!(header(&plain, "etag"), "\"one\"");

@@ -44,8 +44,7 @@ pub(super) async fn commit_status(pool: &Pool, who: &TransactionIdentity) -> Com
     let until = Instant::now() + ASK_FOR;
     while Instant::now() < until {
         match query_commit_status(pool, who).await {
-            Some(CommitStatus::Unknown) => return CommitStatus::Unknown,
-            Some(fate) => return fate,
+            Some(status) => return status,
             None => tokio::time::sleep(ASK_EVERY).await,
         }
     }

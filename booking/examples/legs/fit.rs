@@ -27,7 +27,7 @@ pub struct Simulation {
 }
 
 /// The full size: 100 seats, 16 stops, 700 requests, 20 % lapsing, 30 seeds.
-pub const LINE: Simulation = Simulation {
+pub const SIZE: Simulation = Simulation {
     seats: 100,
     stops: 16,
     requests: 700,
@@ -68,18 +68,18 @@ enum SeatRule {
 }
 
 /// Simulates all ways over all seeds.
-pub fn simulate(line: Simulation) -> Sold {
-    let map = carriages(line.seats);
+pub fn simulate(simulation: Simulation) -> Sold {
+    let map = carriages(simulation.seats);
     let mut sums = [0_u64; 4];
-    for seed in 0..line.seeds {
+    for seed in 0..simulation.seeds {
         let mut dice = StdRng::seed_from_u64(seed);
-        let requests = requests(line, &mut dice);
-        sums[0] += seated(&map, line, &requests, SeatRule::Tightest, &mut dice);
-        sums[1] += reseated(&map, line, &requests);
-        sums[2] += seated(&map, line, &requests, SeatRule::First, &mut dice);
-        sums[3] += seated(&map, line, &requests, SeatRule::Random, &mut dice);
+        let requests = requests(simulation, &mut dice);
+        sums[0] += seated(&map, simulation, &requests, SeatRule::Tightest, &mut dice);
+        sums[1] += reseated(&map, simulation, &requests);
+        sums[2] += seated(&map, simulation, &requests, SeatRule::First, &mut dice);
+        sums[3] += seated(&map, simulation, &requests, SeatRule::Random, &mut dice);
     }
-    let [tightest, reseating, first, random] = sums.map(|sum| sum as f64 / line.seeds as f64);
+    let [tightest, reseating, first, random] = sums.map(|sum| sum as f64 / simulation.seeds as f64);
     Sold {
         tightest,
         reseating,
@@ -88,36 +88,36 @@ pub fn simulate(line: Simulation) -> Sold {
     }
 }
 
-fn requests(line: Simulation, dice: &mut StdRng) -> Vec<Request> {
+fn requests(simulation: Simulation, dice: &mut StdRng) -> Vec<Request> {
     let request = |_| {
         let (a, mut b) = (
-            dice.random_range(0..line.stops),
-            dice.random_range(0..line.stops - 1),
+            dice.random_range(0..simulation.stops),
+            dice.random_range(0..simulation.stops - 1),
         );
         // Each pair of two different stops is equally likely.
         b += u16::from(b >= a);
-        let lapses = dice.random_range(0..100) < line.lapsing_pct;
+        let lapses = dice.random_range(0..100) < simulation.lapsing_pct;
         Request {
             from: a.min(b),
             to: a.max(b),
             lapses_after: lapses.then(|| dice.random_range(1..=LAPSES_WITHIN)),
         }
     };
-    (0..line.requests).map(request).collect()
+    (0..simulation.requests).map(request).collect()
 }
 
 /// Gives each traveller one seat for the whole stretch, if there is one. Returns the passenger-legs
 /// that stay sold.
 fn seated(
     map: &SeatMap,
-    line: Simulation,
+    simulation: Simulation,
     requests: &[Request],
     way: SeatRule,
     dice: &mut StdRng,
 ) -> u64 {
     let grid = CellGrid {
         seats: map.cell_count(),
-        legs: line.stops - 1,
+        legs: simulation.stops - 1,
     };
     let mut states = vec![CellState::Free; grid.cell_count() as usize];
     let mut to_give_back: Vec<(usize, u32, &Request)> = Vec::new();
@@ -182,12 +182,12 @@ fn chosen(
 
 /// Accepts each traveller if no leg of the stretch is full, and counts only the travellers on each
 /// leg. Returns the passenger-legs that stay sold.
-fn reseated(map: &SeatMap, line: Simulation, requests: &[Request]) -> u64 {
-    let mut taken = vec![0_u32; usize::from(line.stops - 1)];
-    let mut coming: Vec<(usize, &Request)> = Vec::new();
+fn reseated(map: &SeatMap, simulation: Simulation, requests: &[Request]) -> u64 {
+    let mut taken = vec![0_u32; usize::from(simulation.stops - 1)];
+    let mut to_give_back: Vec<(usize, &Request)> = Vec::new();
     let mut sold = 0;
     for (now, request) in requests.iter().enumerate() {
-        coming.retain(|(at, of)| {
+        to_give_back.retain(|(at, of)| {
             if *at <= now {
                 for leg in of.from..of.to {
                     taken[usize::from(leg)] -= 1;
@@ -203,7 +203,7 @@ fn reseated(map: &SeatMap, line: Simulation, requests: &[Request]) -> u64 {
             taken[usize::from(leg)] += 1;
         }
         match request.lapses_after {
-            Some(after) => coming.push((now + after, request)),
+            Some(after) => to_give_back.push((now + after, request)),
             None => sold += u64::from(request.to - request.from),
         }
     }

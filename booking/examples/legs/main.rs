@@ -48,7 +48,7 @@ async fn main() -> ExitCode {
 }
 
 fn show_fit() -> bool {
-    let sold = fit::simulate(fit::LINE);
+    let sold = fit::simulate(fit::SIZE);
     let (of_reseating, above_random) =
         (sold.tightest / sold.reseating, sold.tightest / sold.random);
     let held =

@@ -20,7 +20,9 @@ const SLUG_MAX: usize = 64;
 pub enum IdError {
     /// The text is no slug. A slug is 1–64 of `a–z`, `0–9` and `-`, beginning with a letter or
     /// digit.
-    #[error("a name is 1 to {SLUG_MAX} of a-z, 0-9 and \"-\", and begins with a letter or a digit")]
+    #[error(
+        "a name is 1 to {SLUG_MAX} characters from a-z, 0-9 and \"-\", and begins with a letter or a digit"
+    )]
     Slug,
     /// The text is no id of the expected kind.
     #[error("this is not a {0} id")]

@@ -166,7 +166,7 @@ fn slug_param(field: &'static str, text: &str) -> ParamResult<Option<String>> {
     Err(unexpected_value(
         field,
         id,
-        "an id: 1 to 64 of a-z, 0-9 and \"-\"",
+        "an id: 1 to 64 characters from a-z, 0-9 and \"-\"",
     ))
 }
 

@@ -62,8 +62,9 @@ pub struct RefundReport {
     starts_at: String,
     /// The time until which buyers of a postponed show may give tickets back without a fee.
     refunds_until: Option<String>,
-    /// Paid orders with something to refund: tickets that were not scanned, or no tickets yet. For
-    /// a cancelled show: the orders that the mass refund has not handled yet.
+    /// Paid orders that have something to refund. An order counts if it has no tickets yet, or if
+    /// some of its tickets were neither scanned nor refunded. For a cancelled show, these are the
+    /// orders that the mass refund has not handled yet.
     orders_left: u64,
     /// Orders that were given back, whole or in part.
     orders_refunded: u64,
@@ -163,7 +164,7 @@ pub async fn postpone(
     if !written {
         return Err(Problem::new(
             ProblemCode::ShowCancelled,
-            "A cancelled show does not come back: its buyers were told that it does not take place. Nothing was changed. Put a new show.",
+            "A cancelled show does not come back: its buyers were told that it does not take place. Nothing was changed. Create a new show with PUT /v1/promoter/shows/{show}.",
         ));
     }
     routes.report(&show.id).await

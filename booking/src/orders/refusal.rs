@@ -17,9 +17,9 @@ pub enum OrderRefusal {
     #[error("the names are wrong: {0}")]
     Names(#[from] NamesFault),
     /// The card that paid would have more seats of the show than the limit for one card.
-    #[error("a card may buy {limit:?} seats")]
+    #[error("the card would have too many seats of the show{}", limit_note(*limit))]
     CardLimit {
-        /// The show's limit.
+        /// The show's limit. None if this node does not know the limit yet.
         limit: Option<u32>,
     },
     /// Payments are not configured, so nothing that costs money can be sold.
@@ -68,7 +68,7 @@ pub enum OrderRefusal {
         order: Currency,
     },
     /// The number of seats asked for is not the number of seats that the order has.
-    #[error("{asked} seats for {seats}")]
+    #[error("{asked} seats were asked for, but the order has {seats}")]
     OtherQuantity {
         /// How many seats the order has.
         seats: usize,
@@ -84,6 +84,11 @@ pub enum OrderRefusal {
     /// The ledger did not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+/// Returns the end of a message, which names the limit if it is known.
+fn limit_note(limit: Option<u32>) -> String {
+    limit.map_or_else(String::new, |limit| format!("; the limit is {limit}"))
 }
 
 /// What is wrong with the names in an order.

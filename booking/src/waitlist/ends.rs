@@ -13,7 +13,8 @@ use crate::store::InventoryRefusal;
 
 impl Waitlist {
     /// Ends a party's offer if the offer was accepted, ordered, missed or lost. Ends the party's
-    /// waiting if its time is over or if it missed too many offers.
+    /// waiting if its time is over or if it missed too many offers. `life` is the current life of
+    /// the show's data in the store.
     pub(super) async fn settle_waiter(
         &self,
         show: &Show,

@@ -6,7 +6,7 @@ use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
 use fairgate_servers as servers;
 
-use crate::fit::{LINE, Simulation, simulate};
+use crate::fit::{SIZE, Simulation, simulate};
 use crate::rush::{self, RUSH, Rush};
 
 const SMALL: Rush = Rush {
@@ -54,7 +54,7 @@ async fn many_buyers_at_three_nodes_never_share_a_seat_on_a_leg_in_a_redis_clust
 
 #[test]
 fn choosing_the_tightest_fit_sells_nearly_as_much_as_reseating_everybody() {
-    let sold = simulate(Simulation { seeds: 8, ..LINE });
+    let sold = simulate(Simulation { seeds: 8, ..SIZE });
     assert!(sold.tightest >= 0.98 * sold.reseating, "{sold:?}");
     assert!(sold.tightest > sold.first, "{sold:?}");
     assert!(sold.tightest >= 1.02 * sold.random, "{sold:?}");

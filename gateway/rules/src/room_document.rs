@@ -226,7 +226,7 @@ pub struct RoomDocumentInput {
     pub codes: Option<String>,
     /// `none`; `drand` is not available yet.
     pub beacon: Option<String>,
-    /// A line from the promoter to everybody.
+    /// A message from the promoter to everybody.
     pub message: Option<String>,
     /// Lanes are not available yet.
     #[schema(value_type = Option<Vec<Object>>)]

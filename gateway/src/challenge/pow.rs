@@ -21,8 +21,8 @@ use crate::store::SingleUseId;
 /// How long (ms) a challenge may take to be solved and sent back.
 const LIFETIME_MS: i64 = 120_000;
 
-/// Rounds of the hash for one counter: so many that the 20 µs a browser needs to begin a call
-/// matter little, and so few that the server can derive one key for each challenge.
+/// Rounds of the hash for one counter. They take so long that the 20 µs that a browser needs to
+/// begin a call matter little. Still, the server can afford to derive one key for each challenge.
 const ROUNDS: u32 = 1_000;
 
 /// How many counters of [`ROUNDS`] a phone tries in a second: a sixth of what one core of a
@@ -53,9 +53,9 @@ pub struct ChallengeFault(String);
 pub struct SolvedWork {
     /// How much work it was.
     pub level: WorkLevel,
-    /// The challenge, whose solution counts only once.
-    pub solved: SingleUseId,
-    /// Whether it was given in place of a check by a provider that did not answer.
+    /// The id of the challenge, whose solution counts only once.
+    pub challenge_id: SingleUseId,
+    /// Whether the challenge was given because the room's provider of checks did not answer.
     pub stands_in: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct SolvedWork {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChallengeRefusal {
     /// It is no solution of a challenge of this installation.
-    #[error("the solution is not one of a challenge that this site gave")]
+    #[error("the text is no solution of a challenge that this site gave")]
     Malformed,
     /// The challenge was given for another room or another holder.
     #[error("the challenge was given for another room, secret or key")]
@@ -82,7 +82,8 @@ pub enum ChallengeRefusal {
     },
 }
 
-/// What a challenge is bound to. It is signed with the challenge.
+/// What a challenge is bound to. The challenge contains these fields, and its signature covers
+/// them.
 #[derive(Debug, Serialize, Deserialize)]
 struct ChallengeBinding {
     room: String,
@@ -114,12 +115,12 @@ impl WorkChallenger {
 
     /// Returns whether a text has the form of a solution.
     #[must_use]
-    pub fn is_solution(text: &str) -> bool {
+    pub fn has_solution_form(text: &str) -> bool {
         parse_payload(text).is_some()
     }
 
-    /// Makes a challenge for a holder of a room. `stands_in` says that it is given in place of a
-    /// provider's check.
+    /// Makes a challenge for a holder of a room. `stands_in` says that the challenge is given in
+    /// place of a provider's check.
     ///
     /// # Errors
     /// Fails only if altcha cannot write its own challenge.
@@ -161,8 +162,8 @@ impl WorkChallenger {
     }
 
     /// Checks a solution, which is the payload of ALTCHA. Compares the room, the holder and the
-    /// time that the challenge is bound to, then checks its signature. Derives no key, because the
-    /// right key was signed with the challenge.
+    /// time that the challenge is bound to, then checks the challenge's signature. Derives no key:
+    /// the challenge also has a signature of the right key, which the solution's key must match.
     ///
     /// # Errors
     /// [`ChallengeRefusal`].
@@ -199,7 +200,7 @@ impl WorkChallenger {
         }
         Ok(SolvedWork {
             level: binding.level,
-            solved: SingleUseId {
+            challenge_id: SingleUseId {
                 id,
                 expires_at: binding.expires_at,
             },
@@ -263,7 +264,7 @@ mod tests {
         let verify = |room, holder, now| challenger().verify(room, Holder(holder), &solution, now);
         let work = verify("r", [1; 32], LIFETIME_MS - 1).expect("it counts");
         assert_eq!(work.level, WorkLevel::FIRST);
-        assert_eq!(work.solved.expires_at, LIFETIME_MS);
+        assert_eq!(work.challenge_id.expires_at, LIFETIME_MS);
         assert_eq!(verify("q", [1; 32], 0), Err(ChallengeRefusal::ForAnother));
         assert_eq!(verify("r", [2; 32], 0), Err(ChallengeRefusal::ForAnother));
         assert_eq!(

@@ -366,7 +366,7 @@ pub struct RoomSample {
     pub at_ms: i64,
     /// Numbers given so far.
     pub joined: u64,
-    /// Places not yet released and not left.
+    /// Visitors who are here and whose ranks are not released yet.
     pub waiting: u64,
     /// Places that were left.
     pub left: u64,

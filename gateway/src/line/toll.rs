@@ -181,7 +181,7 @@ impl WaitingLine {
             return Ok((JoinProof::Work(WorkLevel::LAST), solved));
         }
         let provider = room.row().document.challenge.provider();
-        if let Some(provider) = provider.filter(|_| !WorkChallenger::is_solution(solution)) {
+        if let Some(provider) = provider.filter(|_| !WorkChallenger::has_solution_form(solution)) {
             self.challenge_guard.admit(payer.network)?;
             let (id, holder) = (room.id(), payer.holder);
             let checked = self.providers.verify(provider, id, holder, solution, now);
@@ -193,7 +193,7 @@ impl WaitingLine {
         if provider.is_some() && !work.stands_in {
             return Err(NetworkRefusal::ChallengeMissing);
         }
-        Ok((JoinProof::Work(work.level), work.solved))
+        Ok((JoinProof::Work(work.level), work.challenge_id))
     }
 
     /// Begins a wait in place of a challenge.

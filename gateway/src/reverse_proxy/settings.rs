@@ -82,7 +82,7 @@ impl GuardSettings {
         let Some(url) = url.or_else(|| public_url.and_then(OriginUrl::parse)) else {
             if !url_is_set {
                 reader.fault(
-                    "FAIRGATE_GUARD_ROOM: the lobby links to the shop that the room guards: set FAIRGATE_GUARD_URL to where the public reaches it",
+                    "FAIRGATE_GUARD_ROOM: the lobby links to the guarded shop, but the shop's address is unknown; set FAIRGATE_GUARD_URL to the address where the public reaches the shop",
                 );
             }
             return None;
@@ -107,14 +107,14 @@ impl GuardSettings {
         }
         let Some(lobby) = public_url.and_then(OriginUrl::parse) else {
             reader.fault(
-                "FAIRGATE_GUARD_ORIGIN: visitors without a pass are sent to the lobby: set FAIRGATE_PUBLIC_URL to where the public reaches it",
+                "FAIRGATE_GUARD_ORIGIN: visitors without a pass are sent to the lobby, but the lobby's address is unknown; set FAIRGATE_PUBLIC_URL to the address where the public reaches the lobby",
             );
             return;
         };
         // A browser sends the cookie with the pass only to the host that set it, on any port.
         if (lobby.host(), lobby.scheme()) != (self.url.host(), self.url.scheme()) {
             reader.fault(format!(
-                "FAIRGATE_GUARD_URL: browsers send the pass of {lobby} only to the same host and scheme, so it would never reach {}: let the public reach lobby and shop at one host, on two ports or by paths",
+                "FAIRGATE_GUARD_URL: browsers send the pass of {lobby} only to the same host and scheme, so the pass would never reach {}; let the public reach lobby and shop at one host, on two ports or by paths",
                 self.url
             ));
         }
@@ -149,7 +149,7 @@ impl ReverseProxySettings {
             for knob in PROXY_KNOBS {
                 if reader.setting_source(knob).is_some() {
                     reader.fault(format!(
-                        "FAIRGATE_{} concerns only a shop that this gateway forwards to: set FAIRGATE_GUARD_ORIGIN, or take it out",
+                        "FAIRGATE_{} has no effect without FAIRGATE_GUARD_ORIGIN; set FAIRGATE_GUARD_ORIGIN, or remove this setting",
                         knob.to_uppercase()
                     ));
                 }

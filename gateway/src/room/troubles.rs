@@ -56,7 +56,7 @@ impl RoomTroubles {
         } = &*self.inner.lock();
         let unreadable = unreadable.iter().map(|(room, why)| {
             format!(
-                "the room \"{room}\" cannot be read, and is as this process last knew it: {why}"
+                "the room \"{room}\" cannot be read ({why}). This process uses what it last read of the room"
             )
         });
         let recent = set_back
@@ -64,7 +64,7 @@ impl RoomTroubles {
             .filter(|(_, at)| now - **at < SET_BACK_WARNED_MS);
         let set_back = recent.map(|(room, at)| {
             let at = rfc3339(*at);
-            format!("the ledger was set back: at {at} it had less of the room \"{room}\" than before. Nobody who was called is called back, and no number is given twice; what it lost besides is gone")
+            format!("the ledger was set back: at {at} it had less data of the room \"{room}\" than before. Everybody who was called stays called, and no number is given twice. All other data that the ledger lost is gone")
         });
         unreadable.chain(set_back).collect()
     }

@@ -65,7 +65,7 @@ pub struct RoomView {
     /// The hash that commits to the draw's secret, hex.
     #[schema(value_type = String)]
     pub commitment: fairgate_pass::Digest,
-    /// A line from the promoter.
+    /// A message from the promoter.
     pub message: String,
     /// What a visitor may rely on.
     pub trust: RoomTrust,

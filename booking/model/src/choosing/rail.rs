@@ -1,7 +1,7 @@
 //! Chooses seats on a train. Among the seats that are free over the whole stretch, it takes those
 //! whose free interval fits the stretch most tightly (the best-fit rule of memory allocation:
-//! Knuth, TAOCP 1, 2.5). So few seats are left with a short free interval, such as B→C between sold
-//! A→B and C→D. The module is pure.
+//! Knuth, TAOCP 1, 2.5). This rule leaves few seats with a short free interval, such as B→C
+//! between sold A→B and C→D. The module is pure.
 //!
 //! Order of preference:
 //! 1. side by side on one bench; 2. in one row; 3. in one carriage (a section of the plan); 4.
@@ -48,7 +48,8 @@ impl TrainSeatStates<'_> {
     #[must_use]
     pub fn is_free(&self, seat: u32, legs: &Range<u16>) -> bool {
         if self.grid.legs == 1 && *legs == (0..1) {
-            // Nearly all shows have one leg, and choosing seats looks at each of their seats.
+            // A fast path: nearly all shows have one leg, and this check runs for each of their
+            // seats.
             return seat < self.grid.seats
                 && self.states.get(seat as usize) == Some(&CellState::Free);
         }
@@ -74,9 +75,9 @@ impl TrainSeatStates<'_> {
         let Some((bench, at)) = self.map.bench_of(seat) else {
             return 0;
         };
-        let cells = self.map.on_bench(bench);
+        let seats = self.map.on_bench(bench);
         let beside = [at.checked_sub(1), at.checked_add(1)];
-        let beside = beside.into_iter().flatten().filter_map(|at| cells.get(at));
+        let beside = beside.into_iter().flatten().filter_map(|at| seats.get(at));
         let free = beside.filter(|seat| self.is_free(**seat, legs)).count();
         u16::try_from(free).unwrap_or(u16::MAX)
     }

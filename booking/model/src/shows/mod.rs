@@ -60,8 +60,8 @@ pub struct Show {
     pub untouched: bool,
     /// Whether it was cancelled or postponed; none if it takes place as planned.
     pub fate: Option<ShowFate>,
-    /// The number of the terms in its document; [`terms::UNNUMBERED`] while it has no row in the
-    /// ledger.
+    /// The version number of the terms in its document. It is [`terms::UNNUMBERED`] while the show
+    /// has no row in the ledger.
     pub terms: u32,
 }
 
@@ -81,8 +81,9 @@ impl Show {
         0..self.grid().legs
     }
 
-    /// Returns a number that changes with the plan and with the prices. A picture of the seats with
-    /// another number was made from another plan or other prices. The number does not depend on a
+    /// Returns a number that is computed from the plan's version and the prices. The store keeps
+    /// the number with a show's picture of the seats. If the stored number differs from this one,
+    /// the picture was made from another plan or other prices. The number does not depend on a
     /// run's stops, because they never change once a seat of the run was held.
     #[must_use]
     pub fn edition(&self) -> u64 {
@@ -147,7 +148,8 @@ impl Show {
         cells
     }
 
-    /// Returns the states that its cells have while nothing is held or sold.
+    /// Returns the state of each cell, by cell index, while nothing is held or sold. A cell is
+    /// blocked if it is not for sale, and free otherwise.
     #[must_use]
     pub fn unsold(&self) -> Vec<CellState> {
         let mut states = vec![CellState::Free; self.grid().cell_count() as usize];
@@ -159,8 +161,9 @@ impl Show {
         states
     }
 
-    /// Returns the states that its cells have according to the ledger's claims alone. Baskets are
-    /// missing, because only the store knows them.
+    /// Returns the state of each cell, by cell index, according to the ledger's claims alone. A
+    /// claimed cell is sold or held. Each other cell is as in [`Self::unsold`], even if it is in a
+    /// basket, because only the store knows baskets.
     #[must_use]
     pub fn claimed_only(&self, claimed: &[ClaimedCell]) -> Vec<CellState> {
         let mut states = self.unsold();

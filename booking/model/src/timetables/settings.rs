@@ -250,7 +250,7 @@ impl RailFile {
         for (at, class) in self.class.iter().enumerate() {
             if !is_slug(&class.key) {
                 faults.push(format!(
-                    "class[{at}].key: {:?} is not 1 to 64 of a-z, 0-9 and \"-\"",
+                    "class[{at}].key: {:?} is not 1 to 64 characters from a-z, 0-9 and \"-\"",
                     class.key
                 ));
             }
@@ -285,7 +285,7 @@ impl RailFile {
         for (at, stock) in self.stock.iter().enumerate() {
             if !is_slug(&stock.id) || stock.id.len() > 50 {
                 faults.push(format!(
-                    "stock[{at}].id: {:?} is not 1 to 50 of a-z, 0-9 and \"-\"",
+                    "stock[{at}].id: {:?} is not 1 to 50 characters from a-z, 0-9 and \"-\"",
                     stock.id
                 ));
             }

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 /// Returns the line of each path, counted from 1. For a path that does not exist, returns the line
-/// of the nearest outer value that exists. The text must be valid JSON.
+/// of the nearest outer value that exists. The text must be valid JSON, except that it may
+/// have control characters within quotes.
 pub fn line_numbers<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone) -> Vec<usize> {
     let wanted: HashSet<&str> = paths.clone().flat_map(with_outer).collect();
     let mut walk = JsonLineFinder {
@@ -114,8 +115,8 @@ impl JsonLineFinder<'_> {
                 b'"' => break,
                 b'\\' => self.at += 2,
                 _ => {
-                    // JSON forbids a line break within quotes, but this text may have one: only a
-                    // copy of the text was mended.
+                    // JSON forbids line breaks within quotes, but this text may have them. The
+                    // reader escaped them in the copy that it parsed, and not in this text.
                     self.line += usize::from(byte == b'\n');
                     self.at += 1;
                 }

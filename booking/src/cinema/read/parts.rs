@@ -17,9 +17,9 @@ use crate::cinema::{Cinema, City, Film, Hall, Programme, Showing};
 const HALLS_MAX: usize = 20_000;
 /// The most showings of one programme.
 const SHOWINGS_MAX: usize = 200_000;
-/// The most characters of a name or an address.
+/// The most characters of a name, a title, an address or a city's country.
 const NAME_MAX: usize = 200;
-/// The most characters of a genre, a language, a version, a rating or a country.
+/// The most characters of a genre, a language, a version, a rating or a film's country.
 const SHORT_TEXT_MAX: usize = 100;
 /// The most characters of a description.
 const DESCRIPTION_MAX: usize = 5_000;
@@ -29,7 +29,8 @@ const HALL_SLUG_MAX: usize = 48;
 /// The longest film, in seconds: one day.
 const DURATION_S_MAX: i64 = 86_400;
 
-const SLUG: &str = "a name of 1 to 64 of a-z, 0-9 and \"-\", beginning with a letter or a digit,";
+const SLUG: &str =
+    "a name of 1 to 64 characters from a-z, 0-9 and \"-\", beginning with a letter or a digit,";
 
 /// Reads the programme. It is complete if no fault was added.
 pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Programme {
@@ -76,8 +77,9 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
     programme
 }
 
-/// The path at which each id appears first. The fault of a second use refers to that path. The ids
-/// of films with other faults are here too, so that showings of such films get no fault.
+/// The path at which each id appears first. The fault of a second use refers to that path. A part
+/// with other faults has its id here too. So a showing that refers to such a film or hall gets no
+/// fault for an unknown id.
 #[derive(Default)]
 struct FirstIdPaths {
     cities: HashMap<String, String>,
@@ -87,8 +89,9 @@ struct FirstIdPaths {
     shows: HashMap<String, String>,
 }
 
-/// Reads the `id` of a part. No two parts of one kind may have the same id.
-fn unused_slug(
+/// Reads the `id` of a part. Adds a fault if the id is missing or bad, or if an earlier part of the
+/// same kind has this id.
+fn read_unused_id(
     spot: &ProgrammeObject<'_>,
     chars_max: usize,
     taken: &mut HashMap<String, String>,
@@ -103,7 +106,7 @@ fn unused_slug(
         .filter(|id| is_slug(id) && id.len() <= chars_max)
     else {
         let mut expected = format!(
-            "a name of 1 to {chars_max} of a-z, 0-9 and \"-\", beginning with a letter or a digit,"
+            "a name of 1 to {chars_max} characters from a-z, 0-9 and \"-\", beginning with a letter or a digit,"
         );
         if let Some(bad) = value.as_str().and_then(first_bad_in_slug) {
             expected = format!("{expected} without {bad:?},");
@@ -142,7 +145,7 @@ fn read_city(
     faults: &mut ProgrammeFaults,
 ) {
     spot.add_unknown_faults(&["id", "name", "country", "time_zone", "cinemas"], faults);
-    let id = unused_slug(spot, 64, &mut named.cities, faults);
+    let id = read_unused_id(spot, 64, &mut named.cities, faults);
     let name = spot.text_member("name", NAME_MAX, faults);
     let country = spot.optional_text_member("country", NAME_MAX, faults);
     let time_zone = match spot.get("time_zone") {
@@ -186,7 +189,7 @@ fn read_cinema(
         "halls",
     ];
     spot.add_unknown_faults(&fields, faults);
-    let id = unused_slug(spot, 64, &mut named.cinemas, faults);
+    let id = read_unused_id(spot, 64, &mut named.cinemas, faults);
     let name = spot.text_member("name", NAME_MAX, faults);
     let address = spot.text_member("address", NAME_MAX, faults);
     let postal_code = spot.text_member("postal_code", 20, faults);
@@ -226,15 +229,15 @@ fn read_hall(
     faults: &mut ProgrammeFaults,
 ) -> Option<Hall> {
     spot.add_unknown_faults(&["id", "name", "plan", "focal_depth"], faults);
-    let id = unused_slug(spot, HALL_SLUG_MAX, &mut named.halls, faults);
+    let id = read_unused_id(spot, HALL_SLUG_MAX, &mut named.halls, faults);
     let name = spot.text_member("name", NAME_MAX, faults);
     let plan = spot.optional_text_member("plan", 4_096, faults);
     let focal_depth = spot.get("focal_depth");
     let focal_depth =
         focal_depth.and_then(|_| spot.number_member("focal_depth", 0.0..=1.0, faults));
     if plan.is_none() && focal_depth.is_some() {
-        let message = "The hall has no plan here, so its venue's plan keeps its own focal point. \
-                       Give the hall a plan, or leave this field out.";
+        let message = "The programme gives this hall no plan, so the hall's present plan \
+                       keeps its own focal point. Give the hall a plan, or leave this field out.";
         faults.add(spot.member_path("focal_depth"), "no_plan", message);
     }
     #[expect(clippy::cast_possible_truncation, reason = "a share needs few digits")]
@@ -268,7 +271,7 @@ fn read_film(
         "country",
     ];
     spot.add_unknown_faults(&fields, faults);
-    let id = unused_slug(spot, 64, &mut named.films, faults);
+    let id = read_unused_id(spot, 64, &mut named.films, faults);
     let title = spot.text_member("title", NAME_MAX, faults);
     let duration_s = spot.integer_member("duration_s", 1..=DURATION_S_MAX, faults);
     let description = spot.optional_text_member("description", DESCRIPTION_MAX, faults);
@@ -416,14 +419,14 @@ fn add_overlap_faults(programme: &Programme, faults: &mut ProgrammeFaults) {
     for showing in &programme.showings {
         by_hall.entry(&showing.hall).or_default().push(showing);
     }
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     for showings in by_hall.values_mut() {
         showings.sort_by_key(|showing| showing.starts_at);
         for pair in showings.windows(2) {
             let [first, next] = pair else { continue };
             let duration_s = durations.get(first.film.as_str()).copied().unwrap_or(0);
             let gap_s = next.starts_at.as_second() - first.starts_at.as_second();
-            if gap_s < i64::from(duration_s) && told.insert(&next.at) {
+            if gap_s < i64::from(duration_s) && reported.insert(&next.at) {
                 let message = format!(
                     "The hall \"{}\" still shows \"{}\" of {}, which lasts {duration_s} s.",
                     next.hall, first.film, first.at

@@ -19,10 +19,7 @@ const HAS_LEFT: &str = "(o.state = 'confirmed' OR o.state IN ('ticketed', 'partl
 
 /// Returns paid orders of cancelled shows that have something to refund, oldest first. Leaves out
 /// an order while an exchange of it is being paid.
-pub(super) async fn orders_of_cancelled(
-    tx: &SqlTransaction,
-    batch_max: u32,
-) -> Result<Vec<OrderId>> {
+pub(super) async fn orders_to_refund(tx: &SqlTransaction, batch_max: u32) -> Result<Vec<OrderId>> {
     let sql = format!(
         "SELECT o.order_id FROM show_fates f JOIN orders o ON o.show = f.show \
          WHERE f.fate = 'cancelled' AND {HAS_LEFT} \

@@ -127,10 +127,10 @@ impl Ledger {
 
     /// Returns paid orders of cancelled shows that have something to refund, oldest first. An order
     /// whose exchange is being paid is left out until the exchange ends.
-    pub async fn orders_of_cancelled(&self, batch_max: u32) -> Result<Vec<OrderId>> {
+    pub async fn orders_to_refund(&self, batch_max: u32) -> Result<Vec<OrderId>> {
         self.installation
             .read((), move |tx, ()| {
-                Box::pin(fates::orders_of_cancelled(tx, batch_max))
+                Box::pin(fates::orders_to_refund(tx, batch_max))
             })
             .await
     }

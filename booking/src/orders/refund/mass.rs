@@ -47,7 +47,7 @@ impl MassRefundWorker {
     pub async fn refund_cancelled_shows(&self, owner: &str) -> Result<usize, LedgerError> {
         let mut refunded_orders = 0;
         loop {
-            let left = self.ledger.orders_of_cancelled(BATCH_MAX).await?;
+            let left = self.ledger.orders_to_refund(BATCH_MAX).await?;
             if left.is_empty() || !self.ledger.lease(LEASE, owner, LEASE_MS).await? {
                 return Ok(refunded_orders);
             }

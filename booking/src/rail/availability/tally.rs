@@ -10,7 +10,7 @@ use fairgate_model::choosing::rail::{TrainSeatStates, is_offered};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreeSeatTally {
     classes: Vec<String>,
-    /// How many calls the train has.
+    /// How many times the train stops: the number of its legs plus one.
     calls: usize,
     /// The counts by class, first leg, and the index after the last leg.
     free: Vec<u32>,

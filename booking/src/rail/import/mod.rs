@@ -29,7 +29,8 @@ use fairgate_model::timetables::TimetableParts;
 pub struct RailFeedFault {
     /// The file's name. It is empty for a fault of the whole feed.
     pub file: String,
-    /// The number of the line. The column titles are in line 1. 0 for a fault of the whole file.
+    /// The number of the line, counted from 1. Line 1 has the column titles. The number is 0 for a
+    /// fault of the whole file.
     pub line: u64,
     /// A stable code for programs: `duplicate_id`, `bad_time`, …
     pub code: &'static str,

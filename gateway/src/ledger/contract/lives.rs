@@ -93,11 +93,14 @@ async fn a_life_begins_once_and_above_every_number(ledger: &RoomLedger, reopened
             ledger.begin_life("begin", 7, 0, 4000).await,
             Err(LedgerError::Corrupt(_))
         ),
-        "the ledger never had life 7, so it is an older copy"
+        "the caller knows life 7, which this ledger never had, so this ledger is an older copy"
     );
 
     let life = ledger.begin_life("begin", 2, 700, 5000).await.unwrap();
-    assert_eq!(life.first, 700, "not below `above`");
+    assert_eq!(
+        life.first, 700,
+        "the new life begins at the number that the caller gave as `above`"
+    );
 
     let made = ledger.create_room(room("embedded"), entry("room_created"));
     assert!(made.await.unwrap());
@@ -246,19 +249,20 @@ async fn the_code_of_a_void_number_stays_used(ledger: &RoomLedger) {
         let line = ledger.line("spent").await.unwrap();
         line.codes.into_iter().collect::<BTreeMap<_, _>>()
     };
-    // The holder of number 1 joins again with another code and gets a second number.
+    // Holder 1 has number 3, joins again with another code, and gets number 5, which is void.
     copy(ledger, "spent", &[with(3, 1, one)]).await;
     assert_eq!(
         copy(ledger, "spent", &[with(5, 1, other)]).await.voided,
         [5]
     );
     assert_eq!(used().await, [(one, Some(3)), (other, Some(5))].into());
-    // A lower number of the same holder is restored with the first code, so the code is now used by
-    // this number.
+    // Number 2 of holder 1 is restored with the first code. It is lower than number 3, so number 3
+    // becomes void, and the first code counts as used by number 2.
     let copied = copy(ledger, "spent", &[with(2, 1, one)]).await;
     assert_eq!((copied.voided, copied.refused), (vec![3], vec![]));
     assert_eq!(used().await, [(one, Some(2)), (other, Some(5))].into());
-    // Number 8 of holder 9 is void, because holder 1 has used its code. Holder 9 keeps number 9.
+    // Number 8 of holder 9 is void, because holder 1 has used the same code. Holder 9 keeps number
+    // 9.
     copy(ledger, "spent", &[given(9)]).await;
     assert_eq!(copy(ledger, "spent", &[with(8, 9, one)]).await.voided, [8]);
     let place = ledger.place_of("spent", holder(9)).await.unwrap();
@@ -297,7 +301,7 @@ async fn new_rows_below_the_freeze_or_above_the_reserved_block_are_refused(ledge
             (4, true, true),
             (99, false, false)
         ],
-        "a frozen leaf stays as it was frozen"
+        "number 1 is below the freeze, so it can be left but not void"
     );
 }
 

@@ -75,7 +75,8 @@ impl StoreCondition {
         self.inner.lock().findings = findings;
     }
 
-    /// Logs that this node fills in a room that is new or was lost.
+    /// Logs that this node copies a room from the ledger into Redis. The room is new, or Redis lost
+    /// its data.
     pub fn note_new_life(&self, room: &str, life: &RoomLife, now: i64) {
         let incarnation = life.incarnation;
         if incarnation <= 1 {
@@ -107,7 +108,7 @@ impl StoreCondition {
         for room in rooms {
             tracing::error!(
                 room,
-                "the ledger has lost numbers that it had reserved: it is an older copy of what it was; none of them is given again"
+                "the ledger was replaced by an older copy and has lost numbers that it had reserved; none of these numbers is given again"
             );
             metrics::counter!("fairgate_ledger_set_back_total", "room" => room.clone())
                 .increment(1);
@@ -122,13 +123,13 @@ impl StoreCondition {
         let mut warnings = Vec::new();
         if let Some((since, error)) = &found.outage {
             warnings.push(format!(
-                "the room store has not answered for {} s: nobody can join and nobody is called until it does; places, the lobby and what was drawn go on ({error})",
+                "the room store has not answered for {} s ({error}). Until it answers, nobody can join and nobody is called. Visitors still see the lobby, their places and the results of draws",
                 since.elapsed().as_secs()
             ));
         }
         if let Some(owner) = &found.foreign {
             warnings.push(format!(
-                "the room store belongs to another ledger ({owner}): nobody can join. Give this gateway the FAIRGATE_DATABASE_URL that it belongs to, or another FAIRGATE_REDIS_URL"
+                "the room store belongs to another ledger ({owner}): nobody can join. Set FAIRGATE_DATABASE_URL to the database of that ledger, or FAIRGATE_REDIS_URL to another Redis"
             ));
         }
         warnings.extend(found.findings.iter().map(ToString::to_string));
@@ -188,7 +189,7 @@ impl ConditionWatch {
     /// Runs one round of the watch.
     pub async fn check_condition(&self, round: u32) {
         self.condition
-            .note_owner(self.owner().await, &self.ledger_id);
+            .note_owner(self.claim_or_read_owner().await, &self.ledger_id);
         if round.is_multiple_of(FINDINGS_EVERY)
             && let Ok(findings) = self.redis.check_servers(self.clock.now_ms()).await
         {
@@ -198,7 +199,7 @@ impl ConditionWatch {
 
     /// Returns the id of the ledger that the data in Redis belongs to. If Redis has no such id,
     /// first writes the id of this ledger.
-    pub async fn owner(&self) -> Result<String, RedisCallError> {
+    pub async fn claim_or_read_owner(&self) -> Result<String, RedisCallError> {
         let set = RedisCommand::new("SET").arg(keys::LEDGER);
         let set = set.arg(self.ledger_id.as_str()).arg("NX");
         self.redis.ask(&set).await?;

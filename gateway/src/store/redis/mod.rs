@@ -93,7 +93,7 @@ impl RedisRoomStore {
     ) -> Result<Self, RoomStoreOpenError> {
         let own = hex::encode(ledger.id().await?);
         let parts = StoreParts::build(&redis, ledger, own.clone(), clock, node);
-        let owner = parts.watch.owner().await;
+        let owner = parts.watch.claim_or_read_owner().await;
         if let Ok(stored) = &owner
             && *stored != own
         {

@@ -51,7 +51,7 @@ pub fn placed(
 pub fn drawn_corner(x: f64, y: f64) -> Option<OutlinePoint> {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "bounded on the line before; a position needs no more than f32 holds"
+        reason = "values are returned up to COORDINATE_MAX; a position needs no more than f32 holds"
     )]
     (x.abs() <= COORDINATE_MAX && y.abs() <= COORDINATE_MAX).then_some([x as f32, y as f32])
 }

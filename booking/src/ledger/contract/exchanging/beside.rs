@@ -164,7 +164,7 @@ async fn an_order_of_a_cancelled_show_is_refunded_only_after_its_exchange_ends(l
         .put_fate(&show(), ShowFate::Cancelled, None, NOW_MS + 4)
         .await;
     assert!(fate.expect("written"));
-    let left = async || ledger.orders_of_cancelled(10).await.expect("readable");
+    let left = async || ledger.orders_to_refund(10).await.expect("readable");
     assert_eq!(left().await, []);
     ledger
         .expire_due(CLAIM_UNTIL_MS + 1, 10)

@@ -249,7 +249,7 @@ async fn gained_seats_count_for_the_card_that_pays_the_difference_too(ledger: Bo
     assert_eq!(pays_with(&ledger, &paid, "amex").await.state, Confirmed);
     let capture = capture_of(&ledger, &paid).await;
     ledger.captured(capture, NOW_MS + 4).await.expect("written");
-    // Both cards have bought their two seats now.
+    // Each of these two cards has reached the limit of two seats.
     for (key, seat, card) in [("c", 0, "visa"), ("d", 4, "amex")] {
         let more = claimed(&ledger, key, BEN, &[seat]).await;
         let more = pays_with(&ledger, &more, card).await;

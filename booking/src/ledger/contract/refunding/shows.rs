@@ -36,7 +36,7 @@ async fn a_cancelled_show_sells_nothing_and_refunds_all_unscanned_tickets(ledger
         .scan(&inside, None, NOW_MS + 3)
         .await
         .expect("written");
-    let left = async || ledger.orders_of_cancelled(10).await.expect("readable");
+    let left = async || ledger.orders_to_refund(10).await.expect("readable");
     let mut both = [paid.id.clone(), taken.id.clone()];
     both.sort();
     let mut found = left().await;
@@ -94,7 +94,7 @@ async fn a_postponed_show_has_a_new_start_and_refunds_tickets_for_a_time(ledger:
     assert_eq!(shown.document.starts_at.to_string(), starts_at);
     assert!(
         ledger
-            .orders_of_cancelled(10)
+            .orders_to_refund(10)
             .await
             .expect("readable")
             .is_empty()

@@ -137,7 +137,7 @@ impl IdempotentCall {
         loop {
             tokio::time::sleep(RENEW_LEASE_EVERY).await;
             let until_ms = clock.now_ms() + CALL_LEASE_MS;
-            if let Err(error) = ledger.lend_call(self.call.clone(), until_ms).await {
+            if let Err(error) = ledger.set_call_lease(self.call.clone(), until_ms).await {
                 log_failed_try!(
                     error,
                     "the lease on a long call could not be renewed; another node may begin the same call"
@@ -156,7 +156,7 @@ impl IdempotentCall {
         let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
         let call = self.call;
         let recorded = if is_temporary {
-            ledger.lend_call(call, 0).await
+            ledger.set_call_lease(call, 0).await
         } else {
             let answer = KeptAnswer {
                 asked: call.asked,

@@ -72,7 +72,7 @@ pub enum BookingOpenError {
 ///
 /// # Errors
 /// [`BookingOpenError`].
-pub async fn installation(
+pub async fn open_installation(
     stores: &StoreSettings,
     data: &Path,
 ) -> Result<(Installation, Option<DataLock>), BookingOpenError> {

@@ -54,7 +54,7 @@ impl RetentionKind {
 
     /// Returns for how many milliseconds a row is stored at least.
     #[must_use]
-    pub const fn for_ms(self) -> i64 {
+    pub const fn kept_for_ms(self) -> i64 {
         match self {
             Self::Answers | Self::GivenUpTries | Self::Waiters | Self::SeatRows => DAY_MS,
             Self::Finished => 7 * DAY_MS,
@@ -65,7 +65,7 @@ impl RetentionKind {
     /// Returns the moment before which a row must have ended to be deleted.
     #[must_use]
     pub const fn before_ms(self, now_ms: i64) -> i64 {
-        now_ms - self.for_ms()
+        now_ms - self.kept_for_ms()
     }
 
     /// Returns the kind's name in metrics and logs.
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn effects_and_event_ids_are_kept_longer_than_captured_money_is_read_back() {
         let read_for_ms = crate::ledger::TAKEN_READ_FOR_MS;
-        assert!(RetentionKind::Effects.for_ms() > read_for_ms);
-        assert_eq!(RetentionKind::ProviderEvents.for_ms(), 180 * DAY_MS);
+        assert!(RetentionKind::Effects.kept_for_ms() > read_for_ms);
+        assert_eq!(RetentionKind::ProviderEvents.kept_for_ms(), 180 * DAY_MS);
     }
 
     fn check(rows: &[RetentionRow], old: &[i64], next: Option<i64>) {

@@ -59,7 +59,7 @@ pub struct GatewayApp {
     stop: watch::Sender<bool>,
     leases: Option<ProcessLeases>,
     installation: Installation,
-    calls_max: Duration,
+    calls_drain_max: Duration,
     connections: ConnectionLimits,
     _lock: Option<DataLock>,
 }
@@ -76,7 +76,7 @@ impl GatewayApp {
     where
         F: Future<Output = anyhow::Result<Arc<dyn BookingCore>>>,
     {
-        let (installation, lock) = open::installation(&config.stores, &config.data).await?;
+        let (installation, lock) = open::open_installation(&config.stores, &config.data).await?;
         let listener = serve::listen(config.listen, "FAIRGATE_LISTEN").await?;
         let operators = match config.ops.listen {
             Some(address) => Some(serve::listen(address, "FAIRGATE_OPS_LISTEN").await?),
@@ -130,7 +130,7 @@ impl GatewayApp {
             stop,
             leases,
             installation,
-            calls_max: config.drain.calls,
+            calls_drain_max: config.drain.calls,
             connections: ConnectionLimits::of_process(config.trusted_hops == 0),
             _lock: lock,
         })
@@ -175,7 +175,7 @@ impl GatewayApp {
             stop,
             leases,
             installation,
-            calls_max,
+            calls_drain_max,
             connections,
             _lock,
         } = self;
@@ -199,12 +199,14 @@ impl GatewayApp {
         ];
         for (listener, router, limits) in ports.into_iter().flatten() {
             let closing = closing.clone();
-            serving.spawn(serve::run(listener, router, closing, calls_max, limits));
+            let port = serve::run(listener, router, closing, calls_drain_max, limits);
+            serving.spawn(port);
         }
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
-        drain_sockets(|| hubs.listeners(), SOCKETS_DRAIN_MAX.min(calls_max)).await;
+        let sockets_max = SOCKETS_DRAIN_MAX.min(calls_drain_max);
+        drain_sockets(|| hubs.listener_count(), sockets_max).await;
         close.send_replace(true);
         while let Some(ended) = serving.join_next().await {
             if ended.is_err() {
@@ -311,7 +313,7 @@ async fn take_up_rooms(
         .context("the rooms cannot be taken up")?;
     tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
     tokio::spawn(follower.clone().run(rooms.stopping()));
-    let changing = follower.changing().await?;
+    let changing = follower.lease_changes().await?;
     let published = follower.publish_coverage().await;
     changing.release_lease().await;
     published.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;

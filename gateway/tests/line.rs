@@ -732,7 +732,7 @@ async fn no_pass_is_given_before_the_sale_even_to_a_released_rank() {
         ..ReleaseRow::default()
     };
     let moved = ledger
-        .advance("fifo", &ReleaseRow::default(), &released)
+        .advance_release_counter("fifo", &ReleaseRow::default(), &released)
         .await;
     assert!(moved.expect("it is written"));
     drop(ledger);

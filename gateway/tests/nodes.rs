@@ -285,7 +285,12 @@ async fn during_a_long_change_no_other_node_gets_the_lease() {
     let Some((_server, one, two)) = two_nodes("a change that takes long").await else {
         return;
     };
-    let changing = one.promoter.follower.changing().await.expect("it is free");
+    let changing = one
+        .promoter
+        .follower
+        .lease_changes()
+        .await
+        .expect("it is free");
     let (began, ledger) = (Instant::now(), two.rooms.ledger());
     // A lease that nobody renews ends after five seconds.
     while began.elapsed() < Duration::from_millis(6500) {
@@ -396,7 +401,7 @@ async fn after_the_ledger_lost_releases_the_counter_does_not_fall_and_new_ranks_
             released == 6
         })
         .await;
-    let stands = node.rooms.ledger().release(room.id()).await;
+    let stands = node.rooms.ledger().read_release_counter(room.id()).await;
     assert_eq!(stands.expect("it reads").released, 6);
     let told = node.rooms.warnings().join("\n");
     assert!(told.contains("the ledger was set back"), "{told}");

@@ -113,7 +113,7 @@ pub fn asset(path: &str) -> Option<PageAsset> {
         bytes: Cow::Borrowed(bytes),
         content_type: content_type(path),
         etag: etag.clone(),
-        needs_version: is_loaded_later(path),
+        needs_version: is_later_module(path),
     })
 }
 
@@ -131,9 +131,9 @@ pub(crate) fn asset_address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
 }
 
-/// Returns whether a page loads this file later. Such a file imports the page's script of its own
-/// build. In a page of another build, it would start that script a second time.
-fn is_loaded_later(path: &str) -> bool {
+/// Returns whether this file is a script that a page loads later. Such a file imports the page's
+/// script of its own build. In a page of another build, it would start that script a second time.
+fn is_later_module(path: &str) -> bool {
     path.strip_prefix("page/")
         .is_some_and(|path| path.contains('/'))
 }

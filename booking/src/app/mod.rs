@@ -106,7 +106,7 @@ impl Booking {
             catalogue: catalogue.clone(),
             seats: seats.clone(),
             clock: setup.clock.clone(),
-            here: SeenVisitors::default(),
+            seen_visitors: SeenVisitors::default(),
             bell: WorkerNotifier::default(),
         };
         let stopped = StoppedPasses::open(ledger.clone(), setup.clock.clone()).await?;
@@ -115,7 +115,7 @@ impl Booking {
             cinemas: shows.cinemas.clone(),
             seats: seats.clone(),
             ledger: ledger.clone(),
-            here: waitlist.here.clone(),
+            seen_visitors: waitlist.seen_visitors.clone(),
             clock: setup.clock.clone(),
             ledger_id: hex::encode(ledger.id().await?),
             stopped: stopped.clone(),

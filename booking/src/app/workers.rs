@@ -10,7 +10,9 @@ use super::Booking;
 use crate::catalogue::Catalogue;
 use crate::cinema::CinemaCatalogue;
 use crate::holds::lapse::sweep_forever;
-use crate::inventory::seats::{SeatInventory, compare_forever, mend_forever, prolong_forever};
+use crate::inventory::seats::{
+    SeatInventory, compare_forever, prolong_forever, reopen_lost_forever,
+};
 use crate::ledger::Ledger;
 use crate::orders::expire::expire_forever;
 use crate::rail::timetables::Timetables;
@@ -45,7 +47,7 @@ impl Booking {
             self.holds.seats.clone(),
             self.money.bells.seats.clone(),
         ));
-        workers.spawn(mend_forever(
+        workers.spawn(reopen_lost_forever(
             self.holds.seats.clone(),
             self.shows.catalogue.clone(),
         ));
@@ -69,9 +71,9 @@ impl Booking {
         }
         let owner = hex::encode(rand::rng().random::<[u8; 16]>());
         if let Some(refunding) = self.money.refunding.clone() {
-            workers.spawn(refunding.ask_forever());
+            workers.spawn(refunding.send_refunds_forever());
         }
-        workers.spawn(self.money.mass.clone().give_back_forever(owner.clone()));
+        workers.spawn(self.money.mass.clone().refund_forever(owner.clone()));
         workers.spawn(self.reconciler().reconcile_forever(owner));
         workers.spawn(self.reconciler().watch_forever());
         workers

@@ -54,7 +54,7 @@ pub async fn import_programme(
         return Err(ProgrammeImportError::TooLong(file.to_owned()));
     }
     let text = text_of(std::fs::read(file).map_err(unreadable)?)?;
-    let (installation, _lock) = open::installation(stores, data).await?;
+    let (installation, _lock) = open::open_installation(stores, data).await?;
     let ledger: Ledger = open::open_ledger(&installation).await?;
     let now_ms = open::installation_clock(&installation).await?.now_ms();
     let catalogue = Catalogue::open(ledger.clone(), payments).await?;

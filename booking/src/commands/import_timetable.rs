@@ -126,7 +126,7 @@ pub async fn import_timetable(
         database_url: wanted.database.map(SecretSetting),
         redis_url: None,
     };
-    let (installation, _lock) = open::installation(&stores, &wanted.data).await?;
+    let (installation, _lock) = open::open_installation(&stores, &wanted.data).await?;
     let ledger = open::open_ledger(&installation).await?;
     let version = ledger.put_timetable(timetable, now_ms).await?;
     open::close_installation(&installation).await;

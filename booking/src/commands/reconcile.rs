@@ -17,7 +17,7 @@ use crate::reconciler::ReconcilerLine;
 pub async fn reconcile_once(
     config: &BookingConfig,
 ) -> Result<Vec<ReconcilerLine>, BookingOpenError> {
-    let (installation, _lock) = open::installation(&config.stores, &config.data).await?;
+    let (installation, _lock) = open::open_installation(&config.stores, &config.data).await?;
     let clock = open::installation_clock(&installation).await?;
     let setup = BookingSetup {
         keyring: keyring(&installation, clock.now_ms()).await?,

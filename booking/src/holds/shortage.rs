@@ -38,7 +38,7 @@ fn in_baskets(train: &TrainSeatStates<'_>, asked: &ResolvedSeatRequest) -> usize
         held
     };
     match &asked.wanted {
-        SeatSelection::Best(wish) => choosing::fitting(train.map, &in_basket, wish),
+        SeatSelection::Best(wish) => choosing::count_fitting(train.map, &in_basket, wish),
         SeatSelection::Class(party) => rail::of_class(train.map, party.class)
             .filter(|seat| in_basket(*seat))
             .count(),

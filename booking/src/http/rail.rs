@@ -122,7 +122,8 @@ pub struct TripView {
     /// The IANA name of the time zone of the timetable's days and times.
     time_zone: String,
     classes: Vec<ClassView>,
-    /// Whether the numbers of free seats may be wrong.
+    /// Whether the numbers of free seats may be wrong, because they are old or the held seats are
+    /// not known.
     degraded: bool,
     /// When the free seats were counted.
     #[schema(value_type = String)]
@@ -137,7 +138,7 @@ pub struct ClassView {
     /// `{amount, currency}`.
     #[schema(value_type = Object)]
     price: Money,
-    /// Seats that are free on all legs; 0 if the train has left or is cancelled.
+    /// Seats that are free on all legs of the ride; 0 if the train has left or is cancelled.
     free: u32,
 }
 

@@ -102,8 +102,8 @@ pub struct WaitlistOfferView {
     expires_at: String,
 }
 
-/// Joins the waitlist of a show. A visitor can be on it only once: a repeated call returns how the
-/// party stands.
+/// Joins the waitlist of a show. A visitor can be on it only once: a repeated call with the same
+/// wish returns how the party stands, and one with another wish is refused.
 #[utoipa::path(post, path = "/v1/shows/{show}/waitlist", tag = "booking", params(("show" = String, Path)),
     request_body = WaitlistJoinRequest, responses((status = 201, body = WaiterView), (status = 409), (status = 422), (status = 429)))]
 pub async fn join(
@@ -142,7 +142,7 @@ pub async fn join(
         if joined.party != wanted {
             return Err(already_waiting(&joined));
         }
-        routes.waitlist.here.record_seen([pass.sub]);
+        routes.waitlist.seen_visitors.record_seen([pass.sub]);
         routes.waitlist.bell.notify_worker();
         let (waiter, ahead) = routes.find_waiter(&show, &pass.sub).await?;
         let status = if waiter.since_ms == now_ms { 201 } else { 200 };
@@ -172,7 +172,7 @@ pub async fn read(
         .require_pass(&headers, &show.id, now_ms / 1_000)?;
     let (waiter, ahead) = routes.find_waiter(&show, &pass.holder()).await?;
     if waiter.ended.is_none() && !routes.door.is_stopped(&pass) {
-        routes.waitlist.here.record_seen([pass.holder()]);
+        routes.waitlist.seen_visitors.record_seen([pass.holder()]);
     }
     JsonAnswer::json(200, &routes.waiter_view(&show, waiter, ahead, now_ms).await)
 }

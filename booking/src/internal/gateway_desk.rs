@@ -136,7 +136,7 @@ pub struct GatewayDesk {
     /// The ledger, which knows the finished orders and the waiting visitors.
     pub ledger: Ledger,
     /// Collects the waiting visitors who were just seen.
-    pub here: SeenVisitors,
+    pub seen_visitors: SeenVisitors,
     /// The installation's clock.
     pub clock: Clock,
     /// The ledger's id, in hex.
@@ -344,7 +344,7 @@ impl GatewayDesk {
     /// # Errors
     /// Returns an error if the ledger cannot be read.
     pub async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, LedgerError> {
-        self.here.record_seen(here);
+        self.seen_visitors.record_seen(here);
         self.ledger.waiting_visitors(WAITING_MAX).await
     }
 }

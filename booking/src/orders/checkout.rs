@@ -157,7 +157,9 @@ impl OrderDesk {
         for attempt in first..first.saturating_add(MAKES_MAX) {
             match provider.make(&payment, attempt).await {
                 Ok(Some(made)) => {
-                    self.ledger.payment_made(&payment.id, made).await?;
+                    self.ledger
+                        .record_created_payment(&payment.id, made)
+                        .await?;
                     return Ok(());
                 }
                 Ok(None) => return Ok(()),

@@ -64,7 +64,7 @@ impl RefundWorker {
             // The renewal runs in its own task, so that the call does not wait for it. If it fails,
             // another node may ask for the same refund too.
             tokio::spawn(async move {
-                if let Err(error) = ledger.lend_refund_on(&id, now_ms).await {
+                if let Err(error) = ledger.renew_refund_loan(&id, now_ms).await {
                     tracing::debug!(refund = %id, %error, "the loan of a refund could not be renewed");
                 }
             });
@@ -96,7 +96,7 @@ impl RefundWorker {
     }
 
     /// Asks for refunds for as long as the process runs.
-    pub async fn ask_forever(self) {
+    pub async fn send_refunds_forever(self) {
         loop {
             if let Err(error) = self.ask_due().await {
                 log_failed_try!(error, "refunds could not be asked for; trying again");

@@ -67,7 +67,7 @@ impl BookingService {
     /// # Errors
     /// [`BookingStartError`].
     pub async fn build(config: BookingConfig) -> Result<Self, BookingStartError> {
-        let (installation, lock) = open::installation(&config.stores, &config.data).await?;
+        let (installation, lock) = open::open_installation(&config.stores, &config.data).await?;
         let is_shared = config.stores.redis_url.is_some();
         let leases =
             open::process_leases(&installation, &[(ProcessStoreKind::Seats, is_shared)]).await?;
@@ -163,11 +163,11 @@ impl BookingService {
         ));
         let (public, _) = booking.router().split_for_parts();
         // Only gateways and operators connect to booking, so networks have no limits of their own.
-        let of_process = ConnectionLimits::of_process(false);
+        let limits = ConnectionLimits::of_process(false);
         let public_max = if operators.is_some() {
-            of_process.without_operators()
+            limits.without_operators()
         } else {
-            of_process
+            limits
         };
         let operators_max = ConnectionLimits::of_operators();
         let operators =
@@ -176,8 +176,8 @@ impl BookingService {
         let ports = [Some(public), operators].into_iter().flatten();
         let serving: Vec<_> = ports
             .map(|(listener, router, limits)| {
-                let (closing, calls_max) = (closing.clone(), config.drain.calls);
-                let serving = serve::run(listener, router, closing, calls_max, limits);
+                let (closing, calls_drain_max) = (closing.clone(), config.drain.calls);
+                let serving = serve::run(listener, router, closing, calls_drain_max, limits);
                 tokio::spawn(serving)
             })
             .collect();

@@ -70,7 +70,7 @@ impl Waitlist {
         end: WaitlistOfferEnd,
         now_ms: i64,
     ) -> Result<(), LedgerError> {
-        let over = self.ledger.offer_over(&waiter.id, hold, end, now_ms);
+        let over = self.ledger.end_offer(&waiter.id, hold, end, now_ms);
         if over.await? {
             let word = match end {
                 WaitlistOfferEnd::Taken => "taken",

@@ -48,7 +48,7 @@ pub struct Waitlist {
     /// The installation's clock.
     pub clock: Clock,
     /// The visitors whom this node has seen.
-    pub here: SeenVisitors,
+    pub seen_visitors: SeenVisitors,
     /// Wakes the worker that serves the waitlist.
     pub bell: WorkerNotifier,
 }
@@ -87,7 +87,7 @@ impl Waitlist {
     /// Returns an error if the ledger did not accept the report. That report is lost, but a visitor
     /// who stays is seen again.
     pub async fn report_seen_visitors(&self) -> Result<(), LedgerError> {
-        let seen = self.here.take_seen();
+        let seen = self.seen_visitors.take_seen();
         if seen.is_empty() {
             return Ok(());
         }
@@ -253,7 +253,7 @@ impl Waitlist {
             until_ms: hold.expires_at_ms,
             life: life_of_version(view.version),
         };
-        if self.ledger.offered(&waiter.id, offer).await? {
+        if self.ledger.record_offer(&waiter.id, offer).await? {
             metrics::counter!("fairgate_waitlist_offers_total").increment(1);
         } else {
             // The party left in the meantime, or another node already recorded this offer.

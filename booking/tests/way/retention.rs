@@ -25,7 +25,8 @@ async fn old_answers_are_deleted_in_batches_after_the_start_during_a_purchase() 
     for kept in join_all((0..rows).map(keep)).await {
         kept.expect("written");
     }
-    app.clock.advance_ms(RetentionKind::Answers.for_ms() + 1);
+    app.clock
+        .advance_ms(RetentionKind::Answers.kept_for_ms() + 1);
     let began = Instant::now();
     let app = app.restarted().await;
     let is_gone = async |n: u32| {

@@ -50,7 +50,7 @@ impl ReleaseCounter {
     }
 
     /// Records that the ledger accepted the move to this row.
-    pub fn moved(&mut self, to: ReleaseRow) {
+    pub fn note_move(&mut self, to: ReleaseRow) {
         (self.row, self.lost) = (to, None);
     }
 
@@ -99,7 +99,7 @@ mod tests {
             !counter.adopt_reported_row(row(51, 1100)),
             "the ledger has lost this row"
         );
-        counter.moved(row(52, 1200));
+        counter.note_move(row(52, 1200));
         assert!(counter.adopt_reported_row(row(53, 1300)));
     }
 }

@@ -60,7 +60,7 @@ pub struct PaceLimits {
     /// See [`super::pace::PaceInput::trickle_u`].
     pub trickle_u: u64,
     /// See [`super::pace::PaceInput::callable`].
-    pub room: u64,
+    pub callable: u64,
     /// See [`super::pace::PaceInput::wanted`].
     pub wanted: u64,
     /// The most visitors inside that both the valve and the promoter allow.
@@ -168,7 +168,7 @@ impl PaceMemory {
         PaceLimits {
             rate_u: settings.line.then_some(rate_u),
             trickle_u,
-            room: callable_under(settings.max_inside),
+            callable: callable_under(settings.max_inside),
             wanted: callable_under(inside_max).min(demand.map_or(u64::MAX, |d| d.people_wanted())),
             inside_max,
             demand,
@@ -198,7 +198,7 @@ impl PaceMemory {
         }
         self.went_at = Some(measured.now);
         let left_inside = measured.done + measured.ended;
-        let ended_since_tick = self
+        let visits_ended_since_tick = self
             .left_inside
             .map_or(0, |before| left_inside.saturating_sub(before));
         self.left_inside = Some(left_inside);
@@ -207,7 +207,7 @@ impl PaceMemory {
             people,
             bound,
             rate_u: settings.per_s_u,
-            visits_ended: ended_since_tick,
+            visits_ended: visits_ended_since_tick,
         });
     }
 

@@ -140,7 +140,7 @@ pub struct ClaimToEnter {
 
 impl ReleaseCohorts {
     /// Records a release of `people` at `now` (ms). People who were `away` are not expected.
-    pub fn released(&mut self, from: u64, to: u64, people: u64, away: HashSet<u64>, now: i64) {
+    pub fn note_release(&mut self, from: u64, to: u64, people: u64, away: HashSet<u64>, now: i64) {
         if to > from {
             self.recent.push_back(ReleaseCohort {
                 from,
@@ -155,7 +155,7 @@ impl ReleaseCohorts {
     }
 
     /// Closes the windows that ended before `now` (ms), and frees the entries that have lapsed.
-    pub fn expire(&mut self, now: i64, claim_ms: i64) {
+    pub fn close_windows(&mut self, now: i64, claim_ms: i64) {
         self.lapse(now);
         while self
             .recent
@@ -199,7 +199,7 @@ impl ReleaseCohorts {
     /// Ends a tick. Records the time up to which it counted, and the debt that is left. Adds
     /// `credit_u` to the credit of late comers. The credit is at most the pace of one second, but
     /// always allows one visitor.
-    pub fn ticked(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
+    pub fn end_tick(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
         let most = per_s_u.max(VISITOR_U);
         self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(most);
         (self.ticked_at, self.owed_u) = (until, owed_u);
@@ -286,8 +286,8 @@ impl ReleaseCohorts {
         self.entering.retain(|_, entering| entering.lapses_at > now);
     }
 
-    /// Reserves an entry for that rank until [`Self::entered`] or [`Self::entry_failed`], or until
-    /// it lapses.
+    /// Reserves an entry for that rank until [`Self::end_entry`] or [`Self::entry_failed`], or
+    /// until it lapses.
     pub fn reserve_entry(&mut self, rank: u64, now: i64) {
         let entering = self.entering.entry(rank).or_insert(EntryReservation {
             requests: 0,
@@ -304,7 +304,7 @@ impl ReleaseCohorts {
     }
 
     /// Ends an entry whose claim is written.
-    pub fn entered(&mut self, rank: u64) {
+    pub fn end_entry(&mut self, rank: u64) {
         if let Some(entering) = self.entering.get_mut(&rank) {
             entering.requests -= 1;
             if entering.requests == 0 {
@@ -316,7 +316,7 @@ impl ReleaseCohorts {
     /// Ends an entry whose claim was not written. If the claim was for the visitor's first pass,
     /// the visitor is expected as before.
     pub fn entry_failed(&mut self, rank: u64, first: bool) {
-        self.entered(rank);
+        self.end_entry(rank);
         if first
             && !self.is_entering(rank)
             && let Some(cohort) = self.cohort(rank)
@@ -350,10 +350,10 @@ mod tests {
     #[test]
     fn called_people_are_expected_until_they_claim_or_leave_or_their_window_ends() {
         let mut cohorts = ReleaseCohorts::default();
-        cohorts.released(0, 10, 8, HashSet::new(), 1000);
-        cohorts.released(10, 12, 2, HashSet::new(), 2000);
+        cohorts.note_release(0, 10, 8, HashSet::new(), 1000);
+        cohorts.note_release(10, 12, 2, HashSet::new(), 2000);
         cohorts.reserve_entry(3, 0);
-        cohorts.entered(3);
+        cohorts.end_entry(3);
         cohorts.note_departure(3);
         assert_eq!(
             cohorts.expected(),
@@ -364,7 +364,7 @@ mod tests {
             (cohorts.timing(3, true), cohorts.timing(3, false)),
             (ClaimTiming::InWindow, ClaimTiming::Late)
         );
-        cohorts.expire(6500, 5000);
+        cohorts.close_windows(6500, 5000);
         assert_eq!(cohorts.expected(), 2, "the first window has ended");
         assert_eq!(cohorts.timing(3, true), ClaimTiming::Late);
     }
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn an_entering_visitor_counts_once_until_the_claim_is_written_or_fails() {
         let mut cohorts = ReleaseCohorts::default();
-        cohorts.released(0, 2, 2, HashSet::new(), 0);
+        cohorts.note_release(0, 2, 2, HashSet::new(), 0);
         cohorts.reserve_entry(0, 0);
         cohorts.reserve_entry(0, 0);
         cohorts.reserve_entry(9, 0);
@@ -381,18 +381,18 @@ mod tests {
             (1, 2),
             "one visitor is expected; a visitor with two tabs and a late comer are entering"
         );
-        cohorts.expire(10_000, 5000);
+        cohorts.close_windows(10_000, 5000);
         assert_eq!(
             (cohorts.expected(), cohorts.entering()),
             (0, 2),
             "an entry stays open after its window has ended"
         );
-        cohorts.entered(0);
+        cohorts.end_entry(0);
         assert!(cohorts.is_entering(0), "the second tab's claim is not done");
-        cohorts.entered(0);
+        cohorts.end_entry(0);
         cohorts.entry_failed(9, true);
         assert_eq!((cohorts.expected(), cohorts.entering()), (0, 0));
-        cohorts.released(10, 11, 1, HashSet::new(), 10_000);
+        cohorts.note_release(10, 11, 1, HashSet::new(), 10_000);
         cohorts.reserve_entry(10, 0);
         cohorts.entry_failed(10, true);
         assert_eq!(
@@ -405,14 +405,14 @@ mod tests {
     #[test]
     fn an_entry_that_no_request_ends_lapses_by_itself() {
         let mut cohorts = ReleaseCohorts::default();
-        cohorts.released(0, 2, 2, HashSet::new(), 0);
+        cohorts.note_release(0, 2, 2, HashSet::new(), 0);
         cohorts.reserve_entry(0, 0);
         cohorts.reserve_entry(1, 10_000);
         cohorts.lapse(ENTRY_LAPSES_MS - 1);
         assert_eq!(cohorts.entering(), 2);
         cohorts.lapse(ENTRY_LAPSES_MS);
         assert_eq!((cohorts.entering(), cohorts.is_entering(1)), (1, true));
-        cohorts.entered(0);
+        cohorts.end_entry(0);
         assert_eq!(
             cohorts.entering(),
             1,
@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn late_comers_take_a_share_of_the_pace_and_add_to_the_debt() {
         let mut cohorts = ReleaseCohorts::default();
-        cohorts.ticked(0, 0, 2 * VISITOR_U, 2 * VISITOR_U);
+        cohorts.end_tick(0, 0, 2 * VISITOR_U, 2 * VISITOR_U);
         assert_eq!(
             (
                 cohorts.take_late(),
@@ -454,7 +454,7 @@ mod tests {
                     released: 16,
                     end: 16,
                 };
-                cohorts.ticked(
+                cohorts.end_tick(
                     now,
                     decide_release(&idle, |_| RankPresence::Here).owed_u,
                     per_s_u,
@@ -488,12 +488,12 @@ mod tests {
     fn ticks_that_come_a_little_late_lose_no_time_and_gain_none() {
         let mut cohorts = ReleaseCohorts::default();
         let (mut counted, mut now) = (0, 100_000);
-        cohorts.ticked(now, 0, 0, VISITOR_U);
+        cohorts.end_tick(now, 0, 0, VISITOR_U);
         for late in [90, 0, 110, 30, 0, 70, 100, 40, 20, 0] {
             now = now.max(100_000 + (counted + 1) as i64 * 1000);
             let (elapsed, until) = elapsed_ms(cohorts.counted_until(), now + late);
             assert!(elapsed <= 1000);
-            cohorts.ticked(until, 0, 0, VISITOR_U);
+            cohorts.end_tick(until, 0, 0, VISITOR_U);
             counted += 1;
         }
         let (rest, _) = elapsed_ms(cohorts.counted_until(), 110_000);
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn visitors_who_were_away_when_called_are_not_expected_and_claim_as_late_comers() {
         let mut cohorts = ReleaseCohorts::default();
-        cohorts.released(0, 3, 1, HashSet::from([0, 2]), 0);
+        cohorts.note_release(0, 3, 1, HashSet::from([0, 2]), 0);
         assert_eq!(cohorts.expected(), 1);
         assert_eq!(
             [0, 1, 2].map(|rank| cohorts.timing(rank, true)),
@@ -522,23 +522,23 @@ mod tests {
         let mut cohorts = ReleaseCohorts::default();
         assert!((cohorts.show_up() - 1.0).abs() < 1e-9);
         for at in 0..40 {
-            cohorts.released(at * 10, at * 10 + 10, 10, HashSet::new(), 0);
+            cohorts.note_release(at * 10, at * 10 + 10, 10, HashSet::new(), 0);
             for rank in at * 10..at * 10 + 5 {
                 cohorts.reserve_entry(rank, 0);
-                cohorts.entered(rank);
+                cohorts.end_entry(rank);
             }
         }
         assert!(
             (cohorts.show_up() - 1.0).abs() < 1e-9,
             "no window has ended"
         );
-        cohorts.expire(5001, 5000);
+        cohorts.close_windows(5001, 5000);
         let learnt = cohorts.show_up();
         assert!((0.5..0.6).contains(&learnt), "{learnt}");
         for at in 0..80 {
-            cohorts.released(1000 + at * 10, 1010 + at * 10, 10, HashSet::new(), 6000);
+            cohorts.note_release(1000 + at * 10, 1010 + at * 10, 10, HashSet::new(), 6000);
         }
-        cohorts.expire(20_000, 5000);
+        cohorts.close_windows(20_000, 5000);
         assert!(
             (cohorts.show_up() - SHOW_UP_MIN).abs() < 0.05,
             "never below a quarter"

@@ -34,7 +34,7 @@ const MEAN_TRIES: i32 = 12;
 /// at once, and five steps fit better than one.
 const STEPS_TRIED: [u32; 2] = [1, 5];
 
-/// The processor adds up the likelihoods of this many tries at a time.
+/// The processor adds up the logarithms of the likelihoods of this many tries at a time.
 const LANES: usize = 8;
 
 /// Some habits that are tried. `logarithms` has, for each group and each of these habits, the

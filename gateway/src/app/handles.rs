@@ -122,7 +122,7 @@ pub(super) fn gateway_handles(
             clock: rooms.clock().clone(),
             web,
             load: load.clone(),
-            waits: Arc::new(LineComeBackTimes {
+            come_back_times: Arc::new(LineComeBackTimes {
                 rooms: rooms.clone(),
             }),
         },
@@ -142,7 +142,7 @@ pub(super) fn shop_guard(
     Ok(ShopGuard {
         lobby: handles.lobby.clone(),
         follower: handles.ops.follower.clone(),
-        waits: Arc::clone(&handles.door.waits),
+        come_back_times: Arc::clone(&handles.door.come_back_times),
         origin: ForeignOrigin::new(&proxy.origin, handles.ops.shop.clone())?,
         lobby_url: format!("{public_url}/r/{}", settings.room),
         room: settings.room.clone(),
@@ -156,7 +156,7 @@ pub(super) fn shop_guard(
 /// Starts the tasks that send visitors news of their own holds and waitlist entries.
 fn start_personal_events(core: &Arc<dyn BookingCore>, personal: &PersonalEventHub) {
     tokio::spawn(personal.clone().forward_signals(core.hold_signals()));
-    tokio::spawn(waitlist_offers::send_offers_forever(
+    tokio::spawn(waitlist_offers::report_present_visitors(
         Arc::clone(core),
         personal.clone(),
     ));

@@ -10,8 +10,9 @@ use crate::ledger::PassStopCause;
 use crate::room::{Room, RoomRegistry};
 use crate::store::{StoreFailure, StoreLeaveRequest};
 
-/// How long a node goes on stopping the passes of a closed room, from its first try. A node that
-/// does not know yet that the room is closed may still give passes for a moment.
+/// How long a node goes on stopping the passes of a closed room, from the first time that this
+/// succeeds. A node that does not know yet that the room is closed may still give passes for a
+/// moment.
 const CLOSING_FOR: Duration = Duration::from_secs(5);
 /// How many places one transaction ends, at most.
 const PLACES_MAX: u32 = 1_000;

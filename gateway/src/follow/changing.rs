@@ -56,7 +56,7 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Fails if the ledger did not answer, or another node kept changing rooms for too long.
-    pub async fn changing(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
+    pub async fn lease_changes(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
         let changing = self.acquire_change_lease().await?;
         self.catch_up().await?;
         Ok(changing)
@@ -67,7 +67,7 @@ impl RoomFollower {
     pub(super) async fn acquire_change_lease(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
         let here = self.inner.changing.lock().await;
         let asked = Instant::now();
-        while !self.lease_changing().await? {
+        while !self.take_or_renew_lease().await? {
             if asked.elapsed() >= WAIT_MAX {
                 return Err(LedgerError::Unavailable(
                     "another node is changing rooms".into(),
@@ -84,7 +84,7 @@ impl RoomFollower {
         })
     }
 
-    async fn lease_changing(&self) -> Result<bool, LedgerError> {
+    async fn take_or_renew_lease(&self) -> Result<bool, LedgerError> {
         let lease = self
             .rooms()
             .ledger()
@@ -95,7 +95,7 @@ impl RoomFollower {
 
 async fn renew_lease(follower: RoomFollower, mut ended: oneshot::Receiver<()>) {
     while timeout(RENEWED_EVERY, &mut ended).await.is_err() {
-        match follower.lease_changing().await {
+        match follower.take_or_renew_lease().await {
             Ok(true) => {}
             Ok(false) => {
                 tracing::warn!("another node changes rooms while this one still does");

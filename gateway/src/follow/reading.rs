@@ -93,9 +93,11 @@ impl RoomFollower {
         let mut silent = Vec::new();
         for version in self.rooms().ledger().versions().await? {
             match self.apply_room_version(&version).await {
-                Ok(()) => self.rooms().troubles().readable(&version.room),
+                Ok(()) => self.rooms().troubles().note_readable(&version.room),
                 Err(error) => {
-                    self.rooms().troubles().unreadable(&version.room, &error);
+                    self.rooms()
+                        .troubles()
+                        .note_unreadable(&version.room, &error);
                     if !matches!(error, LedgerError::Corrupt(_)) {
                         silent.push(error);
                     }

@@ -34,7 +34,7 @@ impl RoomFollower {
             .await?;
         stops.note(&stopped, now.div_euclid(1000));
         if self.pass_on(room, &stopped, now).await {
-            stops.passed_on(cursor);
+            stops.note_passed_on(cursor);
         }
         Ok(())
     }

@@ -115,7 +115,7 @@ impl SearchQuotas {
         let name = partner.name.clone();
         metrics::counter!("fairgate_searches_total", "key" => name).increment(1);
         partner.limit.check().map_err(|until| {
-            let wait_s = count_refused(until.wait_time_from(inner.clock.now()));
+            let wait_s = count_refused_for_wait_s(until.wait_time_from(inner.clock.now()));
             GuardRefusal::KeyQuotaUsed { wait_s }
         })
     }
@@ -123,7 +123,7 @@ impl SearchQuotas {
     fn by_network(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let checked = self.inner.networks.check(network);
         checked.map_err(|used_up| GuardRefusal::NetworkQuotaUsed {
-            wait_s: count_refused(used_up.wait),
+            wait_s: count_refused_for_wait_s(used_up.wait),
         })
     }
 
@@ -134,7 +134,7 @@ impl SearchQuotas {
 }
 
 /// Counts a refused search, and returns the whole seconds until the next search is admitted.
-fn count_refused(wait: Duration) -> u64 {
+fn count_refused_for_wait_s(wait: Duration) -> u64 {
     metrics::counter!("fairgate_searches_limited_total").increment(1);
     wait.as_secs_f64().ceil().max(1.0) as u64
 }

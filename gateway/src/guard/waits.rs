@@ -11,8 +11,8 @@ use super::GuardRefusal;
 use super::networks::NetworkQuotas;
 use crate::web::ClientNetwork;
 
-/// How many waits a network may begin a minute. The queue of the wider network serves twice as
-/// many.
+/// How many waits a network may begin a minute. The queue of the widest network around it serves
+/// twice as many.
 const PER_MINUTE: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
 /// How many waits a network may begin at once: enough for a household.
 const BURST: NonZeroU32 = NonZeroU32::new(4).expect("not zero");

@@ -25,14 +25,14 @@ pub struct RoomLife {
 }
 
 impl RoomLife {
-    /// Fails if this ledger has never had the room's life `from`. `standing` is the room's current
-    /// life in this ledger.
-    pub(super) fn check_from(room: &str, from: u64, standing: u64) -> Result<(), LedgerError> {
-        if from <= standing {
+    /// Fails if this ledger has never had the room's life `from`. `current` is the room's life in
+    /// this ledger now.
+    pub(super) fn check_from(room: &str, from: u64, current: u64) -> Result<(), LedgerError> {
+        if from <= current {
             return Ok(());
         }
         Err(LedgerError::Corrupt(format!(
-            "the room \"{room}\" is at life {standing}, and its store at {from}: this ledger is an older copy, or another"
+            "the room \"{room}\" is at life {current}, and its store at {from}: this ledger is an older copy, or another"
         )))
     }
 

@@ -191,7 +191,10 @@ async fn write_claim(
                 );
             }
         }
-        (_, AdmissionDecision::Lives | AdmissionDecision::Wait | AdmissionDecision::Toll(_)) => {}
+        (
+            _,
+            AdmissionDecision::HasLivePass | AdmissionDecision::Wait | AdmissionDecision::Toll(_),
+        ) => {}
     }
     written
 }
@@ -244,7 +247,7 @@ async fn may_enter(
 ) -> Result<AdmissionDecision, PassClaimRefusal> {
     let now_s = now.div_euclid(1000);
     if place.pass_exp.is_some_and(|exp| exp > now_s) {
-        return Ok(AdmissionDecision::Lives);
+        return Ok(AdmissionDecision::HasLivePass);
     }
     let row = room.row();
     if row.facts.paused {

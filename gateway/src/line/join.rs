@@ -172,7 +172,7 @@ impl WaitingLine {
         // The store may not have ended the visitor's old place yet.
         refuse_cleared(room, place.number)?;
         if place.fresh {
-            self.load.joined();
+            self.load.count_join();
             metrics::counter!("fairgate_joins_total", "room" => room.id().to_owned()).increment(1);
         }
         if room.row().document.method == LineMethod::Open {

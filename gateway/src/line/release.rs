@@ -29,7 +29,7 @@ struct TickStart {
     elapsed_ms: u64,
     until: i64,
     /// Whether another node has made the tick of this second.
-    is_made_by_other: bool,
+    other_has_ticked: bool,
 }
 
 impl TickStart {
@@ -43,7 +43,7 @@ impl TickStart {
             called_below: row.released.max(room.last_tick().released),
             elapsed_ms,
             until,
-            is_made_by_other: found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS,
+            other_has_ticked: found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS,
         }
     }
 
@@ -60,7 +60,7 @@ impl TickStart {
             remainder_u: row.remainder_u,
             rate_u: limits.rate_u,
             trickle_u: limits.trickle_u,
-            callable: limits.room,
+            callable: limits.callable,
             wanted: limits.wanted,
             owed_u: found.figures.owed_u,
             selling,
@@ -88,7 +88,7 @@ pub async fn run_tick(
     now: i64,
 ) -> Result<bool, StoreFailure> {
     // The lock is held to the end, so that a node makes one tick of a room at a time.
-    let mut counter = room.release().await;
+    let mut counter = room.lock_release_counter().await;
     let settings = PaceSettings::from(&room.row().document);
     let mut found = gather_findings(rooms, room, pulse, is_regular, now).await?;
     if let Some(carryover) = found.figures.left_by_other.take() {
@@ -97,7 +97,7 @@ pub async fn run_tick(
     let start = TickStart::find(room, counter.release_row(), &found);
     let measured = found.measure_for_limits();
     let mut memory = *room.memory();
-    let limits = if is_regular && !start.is_made_by_other {
+    let limits = if is_regular && !start.other_has_ticked {
         memory.limits(&settings, &measured)
     } else {
         memory.peek_limits(&settings, &measured)
@@ -113,7 +113,7 @@ pub async fn run_tick(
     // In a room without a line, a visitor is called even if another node has made the tick of this
     // second.
     let mut stands = true;
-    if !start.is_made_by_other || !(settings.line || idle) {
+    if !start.other_has_ticked || !(settings.line || idle) {
         let decided = pace::decide_release(&input, |rank| found.line.who_at_rank(rank));
         memory.record_tick(
             decided.people,
@@ -156,16 +156,18 @@ async fn reload_release_row(
     room: &Room,
     counter: &mut ReleaseCounter,
 ) -> Result<(), StoreFailure> {
-    let stored = rooms.ledger().release(room.id()).await?;
+    let stored = rooms.ledger().read_release_counter(room.id()).await?;
     *room.memory() = PaceMemory::parse(&stored.memory);
     let (known, has) = (counter.release_row().released, stored.released);
     if counter.adopt_ledger_row(stored) {
-        rooms.troubles().set_back(room.id(), rooms.now_ms());
+        rooms
+            .troubles()
+            .note_ledger_set_back(room.id(), rooms.now_ms());
         tracing::error!(
             room = room.id(),
             known,
             has,
-            "the ledger has lost releases: it is an older copy of what it was; nobody is called back, and the counter goes on"
+            "the ledger was set back: it has lost moves of the room's release counter. Everybody who was called stays called, and the counter goes on from the last call"
         );
     }
     Ok(())
@@ -202,7 +204,7 @@ async fn commit_tick(
         };
         let ledger = rooms.ledger();
         if !ledger
-            .advance(room.id(), counter.release_row(), &to)
+            .advance_release_counter(room.id(), counter.release_row(), &to)
             .await?
         {
             reload_release_row(rooms, room, counter).await?;
@@ -211,7 +213,7 @@ async fn commit_tick(
         if to.released > start.called_below {
             called = Some(found.call_ranks(start.called_below, to.released, decided.people));
         }
-        counter.moved(to);
+        counter.note_move(to);
     }
     let end = TickEnd {
         since: found.figures.counted_until,

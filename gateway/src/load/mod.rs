@@ -142,7 +142,7 @@ impl ProcessLoad {
     }
 
     /// Counts a join that succeeded. The count shows how many joins this process manages.
-    pub fn joined(&self) {
+    pub fn count_join(&self) {
         self.inner.joins.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -57,7 +57,7 @@ pub(crate) async fn metrics(State(ops): State<GatewayOpsRoutes>) -> impl IntoRes
         gauge("fairgate_room_inside_max", tick.inside_max);
         gauge(
             "fairgate_room_sockets",
-            ops.hubs.of_room(room.id()).listeners() as u64,
+            ops.hubs.of_room(room.id()).listener_count() as u64,
         );
         let waits_ms = room
             .draw_waits_until()

@@ -29,7 +29,7 @@ pub(super) const PLAIN: &str = "plain";
 /// The outcome in a form that approves a payment in the sandbox.
 const APPROVE: &str = "approve";
 
-/// How many times the server looks for the outcome of a form that is on its way.
+/// How many times the server looks for the outcome of a form while the outcome is on its way.
 const OUTCOME_LOOKS: u32 = 40;
 /// The pause between two of these looks.
 const OUTCOME_LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -173,7 +173,7 @@ impl PromoterControls {
         if id == EVERYDAY {
             return Err(RoomChangeRefusal::BuiltIn);
         }
-        let lease = self.follower.changing().await?;
+        let lease = self.follower.lease_changes().await?;
         let outcome = self.put_alone(id, document).await;
         lease.release_lease().await;
         outcome
@@ -375,7 +375,7 @@ impl PromoterControls {
     pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         let codes = read_codes(list)?;
-        let lease = self.follower.changing().await?;
+        let lease = self.follower.lease_changes().await?;
         let outcome = self.put_codes_alone(&room, codes).await;
         lease.release_lease().await;
         outcome

@@ -57,8 +57,9 @@ pub struct ForecastTimes {
 pub struct EarlierForecast {
     #[serde(flatten)]
     forecast: RoomForecast,
-    /// How many seconds after the seats were really sold out `p50` is; negative if `p50` is before
-    /// that. `null` until the seats are sold out, and if the forecast expected seats to be left.
+    /// `p50` minus the time at which the seats were really sold out, in seconds; negative if `p50`
+    /// was too early. `null` until the seats are sold out, and if the forecast expected seats to be
+    /// left.
     off_by_s: Option<i64>,
 }
 
@@ -70,7 +71,7 @@ pub struct ForecastReport {
     pub forecast: Option<RoomForecast>,
     /// The forecasts before it, oldest first.
     pub earlier_forecasts: Vec<EarlierForecast>,
-    /// The time of the first sample since which everything is sold, RFC 3339.
+    /// The time of the sample since which everything is sold, RFC 3339. `null` until then.
     pub sold_out_at: Option<String>,
 }
 

@@ -13,11 +13,11 @@ use crate::ledger::RoomSample;
 pub struct RoomReportLine {
     /// RFC 3339.
     pub at: String,
-    /// People who joined so far, those who left among them.
+    /// People who joined so far, including those who left.
     pub joined: u64,
-    /// Present visitors whose ranks are not released yet.
+    /// People who are here and whose ranks are not released yet.
     pub waiting: u64,
-    /// People who joined and then left.
+    /// People who joined and then left, including those whose place the promoter ended.
     pub left: u64,
     /// The release counter.
     pub released: u64,

@@ -84,9 +84,9 @@ impl RoomSocketHubs {
 
     /// Counts the listening sockets of all rooms.
     #[must_use]
-    pub fn listeners(&self) -> usize {
+    pub fn listener_count(&self) -> usize {
         let hubs = self.by_room.lock();
-        hubs.values().map(|hub| hub.listeners()).sum()
+        hubs.values().map(|hub| hub.listener_count()).sum()
     }
 }
 
@@ -202,7 +202,7 @@ impl RoomSocketHub {
 
     /// Counts the listening sockets.
     #[must_use]
-    pub fn listeners(&self) -> usize {
+    pub fn listener_count(&self) -> usize {
         self.news.receiver_count()
     }
 

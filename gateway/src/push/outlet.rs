@@ -69,7 +69,7 @@ impl SocketOutlet {
         tracker.count_sent(frame.bytes().len());
         let ping = tracker.next_ping(Instant::now()).map(SharedFrame::ping);
         let ping = ping.as_ref().map_or(&[][..], |ping| ping.bytes());
-        match self.connection.offer(frame.bytes(), ping) {
+        match self.connection.try_write(frame.bytes(), ping) {
             DirectWrite::Taken => true,
             DirectWrite::Kept => {
                 self.wake();
@@ -95,7 +95,7 @@ impl SocketOutlet {
         };
         match self
             .connection
-            .offer(SharedFrame::ping(number).bytes(), &[])
+            .try_write(SharedFrame::ping(number).bytes(), &[])
         {
             DirectWrite::Taken => {}
             DirectWrite::Kept => self.wake(),

@@ -15,7 +15,7 @@ use crate::upstream::BookingCore;
 const TELL_EVERY: Duration = Duration::from_secs(4);
 
 /// Tells booking which waiting visitors are here, for as long as the process runs.
-pub async fn send_offers_forever(core: Arc<dyn BookingCore>, personal: PersonalEventHub) {
+pub async fn report_present_visitors(core: Arc<dyn BookingCore>, personal: PersonalEventHub) {
     let mut every = tokio::time::interval(TELL_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut waiting = Vec::new();

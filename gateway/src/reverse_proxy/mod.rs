@@ -24,7 +24,7 @@ pub struct ShopGuard {
     /// Knows whether this node still reads the ledger.
     pub follower: RoomFollower,
     /// Says when a program without a pass should come back.
-    pub waits: Arc<dyn ComeBackTimes>,
+    pub come_back_times: Arc<dyn ComeBackTimes>,
     /// The shop.
     pub origin: ForeignOrigin,
     /// The address of the lobby.

@@ -141,7 +141,7 @@ async fn calendar_of(rooms: &RoomRegistry, id: &str) -> Result<Response, Problem
     Ok((headers, text).into_response())
 }
 
-/// The draw's record, with the steps that are done
+/// The draw's record, with the steps that are published so far
 #[utoipa::path(get, path = "/v1/rooms/{room}/draw", tag = "draw", params(("room" = String, Path,)),
     responses((status = 200, description = "The record; null for what is not known yet"), (status = 404)))]
 pub(crate) async fn draw(

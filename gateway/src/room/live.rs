@@ -1,6 +1,6 @@
 //! One room of this node: a cheap handle on the state that the loops read last. Decisions read this
-//! state without waiting for a database. Only [`Room::release`] and [`Room::newcomers_tick`] wait
-//! for a running tick.
+//! state without waiting for a database. Only [`Room::lock_release_counter`] and
+//! [`Room::newcomers_tick`] wait for a running tick.
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::sync::Arc;
@@ -213,7 +213,7 @@ impl Room {
 
     /// Locks the release counter as this node knows it. A tick holds the lock until it has moved
     /// the counter.
-    pub async fn release(&self) -> tokio::sync::MutexGuard<'_, ReleaseCounter> {
+    pub async fn lock_release_counter(&self) -> tokio::sync::MutexGuard<'_, ReleaseCounter> {
         self.inner.release.lock().await
     }
 

@@ -95,7 +95,7 @@ impl RoomRegistry {
     /// # Errors
     /// Fails if the ledger cannot be read, or the store cannot open the room.
     pub async fn take_up(&self, row: RoomRow) -> Result<Room, LedgerError> {
-        let release = self.ledger().release(&row.room).await?;
+        let release = self.ledger().read_release_counter(&row.room).await?;
         self.store().open(&row.room).await?;
         let draw = DrawState::restore(self.ledger(), &row).await?;
         let room = Room::new(row, draw, release);

@@ -61,7 +61,7 @@ impl RoomStops {
     }
 
     /// Notes that all stops up to this cursor were passed on.
-    pub(crate) fn passed_on(&self, cursor: u64) {
+    pub(crate) fn note_passed_on(&self, cursor: u64) {
         let mut known = self.known.write();
         known.cursor = known.cursor.max(cursor);
     }

@@ -27,13 +27,13 @@ struct RoomTroublesState {
 
 impl RoomTroubles {
     /// Notes that the room was read.
-    pub fn readable(&self, room: &str) {
+    pub fn note_readable(&self, room: &str) {
         self.inner.lock().unreadable.remove(room);
     }
 
     /// Notes that the room cannot be read. It is logged once, however often the read is tried
     /// again.
-    pub fn unreadable(&self, room: &str, error: &LedgerError) {
+    pub fn note_unreadable(&self, room: &str, error: &LedgerError) {
         metrics::counter!("fairgate_room_unread_total", "room" => room.to_owned()).increment(1);
         let why = error.to_string();
         let before = self.inner.lock().unreadable.insert(room.to_owned(), why);
@@ -43,7 +43,7 @@ impl RoomTroubles {
     }
 
     /// Notes that the ledger has less data of the room than before, so it is an older copy.
-    pub fn set_back(&self, room: &str, now: i64) {
+    pub fn note_ledger_set_back(&self, room: &str, now: i64) {
         metrics::counter!("fairgate_ledger_set_back_total", "room" => room.to_owned()).increment(1);
         self.inner.lock().set_back.insert(room.to_owned(), now);
     }

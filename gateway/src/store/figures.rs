@@ -53,7 +53,7 @@ pub struct Claimant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmissionDecision {
     /// A pass of this number is still valid. The caller gives the visitor the same pass again.
-    Lives,
+    HasLivePass,
     /// One of the `max_inside` entries is reserved until the claim is written, the admission is
     /// undone, or the reservation lapses.
     Let {

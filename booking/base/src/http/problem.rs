@@ -64,7 +64,7 @@ impl Problem {
     }
 
     /// Makes a 503 `ledger_unavailable`, which says that nothing was changed. Logs the error: only
-    /// as debug if such a refusal was logged already.
+    /// as debug if this outage, or the same fault within the last minute, was logged already.
     pub fn ledger_unavailable(error: &impl BackgroundError) -> Self {
         refusal_log::log_refusal(error);
         Self::new(

@@ -71,7 +71,8 @@ impl RefusalLog {
     }
 }
 
-/// Logs that the ledger refused a request: only as debug if such a refusal was logged already.
+/// Logs that the ledger refused a request: only as debug if this outage, or the same fault within
+/// the last minute, was logged already.
 pub(super) fn log_refusal(error: &impl BackgroundError) {
     let request_id = request_id::current();
     let mut log = LOG.lock();

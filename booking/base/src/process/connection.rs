@@ -89,7 +89,7 @@ impl ConnectionHandle {
     /// write still wait. Only the server of an upgraded connection may call this. If the result is
     /// [`DirectWrite::Kept`], the server must flush the stream.
     #[must_use]
-    pub fn offer(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
+    pub fn try_write(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
         let mut writing = self.state.writing.lock();
         if writing.is_stuck() {
             return DirectWrite::Busy;
@@ -97,8 +97,8 @@ impl ConnectionHandle {
         writing.write(frames, more)
     }
 
-    /// Does what [`ConnectionHandle::offer`] does, but keeps the frames behind the bytes that still
-    /// wait.
+    /// Does what [`ConnectionHandle::try_write`] does, but keeps the frames behind the bytes that
+    /// still wait.
     #[must_use]
     pub fn queue(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
         let mut writing = self.state.writing.lock();

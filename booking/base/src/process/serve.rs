@@ -73,14 +73,14 @@ pub async fn listen(
     })
 }
 
-/// Accepts connections until `closing`, then waits at most `drain` for calls in flight. A draining
-/// process goes on accepting for `LAST_CALLS`, so that `/readyz` can tell new connections to go
-/// elsewhere.
+/// Accepts connections until `closing`, then waits at most `calls_drain_max` for calls in flight. A
+/// draining process goes on accepting for `LAST_CALLS`, so that `/readyz` can tell new connections
+/// to go elsewhere.
 pub async fn run(
     listener: TcpListener,
     router: Router,
     closing: watch::Receiver<bool>,
-    drain: Duration,
+    calls_drain_max: Duration,
     limits: ConnectionLimits,
 ) {
     let (alive, mut all_gone) = mpsc::channel::<Infallible>(1);
@@ -131,7 +131,7 @@ pub async fn run(
     }
     drop((alive, listener));
     // No message is ever sent. The channel closes when the last connection has dropped its end.
-    if timeout(drain, all_gone.recv()).await.is_err() {
+    if timeout(calls_drain_max, all_gone.recv()).await.is_err() {
         tracing::warn!("some connections did not end in time and were cut");
     }
 }

@@ -201,14 +201,14 @@ mod tests {
         let frame = Bytes::from(vec![7; 1 << 16]);
         let mut direct = 0;
         let kept = loop {
-            match connection.offer(&frame, b"!!") {
+            match connection.try_write(&frame, b"!!") {
                 DirectWrite::Taken => direct += 1,
                 other => break other,
             }
         };
         assert_eq!(kept, DirectWrite::Kept);
         assert!(connection.is_stuck());
-        assert_eq!(connection.offer(&frame, b""), DirectWrite::Busy);
+        assert_eq!(connection.try_write(&frame, b""), DirectWrite::Busy);
         assert_eq!(
             connection.queue(&Bytes::from_static(b"."), b"."),
             DirectWrite::Kept
@@ -227,9 +227,9 @@ mod tests {
             2 * (direct + 1)
         );
         assert!(!connection.is_stuck());
-        assert_eq!(connection.offer(&frame, b""), DirectWrite::Taken);
+        assert_eq!(connection.try_write(&frame, b""), DirectWrite::Taken);
         drop(stream);
-        assert_eq!(connection.offer(&frame, b""), DirectWrite::Gone);
+        assert_eq!(connection.try_write(&frame, b""), DirectWrite::Gone);
     }
 
     #[tokio::test]
@@ -240,7 +240,7 @@ mod tests {
         let mut written = stream.write(&long).await.expect("it begins");
         assert!(written < long.len());
         assert_eq!(
-            connection.offer(&Bytes::from_static(b"frame"), b""),
+            connection.try_write(&Bytes::from_static(b"frame"), b""),
             DirectWrite::Busy
         );
         let reading = tokio::spawn(async move {

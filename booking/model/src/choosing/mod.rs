@@ -94,7 +94,7 @@ pub enum SeatsNotFound {
 /// Counts the seats and standing units that the wish may have, among the cells for which `has` is
 /// true. They need not be near each other.
 #[must_use]
-pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> usize {
+pub fn count_fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> usize {
     let count = WishSeatView::for_wish(map, has, wish).count_eligible();
     count.seats as usize + count.accessible as usize + count.standing as usize
 }

@@ -149,10 +149,10 @@ impl BenchStretch {
 }
 
 /// Returns whether `wanted` seats can be dealt in pieces of 2 or more, from stretches of 2 or more
-/// seats with `total` seats in all. `any_of_three` is true if one of the stretches has 3 or more
-/// seats.
-fn can_deal(wanted: usize, total: usize, any_of_three: bool) -> bool {
-    wanted == 0 || (2..=total).contains(&wanted) && (any_of_three || wanted.is_multiple_of(2))
+/// seats with `total` seats in all. `has_three_or_more` is true if one of the stretches has 3 or
+/// more seats.
+fn can_deal(wanted: usize, total: usize, has_three_or_more: bool) -> bool {
+    wanted == 0 || (2..=total).contains(&wanted) && (has_three_or_more || wanted.is_multiple_of(2))
 }
 
 /// Returns `wanted` seats near `point`, or `None` if that is not possible. People sit without a
@@ -175,14 +175,14 @@ pub fn pick_seats_near(
         .partition(|stretch| stretch.len >= 2);
 
     let total: usize = long.iter().map(|stretch| stretch.len).sum();
-    let any_of_three = long.iter().any(|stretch| stretch.len >= 3);
-    let together = if can_deal(wanted, total, any_of_three) {
+    let has_three_or_more = long.iter().any(|stretch| stretch.len >= 3);
+    let together = if can_deal(wanted, total, has_three_or_more) {
         wanted
     } else if allow_alone {
         // `wanted` is too large, or it is 1, or it is odd and no stretch has 3 seats. The number
         // that can be dealt is then the smaller of `wanted` and `total`, or one less.
         let most = total.min(wanted);
-        if can_deal(most, total, any_of_three) {
+        if can_deal(most, total, has_three_or_more) {
             most
         } else {
             most - 1
@@ -219,19 +219,19 @@ fn pieces(
     // stretches has 3 or more.
     let mut after = vec![(0, false); long.len()];
     for at in (1..long.len()).rev() {
-        let (total, any_of_three) = after[at];
-        after[at - 1] = (total + long[at].len, any_of_three || long[at].len >= 3);
+        let (total, has_three_or_more) = after[at];
+        after[at - 1] = (total + long[at].len, has_three_or_more || long[at].len >= 3);
     }
     let mut dealt = Vec::with_capacity(wanted);
     let mut left = wanted;
-    for (stretch, (total, any_of_three)) in long.iter().zip(after) {
+    for (stretch, (total, has_three_or_more)) in long.iter().zip(after) {
         if left == 0 {
             break;
         }
         let most = stretch.len.min(left);
         if let Some(len) = (2..=most)
             .rev()
-            .find(|len| can_deal(left - len, total, any_of_three))
+            .find(|len| can_deal(left - len, total, has_three_or_more))
         {
             dealt.extend_from_slice(stretch.piece(view, len, point));
             left -= len;

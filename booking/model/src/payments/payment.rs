@@ -19,7 +19,7 @@ pub enum PaymentState {
     Authorised,
     /// The money is ours.
     Captured,
-    /// The authorisation of the money was voided.
+    /// Nothing is taken: the payment was voided before its capture, or there was nothing to pay.
     Voided,
     /// The money was ours and went back.
     Refunded,

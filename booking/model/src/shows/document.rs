@@ -58,7 +58,8 @@ pub struct ShowDocument {
     /// Seats one payment card may buy; needs a provider that recognises cards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seats_per_card: Option<u32>,
-    /// Whether a hold of named seats may leave a single empty seat.
+    /// Whether a visitor who names seats, in a new hold or in a change, may leave a single empty
+    /// seat.
     #[serde(default)]
     pub orphans: OrphanSeatRule,
     /// By which rules tickets may be given back; none by default.
@@ -69,15 +70,15 @@ pub struct ShowDocument {
     pub exchange: Option<ExchangeRule>,
 }
 
-/// How a hold of named seats is answered if it would leave a single empty seat.
+/// How a call that names seats is answered if it would leave a single empty seat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Orphans)]
 pub enum OrphanSeatRule {
-    /// The hold is refused with 422 `would_orphan` and a suggestion.
+    /// The call is refused with 422 `would_orphan` and a suggestion.
     #[default]
     Refuse,
-    /// The hold is made.
+    /// The call succeeds.
     Allow,
 }
 

@@ -92,7 +92,7 @@ impl WaitlistParty {
     /// that the wish names. If the show has only standing areas, every party is assumed to accept
     /// standing.
     #[must_use]
-    pub fn wanted(&self, house: ShowLayout<'_>) -> Option<PartyWish> {
+    pub fn resolve_wish(&self, house: ShowLayout<'_>) -> Option<PartyWish> {
         let map = house.map;
         if let Some(run) = house.run {
             let stretch = self.stretch.as_ref()?;
@@ -143,7 +143,7 @@ impl WaitlistParty {
         states: &[CellState],
         rng: &mut impl Rng,
     ) -> bool {
-        match self.wanted(house) {
+        match self.resolve_wish(house) {
             None => false,
             Some(PartyWish::Stretch(party, legs)) => {
                 rail::has_enough_seats(&house.train(states), &legs, party)

@@ -10,7 +10,7 @@ use super::mend::{quote_around, without_controls};
 use super::{ProgrammeFault, ProgrammeNote, lines};
 
 /// The most faults that are listed. Further faults are only counted.
-const FAULTS_TOLD_MAX: usize = 10_000;
+const FAULTS_LISTED_MAX: usize = 10_000;
 
 /// The faults and notes so far, each with its path. Their lines are found together at the end.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct ProgrammeFaults {
 impl ProgrammeFaults {
     /// Adds one fault.
     pub fn add(&mut self, at: impl Into<String>, code: &'static str, message: impl Into<String>) {
-        if self.listed.len() == FAULTS_TOLD_MAX {
+        if self.listed.len() == FAULTS_LISTED_MAX {
             self.unlisted_count += 1;
             return;
         }
@@ -38,7 +38,7 @@ impl ProgrammeFaults {
 
     /// Adds a note about something that was mended.
     pub fn note(&mut self, at: impl Into<String>, message: impl Into<String>) {
-        if self.notes.len() == FAULTS_TOLD_MAX {
+        if self.notes.len() == FAULTS_LISTED_MAX {
             self.unlisted_notes += 1;
             return;
         }

@@ -86,11 +86,14 @@ fn names_problem(fault: &NamesFault) -> Problem {
 }
 
 fn card_limit(limit: Option<u32>) -> Problem {
+    let rule = match limit {
+        Some(limit) => format!("A card may buy {limit} seats of this show"),
+        None => "This show limits how many seats a card may buy".to_owned(),
+    };
     Problem::new(
         ProblemCode::LimitExceeded,
         format!(
-            "A card may buy {} seats of this show, and the one that paid for these seats would have more. Nothing was changed.",
-            limit.unwrap_or_default()
+            "{rule}, and the card that paid for these seats would have more. Nothing was changed."
         ),
     )
     .with_title("Too many seats for one card")

@@ -17,7 +17,7 @@ const MEND_EVERY: Duration = Duration::from_millis(200);
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 
 /// Opens the shows that the store lost, for as long as the process runs.
-pub async fn mend_forever(seats: SeatInventory, catalogue: Catalogue) {
+pub async fn reopen_lost_forever(seats: SeatInventory, catalogue: Catalogue) {
     let mut every = tokio::time::interval(MEND_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -16,7 +16,7 @@ const RENEWALS: u64 = 4;
 /// # Errors
 /// Returns an error where the ledger does not answer the request for the lease. If the lease cannot
 /// be given back after the work, it lapses by itself.
-pub(super) async fn under<T>(
+pub(super) async fn run_under_lease<T>(
     ledger: &Ledger,
     name: &str,
     owner: &str,
@@ -103,13 +103,13 @@ mod tests {
                 assert!(!lost_to_another(&ledger).await, "the work goes on");
             }
         };
-        let done = under(&ledger, "work", "one", TTL_MS, outlast).await;
+        let done = run_under_lease(&ledger, "work", "one", TTL_MS, outlast).await;
         assert_eq!(done.expect("it answers"), Some(()));
         assert!(
             lost_to_another(&ledger).await,
             "the lease was released after the work"
         );
-        let refused = under(&ledger, "work", "one", TTL_MS, async {}).await;
+        let refused = run_under_lease(&ledger, "work", "one", TTL_MS, async {}).await;
         assert_eq!(refused.expect("it answers"), None);
     }
 
@@ -122,7 +122,7 @@ mod tests {
             began.send(()).expect("somebody waits");
             std::future::pending::<()>().await;
         };
-        let dying = under(&ledger, "work", "one", TTL_MS, work);
+        let dying = run_under_lease(&ledger, "work", "one", TTL_MS, work);
         tokio::select! {
             _ = dying => unreachable!("it never ends"),
             heard = begun => heard.expect("it began"),

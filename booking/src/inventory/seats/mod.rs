@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 
 pub use figures::ShowSeatFigures;
 pub use for_line::{CategorySeatsLeft, PriceTier, ShowSeatsLeft};
-pub use keep::{compare_forever, mend_forever};
+pub use keep::{compare_forever, reopen_lost_forever};
 pub use left::SeatsLeft;
 pub use prolong::prolong_forever;
 
@@ -240,7 +240,8 @@ impl SeatInventory {
             }
             let replacing = self.replace(show);
             let opened =
-                lease::under(&self.ledger, &lease, &self.owner, OPENING_MS, replacing).await?;
+                lease::run_under_lease(&self.ledger, &lease, &self.owner, OPENING_MS, replacing)
+                    .await?;
             if let Some(opened) = opened {
                 return opened;
             }
@@ -298,8 +299,8 @@ impl SeatInventory {
         let mut lost = None;
         if !is_open {
             // The show's old life ends before the ledger's picture is read. So an order whose seats
-            // were locked in the old life is in the picture, or is refused. An open show keeps its
-            // life: the store refuses a new one while there are such locks.
+            // were locked in the old life is in the picture, or is refused. An open show's life
+            // ends in `open` below, which the store refuses if the picture lacks one of its holds.
             if let Err(refused) = self.store.begin(&show.id, &opening).await {
                 return Ok(Err(refused));
             }

@@ -92,7 +92,7 @@ async fn a_running_call_begins_at_another_node_only_after_its_time_ran_out(ledge
     let until_ms = NOW_MS + CALL_LEASE_MS;
     let elsewhere = async |now_ms| begin_at(&ledger, call("k", 2), now_ms).await;
     assert_eq!(elsewhere(until_ms - 1).await, BeginCallOutcome::Running);
-    let lent = ledger.lend_call(call("k", 1), until_ms + 100).await;
+    let lent = ledger.set_call_lease(call("k", 1), until_ms + 100).await;
     lent.expect("written");
     assert_eq!(elsewhere(until_ms + 99).await, BeginCallOutcome::Running);
     let begun = begin_at(&ledger, other(call("k", 2)), until_ms + 100).await;
@@ -104,7 +104,7 @@ async fn a_running_call_begins_at_another_node_only_after_its_time_ran_out(ledge
     assert_eq!(elsewhere(until_ms + 100).await, BeginCallOutcome::Act);
     // The first node was only slow. The call belongs to the second node now, so the first node
     // cannot give it back.
-    let back = ledger.lend_call(call("k", 1), 0).await;
+    let back = ledger.set_call_lease(call("k", 1), 0).await;
     back.expect("nothing is written");
     let third = begin_at(&ledger, call("k", 3), until_ms + 101).await;
     assert_eq!(third, BeginCallOutcome::Running);
@@ -112,7 +112,10 @@ async fn a_running_call_begins_at_another_node_only_after_its_time_ran_out(ledge
 
 async fn a_call_that_its_node_gave_back_begins_again_and_keeps_its_key(ledger: Books) {
     assert_eq!(begin(&ledger, call("k", 1)).await, BeginCallOutcome::Act);
-    ledger.lend_call(call("k", 1), 0).await.expect("written");
+    ledger
+        .set_call_lease(call("k", 1), 0)
+        .await
+        .expect("written");
     let begun = begin(&ledger, other(call("k", 2))).await;
     assert_eq!(begun, BeginCallOutcome::OtherCall);
     assert_eq!(begin(&ledger, call("k", 2)).await, BeginCallOutcome::Act);
@@ -125,7 +128,7 @@ async fn the_first_answer_stays_and_ends_the_call(ledger: Books) {
         written.await.expect("written");
     }
     ledger
-        .lend_call(call("k", 1), 0)
+        .set_call_lease(call("k", 1), 0)
         .await
         .expect("nothing is written");
     let kept = BeginCallOutcome::Answered(answer(201));

@@ -38,7 +38,7 @@ async fn batches(ledger: &Books, what: RetentionKind, now_ms: i64) -> Vec<u64> {
 
 /// Returns the first moment at which data that ended at `ended_ms` may be deleted.
 fn old_at(what: RetentionKind, ended_ms: i64) -> i64 {
-    ended_ms + what.for_ms() + 1
+    ended_ms + what.kept_for_ms() + 1
 }
 
 async fn old_answers_are_deleted_in_batches_and_young_answers_stay(ledger: Books) {
@@ -134,7 +134,7 @@ async fn delivered_seat_rows_are_deleted_after_a_day_and_numbers_continue(ledger
     sold(&ledger, 0..5).await;
     delivered(&ledger, 4).await;
     let prune = async |now_ms| batches(&ledger, RetentionKind::SeatRows, now_ms).await;
-    let noted_ms = 10 * RetentionKind::SeatRows.for_ms();
+    let noted_ms = 10 * RetentionKind::SeatRows.kept_for_ms();
     assert!(
         prune(noted_ms).await.is_empty(),
         "the first run only records which rows there are"
@@ -142,11 +142,11 @@ async fn delivered_seat_rows_are_deleted_after_a_day_and_numbers_continue(ledger
     sold(&ledger, 5..6).await;
     delivered(&ledger, 6).await;
     assert!(
-        prune(noted_ms + RetentionKind::SeatRows.for_ms() - 1)
+        prune(noted_ms + RetentionKind::SeatRows.kept_for_ms() - 1)
             .await
             .is_empty()
     );
-    let now_ms = noted_ms + RetentionKind::SeatRows.for_ms();
+    let now_ms = noted_ms + RetentionKind::SeatRows.kept_for_ms();
     assert_eq!(
         prune(now_ms).await,
         [3, 1],
@@ -156,7 +156,10 @@ async fn delivered_seat_rows_are_deleted_after_a_day_and_numbers_continue(ledger
     assert_eq!(left, [5, 6]);
     sold(&ledger, 6..7).await;
     assert_eq!(rows(&ledger).await.last().map(|row| row.seq), Some(7));
-    assert_eq!(prune(now_ms + RetentionKind::SeatRows.for_ms()).await, [2]);
+    assert_eq!(
+        prune(now_ms + RetentionKind::SeatRows.kept_for_ms()).await,
+        [2]
+    );
     let cursor = ledger.seat_cursor(&show()).await;
     assert_eq!(cursor.expect("readable"), 7);
     let picture = ledger.open_show(&show(), None).await.expect("readable");
@@ -176,7 +179,7 @@ async fn undelivered_seat_rows_are_never_deleted(ledger: Books) {
         batches(
             &ledger,
             RetentionKind::SeatRows,
-            days * RetentionKind::SeatRows.for_ms(),
+            days * RetentionKind::SeatRows.kept_for_ms(),
         )
         .await;
     }
@@ -215,15 +218,18 @@ async fn finished_visitors_are_deleted_after_a_week_and_the_cursor_misses_nobody
     sold(&ledger, 4..5).await;
     captured(&ledger, NOW_MS + 20).await;
     assert!(
-        prune(NOW_MS + RetentionKind::Finished.for_ms() - 1)
+        prune(NOW_MS + RetentionKind::Finished.kept_for_ms() - 1)
             .await
             .is_empty()
     );
-    let now_ms = NOW_MS + RetentionKind::Finished.for_ms();
+    let now_ms = NOW_MS + RetentionKind::Finished.kept_for_ms();
     assert_eq!(prune(now_ms).await, [3, 1]);
     assert_eq!(finished(0).await.len(), 1);
     assert_eq!(finished(cursor).await.len(), 1, "the new visitor is found");
-    assert_eq!(prune(now_ms + RetentionKind::Finished.for_ms()).await, [1]);
+    assert_eq!(
+        prune(now_ms + RetentionKind::Finished.kept_for_ms()).await,
+        [1]
+    );
     sold(&ledger, 5..6).await;
     captured(&ledger, NOW_MS + 30).await;
     let last = finished(cursor).await;

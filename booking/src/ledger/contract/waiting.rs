@@ -82,7 +82,7 @@ async fn offered(ledger: &Books, waiter: &Waiter, nth: u32) -> WaitlistOffer {
     let offer = offer(waiter, nth);
     assert!(
         ledger
-            .offered(&waiter.id, offer.clone())
+            .record_offer(&waiter.id, offer.clone())
             .await
             .expect("written")
     );
@@ -95,7 +95,7 @@ async fn end_offer(
     offer: &WaitlistOffer,
     end: WaitlistOfferEnd,
 ) -> bool {
-    let over = ledger.offer_over(&waiter.id, &offer.hold, end, NOW_MS + 5);
+    let over = ledger.end_offer(&waiter.id, &offer.hold, end, NOW_MS + 5);
     over.await.expect("written")
 }
 
@@ -210,17 +210,17 @@ async fn an_offer_is_recorded_only_for_a_waiting_party_without_an_offer(ledger: 
     let made = offered(&ledger, &waiter, 0).await;
     let (now, _) = found(&ledger, 1).await;
     assert_eq!((now.offers, now.offer), (1, Some(made.clone())));
-    let second = ledger.offered(&waiter.id, offer(&waiter, 1)).await;
+    let second = ledger.record_offer(&waiter.id, offer(&waiter, 1)).await;
     assert!(!second.expect("written"), "a party has one offer at a time");
     let stranger: WaiterId = party(8, BEN).id;
-    let nobody = ledger.offered(&stranger, offer(&waiter, 1)).await;
+    let nobody = ledger.record_offer(&stranger, offer(&waiter, 1)).await;
     assert!(!nobody.expect("written"));
     let gone = joined(&ledger, 2).await;
     ledger
         .end_waiter(&gone.id, WaitEndReason::Left, NOW_MS)
         .await
         .expect("written");
-    let late = ledger.offered(&gone.id, offer(&gone, 0)).await;
+    let late = ledger.record_offer(&gone.id, offer(&gone, 0)).await;
     assert!(!late.expect("written"), "the party left");
 }
 

@@ -52,7 +52,11 @@ pub(super) async fn begin_call(
 }
 
 /// Sets until when a call belongs to its node.
-pub(super) async fn lend_call(tx: &SqlTransaction, call: &KeyedCall, until_ms: i64) -> Result<()> {
+pub(super) async fn set_call_lease(
+    tx: &SqlTransaction,
+    call: &KeyedCall,
+    until_ms: i64,
+) -> Result<()> {
     let sql =
         "UPDATE kept_answers SET lent_until = $4 WHERE scope = $1 AND key = $2 AND lent_to = $3";
     tx.execute(sql, &[&call.scope, &call.key, &call.node, &until_ms])

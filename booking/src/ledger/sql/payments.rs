@@ -52,7 +52,7 @@ impl Ledger {
 
     /// Stores the id that the provider gave to a payment, and the data that the payment page needs.
     /// The first call's values stay and are returned.
-    pub async fn payment_made(
+    pub async fn record_created_payment(
         &self,
         payment: &PaymentId,
         made: CreatedPayment,
@@ -355,7 +355,9 @@ async fn settle_event(
         return Ok("repeated");
     }
     let outcome = match parsed {
-        ParsedProviderEvent::Event(parsed) => outcome_of(tx, provider, parsed, now_ms).await?,
+        ParsedProviderEvent::Event(provider_event) => {
+            outcome_of(tx, provider, provider_event, now_ms).await?
+        }
         ParsedProviderEvent::Ignored => "ignored",
         ParsedProviderEvent::Unreadable => "unreadable",
     };

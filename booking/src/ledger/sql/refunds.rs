@@ -61,7 +61,7 @@ impl Ledger {
 
     /// Renews the loan of a refund for [`EFFECT_LENT_MS`] from now, while the call to the provider
     /// lasts.
-    pub async fn lend_refund_on(&self, refund: &RefundId, now_ms: i64) -> Result<()> {
+    pub async fn renew_refund_loan(&self, refund: &RefundId, now_ms: i64) -> Result<()> {
         let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
         self.installation
             .write(refund.clone(), move |tx, refund| {

@@ -48,10 +48,10 @@ impl Ledger {
     /// Sets until when a call belongs to its node, if the node still has the call. A node with no
     /// final answer passes a time in the past: any node may then begin the same call again at once.
     /// The key still belongs to this call.
-    pub async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<()> {
+    pub async fn set_call_lease(&self, call: KeyedCall, until_ms: i64) -> Result<()> {
         self.installation
             .write(call, move |tx, call| {
-                Box::pin(keyed::lend_call(tx, call, until_ms))
+                Box::pin(keyed::set_call_lease(tx, call, until_ms))
             })
             .await
     }

@@ -104,7 +104,7 @@ impl Ledger {
 
     /// Records an offer to a waiting party. Returns false if the party does not wait or has an
     /// offer already.
-    pub async fn offered(&self, waiter: &WaiterId, offer: WaitlistOffer) -> Result<bool> {
+    pub async fn record_offer(&self, waiter: &WaiterId, offer: WaitlistOffer) -> Result<bool> {
         self.installation
             .write((waiter.clone(), offer), |tx, (waiter, offer)| {
                 Box::pin(async move {
@@ -123,7 +123,7 @@ impl Ledger {
     }
 
     /// Ends a party's offer. Returns false if the party no longer has this offer.
-    pub async fn offer_over(
+    pub async fn end_offer(
         &self,
         waiter: &WaiterId,
         hold: &HoldId,
@@ -132,7 +132,7 @@ impl Ledger {
     ) -> Result<bool> {
         self.installation
             .write((waiter.clone(), hold.clone()), move |tx, (waiter, hold)| {
-                Box::pin(offer_over(tx, waiter, hold, end, now_ms))
+                Box::pin(end_offer(tx, waiter, hold, end, now_ms))
             })
             .await
     }
@@ -260,7 +260,7 @@ async fn join_waitlist(tx: &SqlTransaction, waiter: &Waiter) -> Result<Waiter> {
     })
 }
 
-async fn offer_over(
+async fn end_offer(
     tx: &SqlTransaction,
     waiter: &WaiterId,
     hold: &HoldId,

@@ -75,7 +75,7 @@ impl MassRefundWorker {
     }
 
     /// Refunds cancelled shows for as long as the process runs.
-    pub async fn give_back_forever(self, owner: String) {
+    pub async fn refund_forever(self, owner: String) {
         loop {
             if let Err(error) = self.refund_cancelled_shows(&owner).await {
                 log_failed_try!(

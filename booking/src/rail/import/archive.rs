@@ -37,7 +37,7 @@ const ENTRIES_MAX: usize = 10_000;
 ///
 /// # Errors
 /// One fault, if the file is no archive, is damaged, has too many files or too many unpacked bytes,
-/// or has two files of the same name.
+/// or has two files of the same name in one folder, or a file of the feed twice.
 pub fn unpack_feed(archive: &Path) -> Result<TempDir, Vec<RailFeedFault>> {
     unpack_within(archive, UNPACKED_BYTES_MAX).map_err(|(file, code, message)| {
         vec![RailFeedFault {

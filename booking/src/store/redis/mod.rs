@@ -87,7 +87,7 @@ pub enum RedisStoreOpenError {
     /// The data set belongs to another ledger: two installations share one Redis, or the wrong
     /// database is named.
     #[error(
-        "this Redis belongs to another ledger ({stored}, and this one is {own}). Nothing was changed. Name the database that it belongs to, or another Redis."
+        "this Redis belongs to another ledger ({stored}, and this one is {own}). Nothing was changed. Set FAIRGATE_DATABASE_URL to the database of that ledger, or FAIRGATE_REDIS_URL to another Redis."
     )]
     OtherLedger {
         /// The id in Redis.
@@ -165,7 +165,7 @@ impl InventoryStoreState {
     }
 
     /// Returns a show that is followed already.
-    fn already_followed(&self, show: &ShowId) -> Option<Arc<FollowedShow>> {
+    fn find_followed(&self, show: &ShowId) -> Option<Arc<FollowedShow>> {
         let shows = self.shows.read();
         shows.get(show).cloned()
     }
@@ -179,7 +179,7 @@ impl InventoryStoreState {
 
     /// Returns a show for a caller that only checks it: the show may still come to rest.
     fn followed_without_use(&self, show: &ShowId) -> Arc<FollowedShow> {
-        self.already_followed(show).unwrap_or_else(|| {
+        self.find_followed(show).unwrap_or_else(|| {
             let mut shows = self.shows.write();
             let fresh = || Arc::new(FollowedShow::new(show.clone()));
             Arc::clone(shows.entry(show.clone()).or_insert_with(fresh))

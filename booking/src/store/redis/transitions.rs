@@ -287,7 +287,7 @@ impl InventoryStore for RedisStore {
     }
 
     async fn glance(&self, show: &ShowId) -> Option<VersionedCells> {
-        let here = self.inner.already_followed(show);
+        let here = self.inner.find_followed(show);
         let followed = here.unwrap_or_else(|| Arc::new(FollowedShow::new(show.clone())));
         self.inner.catch_up(&followed).await.ok()?;
         let state = followed.state();

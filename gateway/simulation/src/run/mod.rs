@@ -181,7 +181,7 @@ impl SaleRun<'_> {
                 .add(again_ms, SaleEvent::Claim { visit });
         }
         self.cohorts.reserve_entry(own.rank, now_ms);
-        self.cohorts.entered(own.rank);
+        self.cohorts.end_entry(own.rank);
         self.tally.entered(now_ms, first);
         own.enter(&mut self.world, now_ms);
     }
@@ -196,7 +196,7 @@ impl SaleRun<'_> {
         self.tell_waiting_parties(now_ms);
         let (settings, now_s) = (&sale.room.pace, f64::from(second));
         self.cohorts
-            .expire(now_ms, i64::from(sale.room.claim_s) * 1_000);
+            .close_windows(now_ms, i64::from(sale.room.claim_s) * 1_000);
         let measured = PaceMeasurements {
             now: now_ms,
             inside: self.tally.inside_by_age(now_ms),
@@ -262,7 +262,7 @@ impl SaleRun<'_> {
             remainder_u: self.remainder_u,
             rate_u: limits.rate_u,
             trickle_u: limits.trickle_u,
-            callable: limits.room,
+            callable: limits.callable,
             wanted: limits.wanted,
             owed_u: self.cohorts.owed_u(),
             selling,
@@ -276,13 +276,13 @@ impl SaleRun<'_> {
             None => decide_release(&input, |rank| self.line.presence(rank, now_s)),
         };
         self.cohorts
-            .ticked(now_ms, decided.owed_u, decided.late_u, settings.per_s_u);
+            .end_tick(now_ms, decided.owed_u, decided.late_u, settings.per_s_u);
         let called = self.released..decided.released;
         let away: HashSet<u64> = called
             .clone()
             .filter(|rank| self.line.presence(*rank, now_s) == RankPresence::Away)
             .collect();
-        self.cohorts.released(
+        self.cohorts.note_release(
             self.released,
             decided.released,
             decided.people,

@@ -47,7 +47,7 @@ fn read_provider(
 ) -> Option<ProviderSettings> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let what = "a site key: letters, digits, \"-\", \"_\" and \".\"";
-    let public_key = reader.parsed_or_default(site_key, None, what, |text| {
+    let site_key_value = reader.parsed_or_default(site_key, None, what, |text| {
         text.bytes().all(is_plain).then(|| Some(text.to_owned()))
     });
     let address = reader.parsed_or_default(
@@ -59,7 +59,7 @@ fn read_provider(
             is_origin(text).then(|| Some(text.to_owned()))
         },
     );
-    let secret_key = reader.secret_setting(secret);
+    let secret_value = reader.secret_setting(secret);
     let variable = |knob: &str| format!("FAIRGATE_{}", knob.to_uppercase());
     for (set, missing) in [
         (site_key, secret),
@@ -76,8 +76,8 @@ fn read_provider(
         }
     }
     Some(ProviderSettings {
-        site_key: public_key?,
-        secret: secret_key?,
+        site_key: site_key_value?,
+        secret: secret_value?,
         url: address,
     })
 }

@@ -374,7 +374,7 @@ async fn a_draw_is_written_once_and_in_order(ledger: &RoomLedger, reopened: &Roo
 }
 
 async fn the_counter_moves_only_from_its_stored_value_and_never_back(ledger: &RoomLedger) {
-    let start = ledger.release("counter").await.unwrap();
+    let start = ledger.read_release_counter("counter").await.unwrap();
     assert_eq!(start, ReleaseRow::default());
     let five = ReleaseRow {
         released: 5,
@@ -386,13 +386,24 @@ async fn the_counter_moves_only_from_its_stored_value_and_never_back(ledger: &Ro
         released,
         ..five.clone()
     };
-    assert!(ledger.advance("counter", &start, &five).await.unwrap());
     assert!(
-        !ledger.advance("counter", &start, &with(9)).await.unwrap(),
+        ledger
+            .advance_release_counter("counter", &start, &five)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !ledger
+            .advance_release_counter("counter", &start, &with(9))
+            .await
+            .unwrap(),
         "the counter no longer equals `start`"
     );
     assert!(
-        !ledger.advance("counter", &five, &with(4)).await.unwrap(),
+        !ledger
+            .advance_release_counter("counter", &five, &with(4))
+            .await
+            .unwrap(),
         "never backwards"
     );
     let forgotten = ReleaseRow {
@@ -401,16 +412,16 @@ async fn the_counter_moves_only_from_its_stored_value_and_never_back(ledger: &Ro
     };
     assert!(
         !ledger
-            .advance("counter", &forgotten, &with(9))
+            .advance_release_counter("counter", &forgotten, &with(9))
             .await
             .unwrap(),
         "the memory differs"
     );
-    assert_eq!(ledger.release("counter").await.unwrap(), five);
+    assert_eq!(ledger.read_release_counter("counter").await.unwrap(), five);
     let (one, two) = (with(6), with(7));
     let both = tokio::join!(
-        ledger.advance("counter", &five, &one),
-        ledger.advance("counter", &five, &two)
+        ledger.advance_release_counter("counter", &five, &one),
+        ledger.advance_release_counter("counter", &five, &two)
     );
     assert!(
         both.0.unwrap() ^ both.1.unwrap(),

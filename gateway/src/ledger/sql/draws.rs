@@ -52,7 +52,7 @@ impl RoomLedger {
     }
 
     /// Reads the release counter.
-    pub async fn release(&self, room: &str) -> Result<ReleaseRow> {
+    pub async fn read_release_counter(&self, room: &str) -> Result<ReleaseRow> {
         self.installation
             .read(room.to_owned(), |tx, room| {
                 release_counter(tx, room).boxed()
@@ -61,7 +61,12 @@ impl RoomLedger {
     }
 
     /// Moves the counter if it still equals `from`, and never backwards. Returns whether it moved.
-    pub async fn advance(&self, room: &str, from: &ReleaseRow, to: &ReleaseRow) -> Result<bool> {
+    pub async fn advance_release_counter(
+        &self,
+        room: &str,
+        from: &ReleaseRow,
+        to: &ReleaseRow,
+    ) -> Result<bool> {
         let given = (room.to_owned(), from.clone(), to.clone());
         self.installation
             .write(given, |tx, (room, from, to)| {

@@ -130,7 +130,7 @@ async fn send_to_lobby(shop: &ShopGuard, parts: &Parts) -> Response {
             .into_response();
     }
     let place = cookies::value(&parts.headers, CookieKind::Place, &shop.room);
-    let back_s = shop.waits.back_in_s(&shop.room, place).await;
+    let back_s = shop.come_back_times.back_in_s(&shop.room, place).await;
     let lobby = &shop.lobby_url;
     Problem::new(
         ProblemCode::WaitingRoom,

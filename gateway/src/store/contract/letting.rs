@@ -113,7 +113,7 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_un
         exp_s: 100,
     };
     assert!(store.note_claim("r", claim).await.unwrap());
-    assert_eq!(enter(2, 1300).await, AdmissionDecision::Lives);
+    assert_eq!(enter(2, 1300).await, AdmissionDecision::HasLivePass);
     let seen = figures(store.as_ref(), 1400, &[]).await;
     assert_eq!((seen.counts.inside, seen.entering), (1, 1));
     // The node that admitted number 1 died and never ended the admission. After the admission

@@ -246,7 +246,7 @@ impl RoomLine {
         // Another tab of the same visitor may have claimed since the place was read.
         let pass_exp = self.passes.expiry_s(claimant.number);
         if pass_exp.is_some_and(|exp| exp > now_s) {
-            return AdmissionDecision::Lives;
+            return AdmissionDecision::HasLivePass;
         }
         if rank >= claimant.released {
             return AdmissionDecision::Wait;
@@ -281,7 +281,7 @@ impl RoomLine {
 
     pub(super) fn tick_figures(&mut self, request: TickFiguresRequest) -> TickFigures {
         let counts = self.counts(request.now.div_euclid(1000));
-        self.cohorts.expire(request.now, request.claim_ms);
+        self.cohorts.close_windows(request.now, request.claim_ms);
         TickFigures {
             counts,
             beyond: self.passes.inside_beyond(&request.ends_s),
@@ -301,11 +301,11 @@ impl RoomLine {
         let is_current = self.cohorts.counted_until() == end.since;
         if is_current {
             self.cohorts
-                .ticked(end.until, end.owed_u, end.credit_u, end.per_s_u);
+                .end_tick(end.until, end.owed_u, end.credit_u, end.per_s_u);
         }
         if let Some(called) = end.called {
             self.cohorts
-                .released(called.from, called.to, called.people, called.away, end.now);
+                .note_release(called.from, called.to, called.people, called.away, end.now);
         }
         is_current
     }
@@ -315,7 +315,7 @@ impl RoomLine {
     pub(super) fn note_claim(&mut self, claimed: &RecordedPassClaim) -> bool {
         let RecordedPassClaim { number, exp_s, .. } = *claimed;
         if let Some(rank) = claimed.reserved {
-            self.cohorts.entered(rank);
+            self.cohorts.end_entry(rank);
         }
         let slot = self.slots.get(index(number)).copied();
         let is_inside = slot.is_some_and(|slot| !slot.done);

@@ -48,7 +48,7 @@ impl ClaimTransitions {
             return Ok(AdmissionDecision::Toll(refusal));
         }
         Ok(match read::kind(&reply)? {
-            "lives" => AdmissionDecision::Lives,
+            "lives" => AdmissionDecision::HasLivePass,
             "let" => AdmissionDecision::Let {
                 first: reply.item_at(1)?.as_integer()? == 1,
             },

@@ -33,7 +33,7 @@ const WORKS_AT_ONCE: usize = 8;
 /// a server.
 const LIFE_SEEN_WITHIN: Duration = Duration::from_secs(30);
 
-/// Limits how many rooms are inspected, and how many are filled in or copied, at the same time.
+/// Limits how many rooms are inspected, and how many rooms are worked on, at the same time.
 pub struct RoomKeeperLimits {
     inspections: Semaphore,
     works: Semaphore,
@@ -170,7 +170,7 @@ impl RoomKeeper {
         }
         if newest.is_unused() {
             // The room is new. The node that began its life is still filling the room in, or died
-            // before the room was full.
+            // before it had finished.
             return Ok(RoomKeeperTask::NextLife(0));
         }
         let incarnation = life.incarnation;

@@ -9,7 +9,7 @@
 //! | `codes`, `code_of` | each code's number, each number's code |
 //! | `absent`, `done` | a bit for each number: it has no visitor; it has a ticketed order |
 //! | `passes`, `inside`, `left_with_pass` | expiries; who is inside; who left with a pass |
-//! | `entering`, `entering_calls` | when each rank's admission lapses; its claims in progress |
+//! | `entering`, `entering_calls` | when a rank's admission lapses; how many claims it has open |
 //! | `calls`, `came` | calls whose window is open; how many visitors of each came or left |
 //! | `called_away`, `answered` | a bit for each called rank: was away; came or left since |
 //! | `seen:S` | a bit for each number that was seen in these five seconds |

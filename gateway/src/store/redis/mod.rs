@@ -58,7 +58,7 @@ use crate::store::{
 pub enum RoomStoreOpenError {
     /// Two installations share one Redis, or the wrong database is named.
     #[error(
-        "this Redis keeps the line of another ledger ({stored}, and this one is {own}). Nothing was changed. Name the database that it belongs to, or another Redis."
+        "this Redis keeps the line of another ledger ({stored}, and this one is {own}). Nothing was changed. Set FAIRGATE_DATABASE_URL to the database of that ledger, or FAIRGATE_REDIS_URL to another Redis."
     )]
     OtherLedger {
         /// The ledger's id in Redis.

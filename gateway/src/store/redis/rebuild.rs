@@ -221,7 +221,7 @@ impl RoomBuilder {
         filled: &LineFillSummary,
     ) -> Result<(), StoreFailure> {
         let released = self
-            .read_while_building(room, self.ledger.release(room))
+            .read_while_building(room, self.ledger.read_release_counter(room))
             .await?;
         let finish = FinishRoomScript {
             incarnation: life.incarnation,

@@ -61,7 +61,7 @@ impl BookingDoor {
                 let is_added = self.add_pass_from_cookie(request, room, takes_seats)?;
                 if takes_seats && !is_added {
                     let place = cookies::value(request.headers(), CookieKind::Place, room);
-                    let back_s = self.waits.back_in_s(room, place).await;
+                    let back_s = self.come_back_times.back_in_s(room, place).await;
                     return Err(waiting_room(room).retry_after(back_s));
                 }
             }

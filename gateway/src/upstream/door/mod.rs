@@ -39,7 +39,7 @@ pub struct BookingDoor {
     /// Refuses new holds while this process is overloaded.
     pub load: ProcessLoad,
     /// Says when a visitor without a pass should come back.
-    pub waits: Arc<dyn ComeBackTimes>,
+    pub come_back_times: Arc<dyn ComeBackTimes>,
 }
 
 /// Returns the show of a path: the show that the path names, or the show whose slug is part of the

@@ -81,7 +81,7 @@ pub fn share(
             // `left`.
             return shares;
         }
-        let seated = match party.wanted(house) {
+        let seated = match party.resolve_wish(house) {
             Some(wanted) if free_cells >= party.quantity as usize => {
                 wanted.choose_seats(house, &states, rng)
             }

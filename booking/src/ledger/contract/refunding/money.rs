@@ -18,7 +18,7 @@ async fn a_refund_is_lent_to_one_worker_at_a_time(ledger: Books) {
     let lent = owed(&ledger, NOW_MS + 3).await.remove(0);
     assert!(owed(&ledger, NOW_MS + 3).await.is_empty());
     ledger
-        .lend_refund_on(&lent.id, NOW_MS + 4_000)
+        .renew_refund_loan(&lent.id, NOW_MS + 4_000)
         .await
         .expect("written");
     assert!(owed(&ledger, NOW_MS + 8_000).await.is_empty());

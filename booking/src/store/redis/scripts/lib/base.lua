@@ -1,9 +1,10 @@
 -- What all scripts of a show share. META is the show's meta hash. Every other key of the show
 -- belongs to one life and has a name that is derived from META. So a new life begins with new keys,
 -- and all keys lie on one slot. The arguments are locals that are defined above this text and named
--- as in scripts.rs: `life`, `caller_ms` (the ledger's time), `clock_off_ms_max` (how far the clocks
--- may differ), and the script's own. Scripts read the clock. Before Redis 7, such a script must ask
--- Redis to replicate the script's effects instead of the call.
+-- as in scripts.rs: `life`, `caller_ms` (the ledger's time), `clock_off_ms_max` (how much the
+-- difference between Redis's clock and the ledger's may change after the life became live), and the
+-- script's own. Scripts read the clock. Before Redis 7, such a script must ask Redis to replicate
+-- the script's effects instead of the call.
 if redis.replicate_commands then redis.replicate_commands() end
 local call = redis.call
 

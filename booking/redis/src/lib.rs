@@ -140,7 +140,6 @@ impl Redis {
             .await
             .map_err(RedisCallError::from)
             .inspect_err(|error| note_call_result(slot, generation, error))?;
-        slot.note_answer();
         answers.into_iter().map(RedisReply::from_value).collect()
     }
 

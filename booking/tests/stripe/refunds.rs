@@ -1,8 +1,15 @@
 //! Tests refunds. A refund is done when the provider reports that it succeeded. A failed refund
 //! stays owed, and the reconciler reports it.
 
+use booking::payments::stripe::{StripeProvider, StripeSettings};
+use booking::payments::{PaymentProvider, READ_BACK_AFTER};
 use fairgate_model::findings::DriftKind;
-use fairgate_servers::StripeIntent;
+use fairgate_model::money::Currency;
+use fairgate_model::orders::refund::OwedRefund;
+use fairgate_model::payments::{Payment, PaymentState};
+use fairgate_servers::{
+    STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, StripeIntent,
+};
 use serde_json::{Value, json};
 
 use crate::shop::*;
@@ -234,4 +241,53 @@ async fn a_refund_on_a_later_page_of_the_providers_list_is_not_made_again() {
     for nth in 0..4 {
         assert_eq!(read["refunds"][nth]["state"], "done", "refund {nth}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_whose_answer_and_key_were_lost_is_not_made_again() {
+    let rules = json!({"refunds": [{"until_h": 1, "fee_pct": 10}]});
+    let shop = Shop::open(18, "4x10", rules).await;
+    let order = shop.order_best(1, 2).await;
+    shop.pay_by_card(&order, "visa", true);
+    let read = shop
+        .order_once(&order, |order| order["state"] == "ticketed")
+        .await;
+    let ticket = json!({"tickets": [read["tickets"][0]["ticket"]]});
+    shop.change_order(&order, "refund", &ticket).await;
+    let read = shop
+        .order_once(&order, |order| order["refunds"][0]["state"] == "done")
+        .await;
+    let back = intent(&shop, &order).refunded;
+
+    // A node that died after the call, and whose ledger was away for longer than Stripe knows the
+    // key, makes the same call once more as if it were the first.
+    shop.stripe.forget_keys();
+    let provider = StripeProvider::new(StripeSettings {
+        secret_key: STRIPE_SECRET_KEY.to_owned(),
+        webhook_secret: STRIPE_WEBHOOK_SECRET.to_owned(),
+        publishable_key: STRIPE_PUBLISHABLE_KEY.to_owned(),
+        url: shop.stripe.url().to_owned(),
+        read_back_after: READ_BACK_AFTER,
+    })
+    .expect("TLS");
+    let secret = text(&order["payment"]["client"], "client_secret");
+    let (reference, _) = secret.split_once("_secret_").expect("an intent's secret");
+    let refund = OwedRefund {
+        id: text(&read["refunds"][0], "refund").parse().expect("an id"),
+        amount: back,
+        attempts: 0,
+        payment: Payment {
+            id: text(&order["payment"], "payment").parse().expect("an id"),
+            order: text(&order, "order").parse().expect("an id"),
+            provider: provider.name().to_owned(),
+            amount: Currency::EUR.with_amount(back * 2),
+            state: PaymentState::Captured,
+            reference: Some(reference.to_owned()),
+            client: None,
+            refunded: 0,
+        },
+    };
+    assert_eq!(provider.refund_part(&refund).await, Ok(()));
+    assert_eq!(intent(&shop, &order).refunded, back);
+    assert_eq!(intent(&shop, &order).refunds, ["succeeded"]);
 }

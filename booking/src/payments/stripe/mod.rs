@@ -190,13 +190,18 @@ fn idempotency_key(payment: &Payment, what: &str, attempt: u32) -> String {
 /// have paid.
 fn reference_of(payment: &Payment) -> Result<&str, StripeFault> {
     let reference = payment.reference.as_deref().unwrap_or("");
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    if reference.is_empty() || !reference.bytes().all(plain) {
+    if !is_plain_id(reference) {
         return Err(StripeFault::State(
             "the payment was never made at Stripe".to_owned(),
         ));
     }
     Ok(reference)
+}
+
+/// Returns whether an address can contain this id as it is.
+fn is_plain_id(id: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !id.is_empty() && id.bytes().all(plain)
 }
 
 /// Returns the path of the intent.

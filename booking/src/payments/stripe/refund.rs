@@ -2,6 +2,8 @@
 //! a refund is recorded as done only when Stripe reports that it succeeded. A failed refund is
 //! asked for again, under another key.
 
+use std::collections::HashSet;
+
 use fairgate_model::ids::RefundId;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::stripe_sums::to_stripe;
@@ -10,7 +12,10 @@ use serde_json::Value;
 
 use super::api::StripeFault;
 use super::event::money;
-use super::{StripeProvider, TRIES_PER_KEY, idempotency_key, reference_of};
+use super::{StripeProvider, TRIES_PER_KEY, idempotency_key, is_plain_id, reference_of};
+
+/// How many pages of a list are read. No payment has ten thousand refunds.
+const PAGES_MAX: usize = 100;
 
 /// Sums of the refunds of a payment so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +26,44 @@ pub(super) struct StripeRefundTotals {
     pending: bool,
     /// How many refunds failed or were cancelled.
     failed: u32,
+}
+
+/// The refunds of the pages that were read so far.
+#[derive(Default)]
+struct RefundPages {
+    refunds: Vec<Value>,
+    ids: HashSet<String>,
+}
+
+impl RefundPages {
+    /// Adds a page. Returns the id of its last refund if more pages follow.
+    ///
+    /// # Errors
+    /// [`StripeFault::Later`] if the page is no list, if it repeats a refund, if a refund has no id
+    /// that an address can contain, or if the page is empty although more pages follow.
+    fn add_page(&mut self, mut page: Value) -> Result<Option<String>, StripeFault> {
+        let unreadable =
+            || StripeFault::Later("Stripe's list of refunds cannot be read".to_owned());
+        let has_more = page["has_more"].as_bool().ok_or_else(unreadable)?;
+        let Value::Array(part) = page["data"].take() else {
+            return Err(unreadable());
+        };
+        let mut last = None;
+        for refund in part {
+            let id = refund["id"].as_str().filter(|id| is_plain_id(id));
+            let id = id.ok_or_else(unreadable)?.to_owned();
+            if !self.ids.insert(id.clone()) {
+                return Err(unreadable());
+            }
+            self.refunds.push(refund);
+            last = Some(id);
+        }
+        match (has_more, last) {
+            (true, None) => Err(unreadable()),
+            (true, last) => Ok(last),
+            (false, _) => Ok(None),
+        }
+    }
 }
 
 /// Sums up the refunds at Stripe that belong to our refund with this id.
@@ -51,33 +94,29 @@ impl StripeProvider {
         Ok(sum_refunds(&self.list_refunds(payment).await?))
     }
 
-    /// Returns all refunds of a payment. Stripe gives at most a hundred at a time, newest first.
+    /// Returns all refunds of a payment. Stripe gives at most a hundred at a time, newest first. A
+    /// list that cannot be read whole is an error: a refund that is missing in it would be made a
+    /// second time.
     async fn list_refunds(&self, payment: &Payment) -> Result<Vec<Value>, StripeFault> {
         let reference = reference_of(payment)?;
         let newest = format!("/v1/refunds?payment_intent={reference}&limit=100");
-        let (mut refunds, mut path) = (Vec::new(), newest.clone());
-        loop {
-            let mut page = self.api.get(&path).await?;
-            if let Value::Array(part) = page["data"].take() {
-                refunds.extend(part);
+        let (mut pages, mut path) = (RefundPages::default(), newest.clone());
+        for _ in 0..PAGES_MAX {
+            match pages.add_page(self.api.get(&path).await?)? {
+                Some(last) => path = format!("{newest}&starting_after={last}"),
+                None => return Ok(pages.refunds),
             }
-            if page["has_more"] != true {
-                return Ok(refunds);
-            }
-            let last: Option<&str> = refunds.last().and_then(|refund| refund["id"].as_str());
-            let last = last.ok_or_else(|| StripeFault::Later("a refund has no id".to_owned()))?;
-            path = format!("{newest}&starting_after={last}");
         }
+        Err(StripeFault::Later(
+            "Stripe's list of refunds does not end".to_owned(),
+        ))
     }
 
     /// Gives back a part of the payment. After each failed refund it uses a new key. Stripe stores
     /// our refund's id, so that a refund whose answer was lost is found again under any key.
     pub(super) async fn give_part_back(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
         let (payment, attempt) = (&refund.payment, refund.attempts);
-        let earlier = match attempt {
-            0 => StripeRefundTotals::default(),
-            _ => sum_refunds_of(&self.list_refunds(payment).await?, &refund.id),
-        };
+        let earlier = sum_refunds_of(&self.list_refunds(payment).await?, &refund.id);
         if let Some(answer) = result_of_refund(&earlier, refund.amount) {
             return answer;
         }
@@ -194,5 +233,41 @@ mod tests {
         };
         assert_eq!(sum_refunds(&all), expected);
         assert_eq!(sum_refunds([]), StripeRefundTotals::default());
+    }
+
+    fn page(ids: &[&str], has_more: bool) -> Value {
+        let data: Vec<Value> = ids.iter().map(|id| json!({ "id": id })).collect();
+        json!({ "object": "list", "data": data, "has_more": has_more })
+    }
+
+    #[test]
+    fn pages_are_added_until_the_last() {
+        let mut pages = RefundPages::default();
+        let next = pages.add_page(page(&["re_3", "re_2"], true));
+        assert_eq!(next, Ok(Some("re_2".to_owned())));
+        assert_eq!(pages.add_page(page(&["re_1"], false)), Ok(None));
+        assert_eq!(pages.refunds.len(), 3);
+        assert_eq!(RefundPages::default().add_page(page(&[], false)), Ok(None));
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_whole_is_no_list_without_refunds() {
+        for bad in [
+            json!({}),
+            json!({ "data": [], "has_more": null }),
+            json!({ "data": {}, "has_more": false }),
+            json!({ "data": [{ "amount": 1 }], "has_more": false }),
+            page(&[], true),
+            page(&["re_2", "re_2"], false),
+            page(&["re_1"], true),
+            page(&["re_2&limit=1"], true),
+        ] {
+            let mut pages = RefundPages::default();
+            pages.add_page(page(&["re_1"], true)).expect("a first page");
+            assert!(
+                matches!(pages.add_page(bad.clone()), Err(StripeFault::Later(_))),
+                "{bad}"
+            );
+        }
     }
 }

@@ -355,13 +355,11 @@ pub(super) async fn refunds(State(server): State<FakeStripeServer>, uri: Uri) ->
         })
     };
     let all = intent.refunds.iter().zip(&intent.parts).enumerate();
-    let after = query.get("starting_after");
-    let mut left = all
-        .map(shown)
-        .rev()
-        .skip_while(|refund| after.is_some_and(|after| refund["id"] != after.as_str()));
-    if after.is_some() {
-        left.next();
+    let mut left = all.map(shown).rev();
+    if let Some(after) = query.get("starting_after")
+        && !left.any(|refund| refund["id"] == after.as_str())
+    {
+        return error(404, "resource_missing", "no such refund");
     }
     let page: Vec<Value> = left.by_ref().take(REFUNDS_A_PAGE).collect();
     let has_more = left.next().is_some();

@@ -21,8 +21,8 @@ pub enum LoadLevel {
 /// The figures that decide the level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadMeasurement {
-    /// How late timers ran, 99th percentile, milliseconds.
-    pub lag_p99_ms: u64,
+    /// How late timers ran: [`super::LoadSampleWindow::third_largest`], milliseconds.
+    pub lag_ms: u64,
     /// How long a write waits for the ledger, milliseconds.
     pub ledger_ms: u64,
 }
@@ -64,7 +64,7 @@ impl LoadLevel {
                 .take_while(|limit| value * 100 >= **limit * percent)
                 .count()
         };
-        let highest = over(measured.lag_p99_ms, LAG_MS).max(over(measured.ledger_ms, LEDGER_MS));
+        let highest = over(measured.lag_ms, LAG_MS).max(over(measured.ledger_ms, LEDGER_MS));
         Self::from_u8(u8::try_from(highest).unwrap_or(u8::MAX))
     }
 }
@@ -108,9 +108,9 @@ mod tests {
         let beats = (0..).map(|beat| begin + Duration::from_millis(100) * beat);
         beats
             .zip(lags)
-            .map(|(now, lag_p99_ms)| {
+            .map(|(now, lag_ms)| {
                 let measured = LoadMeasurement {
-                    lag_p99_ms: *lag_p99_ms,
+                    lag_ms: *lag_ms,
                     ledger_ms: 0,
                 };
                 judge.level(measured, now)
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_lag_or_the_ledgers_wait_alone_can_reach_each_level() {
-        for (lag_p99_ms, ledger_ms, expected) in [
+        for (lag_ms, ledger_ms, expected) in [
             (0, 0, Calm),
             (49, 249, Calm),
             (50, 0, Deltas),
@@ -132,14 +132,11 @@ mod tests {
             (20, 4_000, Holds),
             (u64::MAX / 200, 0, Holds),
         ] {
-            let measured = LoadMeasurement {
-                lag_p99_ms,
-                ledger_ms,
-            };
+            let measured = LoadMeasurement { lag_ms, ledger_ms };
             assert_eq!(
                 LoadLevel::called_for(measured, 100),
                 expected,
-                "{lag_p99_ms} {ledger_ms}"
+                "{lag_ms} {ledger_ms}"
             );
         }
     }

@@ -1,12 +1,13 @@
-//! Stores the samples of the last second, and computes their 99th percentile.
+//! Stores the delays of the last timers, and returns the third largest.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How long a sample is used. This must not be longer than the time for which a limit must be
-/// reached before the level rises. Two stalls raise the percentile only while the window has both
-/// of their samples. So two short stalls cannot raise the level.
-const KEEP: Duration = Duration::from_secs(1);
+/// How long a sample is used. Delays that come once a second, as the ticks of rooms do, are always
+/// at least three in this time.
+const KEEP: Duration = Duration::from_secs(4);
+/// The last samples are used however old they are, because a long stall leaves few younger ones.
+const SAMPLES_MIN: usize = 8;
 
 /// A sliding window of samples.
 #[derive(Debug, Default)]
@@ -19,25 +20,22 @@ impl LoadSampleWindow {
     pub fn add_sample(&mut self, now: Instant, value: u64) {
         self.samples.push_back((now, value));
         let stale = |at: Instant| now.saturating_duration_since(at) > KEEP;
-        while self.samples.front().is_some_and(|(at, _)| stale(*at)) {
+        while self.samples.len() > SAMPLES_MIN
+            && self.samples.front().is_some_and(|(at, _)| stale(*at))
+        {
             self.samples.pop_front();
         }
     }
 
-    /// Returns the value that 99 of a hundred samples do not exceed; 0 without samples. With fewer
-    /// than a hundred samples, that value would be the largest one. The second largest is returned
-    /// instead, so that one long stall does not count. A single sample counts.
+    /// Returns the third largest sample, so that one or two stalls of the machine do not count.
+    /// Returns 0 if there are fewer than three.
     #[must_use]
-    pub fn p99(&self) -> u64 {
+    pub fn third_largest(&self) -> u64 {
         let mut values: Vec<u64> = self.samples.iter().map(|(_, value)| *value).collect();
-        let Some(last) = values.len().checked_sub(1) else {
-            return 0;
-        };
-        let at = (values.len() * 99)
-            .div_ceil(100)
-            .saturating_sub(1)
-            .min(last.saturating_sub(1));
-        *values.select_nth_unstable(at).1
+        match values.len().checked_sub(3) {
+            Some(at) => *values.select_nth_unstable(at).1,
+            None => 0,
+        }
     }
 }
 
@@ -45,38 +43,41 @@ impl LoadSampleWindow {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_p99_ignores_one_sample_in_a_hundred_and_forgets_old_samples() {
+    /// Returns the third largest of samples that are this many milliseconds apart.
+    fn third_largest(apart_ms: u64, samples: &[u64]) -> u64 {
         let (mut window, begin) = (LoadSampleWindow::default(), Instant::now());
-        assert_eq!(window.p99(), 0);
-        for sample in 0..200_u32 {
-            let late = if sample % 100 == 0 { 900 } else { 3 };
-            window.add_sample(begin + Duration::from_millis(5) * sample, late);
+        for (nth, sample) in (0..).zip(samples) {
+            window.add_sample(begin + Duration::from_millis(apart_ms * nth), *sample);
         }
-        assert_eq!(window.p99(), 3);
-        window.add_sample(begin + Duration::from_secs(1), 900);
-        assert_eq!(
-            window.p99(),
-            900,
-            "three in two hundred are more than one in a hundred"
-        );
-        window.add_sample(begin + Duration::from_secs(9), 1);
-        assert_eq!(window.p99(), 1);
+        window.third_largest()
     }
 
     #[test]
-    fn under_a_hundred_samples_the_second_largest_is_the_p99() {
+    fn two_large_samples_do_not_count_and_three_do() {
         for (samples, expected) in [
-            (&[1_400][..], 1_400),
-            (&[1_400, 3], 3),
-            (&[3, 1_400, 7], 7),
-            (&[3, 1_400, 7, 1_100], 1_100),
+            (&[][..], 0),
+            (&[1_400, 900], 0),
+            (&[1_400, 900, 3], 3),
+            (&[1_400, 3, 900, 7, 2], 7),
+            (&[1_400, 3, 900, 7, 800], 800),
         ] {
-            let (mut window, begin) = (LoadSampleWindow::default(), Instant::now());
-            for (at, late) in (0..).zip(samples) {
-                window.add_sample(begin + Duration::from_millis(25) * at, *late);
-            }
-            assert_eq!(window.p99(), expected, "{samples:?}");
+            assert_eq!(third_largest(25, samples), expected, "{samples:?}");
         }
+    }
+
+    #[test]
+    fn old_samples_are_forgotten_except_the_last_eight() {
+        let early = [[900; 3].as_slice(), &[5; 158]].concat();
+        assert_eq!(
+            third_largest(25, &early),
+            900,
+            "the first is four seconds old"
+        );
+        let old = [[900; 3].as_slice(), &[5; 159]].concat();
+        assert_eq!(third_largest(25, &old), 5);
+        let slow = [[900; 3].as_slice(), &[5; 5]].concat();
+        assert_eq!(third_largest(3_000, &slow), 900);
+        let slow = [[900; 3].as_slice(), &[5; 6]].concat();
+        assert_eq!(third_largest(3_000, &slow), 5);
     }
 }

@@ -55,7 +55,7 @@ pub struct ProcessLoad {
 struct ProcessLoadState {
     begun: Instant,
     level: AtomicU8,
-    lag_p99_ms: AtomicU64,
+    lag_ms: AtomicU64,
     ledger_ms: AtomicU64,
     /// The thousandths of a core that this process could still use.
     idle_millicores: AtomicU64,
@@ -75,7 +75,7 @@ impl Default for ProcessLoad {
             inner: Arc::new(ProcessLoadState {
                 begun: Instant::now(),
                 level: AtomicU8::new(LoadLevel::Calm as u8),
-                lag_p99_ms: AtomicU64::new(0),
+                lag_ms: AtomicU64::new(0),
                 ledger_ms: AtomicU64::new(0),
                 idle_millicores: AtomicU64::new(0),
                 joins: AtomicU64::new(0),
@@ -108,11 +108,11 @@ impl ProcessLoad {
         LoadLevel::from_u8(self.inner.level.load(Ordering::Relaxed))
     }
 
-    /// Returns how late this process runs its timers: the 99th percentile of the last second, in
-    /// milliseconds.
+    /// Returns how late this process runs its timers: the third largest delay of the last seconds,
+    /// in milliseconds.
     #[must_use]
-    pub fn lag_p99_ms(&self) -> u64 {
-        self.inner.lag_p99_ms.load(Ordering::Relaxed)
+    pub fn lag_ms(&self) -> u64 {
+        self.inner.lag_ms.load(Ordering::Relaxed)
     }
 
     /// Returns how long a write waits for the ledger, in milliseconds.
@@ -177,21 +177,19 @@ impl ProcessLoad {
     /// Stores the latest lag and level, and publishes the metrics.
     fn apply_measurement(&self, measured: LoadMeasurement, level: LoadLevel) {
         let inner = &self.inner;
-        inner
-            .lag_p99_ms
-            .store(measured.lag_p99_ms, Ordering::Relaxed);
+        inner.lag_ms.store(measured.lag_ms, Ordering::Relaxed);
         let before = LoadLevel::from_u8(inner.level.swap(level as u8, Ordering::Relaxed));
         if before != level {
             tracing::warn!(
                 ?before,
                 ?level,
-                lag_p99_ms = measured.lag_p99_ms,
+                lag_ms = measured.lag_ms,
                 ledger_ms = measured.ledger_ms,
                 "the load's level changed"
             );
         }
         metrics::gauge!("fairgate_load_level").set(f64::from(level as u8));
-        metrics::gauge!("fairgate_runtime_lag_ms").set(measured.lag_p99_ms as f64);
+        metrics::gauge!("fairgate_runtime_lag_ms").set(measured.lag_ms as f64);
         metrics::gauge!("fairgate_ledger_wait_ms").set(measured.ledger_ms as f64);
     }
 

@@ -156,7 +156,7 @@ impl BookingHealth {
         let now = self.second();
         NodeMeasurements {
             seconds: self.inner.window.lock().seconds(now),
-            lag_ms: self.inner.load.lag_p99_ms(),
+            lag_ms: self.inner.load.lag_ms(),
             shedding: self.inner.load.level() >= LoadLevel::Holds,
         }
     }

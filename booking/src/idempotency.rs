@@ -60,7 +60,7 @@ pub struct IdempotentCall {
     _in_use: IdempotencyKeyGuard,
 }
 
-/// Marks a key as in use until it is dropped.
+/// Keeps a key marked as in use until this value is dropped.
 struct IdempotencyKeyGuard {
     running: RunningCalls,
     slot: (CallerScope, String),

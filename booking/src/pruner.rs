@@ -13,7 +13,7 @@ use crate::retention::{BATCH_MAX, RetentionKind, rest_after};
 
 /// How long the worker sleeps between two runs.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// The name of the lease that a node needs to delete.
+/// The name of the lease. Only the node that has the lease deletes rows.
 pub const LEASE: &str = "retention";
 /// How long the lease lasts without being renewed, in milliseconds. This is longer than the longest
 /// rest between two batches.
@@ -53,7 +53,7 @@ impl Pruner {
         if leased_at.is_some()
             && let Err(error) = self.ledger.end_lease(LEASE, &self.owner).await
         {
-            tracing::debug!(%error, "the lease runs out by itself");
+            tracing::debug!(%error, "the lease could not be ended; it runs out by itself");
         }
         deleted
     }
@@ -63,7 +63,7 @@ impl Pruner {
         for what in RetentionKind::ALL {
             let mut from = Some(0);
             while let Some(after) = from {
-                if !self.has_lease(leased_at).await? {
+                if !self.take_or_renew_lease(leased_at).await? {
                     return Ok(deleted);
                 }
                 let began = Instant::now();
@@ -95,7 +95,10 @@ impl Pruner {
         }
     }
 
-    async fn has_lease(&self, leased_at: &mut Option<Instant>) -> Result<bool, LedgerError> {
+    async fn take_or_renew_lease(
+        &self,
+        leased_at: &mut Option<Instant>,
+    ) -> Result<bool, LedgerError> {
         if leased_at.is_some_and(|at| at.elapsed() < RENEW_AFTER) {
             return Ok(true);
         }

@@ -62,7 +62,7 @@ impl RetentionKind {
         }
     }
 
-    /// Returns the moment before which a row must have ended to be deleted.
+    /// Returns a moment. Rows that ended before this moment are deleted.
     #[must_use]
     pub const fn before_ms(self, now_ms: i64) -> i64 {
         now_ms - self.kept_for_ms()
@@ -94,8 +94,8 @@ pub type RetentionRow = (i64, Option<i64>);
 
 /// Takes up to `batch_max` rows in the order in which they were made. Returns the ids of the rows
 /// that ended before `before_ms`, and the id after which the next batch begins. That id is `None`
-/// after the last rows, and after a batch that has younger rows and no old rows: then the later
-/// rows are younger, too.
+/// after the last rows. It is also `None` if no row is old and at least one ended at `before_ms` or
+/// later: then the later rows are not old, either.
 #[must_use]
 pub fn old_among(rows: &[RetentionRow], before_ms: i64, batch_max: u32) -> (Vec<i64>, Option<i64>) {
     let is_old = |(_, ended_ms): &&RetentionRow| ended_ms.is_some_and(|at_ms| at_ms < before_ms);

@@ -65,7 +65,8 @@ pub struct GatewayApp {
 }
 
 impl GatewayApp {
-    /// Builds all parts. `open_core` opens booking from the shared parts.
+    /// Opens the stores and the ports, builds all parts, and starts their tasks. `open_core` opens
+    /// booking from the shared parts.
     ///
     /// # Errors
     /// Fails if a part cannot be opened. Then the tasks that were already started end.
@@ -325,8 +326,8 @@ async fn take_up_rooms(
     })
 }
 
-/// Returns the secret that all nodes sign challenges with and hash networks with. The first start
-/// of the installation makes it.
+/// Returns the installation's secret, with which all nodes sign challenges and hash networks. If
+/// the ledger has no secret yet, makes one and stores it.
 async fn door_secret(installation: &Installation) -> anyhow::Result<[u8; 32]> {
     let mut fresh = [0; 32];
     rand::rng().fill_bytes(&mut fresh);

@@ -230,7 +230,7 @@ impl GatewayConfig {
     }
 }
 
-/// Reads a rate per second that must not be 0.
+/// Reads a rate per second or a burst, which must not be 0.
 fn rate_setting(reader: &mut SettingReader, knob: &str, default: u32) -> NonZeroU32 {
     let default = NonZeroU32::new(default).unwrap_or(NonZeroU32::MIN);
     reader.parsed_or_default(knob, default, "a whole number above 0", |text| {

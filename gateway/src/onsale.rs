@@ -35,7 +35,7 @@ pub enum OnsaleTarget {
 /// The longest answer (bytes) that is read.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
-/// Reads the seating plan that an on-sale file names. Its error says what is wrong, for people.
+/// Reads the seating plan that an on-sale file names. The error is a text for people.
 pub type PlanReader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 /// Reads an on-sale file into calls: first venues, then shows, then rooms. The paths of seating
@@ -140,12 +140,13 @@ fn venue(
             "plan is required, such as \"grid:20x30\" or \"seatsio:chart.json\"".to_owned(),
         );
     };
-    let no_text = document.iter().find(|(_, value)| !value.is_string());
-    let location: VenueLocation =
-        serde_json::from_value(Value::Object(document.clone())).map_err(|error| match no_text {
+    let not_text = document.iter().find(|(_, value)| !value.is_string());
+    let location: VenueLocation = serde_json::from_value(Value::Object(document.clone())).map_err(
+        |error| match not_text {
             Some((field, _)) => format!("{field}: {error}"),
             None => error.to_string(),
-        })?;
+        },
+    )?;
     let location = location.checked().map_err(|faults| {
         let told = faults
             .iter()
@@ -200,9 +201,9 @@ fn to_json(value: &toml::Value) -> Value {
 /// succeeded.
 ///
 /// # Errors
-/// Fails at the first call that is refused or gets no answer. The error has the faults in the
-/// refusal. It lists the calls that were made before the failed one, and those that were not tried.
-/// All calls can safely be made again.
+/// Fails at the first call that is refused or gets no answer. The error lists the faults that the
+/// refusal names, the calls that were made before the failed one, and the calls that were not
+/// tried. All calls can safely be made again.
 pub async fn apply(
     steps: &[OnsaleFileCall],
     target: &OnsaleTarget,

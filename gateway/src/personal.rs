@@ -90,7 +90,7 @@ pub struct PersonalEventHub {
     listeners: Arc<Mutex<PersonalListeners>>,
 }
 
-/// One socket's subscription. Dropping it ends the listening.
+/// One socket's subscription. Dropping it ends the subscription.
 pub struct PersonalReceiver {
     personal: PersonalEventHub,
     holder: Holder,
@@ -146,7 +146,7 @@ impl PersonalEventHub {
                 Err(RecvError::Lagged(missed)) => {
                     tracing::warn!(
                         missed,
-                        "signals about holds were missed; their pages will read them"
+                        "signals about holds were missed; the pages of these holds will read the state themselves"
                     );
                 }
                 Err(RecvError::Closed) => return,
@@ -182,8 +182,8 @@ impl PersonalEventHub {
 }
 
 impl PersonalQueue {
-    /// Adds an event, unless the queue is full. Then the socket is slow, and its page reads the
-    /// state of its place and hold itself when it next connects.
+    /// Adds an event, or drops it if the queue is full. A full queue means that the socket is slow.
+    /// Its page reads the state of its place and hold itself when it next connects.
     fn push(&self, event: &PersonalEvent) {
         let mut unread = self.unread.lock();
         if unread.events.len() < UNREAD_MAX {

@@ -8,8 +8,8 @@ use fairgate_pass::Jwks;
 use fairgate_rules::draw::record::DrawRecord;
 use fairgate_rules::draw::verify::{DrawCheckReport, check_record};
 
-/// Reads the files, prints the report, and returns the exit code: 0 if the draw holds, 1 if it does
-/// not or a file cannot be read. `jwks` is a saved `/.well-known/jwks.json`.
+/// Reads the files, prints the report, and returns the exit code: 0 if the draw holds, 1 if the
+/// draw does not hold or a file cannot be read. `jwks` is a saved `/.well-known/jwks.json`.
 #[expect(
     clippy::print_stdout,
     reason = "the report is what the command is asked for"

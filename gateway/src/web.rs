@@ -23,8 +23,8 @@ pub use shop_link::{ShopLink, is_path};
 #[derive(Clone)]
 pub struct WebRequestPolicy {
     inner: Arc<WebSettings>,
-    /// Counts the requests whose client's address was not read: they named one although no proxy is
-    /// trusted, or they named none although a proxy is trusted.
+    /// Counts the requests whose client's address was not read. Such a request named an address
+    /// although no proxy is trusted, or named none although a proxy is trusted.
     addresses: Arc<Mutex<AddressTally>>,
 }
 
@@ -44,7 +44,7 @@ pub struct WebSettings {
     pub shop: Option<ShopLink>,
 }
 
-/// A network that limits are counted by: one IPv4 address, or an IPv6 /64.
+/// A network to which limits apply: one IPv4 address, or an IPv6 /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientNetwork {
     /// The network's bits. An IPv4 address is mapped into IPv6.
@@ -75,8 +75,8 @@ impl WebRequestPolicy {
         &self.inner.origins
     }
 
-    /// Returns what an operator should put right, judged by the requests of the last minutes: one
-    /// text for each problem.
+    /// Returns one text for each problem that an operator should solve, judged by the requests of
+    /// the last minutes.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let figures = self.addresses.lock().figures_to_warn_of(Instant::now());
@@ -92,7 +92,7 @@ impl WebRequestPolicy {
             )
         } else {
             format!(
-                "Requests come without a readable address in {header}, although FAIRGATE_TRUSTED_HOPS is set: {unread} of the last {requests} did. They all count as the network of their proxy, which gets few places. Let the proxies name their client there, or name the header that they write in FAIRGATE_FORWARDING_HEADER, and set FAIRGATE_TRUSTED_HOPS to the number of proxies"
+                "Requests come without a readable address in {header}, although FAIRGATE_TRUSTED_HOPS is set: {unread} of the last {requests} did. They all count as the network of their proxy, which gets few places. Let the proxies name their client in {header}, or set FAIRGATE_FORWARDING_HEADER to the header that they write. Then set FAIRGATE_TRUSTED_HOPS to the number of proxies"
             )
         }
     }
@@ -160,15 +160,15 @@ impl WebRequestPolicy {
         self.address_from_proxies(headers).unwrap_or(peer.ip())
     }
 
-    /// Returns the network that a request comes from.
+    /// Returns the network that a request comes from. Counts the request for [`Self::warnings`].
     #[must_use]
     pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> ClientNetwork {
         let is_proxied = self.inner.trusted_hops > 0;
-        let told = self.address_from_proxies(headers);
+        let named = self.address_from_proxies(headers);
         // Without trusted proxies, a request that names another address came through a proxy. If
         // that proxy runs on this machine, its clients must not count as this machine.
         let is_unread = if is_proxied {
-            told.is_none()
+            named.is_none()
         } else {
             names_client_address(headers)
         };
@@ -176,7 +176,7 @@ impl WebRequestPolicy {
         let is_direct = !is_proxied && !is_unread;
         ClientNetwork {
             is_direct_loopback: is_direct && peer.ip().to_canonical().is_loopback(),
-            ..ClientNetwork::from_address(told.unwrap_or(peer.ip()))
+            ..ClientNetwork::from_address(named.unwrap_or(peer.ip()))
         }
     }
 

@@ -2,12 +2,12 @@
 
 use jiff::{Timestamp, Zoned};
 
-/// The most bytes in a line of a calendar. A longer line continues on the next line.
+/// How many bytes a line of a calendar has, at most. A longer text continues on the next line.
 const LINE_BYTES: usize = 75;
 
 /// One event of a calendar.
 pub struct CalendarEvent<'a> {
-    /// The event's id. A program for calendars replaces an older event that has the same id.
+    /// The event's id. A calendar program replaces an older event that has the same id.
     pub uid: &'a str,
     /// The title.
     pub summary: &'a str,
@@ -120,8 +120,8 @@ fn escaped(value: &str) -> String {
 ///
 /// Every part but the first begins with a space, which a reader removes. If the part's own text
 /// would begin with a space, the line is folded one byte earlier. This check counts characters, but
-/// the fold counts bytes. So a line with letters of several bytes may be folded earlier than
-/// necessary, or the text of a part may begin with a space all the same.
+/// the fold counts bytes. With letters of several bytes, a line may therefore be folded earlier
+/// than necessary, or the text of a part may begin with a space all the same.
 fn folded_line(line: &str) -> String {
     let begins_with_space = |at: usize| line.chars().nth(at).is_some_and(char::is_whitespace);
     let mut folded = String::with_capacity(line.len() + line.len() / LINE_BYTES * 3);

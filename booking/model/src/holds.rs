@@ -155,8 +155,8 @@ pub fn cells_of(items: &[HeldSeat], grid: CellGrid) -> Vec<u32> {
 pub enum SeatOutboxAction {
     /// Marks the cells as sold, even if they are locked by another hold.
     Sell,
-    /// Frees the cells that the row's hold has locked, and the cells that are sold. A cell that
-    /// another hold has locked stays locked.
+    /// Of the row's cells, frees those that the row's hold has locked and those that are sold. A
+    /// cell that another hold has locked stays locked.
     Free,
 }
 

@@ -137,8 +137,8 @@ show_id!(
 );
 show_id!(RefundId, "refund", "A refund: `refund_{show}_{32 hex}`.");
 
-/// Derives the id of a hold from the call that makes the hold, with a secret of the installation.
-/// So a retry finds its own hold on any node, and nobody can guess the id.
+/// Derives the id of a hold from the call that makes the hold, with a secret of the installation. A
+/// retry therefore finds its own hold on any node, and nobody can guess the id.
 #[derive(Clone)]
 pub struct HoldIdDeriver {
     secret: [u8; 32],
@@ -173,8 +173,8 @@ impl HoldIdDeriver {
         self.derive_hold_id(show, &parts)
     }
 
-    /// Returns the id of the hold that an exchange call with an idempotency key makes for the new
-    /// seats of an order.
+    /// Returns the id of the hold for the new seats of an order, for an exchange call with this
+    /// idempotency key.
     #[must_use]
     pub fn hold_of_exchange(&self, show: &ShowId, order: &OrderId, key: &str) -> HoldId {
         let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
@@ -199,15 +199,15 @@ impl HoldIdDeriver {
 /// These functions make ids without a secret. The first three derive ids as earlier versions did,
 /// and serve to find the holds that those versions made.
 impl HoldId {
-    /// Returns the id of the hold that a visitor's call with an idempotency key made in earlier
-    /// versions.
+    /// Returns the id that earlier versions gave to the hold of a visitor's call with this
+    /// idempotency key.
     #[must_use]
     pub fn of_key(show: &ShowId, visitor: Holder, key: &str) -> Self {
         Self::derived(show, &[&visitor.0, key.as_bytes()])
     }
 
-    /// Returns the id of the hold for a visitor's journey over some legs of a train in earlier
-    /// versions.
+    /// Returns the id that earlier versions gave to the hold for a visitor's journey over some legs
+    /// of a train.
     #[must_use]
     pub fn of_journey(show: &ShowId, visitor: Holder, legs: &Range<u16>, round: u32) -> Self {
         let (from, to) = (legs.start.to_be_bytes(), legs.end.to_be_bytes());
@@ -215,8 +215,8 @@ impl HoldId {
         Self::derived(show, &parts)
     }
 
-    /// Returns the id of the hold that an exchange call with an idempotency key made in earlier
-    /// versions for the new seats of an order.
+    /// Returns the id that earlier versions gave to the hold for the new seats of an order, for an
+    /// exchange call with this idempotency key.
     #[must_use]
     pub fn of_exchange(show: &ShowId, order: &OrderId, key: &str) -> Self {
         let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];

@@ -1,5 +1,5 @@
-//! A train's run on one service date: its calls in order, and the prices of its stretches. To sell
-//! the train's legs, no other part of the timetable is needed.
+//! A train's run on one service date: its calls (stops) in order, and the prices of its stretches.
+//! To sell the train's legs, no other part of the timetable is needed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -156,8 +156,8 @@ pub(super) struct RideCall<T> {
 }
 
 /// Returns the legs of every ride from one station to another in a list of calls. A ride ends at
-/// the first call at `to` where travellers may get off, and begins at the last call at `from`
-/// before that where they may get on. So no ride contains another one.
+/// the first call at `to` where travellers may get off. It begins at the last earlier call at
+/// `from` where they may get on. No ride therefore contains another one.
 pub(super) fn rides_between<T: Copy + PartialEq>(
     calls: impl Iterator<Item = RideCall<T>>,
     from: T,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::shows::document::FieldFault;
 
-/// The most characters of a name, a city or an address.
+/// How many characters a name, a city or an address has, at most.
 const TEXT_MAX: usize = 200;
 
 /// The place where shows happen, as text. A field is `None` if it is not known.

@@ -95,9 +95,9 @@ impl Booking {
         setup: BookingSetup,
     ) -> Result<Self, LedgerError> {
         let seats = SeatInventory::new(store, ledger.clone(), setup.clock.clone());
-        let ids = HoldIdDeriver::new(kept_secret(&ledger, "call_ids").await?);
-        let order_keys = OrderKeys::new(kept_secret(&ledger, "order_keys").await?);
-        let sandbox_secret = kept_secret(&ledger, "sandbox_webhook").await?;
+        let ids = HoldIdDeriver::new(load_or_make_secret(&ledger, "call_ids").await?);
+        let order_keys = OrderKeys::new(load_or_make_secret(&ledger, "order_keys").await?);
+        let sandbox_secret = load_or_make_secret(&ledger, "sandbox_webhook").await?;
         let providers = provider(&setup, &ledger, sandbox_secret)?;
         let shows = ShowSources::open(&ledger, &seats, &setup).await?;
         let catalogue = &shows.catalogue;
@@ -140,7 +140,8 @@ impl Booking {
         })
     }
 
-    /// Puts the departures of this timetable on sale, instead of those of the timetable before.
+    /// Puts the departures of this timetable on sale. Those of the previous timetable are no longer
+    /// on sale.
     ///
     /// # Errors
     /// Returns an error where the plans of its carriages cannot be read.
@@ -202,8 +203,8 @@ impl ShowSources {
     }
 }
 
-/// Returns the ledger's secret with this name. Stores a new secret if the ledger has none yet.
-async fn kept_secret(ledger: &Ledger, name: &'static str) -> Result<[u8; 32], LedgerError> {
+/// Reads the ledger's secret with this name. If the ledger has none yet, stores a new one.
+async fn load_or_make_secret(ledger: &Ledger, name: &'static str) -> Result<[u8; 32], LedgerError> {
     let fresh = rand::rng().random();
     ledger.secret(name, fresh).await
 }

@@ -22,7 +22,7 @@ use crate::wake::{LedgerNotifiers, WorkerNotifier};
 /// The sandbox, if it is the provider, and the provider, if there is one.
 pub(super) type PaymentProviders = (Option<SandboxProvider>, Option<Arc<dyn PaymentProvider>>);
 
-/// Opens the payment provider that is set up.
+/// Opens the payment provider that the settings name.
 ///
 /// # Errors
 /// Returns an error where its settings cannot be used.
@@ -45,8 +45,8 @@ pub(super) fn provider(
     })
 }
 
-/// The workers that move money. A worker that calls a provider exists only where there is a
-/// provider.
+/// The workers that move money. A worker that calls a provider exists only if a provider is
+/// configured.
 #[derive(Clone)]
 pub(super) struct PaymentWorkers {
     pub(super) sandbox: Option<SandboxProvider>,

@@ -133,8 +133,8 @@ impl Catalogue {
         Some(show)
     }
 
-    /// Returns the show with its ledger row. Without the row, nobody can hold seats of the show or
-    /// cancel it. For a departure without a row, writes the row first.
+    /// Writes the ledger row of a departure that has none yet. Returns the show with its row.
+    /// Without a row, nobody can hold seats of the show or cancel it.
     ///
     /// # Errors
     /// Returns an error where the ledger did not take the row.

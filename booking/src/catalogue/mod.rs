@@ -1,6 +1,6 @@
-//! The catalogue: venues with their versioned plans, shows that each pin one plan version, and the
-//! list that says which room covers which show. Data that every request needs is in memory. The
-//! ledger is the authority.
+//! The catalogue: venues with their versioned plans, shows that are pinned to one plan version
+//! each, and the list that says which room covers which show. Data that every request needs is in
+//! memory. The ledger is the authority.
 
 pub mod departures;
 pub mod places;
@@ -95,8 +95,8 @@ impl Catalogue {
     }
 
     async fn reload(&self, version: &mut u64) -> Result<(), LedgerError> {
-        // The version is read before the data. So no change is missed: a change between the two
-        // readings makes the next refresh read the catalogue again.
+        // The version is read before the data. If something changes between the two readings, the
+        // next refresh reads the catalogue again.
         let newest = self.ledger.catalogue_version().await?;
         let coverage = RoomCoverage::new(self.ledger.coverage().await?);
         let mut shows = HashMap::new();
@@ -211,11 +211,12 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Stores a plan as the venue's next version, unless the venue's newest plan is the same, and
-    /// replaces the venue's location. Returns the plan's version.
+    /// Stores a plan as the venue's next version. If the venue's newest plan is the same, no
+    /// version is added. The venue's location is replaced in both cases. Returns the plan's
+    /// version.
     ///
     /// # Errors
-    /// Returns an error if the ledger did not accept it.
+    /// Returns an error if the ledger did not accept the plan.
     pub async fn put_venue(
         &self,
         venue: &VenueId,
@@ -241,8 +242,9 @@ impl Catalogue {
         Ok(version)
     }
 
-    /// Returns the terms that a hold or an order of a show names by their version. A hold or an
-    /// order that was made before terms had versions gets the show's current terms.
+    /// Returns this version of a show's terms. Holds and orders store the version under which they
+    /// were made. Holds and orders that were made before terms had versions get the show's current
+    /// terms.
     ///
     /// # Errors
     /// Returns an error if the ledger cannot be read, or does not know the version.

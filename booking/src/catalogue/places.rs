@@ -1,5 +1,5 @@
 //! Where the venues are, for pages, tickets and calendars. Promoters describe venues together with
-//! their plans, and a cinema programme describes its halls. Of trains only the timetable's time
+//! their plans, and a cinema programme describes its halls. For trains, only the timetable's time
 //! zone is known.
 
 use std::collections::HashMap;

@@ -50,8 +50,8 @@ impl ShowPutRefusal {
 }
 
 impl Catalogue {
-    /// Stores a show with its venue's newest plan. `held` are the seats that the store shows as
-    /// held: the seats in baskets and unpaid orders.
+    /// Stores a show with its venue's newest plan. `held` lists the seats that are in baskets and
+    /// unpaid orders.
     ///
     /// # Errors
     /// [`ShowPutRefusal`]; nothing was changed.
@@ -106,8 +106,8 @@ impl Catalogue {
     }
 }
 
-/// Checks whether the document may replace the document of the present show while the seats `held`
-/// are held. If the plan changes, returns the check that the ledger runs on the sold seats.
+/// Checks whether a show may get a new document while the seats in `held` are held. If the plan
+/// changes, returns the check that the ledger runs on the sold seats.
 fn check_present(
     present: &Show,
     document: &ShowDocument,

@@ -1,7 +1,7 @@
-//! The trains that a room covers, for the room's seats, its odds, and whether it is sold out.
-//! Departures that have a row in the ledger are listed one by one. All other departures on sale are
-//! only summed up. The timetable may have a hundred thousand departures and a room asks every
-//! second, so the sums are cached for a while.
+//! The trains that a room covers. They are needed to count the room's seats, to compute its odds
+//! and to know whether it is sold out. Departures that have a row in the ledger are listed one by
+//! one. All other departures on sale are only summed up. The timetable may have a hundred thousand
+//! departures and a room asks every second, so the sums are cached for a while.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -83,7 +83,7 @@ impl Catalogue {
             return Ok(known);
         }
         let patterns = patterns_of(room, &coverage);
-        let (catalogue, room_here) = (self.clone(), room.to_owned());
+        let (catalogue, room_name) = (self.clone(), room.to_owned());
         let search_timetable = move || {
             let began = Instant::now();
             let mut trains = RoomDepartures {
@@ -95,16 +95,16 @@ impl Catalogue {
                 free: 0,
                 gone: 0,
             };
-            let mut add = |of: DepartureOnSale| {
-                let known = departure_digest(&of.show);
-                if catalogue.room_of(&of.show) == room_here
+            let mut add = |departure: DepartureOnSale| {
+                let digest = departure_digest(&departure.show);
+                if catalogue.room_of(&departure.show) == room_name
                     && trains
                         .departures
-                        .insert(known, (of.free, of.gone))
+                        .insert(digest, (departure.free, departure.gone))
                         .is_none()
                 {
-                    trains.free += u64::from(of.free);
-                    trains.gone += u64::from(of.gone);
+                    trains.free += u64::from(departure.free);
+                    trains.gone += u64::from(departure.gone);
                 }
             };
             if let Some(timetable) = timetable {
@@ -128,8 +128,8 @@ impl Catalogue {
 }
 
 impl Catalogue {
-    /// Returns the departures that the patterns name by id and that are over. Their seats count as
-    /// gone, so that a room with nothing else is sold out and not empty.
+    /// Returns the departures without a ledger row that are over and that the patterns name by id.
+    /// Their seats count as gone, so that a room with nothing else is sold out and not empty.
     fn departures_already_over(&self, patterns: &[String], now_ms: i64) -> Vec<DepartureOnSale> {
         let ids = patterns.iter().filter_map(|pattern| pattern.parse().ok());
         let departures = ids.filter_map(|id: ShowId| self.departure(&id));

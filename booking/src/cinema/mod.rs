@@ -77,8 +77,7 @@ impl CinemaCatalogue {
     }
 
     fn numbered_index(&self) -> (u64, Arc<ProgrammeIndex>) {
-        // The value is replaced as a whole, so it can be read even if a thread panicked while it
-        // held the lock.
+        // The value is replaced as a whole, so it can be read even after a panic under the lock.
         let shared = self.shared.read();
         (shared.0, Arc::clone(&shared.1))
     }

@@ -28,9 +28,9 @@ const SEATS_MAX: u32 = 10;
 /// At which share of a hall's depth its best seats are, unless its chart or the programme says
 /// otherwise. At this depth the screen fills the view, and nobody has to raise their head.
 const FOCAL_DEPTH: f32 = 2.0 / 3.0;
-/// How many faults of one chart are reported. If the chart is put as a venue's plan, all are
-/// reported.
-const CHART_FAULTS_TOLD: usize = 5;
+/// How many faults of one chart are reported, at most. When the chart is put as a venue's plan, all
+/// its faults are reported.
+const CHART_FAULTS_SHOWN_MAX: usize = 5;
 
 /// Where to find the charts that halls name.
 #[derive(Debug, Clone)]
@@ -78,10 +78,10 @@ pub enum ProgrammePutRefusal {
     Faulty(Vec<ProgrammeFault>),
     /// New plans would move seats that are held or sold. The list names the shows and the seats'
     /// labels.
-    #[error("new plans move seats of {} showings that are held or sold", .0.len())]
+    #[error("new plans move held or sold seats of {} showings", .0.len())]
     PlanInUse(Vec<(ShowId, Vec<String>)>),
     /// Seats of these shows were sold in another currency.
-    #[error("{} showings were sold in another currency: keep that one, or give them new ids", .0.len())]
+    #[error("{} showings were sold in another currency: keep that currency, or give the showings new ids", .0.len())]
     CurrencyInUse(Vec<ShowId>),
     /// The ledger failed. If it failed after the programme was stored, the new programme is in
     /// force.
@@ -186,12 +186,12 @@ impl CinemaCatalogue {
         charts: &ChartSource,
         faults: &mut ProgrammeFaults,
     ) -> Result<HallPlans, LedgerError> {
-        let mut drawn: HashMap<_, Result<Arc<ParsedHallPlan>, String>> = HashMap::new();
+        let mut built: HashMap<_, Result<Arc<ParsedHallPlan>, String>> = HashMap::new();
         let mut plans = HallPlans::new();
         for hall in &programme.halls {
             let plan = match &hall.plan {
                 Some(text) => {
-                    let known = drawn
+                    let known = built
                         .entry((text, hall.focal_depth.map(f32::to_bits)))
                         .or_insert_with(|| build_hall_plan(text, hall.focal_depth, charts));
                     known.clone().map(HallPlan::New)
@@ -321,11 +321,11 @@ impl CinemaCatalogue {
             ProgrammeRefused::CurrencyInUse(shows) => ProgrammePutRefusal::CurrencyInUse(shows),
             ProgrammeRefused::Ledger(error) => ProgrammePutRefusal::Ledger(error),
             ProgrammeRefused::PlanInUse(shows) => {
-                let told = shows.into_iter().map(|(id, seats)| {
+                let labelled = shows.into_iter().map(|(id, seats)| {
                     let labels = self.seat_labels(&id, &seats);
                     (id, labels)
                 });
-                ProgrammePutRefusal::PlanInUse(told.collect())
+                ProgrammePutRefusal::PlanInUse(labelled.collect())
             }
         }
     }
@@ -374,9 +374,9 @@ fn plan_path(hall: &Hall) -> String {
 }
 
 /// Builds a plan from `grid:ROWSxSEATS`, or from `fairgate:FILE` or `seatsio:FILE`, which name a
-/// plan or chart in the programme's folder. The focal point of the plan is at the share
-/// `focal_depth` of its depth. Without `focal_depth`, a plan from a file keeps its own focal point,
-/// and other plans get [`FOCAL_DEPTH`].
+/// plan or chart in the programme's folder. The plan's focal point is at the share `focal_depth` of
+/// the plan's depth. Without `focal_depth`, a plan from a file keeps its own focal point if it has
+/// one. All other plans get [`FOCAL_DEPTH`].
 fn build_hall_plan(
     plan: &str,
     focal_depth: Option<f32>,
@@ -401,18 +401,18 @@ fn build_hall_plan(
         }
     };
     let map = parsed.map_err(|faults| {
-        let told: Vec<_> = faults
+        let shown: Vec<_> = faults
             .iter()
-            .take(CHART_FAULTS_TOLD)
+            .take(CHART_FAULTS_SHOWN_MAX)
             .map(ToString::to_string)
             .collect();
-        format!("The plan has {} faults: {}", faults.len(), told.join("; "))
+        format!("The plan has {} faults: {}", faults.len(), shown.join("; "))
     })?;
-    let drawn = matches!(named, Some((PlanFormat::Fairgate | PlanFormat::Seatsio, _)));
-    let keeps_own = drawn && map.focal.is_some();
+    let from_file = matches!(named, Some((PlanFormat::Fairgate | PlanFormat::Seatsio, _)));
+    let keeps_own_focal = from_file && map.focal.is_some();
     let map = match focal_depth {
         Some(depth) => map.with_focal_depth(depth),
-        None if keeps_own => map,
+        None if keeps_own_focal => map,
         None => map.with_focal_depth(FOCAL_DEPTH),
     };
     let text = serde_json::to_string(&map).map_err(|error| error.to_string())?;

@@ -9,9 +9,9 @@ use super::search::{GeoPoint, MomentOrDay, ShowingQuery, ShowingSort};
 
 /// How many showings a page has by default.
 const PER_PAGE: usize = 20;
-/// The most showings a page may have.
+/// How many showings a page may have, at most.
 const PER_PAGE_MAX: usize = 30;
-/// The most characters a keyword may have.
+/// How many characters a keyword may have, at most.
 const KEYWORD_CHARS_MAX: usize = 100;
 /// The largest radius, in kilometres. It is a little more than half of the earth's circumference,
 /// so it covers the whole globe.

@@ -87,8 +87,8 @@ impl DumpFileWriter {
         })
     }
 
-    /// Adds the whole ledger. The writer is returned even after a failure, because the writer has
-    /// the error if a line could not be written.
+    /// Adds the whole ledger. Returns the writer even after a failure: if a line could not be
+    /// written, the writer has the error.
     async fn add_ledger(
         mut self,
         tx: &SqlTransaction,

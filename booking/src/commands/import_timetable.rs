@@ -81,7 +81,7 @@ pub enum TimetableImportError {
     #[error("nothing was imported: the carriages of {0}: {1}")]
     Stock(String, String),
     /// A running gateway or booking uses the data folder.
-    #[error("nothing was imported: a process that serves uses the data folder {}. Stop it, import, and start it again: it reads the new timetable as it starts. Where the ledger is a database (--database URL), nodes take a new timetable over while they serve.", .0.display())]
+    #[error("nothing was imported: a running gateway or booking uses the data folder {}. Stop it, import, and start it again: it reads the new timetable at its start. If the ledger is a database (--database URL), running nodes read a new timetable by themselves.", .0.display())]
     Served(PathBuf),
     /// The ledger cannot be opened.
     #[error("nothing was imported: {0}")]

@@ -8,9 +8,9 @@ use crate::open::{self, BookingOpenError};
 use crate::reconciler::ReconcilerLine;
 
 /// Compares and repairs once, and returns everything that did not agree. If a repair adds payment
-/// calls or seat rows to the ledger, processes that serve carry them out, now or when they start.
-/// Without Redis, the store's picture of the seats is not compared, because only the memory of a
-/// serving process has such a picture.
+/// calls or seat rows to the ledger, the serving processes carry them out, now or after their next
+/// start. Without Redis, the store's picture of the seats is not compared, because only the memory
+/// of a serving process has such a picture.
 ///
 /// # Errors
 /// [`BookingOpenError`]. It is returned without any comparison if a gateway uses the data folder.

@@ -93,7 +93,7 @@ impl PaymentSettings {
     /// Returns the warnings for `/readyz`.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let told = match self {
+        let warning = match self {
             Self::None => {
                 "no payment provider is set, so only what costs nothing can be ordered: set FAIRGATE_PAYMENTS"
             }
@@ -103,12 +103,12 @@ impl PaymentSettings {
             }
             Self::Stripe(_) => return Vec::new(),
         };
-        vec![told.to_owned()]
+        vec![warning.to_owned()]
     }
 }
 
 fn stripe(reader: &mut SettingReader) -> StripeSettings {
-    let mut key = |knob: &str, what: &str, begins: &[&str]| {
+    let mut key = |knob: &str, what: &str, prefixes: &[&str]| {
         let missing = reader.setting_source(knob).is_none();
         if missing {
             reader.fault(format!(
@@ -117,7 +117,7 @@ fn stripe(reader: &mut SettingReader) -> StripeSettings {
             ));
         }
         let good = |text: &str| {
-            begins.iter().any(|begin| text.starts_with(begin))
+            prefixes.iter().any(|prefix| text.starts_with(prefix))
                 && text.bytes().all(|byte| byte.is_ascii_graphic())
         };
         reader.parsed_or_default(knob, String::new(), what, |text| {

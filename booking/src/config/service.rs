@@ -96,7 +96,7 @@ impl BookingConfig {
         warnings.extend(self.internal.warnings());
         if self.stores.database_url.is_none() {
             warnings.push(
-                "the ledger is a SQLite file of this process alone, so no gateway can stand in front of it: set FAIRGATE_DATABASE_URL here and there, or let one gateway host booking itself".to_owned(),
+                "the ledger is a SQLite file of this process alone, so no gateway can stand in front of it: set FAIRGATE_DATABASE_URL for this process and for every gateway, or let one gateway host booking itself".to_owned(),
             );
         }
         warnings

@@ -18,8 +18,8 @@ pub enum SigningKeyError {
     Key(#[from] TokenKeyError),
 }
 
-/// Returns the installation's keys. Every call makes a new key, dated `now_ms`. The new key is
-/// stored if the installation has no keys yet, and is dropped otherwise.
+/// Reads the installation's keys. If there are none yet, stores a first key, dated `now_ms`. Every
+/// call makes that key, even if it is not needed.
 ///
 /// # Errors
 /// [`SigningKeyError`].

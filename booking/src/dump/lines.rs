@@ -45,9 +45,9 @@ impl<W: Write> DumpLines<W> {
             .and_then(|()| self.out.write_all(b"\n"));
         self.records += 1;
         written.map_err(|error| {
-            let told = LedgerError::Unavailable(error.to_string());
+            let reported = LedgerError::Unavailable(error.to_string());
             self.failed = Some(error);
-            told
+            reported
         })
     }
 
@@ -56,16 +56,16 @@ impl<W: Write> DumpLines<W> {
         self.records
     }
 
-    /// Writes the buffered bytes. `read` is the result of reading the ledger. Returns the sink if
-    /// everything was read and written.
+    /// Writes the buffered bytes. Returns the sink if everything was read and written.
+    /// `read_result` is the result of reading the ledger.
     ///
     /// # Errors
     /// [`DumpFailed`].
-    pub fn finish(self, read: Result<(), LedgerError>) -> Result<W, DumpFailed> {
+    pub fn finish(self, read_result: Result<(), LedgerError>) -> Result<W, DumpFailed> {
         if let Some(error) = self.failed {
             return Err(DumpFailed::Written(error));
         }
-        read.map_err(DumpFailed::Read)?;
+        read_result.map_err(DumpFailed::Read)?;
         let whole = self.out.into_inner();
         whole.map_err(|error| DumpFailed::Written(error.into_error()))
     }

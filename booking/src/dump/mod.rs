@@ -1,4 +1,4 @@
-//! The dump: the contents of the ledger and the payments, one record a line. It is for a judge,
+//! The dump: the contents of the ledger and the payments, one record per line. It is for a judge,
 //! which is a separate program that checks whether all sales were right. This module defines the
 //! records. `ledger/sql/dump` reads them, `lines` writes them as JSON, `commands/dump` puts them
 //! into a file, and `http/dump` sends them.
@@ -106,8 +106,8 @@ pub enum DumpRecord {
         at_ms: i64,
         /// When the whole amount had been refunded. Null while a part of it is not.
         done_ms: Option<i64>,
-        /// The refund of the later order that this refund is a part of. It is set if that order's
-        /// seats came from this order by an exchange.
+        /// A refund of a later order, of which this refund is a part. It is set if the later
+        /// order's seats came from this order by an exchange.
         part_of: Option<String>,
     },
     /// An exchange of one order's seats for those of a new order.
@@ -342,7 +342,7 @@ pub struct SandboxRefundRecord {
     pub amount: i64,
 }
 
-/// What is stored about a payment besides the payment itself.
+/// What is stored about a payment in addition to the payment itself.
 #[derive(Debug, Default)]
 pub struct ProviderPaymentData {
     /// The state in the sandbox's own records.
@@ -543,8 +543,8 @@ impl DumpRecord {
     }
 
     /// Makes the record of a stored exchange. The pairs are: the successor and the old order, the
-    /// new seats and the given seats, the fee and the refunded sum, and when the exchange was begun
-    /// and done.
+    /// new seats and the seats given up, the fee and the refunded sum, and when the exchange was
+    /// begun and done.
     ///
     /// # Errors
     /// Returns an error if one of the shows is unknown.
@@ -574,8 +574,8 @@ impl DumpRecord {
 }
 
 impl PaymentRecord {
-    /// Makes the record of a payment. `updated_ms` is when the payment last changed, and `provider`
-    /// is what else is stored about it.
+    /// Makes the record of a payment. `updated_ms` is when the payment last changed. `provider` has
+    /// the additional data.
     ///
     /// # Errors
     /// Returns an error if the cards or the sandbox's records cannot be read.

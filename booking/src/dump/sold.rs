@@ -26,7 +26,7 @@ pub struct SeatSaleRecord {
 /// A category of seats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CategoryRecord {
-    /// The key by which holds name it.
+    /// The category's key, as requests for holds write it.
     pub key: String,
     /// The label that people read.
     pub label: String,

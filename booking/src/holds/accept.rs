@@ -11,11 +11,11 @@ use super::take::{HoldDesk, basket_deadlines};
 use crate::store::InventoryRefusal;
 
 impl HoldDesk {
-    /// Turns a visitor's offer into a basket. Its seats, its terms and its extensions stay as they
-    /// are. A repeated call returns the same basket, and its deadline does not move.
+    /// Turns a visitor's offer into a basket, which keeps the offer's seats, terms and extensions.
+    /// A repeated call returns the same basket, and its deadline does not move.
     ///
     /// # Errors
-    /// [`HoldRefusal`], which says why the offer is unchanged.
+    /// [`HoldRefusal`], which says why the offer was not accepted. The offer is then unchanged.
     pub async fn accept_offer(
         &self,
         show: &Show,
@@ -60,8 +60,8 @@ impl HoldDesk {
     }
 }
 
-/// Checks that the show's sale has not ended. After the end no offer becomes a basket, but the
-/// offer itself may still be ordered until it runs out.
+/// Checks that the show's sale has not ended. After the end, no offer becomes a basket. The seats
+/// of an offer may still be ordered until the offer runs out.
 fn check_still_sold(show: &Show, offer: &Hold, now_ms: i64) -> Result<(), HoldRefusal> {
     if show.is_cancelled() {
         return Err(HoldRefusal::ShowCancelled);

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault};
 use super::stretch::{StretchRefusal, WantedRide, class_of, legs_of};
 
-/// The most seats that a list in a request may name.
+/// How many seats a list in a request may name, at most.
 const LIST_MAX: usize = 1_000;
 
 /// `POST /v1/shows/{show}/holds`.

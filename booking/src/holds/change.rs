@@ -18,7 +18,7 @@ impl HoldDesk {
     /// Adds and removes all seats of the change, or changes nothing.
     ///
     /// # Errors
-    /// [`HoldRefusal`], which says why the hold is unchanged.
+    /// [`HoldRefusal`], which says why the change was refused. The hold is then unchanged.
     pub async fn change(
         &self,
         show: &Arc<Show>,

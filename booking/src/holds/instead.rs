@@ -37,7 +37,7 @@ impl HoldDesk {
     pub async fn take_instead<E: From<HoldRefusal>>(
         &self,
         show: &Arc<Show>,
-        (order, whose): (&Order, &NewSeatOwner),
+        (order, owner): (&Order, &NewSeatOwner),
         asked: &ResolvedSeatRequest,
         id: &HoldId,
         gained_cells: GainedCellsFn<'_, E>,
@@ -59,8 +59,8 @@ impl HoldDesk {
             let expires_at_ms = now_ms + basket_ms.min(NEW_CELLS_HELD_MAX_MS);
             let hold = Hold {
                 id: id.clone(),
-                visitor: whose.visitor,
-                room: whose.room.clone(),
+                visitor: owner.visitor,
+                room: owner.room.clone(),
                 purpose: HoldPurpose::Exchange,
                 items: gained,
                 terms: show.terms,
@@ -132,8 +132,8 @@ pub struct NewSeatOwner {
     pub room: String,
 }
 
-/// Returns whether the order's own seats may be chosen again. A visitor who asks for the best seats
-/// or a class on the same stretch wants other seats, so the answer is then false.
+/// Returns whether the order's own seats may be chosen again. They may not if the visitor asks for
+/// the best seats or a class on the same stretch, because such a visitor wants other seats.
 fn may_choose_own_seats_again(order: &Order, asked: &ResolvedSeatRequest) -> bool {
     let named = matches!(asked.wanted, SeatSelection::Named { .. });
     named || order.items.iter().any(|item| item.held.legs != asked.legs)

@@ -1,6 +1,6 @@
 //! Natural idempotency on trains. A visitor has one basket for each departure and stretch, with or
-//! without an `Idempotency-Key`. So a second click or a second tab finds the basket of the first
-//! call. A visitor also cannot order the same journey twice, unless the call has `again: true`.
+//! without an `Idempotency-Key`. A second click or a second tab therefore finds the basket of the
+//! first call. Without `again: true`, a visitor also cannot order the same journey twice.
 
 use fairgate_model::holds::{Hold, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId};
@@ -13,7 +13,7 @@ use super::take::HoldDesk;
 use crate::store::InventoryRefusal;
 
 /// How many orders of one visitor for one stretch are checked, at most. If there are this many, a
-/// new basket has the id that the call itself gives.
+/// new basket gets the id that was made for the call.
 const ROUNDS_MAX: u32 = 32;
 
 /// The basket that a visitor may already have on the legs of the request.
@@ -27,8 +27,8 @@ pub(super) enum ExistingHold {
 impl HoldDesk {
     /// Returns the visitor's own basket on the same legs, if it has what the visitor asks for now.
     /// If there is no such basket, returns the id for a new one. For shows without stops this is
-    /// `id`, the id that the call itself gives. If `again` is true, the visitor's orders of this
-    /// journey are ignored.
+    /// `id`, which was made for the call. If `again` is true, the visitor's orders of this journey
+    /// are ignored.
     ///
     /// # Errors
     /// [`HoldRefusal::JourneyHeld`] where the basket has other seats,

@@ -23,7 +23,7 @@ pub enum HoldRefusalOutcome {
 #[derive(Debug, thiserror::Error)]
 pub enum HoldRefusal {
     /// The stretch or the class does not exist, is not sold, or is no longer sold.
-    #[error("the stretch cannot be had: {0}")]
+    #[error("the stretch is not available: {0}")]
     Stretch(StretchRefusal, HoldRefusalOutcome),
     /// The request itself is wrong.
     #[error("the request is wrong: {0}")]
@@ -89,7 +89,7 @@ pub enum HoldRefusal {
     /// The hold has become an order.
     #[error("the hold has become an order")]
     Ordered,
-    /// Seats to give back that are not in the hold, by their labels.
+    /// The call gives seats back that are not in the hold. The list has their labels.
     #[error("seats are not in the hold: {0:?}")]
     NotInHold(Vec<String>),
     /// The hold was extended as often as the show allows.

@@ -7,10 +7,10 @@ use fairgate_model::runs::{StationCall, TrainRun};
 use fairgate_model::shows::Show;
 use jiff::Timestamp;
 
-/// How many characters of an unknown station code an error repeats.
+/// How many characters of an unknown station code are repeated in an error, at most.
 const CODE_SHOWN_MAX: usize = 40;
 
-/// How many characters of an unknown class an error repeats.
+/// How many characters of an unknown class are repeated in an error, at most.
 const CLASS_SHOWN_MAX: usize = 80;
 
 /// Why seats for a stretch are refused.
@@ -20,7 +20,7 @@ pub enum StretchRefusal {
     #[error("{0}: the show has no stops")]
     NoStops(&'static str),
     /// A field that names a station is missing.
-    #[error("{field}: where the journey {what} is missing")]
+    #[error("{field} is missing: name the station where the journey {what}")]
     StationMissing {
         /// `from` or `to`.
         field: &'static str,
@@ -67,7 +67,7 @@ pub enum StretchRefusal {
         /// The station's code.
         station: String,
     },
-    /// The train goes from the first station to the last one, but it leaves at other times.
+    /// The train makes this journey, but it leaves at other times.
     #[error("departs: {train} does not leave at {departs}")]
     OtherTime {
         /// The train's code.

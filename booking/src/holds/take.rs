@@ -46,7 +46,7 @@ pub struct HoldDesk {
 pub struct CallHoldIds {
     /// The hold's id.
     pub id: HoldId,
-    /// The id that earlier versions gave to the same call, if the call has a key.
+    /// The id that earlier versions of this program gave to the same call, if the call has a key.
     pub before: Option<HoldId>,
 }
 

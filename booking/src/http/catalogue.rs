@@ -292,8 +292,8 @@ pub async fn seatmap(
     let answer = TaggedAnswer {
         media_type,
         etag: format!("\"{}{mark}\"", geometry.digest),
-        // The address does not name the plan's version. So clients may reuse the answer for a short
-        // time only. After that they compare the tag.
+        // The address does not name the plan's version, so clients may reuse the answer only for a
+        // short time. After that they compare the tag.
         cache_control: "public, max-age=60, immutable",
         body: body.clone(),
     };

@@ -220,8 +220,8 @@ pub async fn showings(
     let query = query::read(&params, routes.now()).map_err(refused_param)?;
     let index = routes.cinemas.index();
     let found = index.search(&query);
-    // The programme and the catalogue are read one after the other. So the catalogue may not have a
-    // show yet. Such a show is left out here, and appears a moment later.
+    // The programme and the catalogue are read one after the other, so the catalogue may lack a
+    // show of the programme. Such a show is left out here, and appears a moment later.
     let on: Vec<(ShowingHit, ShowingDetails<'_>, Arc<Show>)> = found
         .hits
         .iter()
@@ -229,12 +229,12 @@ pub async fn showings(
         .filter_map(|(hit, on)| Some((hit, on, routes.catalogue.show(&on.showing.show)?)))
         .collect();
     let shows: Vec<_> = on.iter().map(|(_, _, show)| Arc::clone(show)).collect();
-    let left = routes.seats.seats_left(&shows).await?;
+    let seats_left = routes.seats.seats_left(&shows).await?;
     let now_ms = routes.clock.now_ms();
     let showings = on
         .iter()
-        .zip(&left)
-        .map(|((hit, on, show), left)| ShowingView::new(hit, on, show, left, now_ms));
+        .zip(&seats_left)
+        .map(|((hit, on, show), seats_left)| ShowingView::new(hit, on, show, seats_left, now_ms));
     JsonAnswer::json(
         200,
         &ShowingList {
@@ -302,7 +302,7 @@ impl ShowingView {
         hit: &ShowingHit,
         on: &ShowingDetails<'_>,
         show: &Show,
-        left: &[SeatsLeft],
+        seats_left: &[SeatsLeft],
         now_ms: i64,
     ) -> Self {
         let start = on.showing.starts_at;
@@ -337,31 +337,32 @@ impl ShowingView {
             sales_ended: show.sale_has_ended(&show.legs(), now_ms),
             // The distance is rounded to ten metres, which is exact enough.
             distance_km: hit.distance_km.map(|km| (km * 100.0).round() / 100.0),
-            categories: statuses(show, left),
+            categories: statuses(show, seats_left),
             fate: show.fate.map(ShowFate::as_str),
         }
     }
 }
 
 /// Returns the status of each category that is for sale.
-fn statuses(show: &Show, left: &[SeatsLeft]) -> Vec<CategoryStatus> {
-    let categories = show.plan.map.categories.iter().zip(&show.prices).zip(left);
+fn statuses(show: &Show, seats_left: &[SeatsLeft]) -> Vec<CategoryStatus> {
+    let categories = show.plan.map.categories.iter();
+    let categories = categories.zip(&show.prices).zip(seats_left);
     categories
-        .filter_map(|((category, price), left)| {
+        .filter_map(|((category, price), seats_left)| {
             Some(CategoryStatus {
                 key: category.key.clone(),
                 label: category.label.clone(),
                 price: show.document.currency.with_amount((*price)?),
-                status: status(*left),
+                status: status(*seats_left),
             })
         })
         .collect()
 }
 
-fn status(left: SeatsLeft) -> &'static str {
-    match left.free {
+fn status(seats_left: SeatsLeft) -> &'static str {
+    match seats_left.free {
         0 => "full",
-        free if free <= (left.of / ALMOST_FULL_OF).max(1) => "almost_full",
+        free if free <= (seats_left.of / ALMOST_FULL_OF).max(1) => "almost_full",
         _ => "available",
     }
 }
@@ -374,7 +375,7 @@ fn programme_problem(why: ProgrammePutRefusal) -> Problem {
     match why {
         ProgrammePutRefusal::Faulty(faults) => faulty(&faults),
         ProgrammePutRefusal::PlanInUse(shows) => {
-            let told: Vec<_> = shows
+            let shown: Vec<_> = shows
                 .iter()
                 .take(10)
                 .map(|(show, _)| show.as_str())
@@ -382,7 +383,7 @@ fn programme_problem(why: ProgrammePutRefusal) -> Problem {
             let detail = format!(
                 "New plans move, drop or rename seats that are held or sold, of {} showings: {}. Nothing was changed. Keep these seats as they are.",
                 shows.len(),
-                told.join(", ")
+                shown.join(", ")
             );
             let shows: std::collections::BTreeMap<_, _> = shows
                 .into_iter()
@@ -394,7 +395,7 @@ fn programme_problem(why: ProgrammePutRefusal) -> Problem {
         }
         ProgrammePutRefusal::CurrencyInUse(shows) => {
             let detail = format!(
-                "currency: {} showings were sold in another one. Nothing was changed. Keep that currency, or give the showings ids of their own.",
+                "currency: {} showings were sold in another currency. Nothing was changed. Keep that currency, or give the showings ids of their own.",
                 shows.len()
             );
             Problem::new(ProblemCode::CurrencyInUse, detail)
@@ -429,12 +430,12 @@ mod tests {
             (2, 9, "available"),
             (0, 0, "full"),
         ] {
-            let left = SeatsLeft {
+            let seats_left = SeatsLeft {
                 free,
                 of,
                 ..SeatsLeft::default()
             };
-            assert_eq!(status(left), word, "{free} of {of}");
+            assert_eq!(status(seats_left), word, "{free} of {of}");
         }
     }
 }

@@ -51,7 +51,7 @@ pub async fn dump(
     _: PromoterCaller,
 ) -> Result<impl IntoResponse, Problem> {
     // The dump is written to a file first. Otherwise a slow client would keep the ledger's snapshot
-    // open, and if the ledger failed half-way, the client would already have half of a dump.
+    // open, and a failure of the ledger could leave the client with half of a dump.
     let file = {
         let _one = routes.reading.lock().await;
         let file = tempfile::tempfile().map_err(|error| refused(DumpFailed::Written(error)))?;

@@ -184,7 +184,7 @@ pub async fn refunds(
 }
 
 impl ShowFateRoutes {
-    /// Returns a show as the ledger has it now.
+    /// Refreshes the catalogue from the ledger, and returns the show.
     async fn find_current_show(&self, name: &str) -> Result<Arc<Show>, Problem> {
         self.catalogue.refresh_catalogue().await?;
         let id: Option<ShowId> = name.parse().ok();

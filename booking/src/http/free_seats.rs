@@ -17,7 +17,7 @@ use crate::http::seat_states::{not_encoded, tag};
 use crate::store::VersionedCells;
 
 /// Rows are added to a page until the page has at least this many free seats. A row with more free
-/// seats is cut into parts of this many.
+/// seats is cut into parts of this size.
 const PAGE_SEATS_MIN: usize = 200;
 
 /// `GET /v1/shows/{show}/free?…`
@@ -115,7 +115,7 @@ pub async fn free(
     let map = &show.plan.map;
     let page = page.min(map.seats.len() / PAGE_SEATS_MIN + 1);
     let section = query.section.map(|one| one.min(map.sections.len() + 1));
-    // The tag contains everything on which the answer depends. So equal calls share one answer.
+    // The tag contains everything that the answer depends on, so equal calls share one answer.
     let etag = format!(
         "\"{}-{:x}-{}-{}-{page}\"",
         tag(&show, version, &packed).trim_matches('"'),

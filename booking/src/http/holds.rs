@@ -121,7 +121,7 @@ impl HoldView {
             total,
             expires_at: rfc3339(hold.expires_at_ms),
             server_time: rfc3339(now_ms),
-            // Only baskets can be extended. An offer can be extended once it is accepted.
+            // Only baskets can be extended. An offer can be extended after it was accepted.
             extensions_left: match hold.purpose {
                 HoldPurpose::Basket => hold.extensions_left,
                 _ => 0,
@@ -262,8 +262,8 @@ pub async fn extend(
         .require_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let key = key_of(&headers)?;
     let call = format!("POST /v1/holds/{id}/extend");
-    // A repeated call with the same key is the same extension. So the hold is extended only once,
-    // even if the first answer was lost.
+    // A repeated call with the same key is the same extension. The hold is therefore extended only
+    // once, even if the first answer was lost.
     let extension = match &key {
         Some(key) => CallId::of_key(pass.holder(), key),
         None => CallId(rand::rng().random()),
@@ -299,9 +299,9 @@ impl HoldRoutes {
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// Returns the id of a hold and the show that the id names. If the show is unknown, or no seat
-    /// of it was ever held, the hold is reported as expired. The show is opened in the store first.
-    /// So a hold that was lost in a restart is also reported as expired.
+    /// Opens the show of a hold in the store, and returns the show and the hold's id. If the show
+    /// is unknown, or no seat of it was ever held, the hold is reported as expired. Since the show
+    /// is open, a hold that was lost in a restart is later reported as expired, too.
     pub(super) async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
         let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
         let show = self

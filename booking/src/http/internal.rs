@@ -1,5 +1,5 @@
 //! The internal calls of the gateways over HTTP. A call for the changes of a show waits, for a
-//! limited time, until there are changes. So shows without buyers cost only a few calls.
+//! limited time, until there are changes. This is why shows without buyers cost only a few calls.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -162,8 +162,8 @@ async fn next_line(
         heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
             Ok(Ok(signal)) => Some(signal_line(&signal, routes.desk.offered_labels(&signal).await)),
             Ok(Err(RecvError::Closed)) => None,
-            // After a time without signals, and after signals that were missed and are not
-            // repeated, the empty line shows that the stream is alive.
+            // The empty line shows that the stream is alive. It is sent after a time without
+            // signals, and instead of signals that this stream missed.
             Ok(Err(RecvError::Lagged(_))) | Err(_) => Some(Bytes::from_static(b"\n")),
         },
     }

@@ -79,11 +79,11 @@ mod tests {
         );
         check(Some("secret"), &[], Some(401));
         check(None, &[], None);
-        let sent_on = [
+        let forwarded = [
             ("authorization", "Bearer secret"),
             ("x-forwarded-for", "192.0.2.1"),
         ];
-        check(Some("secret"), &sent_on, Some(404));
-        check(None, &sent_on[1..], Some(404));
+        check(Some("secret"), &forwarded, Some(404));
+        check(None, &forwarded[1..], Some(404));
     }
 }

@@ -29,7 +29,7 @@ pub struct BookingOpsRoutes {
 }
 
 impl BookingOpsRoutes {
-    /// Finds out whether this process can sell.
+    /// Asks ledger and store, and returns whether this process can sell.
     pub async fn readiness(&self) -> Readiness {
         let mut condition = self.desk.condition().await;
         if *self.stopping.borrow() {
@@ -43,7 +43,7 @@ impl BookingOpsRoutes {
         }
     }
 
-    /// Returns all reasons and warnings, for the log.
+    /// Checks the readiness, and returns all reasons and warnings, for the log.
     pub async fn troubles(&self) -> Vec<String> {
         let Readiness { reasons, warnings } = self.readiness().await;
         reasons.into_iter().chain(warnings).collect()

@@ -167,8 +167,8 @@ impl OrderRoutes {
     }
 }
 
-/// The orders before and after an order in its exchanges, and the seats and the total to show for
-/// it.
+/// What exchanges change in the view of an order: the orders before and after it, its seats and its
+/// total.
 struct ExchangedOrder {
     /// The order that replaces it.
     into: Option<SuccessorView>,

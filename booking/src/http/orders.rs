@@ -80,8 +80,8 @@ pub async fn make(
             .desk
             .checkout(&show, &id, visitor, (ask.buyer, ask.travellers), now_ms)
             .await;
-        // An order that costs nothing, or that the provider refuses, changes its seats at once. So
-        // the workers are woken unless the order waits for its payment.
+        // An order that costs nothing, or that the provider refuses, changes its seats at once. The
+        // workers are woken for such an order, but not for an order that waits for its payment.
         if !matches!(&made, Ok(order) if order.state == OrderState::Pending) {
             routes.bells.notify_all();
         }

@@ -191,9 +191,8 @@ pub async fn put_show(
         before.prices != show.prices || before.plan.version != show.plan.version
     });
     if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
-        // A basket is valid only on the picture on which it was made. So the old picture stays
-        // while the show has baskets. The old picture is replaced when all baskets have lapsed or
-        // become orders.
+        // A basket is valid only on the picture on which it was made. The old picture therefore
+        // stays until all baskets have lapsed or become orders.
         if let Err(busy) = routes.seats.reopen(&show).await? {
             tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");
         }
@@ -312,11 +311,11 @@ fn invalid(faults: &[FieldFault]) -> Problem {
         }
         _ => ProblemCode::InvalidField,
     };
-    let told: Vec<String> = faults
+    let texts: Vec<String> = faults
         .iter()
         .map(|fault| format!("{}: {}", fault.field, fault.detail))
         .collect();
-    Problem::new(code, format!("{}. Nothing was stored.", told.join("; ")))
+    Problem::new(code, format!("{}. Nothing was stored.", texts.join("; ")))
         .with_title("The document is not valid")
         .with_member("field", field)
         .with_member("problems", faults)

@@ -26,7 +26,7 @@ const NEAR_KM: f64 = 50.0;
 /// The largest radius that a caller may ask for, in kilometres.
 const NEAR_KM_MAX: f64 = 1_000.0;
 
-/// The most characters of an unknown name that an answer repeats.
+/// How many characters of an unknown name are repeated in an answer, at most.
 const SHOWN_MAX: usize = 40;
 
 /// What the handlers of trains need.

@@ -16,7 +16,7 @@ pub enum RouteKind {
     Other,
 }
 
-/// Returns the kind of the route that a method and a path name.
+/// Returns the kind of the route with this method and path.
 #[must_use]
 pub fn route_kind(method: &Method, path: &str) -> RouteKind {
     if is_search(method, path) {

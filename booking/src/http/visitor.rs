@@ -90,8 +90,8 @@ impl CallerVerifier {
     }
 
     /// Returns the visitor's pass for a show. The pass may have expired, but a live pass must not
-    /// have been stopped. This is for a call that needs no new turn in the line, but that visitors
-    /// with a stopped pass may not make.
+    /// have been stopped. This is for a call that needs no new turn in the line. Visitors with a
+    /// stopped pass may not make such a call.
     ///
     /// # Errors
     /// The errors of [`CallerVerifier::require_pass`], and 401 `pass_stopped` for a live pass that

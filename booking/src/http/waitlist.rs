@@ -220,7 +220,7 @@ pub async fn leave(
                 | InventoryRefusal::OtherPurpose(HoldPurpose::Basket),
             ) => {}
             Err(refused) => {
-                tracing::debug!(hold = %offer.hold, %refused, "an offer that was left runs out by itself");
+                tracing::debug!(hold = %offer.hold, %refused, "the offer of a party that left could not be released; it runs out by itself");
             }
         }
     }
@@ -242,8 +242,8 @@ impl WaitlistRoutes {
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// Refuses a party if the show is cancelled, if too few seats can become free, or if nobody has
-    /// ever held seats of the departure, so that all seats are free.
+    /// Refuses a party that has nothing to wait for: the show is cancelled, too few seats can
+    /// become free, or all seats are free because nobody has ever held seats of the departure.
     async fn check_may_wait(&self, show: &Show, party: &WaitlistParty) -> Result<(), Problem> {
         if show.is_cancelled() {
             let detail = "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.";
@@ -367,7 +367,7 @@ fn nothing_to_wait_for(reason: &'static str, title: &'static str, detail: &str) 
 
 fn already_waiting(present: &Waiter) -> Problem {
     let detail = format!(
-        "You wait for {} seats of this show already; that was not changed. Leave the waitlist first to wait for something else, at its end.",
+        "You wait for {} seats of this show already; that was not changed. To wait for something else, leave the waitlist first, and join it again at its end.",
         present.party.quantity
     );
     Problem::new(ProblemCode::AlreadyWaiting, detail).with_member("waiter", present.id.as_str())

@@ -30,7 +30,7 @@ use crate::waitlist::here::SeenVisitors;
 /// How long ledger and store may take to answer. Gateways wait a little longer.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
 
-/// The most waiting visitors in one answer. Such an answer has about 6.4 MiB.
+/// How many waiting visitors one answer has, at most. The largest answer has about 6.4 MiB.
 const WAITING_MAX: u32 = 100_000;
 
 /// A show in a few words.
@@ -233,7 +233,7 @@ impl GatewayDesk {
     /// for seats. What was begun with them can still be paid, read and cancelled.
     ///
     /// # Errors
-    /// Returns an error if the ledger did not accept them, or cannot be read.
+    /// Returns an error if the ledger did not accept the passes, or cannot be read.
     pub async fn stop_passes(
         &self,
         room: &str,
@@ -274,9 +274,9 @@ impl GatewayDesk {
             .filter_map(|show| self.catalogue.find_show(show))
             .collect();
         let now_ms = self.clock.now_ms();
-        // Of a train's many departures, `shows` has only those that have a row in the ledger. But
-        // all departures on sale must be counted. So the departures in `shows` are left out, and
-        // all departures that the room covers are counted instead.
+        // `shows` has only the departures with a row in the ledger, but all departures on sale must
+        // be counted. The departures in `shows` are therefore left out, and all departures that the
+        // room covers are counted instead.
         let trains = self.catalogue.trains_of(room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());
@@ -286,8 +286,8 @@ impl GatewayDesk {
         figures.gone += trains.gone;
         let ids = found.iter().map(|show| show.id.clone()).collect();
         let mut pulse = BookingPulse::from_figures(&figures);
-        let told = self.seats.seats_for_line(&found, now_ms).await?;
-        (pulse.prices, pulse.shows) = (told.tiers, told.shows);
+        let for_line = self.seats.seats_for_line(&found, now_ms).await?;
+        (pulse.prices, pulse.shows) = (for_line.tiers, for_line.shows);
         pulse.finished = self.ledger.finished(finished_after, ids).await?;
         Ok(pulse)
     }
@@ -343,8 +343,8 @@ impl GatewayDesk {
     ///
     /// # Errors
     /// Returns an error if the ledger cannot be read.
-    pub async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, LedgerError> {
-        self.seen_visitors.record_seen(here);
+    pub async fn waiting(&self, connected: Vec<Holder>) -> Result<Vec<Holder>, LedgerError> {
+        self.seen_visitors.record_seen(connected);
         self.ledger.waiting_visitors(WAITING_MAX).await
     }
 }

@@ -1,4 +1,4 @@
-//! The seats that can be held. Their handle opens shows in the store, and carries the ledger's
-//! decisions to the store.
+//! The seats that can be held. [`SeatInventory`](seats::SeatInventory) opens shows in the store,
+//! and carries the ledger's decisions to the store.
 
 pub mod seats;

@@ -26,12 +26,12 @@ pub use stopped_passes::*;
 pub const EFFECT_LENT_MS: i64 = 5_000;
 
 /// How long a captured payment must stay unchanged before its state is read from the provider, in
-/// milliseconds. Each further read waits twice as long as the read before. After
-/// [`TAKEN_READ_FOR_MS`] the state is no longer read.
+/// milliseconds. The state is read again each time the payment has been unchanged for twice as long
+/// as at the last read. After [`TAKEN_READ_FOR_MS`] the state is no longer read.
 pub const TAKEN_QUIET_MS: i64 = 3_600_000;
 
-/// How long after its last change the state of a captured payment is still read from the provider,
-/// in milliseconds.
+/// How long the state of a captured payment is read from the provider, in milliseconds from the
+/// payment's last change.
 pub const TAKEN_READ_FOR_MS: i64 = 120 * 24 * 3_600_000;
 
 /// How long a provider's event is lent to one worker, in milliseconds. If two workers settle the
@@ -43,9 +43,9 @@ pub const EVENT_LENT_MS: i64 = 5_000;
 /// other node then finds what the first node wrote.
 pub const CALL_LEASE_MS: i64 = 3_000;
 
-/// How long a scan's key is valid, in milliseconds. A scanner that lost the answer repeats its scan
-/// at once. After this time, a scan of the same ticket counts as the scan of another person, even
-/// with the same key.
+/// How long a scan's key is valid, in milliseconds. A scanner that did not get the answer repeats
+/// its scan at once. After this time, a scan of the same ticket counts as the scan of another
+/// person, even with the same key.
 pub const SCAN_KEY_MS: i64 = 60_000;
 
 /// A seating plan as it is stored.

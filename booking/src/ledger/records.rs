@@ -42,8 +42,8 @@ pub struct StoredShow {
     pub terms: u32,
 }
 
-/// The data with which the inventory store is opened. It shows the effect of all outbox rows up to
-/// the cursor, and the orders that waited for payment or consent at that moment.
+/// The data with which the inventory store opens a show. The picture shows the effect of all outbox
+/// rows up to the cursor, and the orders that waited for payment or consent when it was read.
 #[derive(Debug, Clone)]
 pub struct ShowPicture {
     /// Sold seats, by visitor.
@@ -102,7 +102,7 @@ pub enum SeatClaimRefused {
         limit: u32,
     },
     /// The card that bought the seats to be exchanged may not buy the new seats as well.
-    #[error("the card has bought its share")]
+    #[error("the card has reached the show's limit")]
     CardLimit,
     /// The show pins another plan now.
     #[error("the plan has changed")]

@@ -102,7 +102,7 @@ pub(super) fn next_terms(
 
 /// Returns the error for an order that took so long that its hold was given up.
 pub(super) fn given_up_error() -> LedgerError {
-    LedgerError::Unavailable("this try to order took too long and was given up".to_owned())
+    LedgerError::Unavailable("this attempt to order took too long and was given up".to_owned())
 }
 
 /// The state of a show that decides whether a visitor may claim seats.
@@ -142,8 +142,8 @@ pub(super) fn may_claim(
     Ok(())
 }
 
-/// Fails if a seat's price is not the price in the terms. Then the caller calculated with other
-/// terms.
+/// Fails if a seat's price is not the price in the terms. The reason is that the caller calculated
+/// with other terms.
 pub(super) fn check_item_prices(
     items: &[OrderItem],
     terms: &SaleTerms,
@@ -229,7 +229,7 @@ pub(super) const REFUND_COLUMNS: &str = "r.refund, r.items, r.amount, r.fee, r.r
 pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
     let (
         id,
-        of,
+        items_json,
         amount,
         fee,
         reason,
@@ -244,7 +244,7 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
     let own_open = done_at_ms.is_none();
     Ok(Refund {
         id: parsed(&id)?,
-        items: items(&of)?,
+        items: items(&items_json)?,
         amount,
         elsewhere,
         part_of: part_of.as_deref().map(parsed).transpose()?,
@@ -262,8 +262,8 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
     })
 }
 
-/// How long after its last change the state of a created or declined payment is still read from the
-/// provider, in milliseconds.
+/// How long the state of a created or declined payment is read from the provider, in milliseconds
+/// from the payment's last change.
 pub(super) const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
 
 /// Returns those of `holds` that no undecided search for seats may use. `searches` are the orders

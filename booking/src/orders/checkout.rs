@@ -152,8 +152,8 @@ impl OrderDesk {
         let mut told = String::new();
         // A provider may repeat an error that it stored for an idempotency key. The key depends on
         // the attempt's number, so a call that comes a second later uses other keys.
-        let earlier = u32::try_from((now_ms - order.created_at_ms).max(0) / 1_000).unwrap_or(0);
-        let first = earlier.saturating_mul(MAKES_MAX);
+        let order_age_s = u32::try_from((now_ms - order.created_at_ms).max(0) / 1_000).unwrap_or(0);
+        let first = order_age_s.saturating_mul(MAKES_MAX);
         for attempt in first..first.saturating_add(MAKES_MAX) {
             match provider.make(&payment, attempt).await {
                 Ok(Some(made)) => {
@@ -244,7 +244,7 @@ impl OrderDesk {
         match refused {
             SeatClaimRefused::Taken(cells) => {
                 if let Err(error) = store.release(&hold.id, hold.visitor, &[hold.purpose]).await {
-                    tracing::warn!(%error, hold = %hold.id, "a refused hold was not given back; it lapses by itself");
+                    tracing::warn!(%error, hold = %hold.id, "the hold of a refused claim was not released; it lapses by itself");
                 }
                 let asked: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
                 let legs = hold.items.first().map(|item| item.legs.clone());

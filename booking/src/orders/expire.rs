@@ -38,8 +38,9 @@ pub async fn expire_due(
 }
 
 /// Expires overdue orders for as long as the process runs. If an event about an order's payment was
-/// stored in time, the order does not expire before the inbox has settled that event. So money
-/// whose event still waits in the inbox, for example after a restart, does not count as late.
+/// stored in time, the order does not expire before the inbox has settled that event. This way,
+/// money does not count as late only because its event still waits in the inbox, for example after
+/// a restart.
 pub async fn expire_forever(ledger: Ledger, seats: WorkerNotifier, clock: Clock) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -18,8 +18,7 @@ use crate::wake::WorkerNotifier;
 /// How many effects are carried out at the same time.
 const AT_ONCE: usize = 32;
 
-/// How often the loan of an effect is renewed while its call runs. This is well before the effect
-/// would be lent to another node.
+/// How often the loan of an effect is renewed while its call runs. The loan lasts longer than this.
 pub(super) const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// How long the worker sleeps when nothing wakes it.
@@ -85,15 +84,15 @@ pub(super) async fn renewing<T>(
 }
 
 impl PaymentEffectWorker {
-    /// Carries out the due effects, and returns how many it tried. An effect that fails delays no
-    /// other.
+    /// Carries out the due effects, and returns how many it tried. A failed effect does not delay
+    /// other effects.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer; the next run tries again.
     pub async fn carry_out_due(&self) -> Result<usize, LedgerError> {
-        let lend = |room| {
+        let lend = |free_slots| {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
-            async move { ledger.due_effects(now_ms, room).await }
+            async move { ledger.due_effects(now_ms, free_slots).await }
         };
         let carry_out = |effect: DuePaymentEffect| {
             let effects = self.clone();

@@ -57,11 +57,11 @@ mod tests {
 
     #[tokio::test]
     async fn work_stays_within_its_limit_and_a_panic_stops_no_other_piece() {
-        let left = AtomicU32::new(50);
+        let remaining = AtomicU32::new(50);
         let counts = Arc::new([const { AtomicUsize::new(0) }; 3]);
-        let lend = |room: u32| {
-            let given = room.min(left.load(SeqCst));
-            left.fetch_sub(given, SeqCst);
+        let lend = |free_slots: u32| {
+            let given = free_slots.min(remaining.load(SeqCst));
+            remaining.fetch_sub(given, SeqCst);
             async move { Ok((0..given).collect()) }
         };
         let work = |piece: u32| {
@@ -83,11 +83,11 @@ mod tests {
     #[tokio::test]
     async fn begun_pieces_are_finished_when_lending_fails() {
         let (asked, done) = (AtomicU32::new(0), Arc::new(AtomicU32::new(0)));
-        let lend = |room: u32| {
+        let lend = |free_slots: u32| {
             let asked = asked.fetch_add(1, SeqCst);
             async move {
                 match asked {
-                    0 => Ok((0..room).collect::<Vec<u32>>()),
+                    0 => Ok((0..free_slots).collect::<Vec<u32>>()),
                     _ => Err(LedgerError::Unavailable("away".to_owned())),
                 }
             }

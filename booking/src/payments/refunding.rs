@@ -36,15 +36,15 @@ pub struct RefundWorker {
 }
 
 impl RefundWorker {
-    /// Asks for the due refunds, and returns how many it asked for. A refund that fails delays no
-    /// other.
+    /// Asks for the due refunds, and returns how many it asked for. A failed refund does not delay
+    /// other refunds.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer; the next run tries again.
     pub async fn ask_due(&self) -> Result<usize, LedgerError> {
-        let lend = |room| {
+        let lend = |free_slots| {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
-            async move { ledger.due_refunds(now_ms, room).await }
+            async move { ledger.due_refunds(now_ms, free_slots).await }
         };
         let ask = |refund: OwedRefund| {
             let refunding = self.clone();

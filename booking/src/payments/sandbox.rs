@@ -58,8 +58,8 @@ impl SandboxProvider {
         Self { ledger, secret }
     }
 
-    /// Turns the buyer's choice into an event of the provider. Repeating a choice makes the same
-    /// event. Returns `None` if an earlier choice or event excludes this one.
+    /// Stores the buyer's choice, and returns the signed event that reports the choice. A repeated
+    /// choice makes the same event. Returns `None` if an earlier choice or event excludes this one.
     ///
     /// # Errors
     /// Returns an error where the ledger did not store the choice.
@@ -195,7 +195,7 @@ impl PaymentProvider for SandboxProvider {
         match back {
             Ok(Some(_)) => Ok(()),
             Ok(None) => Err(ProviderError::Refused(
-                "there is not so much to give back".to_owned(),
+                "the refund is larger than the money that is left".to_owned(),
             )),
             Err(error) => Err(ProviderError::Later(error.to_string())),
         }

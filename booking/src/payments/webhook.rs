@@ -121,14 +121,14 @@ impl PaymentEventInbox {
     }
 
     /// Settles stored events, and returns how many it tried. An event that cannot be settled is
-    /// tried again later and delays no other.
+    /// tried again later. It does not delay other events.
     ///
     /// # Errors
     /// Returns an error where the ledger does not answer; the next run tries again.
     pub async fn settle_all(&self) -> Result<usize, LedgerError> {
-        let lend = |room| {
+        let lend = |free_slots| {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
-            async move { ledger.due_events(now_ms, room).await }
+            async move { ledger.due_events(now_ms, free_slots).await }
         };
         let settle = |event| {
             let inbox = self.clone();
@@ -161,7 +161,7 @@ impl PaymentEventInbox {
                 tracing::warn!(event = id, error, "an event is settled later");
                 let due_at_ms = now_ms + pause_ms(attempts);
                 if let Err(error) = self.ledger.put_off_event(provider, event, due_at_ms).await {
-                    tracing::debug!(event = id, %error, "an event could not be put off; it comes back by itself");
+                    tracing::debug!(event = id, %error, "an event could not be put off; it is tried again when its loan ends");
                 }
                 "put_off"
             }
@@ -202,7 +202,7 @@ impl PaymentEventInbox {
         }))
     }
 
-    /// Returns the event's payment as the provider has it, or `None` for an unknown payment.
+    /// Reads the event's payment from the provider. Returns `None` for an unknown payment.
     async fn read_back(
         &self,
         event: &ProviderEvent,
@@ -217,9 +217,9 @@ impl PaymentEventInbox {
         read.map_err(slow)?.map(Some)
     }
 
-    /// Adds the card to an event of an authorisation or a capture, if the event lacks it. Limits of
-    /// what one card may buy need the card. Once any show has such a limit, the card is read for
-    /// all shows, because their seats may be exchanged for seats of that show.
+    /// Adds the card to an event of an authorisation or a capture, if the event lacks it. Shows can
+    /// limit how many seats one card buys. Once any show has such a limit, the card is read for all
+    /// shows, because their seats may be exchanged for seats of the show with the limit.
     async fn with_card(
         &self,
         parsed: ParsedProviderEvent,

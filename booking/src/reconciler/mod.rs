@@ -55,7 +55,7 @@ pub struct Reconciler {
     pub clock: Clock,
     /// Wakes the workers that carry out repairs.
     pub bells: LedgerNotifiers,
-    /// Remembers which of the holds that are locked for orders have no order.
+    /// Remembers holds that are locked for an order that was not made.
     pub watch: LockedHoldWatch,
 }
 
@@ -66,7 +66,7 @@ pub struct ReconcilerLine {
     pub kind: DriftKind,
     /// The id of the order, payment or show.
     pub about: String,
-    /// Since when the two sides differ, as RFC 3339 writes it.
+    /// The time since which the two sides differ, in RFC 3339 form.
     pub since: String,
     /// A description for people.
     pub told: String,
@@ -141,8 +141,8 @@ impl Reconciler {
         })
     }
 
-    /// Returns the pause between two comparisons. It is never longer than the time after which a
-    /// quiet payment is read back.
+    /// Returns the pause between two comparisons. It is never longer than the time after which an
+    /// unchanged payment is read back.
     fn pause_between_passes(&self) -> Duration {
         let quiet = self
             .inbox

@@ -48,8 +48,8 @@ impl ReconcilerProgress {
     }
 }
 
-/// Returns up to `most` members of a set. Begins after the last member of the previous call, and
-/// continues at the start of the set after its end.
+/// Returns up to `most` members of a set. Begins after the last member of the previous call. After
+/// the set's end, continues at its start.
 fn next_in_turn(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<ShowId> {
     let is_later = |show: &&ShowId| last.as_ref().is_none_or(|last| *show > last);
     let (later, earlier): (Vec<_>, Vec<_>) = of.iter().partition(is_later);
@@ -64,8 +64,8 @@ fn next_in_turn(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -
 }
 
 impl Reconciler {
-    /// Returns the shows whose turn it is: shows with traffic, and a few of the promoters' other
-    /// shows.
+    /// Reads which shows have traffic, and returns the shows of the next pass: shows with traffic,
+    /// and a few of the promoters' other shows.
     pub(super) async fn shows_due(
         &self,
         progress: &mut ReconcilerProgress,

@@ -27,11 +27,10 @@ pub struct LockedHoldWatch {
 
 #[derive(Clone, Copy)]
 enum LockedHoldState {
-    /// The ledger has the hold's order, or a search for late money that may use the hold. The hold
-    /// is not looked up again.
+    /// The ledger has the hold's order, or an undecided search for seats (for late money) that may
+    /// use the hold. The hold is not looked up again.
     Ordered,
-    /// The ledger has neither an order nor such a search for the hold. This was first seen at
-    /// `since_ms`.
+    /// The ledger had neither an order nor such a search at `since_ms`, and has had none since.
     WithoutOrder { since_ms: i64 },
 }
 
@@ -108,7 +107,7 @@ impl Reconciler {
         let Some(seats) = &self.seats else {
             return Ok(false);
         };
-        // `give_up` makes the ledger refuse every try to make this order that has begun by now. A
+        // If this order is being made already, `give_up` makes the ledger refuse the attempt. A
         // later try first moves the lock's deadline, and then `unsecure` below changes nothing.
         let given_up = self
             .ledger

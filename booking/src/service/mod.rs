@@ -28,8 +28,8 @@ use crate::open::{self, BookingOpenError};
 use crate::router::{operators_port, process_router};
 
 /// How long the process still answers after it has begun to drain. Gateways ask each booking
-/// process twice a second whether it can sell. So after this time every gateway uses another
-/// process.
+/// process twice a second whether it can sell. After this time, every gateway therefore uses
+/// another process.
 const NOTICE: Duration = Duration::from_millis(1_200);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -162,7 +162,7 @@ impl BookingService {
             stopping,
         ));
         let (public, _) = booking.router().split_for_parts();
-        // Only gateways and operators connect to booking, so networks have no limits of their own.
+        // Only gateways and operators connect to booking, so there is no limit per network.
         let limits = ConnectionLimits::of_process(false);
         let public_max = if operators.is_some() {
             limits.without_operators()

@@ -25,7 +25,7 @@ use tokio::sync::broadcast;
 pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
 
 /// What operators read if the store does not answer.
-pub const SEATS_SILENT: &str = "The store of the seats does not answer; none can be held.";
+pub const SEATS_SILENT: &str = "The store of the seats does not answer; no seats can be held.";
 
 /// Why a transition failed. In every case except `Unreachable`, the transition changed nothing.
 /// After `Unreachable`, the transition may have been made.
@@ -178,7 +178,7 @@ pub struct ClaimableHold {
 pub struct HoldSweepOutcome {
     /// The holds that lapsed.
     pub lapsed: Vec<HoldId>,
-    /// Whether the batch was full, so that more holds may be due.
+    /// Whether the batch was full. If so, more holds may be due.
     pub more: bool,
 }
 
@@ -210,8 +210,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// hold.
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
-    /// Keeps freed cells for the waitlist until `until_ms`: every cell that becomes free until then
-    /// stays held for everybody else. A call that would move the end by less than 3 s may change
+    /// Keeps freed cells for the waitlist until `until_ms`: other visitors cannot take a cell that
+    /// becomes free before then. A call that would move the end by less than 3 s may change
     /// nothing. The caller must repeat the call before the end. An `until_ms` of 0 means that
     /// nobody waits any more, and all kept cells become free. Returns the kept cells, ascending.
     async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, InventoryRefusal>;
@@ -274,8 +274,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Locks a hold for an order that is about to claim it. The hold must have been made for one of
     /// these purposes. The lock ends after the claim's deadline, so that no sweep frees the cells
     /// while the order has them. Each further call moves the lock's deadline by at least a
-    /// millisecond. So undoing one attempt does not undo a later attempt, which may need the lock
-    /// for longer.
+    /// millisecond. If one attempt is undone, a later attempt therefore keeps its lock, which it
+    /// may need for longer.
     async fn secure(
         &self,
         hold: &HoldId,
@@ -290,9 +290,9 @@ pub trait InventoryStore: Send + Sync + 'static {
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64);
 
     /// Prolongs the lock of an order whose claim stays in the ledger after the claim's deadline.
-    /// The lock then ends less than [`PROLONGED_BY_MS_MIN`] before `hold.lock_until_ms`, or later.
-    /// If the hold has lapsed, its cells are locked again, provided that no other hold has them.
-    /// Cells that are kept for the waitlist count as free.
+    /// The lock's deadline moves to `hold.lock_until_ms`, unless it would move by less than
+    /// [`PROLONGED_BY_MS_MIN`]. If the hold has lapsed, its cells are locked again, provided that
+    /// no other hold has them. Cells that are kept for the waitlist count as free.
     ///
     /// `cursor` is the newest row of the seat outbox when the claim was read. If the hold has
     /// lapsed and a later row was carried out, the answer is `NotReady`: that row may have ended
@@ -305,9 +305,9 @@ pub trait InventoryStore: Send + Sync + 'static {
 
     /// Returns the number of the newest row of the show's seat outbox that was carried out.
     ///
-    /// This call does not count as use of the show: a show that only workers check comes to rest,
-    /// and its feed is then read less often. The same is true of `prolong`, `abandon`, `view`,
-    /// `glance`, `packed` and `counts`.
+    /// This call does not count as use of the show. A show without use comes to rest, and its feed
+    /// is then read less often. The same is true of `prolong`, `abandon`, `view`, `glance`,
+    /// `packed` and `counts`.
     async fn cursor(&self, show: &ShowId) -> Result<u64, InventoryRefusal>;
 
     /// Carries out the ledger's decisions in order, each only once. Repeated rows do nothing, and
@@ -315,8 +315,9 @@ pub trait InventoryStore: Send + Sync + 'static {
     async fn deliver(&self, show: &ShowId, rows: &[SeatOutboxRow])
     -> Result<u64, InventoryRefusal>;
 
-    /// Closes a show until it is opened again. This is necessary if the ledger has deleted rows
-    /// after this cursor before the store got them. Does nothing if the cursor has moved since.
+    /// Closes a show until it is opened again. This is necessary if the store lacks rows after
+    /// `cursor` that the ledger has already deleted. Does nothing if the show's cursor is no longer
+    /// `cursor`.
     async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), InventoryRefusal>;
 
     /// Frees up to `batch_max` overdue holds in all open shows, and warns the owners of baskets

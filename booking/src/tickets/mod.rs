@@ -76,8 +76,8 @@ impl TicketDesk {
     }
 
     /// Signs a ticket, and collects what is printed on it. The signed text does not contain the
-    /// time of signing. So it stays the same as long as the ticket's row, the show and the signing
-    /// key stay the same.
+    /// time of signing. The text therefore stays the same as long as the ticket's row, the show and
+    /// the signing key stay the same.
     ///
     /// # Errors
     /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::Unsignable`].
@@ -125,20 +125,20 @@ impl TicketDesk {
         })
     }
 
-    /// Scans a ticket at the door. `by` identifies the scan if the call has an `Idempotency-Key`.
-    /// See [`scan_of`]. Returns `None` if the ledger has no such ticket.
+    /// Scans a ticket at the door. `scan_id` identifies the scan if the call has an
+    /// `Idempotency-Key`. See [`scan_of`]. Returns `None` if the ledger has no such ticket.
     ///
     /// # Errors
     /// Returns an error if the ledger did not confirm the scan. The ledger may have recorded the
-    /// scan all the same. So a repeated call with the same key within
-    /// [`SCAN_KEY_MS`](crate::ledger::SCAN_KEY_MS) gets the answer of a first scan.
+    /// scan all the same. A repeated call with the same key within
+    /// [`SCAN_KEY_MS`](crate::ledger::SCAN_KEY_MS) then gets the answer of a first scan.
     pub async fn scan_ticket(
         &self,
         ticket: &Ticket,
-        by: Option<[u8; 32]>,
+        scan_id: Option<[u8; 32]>,
         now_ms: i64,
     ) -> Result<Option<TicketScanOutcome>, LedgerError> {
-        self.ledger.scan(&ticket.id, by, now_ms).await
+        self.ledger.scan(&ticket.id, scan_id, now_ms).await
     }
 }
 

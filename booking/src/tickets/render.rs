@@ -10,10 +10,10 @@ use super::PrintedTicket;
 /// is known.
 const ENTRY_HOURS: i64 = 3;
 
-/// Returns the QR code with a ticket's code as an SVG image. Doors read tickets from screens and
-/// from paper, so the squares of the QR code should be as large as possible. It has the smallest
-/// version that holds the text, and the highest level of error correction that fits into this
-/// version.
+/// Returns an SVG image of the QR code for a ticket's code. Doors read tickets from screens and
+/// from paper, so the squares of the QR code should be as large as possible. The QR code has the
+/// smallest version that holds the text, and the highest level of error correction that fits into
+/// this version.
 ///
 /// # Errors
 /// Returns an error if the text is too long for a QR code.

@@ -59,8 +59,8 @@ pub struct WaitlistJoinRequest {
 }
 
 impl WaitlistJoinRequest {
-    /// Returns the party that joins the waitlist. All categories, classes and stations that the
-    /// request names must exist in the show.
+    /// Checks the request, and returns the party that it describes. All categories, classes and
+    /// stations that the request names must exist in the show.
     ///
     /// # Errors
     /// [`WaitRefusal`].

@@ -61,8 +61,8 @@ impl Waitlist {
         Ok(order.is_some())
     }
 
-    /// Records what became of a party's offer. A repeated call records nothing. Ends the party's
-    /// waiting if it missed too many offers.
+    /// Records how a party's offer ended. A repeated call records nothing. Ends the party's waiting
+    /// if it missed too many offers.
     async fn end_offer(
         &self,
         waiter: &Waiter,

@@ -1,7 +1,7 @@
 //! Offers freed seats to the waitlist. One node per show holds a lease and runs this loop. The loop
-//! ends what is over (`ends`), locks freed seats for the waitlist, and offers the seats to parties.
-//! Every step may be interrupted and repeated, because the id of an offer's hold is derived from
-//! its party, and the ledger records each step once.
+//! ends offers and waits that are over (`ends`), locks freed seats for the waitlist, and offers the
+//! seats to parties. Every step may be interrupted and repeated, because the id of an offer's hold
+//! is derived from its party, and the ledger records each step once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Waitlist {
             if let Err(error) = self.report_seen_visitors().await {
                 log_failed_try!(
                     error,
-                    "the ledger does not know yet which waiting visitors are here; the next report tries again"
+                    "the waiting visitors that this node has seen could not be reported; the next report tries again"
                 );
             }
         }
@@ -181,13 +181,13 @@ impl Waitlist {
         kept: &[u32],
         line: &[Waiter],
     ) -> Result<(), LedgerError> {
-        // The picture is read after the kept cells. So a cell that is neither free nor kept in this
-        // list is held or sold.
+        // The picture is read after the kept cells. A cell that is neither free nor in `kept` is
+        // therefore held or sold.
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };
-        // The time is read after the picture. So no seat is offered that became free after the end
-        // of the sale.
+        // The time is read after the picture. A seat that became free after the end of the sale is
+        // therefore not offered.
         let now_ms = self.clock.now_ms();
         let layout = ShowLayout::for_show(show);
         let shares = share(layout, &view.states, kept, line, now_ms, &mut rand::rng());

@@ -109,7 +109,7 @@ async fn a_node_that_starts_with_a_ledger_that_was_set_back_refuses_its_first_ho
         .await
         .warnings
         .join("\n");
-    assert!(told.contains("it was set back"), "{told}");
+    assert!(told.contains("ledger was set back"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -44,8 +44,8 @@ pub(super) struct SharedParts<'a> {
     pub providers: &'a ChallengeProviders,
 }
 
-/// Puts together the handles that the routes are served with. `secret` is the installation's secret
-/// for challenges and networks.
+/// Builds the handles that the routes use, and starts the tasks that send visitors their own news.
+/// `secret` is the installation's secret for challenges and networks.
 pub(super) fn gateway_handles(
     config: &GatewayConfig,
     shared: &SharedParts<'_>,

@@ -1,5 +1,5 @@
 //! Challenges that a visitor solves before joining or claiming: proof of work by the ALTCHA
-//! protocol, the check of a provider outside, or a wait for browsers without scripts. Work and
+//! protocol, the check of an outside provider, or a wait for browsers without scripts. Work and
 //! waits only cost a visitor time; they do not prove that the visitor is a person.
 
 mod pow;

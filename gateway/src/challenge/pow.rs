@@ -1,7 +1,7 @@
 //! Proof of work by the ALTCHA protocol, version 2. Only this file uses the altcha crate.
 //!
-//! A challenge is signed, so nothing is stored until it is solved. The solver tries counters from 0
-//! on. The right counter was chosen at random, so the solver may have to try all of them.
+//! A challenge is signed, so nothing is stored until it is solved. The solver tries the counters 0,
+//! 1, 2 and so on. The right counter was chosen at random, so the solver may have to try them all.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::store::SingleUseId;
 
-/// How long (ms) a challenge may take to be solved and sent back.
+/// How long (ms) a visitor may take to solve a challenge and to send the solution back.
 const LIFETIME_MS: i64 = 120_000;
 
 /// Rounds of the hash for one counter. They take so long that the 20 µs that a browser needs to
@@ -35,7 +35,7 @@ const SOLUTION_BYTES_MAX: usize = 4_096;
 /// A challenge, how much work it is, and when it ends.
 #[derive(Debug, Clone)]
 pub struct WorkChallenge {
-    /// The challenge of ALTCHA v2 as JSON. The solution is its payload.
+    /// The challenge of ALTCHA v2 as JSON. A visitor sends the solution as an ALTCHA payload.
     pub altcha: Value,
     /// How much work it is.
     pub level: WorkLevel,
@@ -161,7 +161,7 @@ impl WorkChallenger {
         })
     }
 
-    /// Checks a solution, which is the payload of ALTCHA. Compares the room, the holder and the
+    /// Checks a solution, which is an ALTCHA payload. Compares the room, the holder and the
     /// time that the challenge is bound to, then checks the challenge's signature. Derives no key:
     /// the challenge also has a signature of the right key, which the solution's key must match.
     ///

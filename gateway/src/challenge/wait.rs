@@ -1,5 +1,6 @@
-//! Waits in place of work, for browsers without scripts. The people of one wider network wait one
-//! after the other, each at most as long as a phone would work, so waiting gives few places.
+//! A wait replaces the proof of work in browsers without scripts. The people of one wider network
+//! wait one after the other, each at most as long as a phone would work, so waiting gives few
+//! places.
 //!
 //! A wait is a signed ticket. The store keeps only the time at which the network's last wait ends.
 
@@ -40,7 +41,7 @@ struct WaitTicket {
 }
 
 impl WaitTickets {
-    /// Makes tickets that are signed with the installation's secret, which all nodes share.
+    /// Makes the handle. `secret` is the installation's secret, which all nodes share.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
         Self { secret }

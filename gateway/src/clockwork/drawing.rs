@@ -1,6 +1,6 @@
 //! Carries a draw forward, one durable step at a time: freeze, root, draw. After a crash between
 //! two steps the draw resumes with the same count of numbers and the same root, because every step
-//! reads what the last step wrote.
+//! reads what the step before it wrote.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub async fn advance(
             publish_freeze(rooms, room, &mut state, freeze).await?;
         }
     } else {
-        // Another node may have frozen the line already. So the store is asked to freeze it only if
-        // the ledger has no freeze.
+        // Another node may have frozen the line already. Then the ledger has the freeze, and the
+        // store is not asked to freeze the line.
         let stored_freeze = rooms.ledger().draw(room.id()).await?.freeze;
         let freeze = match stored_freeze {
             Some(freeze) => freeze,
@@ -60,7 +60,7 @@ pub async fn advance(
     Ok(true)
 }
 
-/// Stores the time until which the draw waits. If this time has changed, sends it to the room's
+/// Notes in the room until when the draw waits. If this time has changed, sends it to the room's
 /// sockets.
 fn tell_wait(rooms: &RoomRegistry, hub: &RoomSocketHub, room: &Room, until: Option<i64>) {
     if !room.set_draw_wait(until) {

@@ -1,5 +1,6 @@
-//! Forgets the networks of places that no longer count. After the end of a room these are all
-//! places. In a room without an end these are the places of earlier days.
+//! Forgets which networks the places of a room came from, once these networks no longer count:
+//! after the end of the room for all places, and in a room without an end for the places of earlier
+//! days.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ const PLACES_MAX: u32 = 5_000;
 /// How often a room without an end looks for places of earlier days.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
 
-/// How far the networks of one room are forgotten.
+/// How far this node has forgotten the networks of one room.
 #[derive(Default)]
 pub(super) struct NetworkForgetter {
     /// The next step reads places from this number on.

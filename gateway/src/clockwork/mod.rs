@@ -1,7 +1,6 @@
 //! The loop of one room. It checks phase and draw five times a second, releases ranks once a
 //! second, and writes a sample every five or ten seconds. A nudge causes a beat and a release in
-//! between. Every beat starts from stored data, so the next beat repeats what a failed beat did not
-//! do.
+//! between. Every beat starts from stored data. If a beat fails, the next beat does its work.
 
 mod drawing;
 mod forgetting;
@@ -38,8 +37,8 @@ const AT_FIRST_MS: i64 = 300_000;
 /// only add to booking's load.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 
-/// How often this node reports to the store which visitors are here. This is much shorter than the
-/// minute after which a visitor who was not reported is treated as away.
+/// How often this node reports to the store which visitors are here. A visitor whom no node has
+/// reported for a minute is treated as away, so this must be much shorter than a minute.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct RoomLoopState {
@@ -185,10 +184,10 @@ async fn report(
     let mut noted = Ok(());
     if due {
         state.reported_at = Some(Instant::now());
-        let here = room.presence().report();
+        let present = room.presence().report();
         let seen = rooms
             .store()
-            .note_seen(room.id(), &here, now.div_euclid(1000));
+            .note_seen(room.id(), &present, now.div_euclid(1000));
         noted = seen.await.map(|life| state.returning.note_life(life));
     }
     state
@@ -258,7 +257,7 @@ fn sample_every_ms(after_draw_ms: i64) -> i64 {
 }
 
 /// Builds the newest sample that is due. The ledger stores the sample of the first node and ignores
-/// those of the others.
+/// the samples of all other nodes.
 fn sample(room: &Room, now: i64) -> RoomSample {
     let tick = room.last_tick();
     RoomSample {

@@ -19,13 +19,13 @@ pub(super) struct ReturningPlaces {
     complete_life: Option<u64>,
     /// The life that took the last report of who is here.
     last_report_life: Option<u64>,
-    /// How often the places were shown to that life.
+    /// How often the places were shown to `last_report_life`.
     shown: u8,
     showing: Option<JoinHandle<Result<u64, StoreFailure>>>,
 }
 
 impl ReturningPlaces {
-    /// Notes the life of the store that took a report. The first life has lost nothing, so it needs
+    /// Notes which life of the store took a report. The first life has lost nothing, so it needs
     /// no places. A later life must be shown the places, because it may have begun while this node
     /// accepted places by their signature alone.
     pub(super) fn note_life(&mut self, life: u64) {
@@ -73,5 +73,5 @@ impl ReturningPlaces {
 fn warn_not_brought_back(room: &Room, error: &dyn std::fmt::Display) {
     metrics::counter!("fairgate_places_not_brought_back_total", "room" => room.id().to_owned())
         .increment(1);
-    tracing::warn!(room = room.id(), %error, "not everybody here could show their place to the new store; they are shown again");
+    tracing::warn!(room = room.id(), %error, "the places of the open sockets could not all be shown to the new store; they are shown again");
 }

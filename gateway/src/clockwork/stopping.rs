@@ -10,9 +10,8 @@ use crate::ledger::PassStopCause;
 use crate::room::{Room, RoomRegistry};
 use crate::store::{StoreFailure, StoreLeaveRequest};
 
-/// How long a node goes on stopping the passes of a closed room, from the first time that this
-/// succeeds. A node that does not know yet that the room is closed may still give passes for a
-/// moment.
+/// After a node first stopped the passes of a closed room, it keeps stopping passes for this long.
+/// A node that does not know yet that the room is closed may still give passes for a moment.
 const CLOSING_FOR: Duration = Duration::from_secs(5);
 /// How many places one transaction ends, at most.
 const PLACES_MAX: u32 = 1_000;
@@ -23,7 +22,7 @@ const STEPS_MAX: u32 = 10;
 #[derive(Default)]
 pub(super) struct RoomStopper {
     /// When this node first stopped the passes of the closed room.
-    closed: Option<Instant>,
+    passes_stopped_at: Option<Instant>,
     /// All places below this have ended.
     cleared_below: u64,
     /// The next transaction looks for living places from this number on.
@@ -39,14 +38,16 @@ impl RoomStopper {
         now: i64,
     ) -> Result<(), StoreFailure> {
         if room.phase(now) == RoomPhase::Closed {
-            let is_done = self.closed.is_some_and(|at| at.elapsed() > CLOSING_FOR);
+            let is_done = self
+                .passes_stopped_at
+                .is_some_and(|at| at.elapsed() > CLOSING_FOR);
             if !is_done {
                 let ledger = rooms.ledger();
                 let cause = (PassStopCause::Closed, String::new());
                 ledger
                     .stop_open_passes(room.id(), u64::MAX, cause, now)
                     .await?;
-                self.closed.get_or_insert_with(Instant::now);
+                self.passes_stopped_at.get_or_insert_with(Instant::now);
             }
             return Ok(());
         }

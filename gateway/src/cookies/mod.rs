@@ -17,7 +17,7 @@ pub const PLACE_STORED_S: i64 = 180 * 86_400;
 /// order that was begun with it, so the cookie lasts longer than the pass.
 pub const PASS_STORED_S: i64 = 2 * 86_400;
 
-/// The failure that a value cannot be written as a cookie.
+/// A value cannot be written as a cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a cookie could not be written")]
 pub struct CookieNotWritten;
@@ -35,8 +35,8 @@ pub enum CookieKind {
 }
 
 impl CookieKind {
-    /// Returns what the name begins with; the room's slug follows. The names are short, because a
-    /// browser sends the cookies of all rooms with each request.
+    /// Returns what the cookie's name begins with; the room's slug follows. The names are short,
+    /// because a browser sends the cookies of all rooms with each request.
     fn name_prefix(self) -> &'static str {
         match self {
             Self::Place => "fg_",

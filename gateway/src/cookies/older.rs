@@ -1,6 +1,7 @@
-//! Replaces the cookies of earlier releases, which carried whole JWTs, and those that were set
-//! before the public address became https. The handlers of a request see the new cookies already,
-//! and the answer tells the browser to store them and to remove the older ones.
+//! Replaces two kinds of older cookies: those of earlier releases, which carried whole JWTs, and
+//! those that were set before the public address became https. The handlers of a request see the
+//! new cookies already, and the answer tells the browser to store them and to remove the older
+//! ones.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use fairgate_pass::{Keyring, PlaceError};
 use super::{CookieKind, HOST_PREFIX, PASS_STORED_S, PLACE_STORED_S, pairs};
 use crate::web::WebRequestPolicy;
 
-/// The most older cookies that one request replaces: a place and a pass of twenty rooms. Later
+/// How many older cookies one request replaces, at most: a place and a pass of twenty rooms. Later
 /// requests replace the rest.
 const REPLACED_MAX: usize = 40;
 
@@ -35,7 +36,7 @@ struct OlderCookie<'h> {
     room: &'h str,
     name: &'h str,
     value: &'h str,
-    /// Whether the value is a JWT. Otherwise it has today's form, and its name lacks the prefix.
+    /// Whether the value is a JWT. Otherwise it has today's form, and `name` lacks [`HOST_PREFIX`].
     is_jwt: bool,
 }
 

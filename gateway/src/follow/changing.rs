@@ -1,5 +1,5 @@
-//! Lets one node at a time change room documents, so that no two rooms cover one show. A lock does
-//! this within the process, and a lease in the ledger between nodes.
+//! Lets one node at a time change room documents, so that no two rooms cover one show. Within the
+//! process a lock ensures this, and between nodes a lease in the ledger.
 
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,9 @@ const RETRY_EVERY: Duration = Duration::from_millis(40);
 /// The sole right to change room documents, among all nodes and tasks.
 pub struct RoomChangeLease<'r> {
     follower: &'r RoomFollower,
-    _here: tokio::sync::MutexGuard<'r, ()>,
+    _process_lock: tokio::sync::MutexGuard<'r, ()>,
     /// Dropping this sender ends the renewals.
-    held: oneshot::Sender<()>,
+    stop_renewals: oneshot::Sender<()>,
     renewing: JoinHandle<()>,
 }
 
@@ -34,10 +34,10 @@ impl RoomChangeLease<'_> {
     /// Gives the right back, so that others can change rooms. If this is not called, or fails,
     /// other nodes wait until the lease has run out.
     pub async fn release_lease(self) {
-        drop(self.held);
+        drop(self.stop_renewals);
         // A renewal that is still running would take the lease again.
         if self.renewing.await.is_err() {
-            tracing::error!("renewing the lease on room documents had failed");
+            tracing::error!("the task that renews the lease on room documents had failed");
         }
         let given_back = self
             .follower
@@ -62,10 +62,10 @@ impl RoomFollower {
         Ok(changing)
     }
 
-    /// Waits for the sole right to change room documents, and does not apply the changes of other
-    /// nodes.
+    /// Waits for the sole right to change room documents. Unlike [`Self::lease_changes`], does not
+    /// apply the changes of other nodes.
     pub(super) async fn acquire_change_lease(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
-        let here = self.inner.changing.lock().await;
+        let process_lock = self.inner.changing.lock().await;
         let asked = Instant::now();
         while !self.take_or_renew_lease().await? {
             if asked.elapsed() >= WAIT_MAX {
@@ -75,11 +75,11 @@ impl RoomFollower {
             }
             tokio::time::sleep(RETRY_EVERY).await;
         }
-        let (held, ended) = oneshot::channel();
+        let (stop_renewals, ended) = oneshot::channel();
         Ok(RoomChangeLease {
             follower: self,
-            _here: here,
-            held,
+            _process_lock: process_lock,
+            stop_renewals,
             renewing: tokio::spawn(renew_lease(self.clone(), ended)),
         })
     }
@@ -98,7 +98,9 @@ async fn renew_lease(follower: RoomFollower, mut ended: oneshot::Receiver<()>) {
         match follower.take_or_renew_lease().await {
             Ok(true) => {}
             Ok(false) => {
-                tracing::warn!("another node changes rooms while this one still does");
+                tracing::warn!(
+                    "another node took the lease on room documents while this node changes one"
+                );
                 return;
             }
             Err(error) => {

@@ -1,4 +1,4 @@
-//! Turns a failure to tell booking which room covers which shows into a problem.
+//! Turns a [`CoverageFailure`] into a problem.
 
 use fairgate_base::http::Problem;
 

@@ -51,8 +51,8 @@ impl LastLedgerRead {
         *self = Self::now();
     }
 
-    /// Logs a failed reading, but only the first one after a successful reading.
-    fn mark_unread(&mut self, error: &LedgerError) {
+    /// Notes a failed reading. Logs it if it is the first after a successful reading.
+    fn note_failed_reading(&mut self, error: &LedgerError) {
         if !self.is_logged {
             log_failed_try!(
                 error,
@@ -64,7 +64,7 @@ impl LastLedgerRead {
 
     /// Returns the time since the last reading, if it is [`STALE_AFTER`] or longer.
     fn stale_for(&self) -> Option<Duration> {
-        Some(self.at.elapsed()).filter(|silent| *silent >= STALE_AFTER)
+        Some(self.at.elapsed()).filter(|elapsed| *elapsed >= STALE_AFTER)
     }
 }
 

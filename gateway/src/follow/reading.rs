@@ -1,6 +1,6 @@
-//! Reads the versions of all rooms several times a second, in one short statement. Only rooms that
-//! are new or changed are then read whole. If another node has taken a step of a draw, the room's
-//! own loop reads this step. The next reading repeats what a failed reading did not do.
+//! Reads the versions of all rooms several times a second, in one short SQL statement. Then reads
+//! the whole rows of only those rooms that are new or changed. If another node has taken a step of
+//! a draw, the room's own loop reads this step. If a reading fails, the next reading does its work.
 
 use std::time::Duration;
 
@@ -31,25 +31,25 @@ impl RoomFollower {
             }
             if let Err(error) = self.sync_once().await {
                 metrics::counter!("fairgate_rooms_unread_total").increment(1);
-                self.inner.last_reading.lock().mark_unread(&error);
+                self.inner.last_reading.lock().note_failed_reading(&error);
             }
         }
     }
 
     /// Reads changes once. Tells booking if another room now covers a show.
     async fn sync_once(&self) -> Result<(), LedgerError> {
-        let mut unread = self.read_changes().await?;
-        // A reading in which the ledger failed to answer for only one room is still a success. If
-        // it failed for several rooms, the ledger as a whole does not answer.
-        if unread.len() > 1 {
-            return Err(unread.swap_remove(0));
+        let mut failures = self.read_changes().await?;
+        // If the ledger gave no answer for one room, the reading is still a success. If it gave
+        // none for several rooms, the ledger as a whole does not answer.
+        if failures.len() > 1 {
+            return Err(failures.swap_remove(0));
         }
         self.inner.last_reading.lock().mark_read();
         if !self.owes_coverage() {
             return Ok(());
         }
         // The lease lets only one node at a time send the coverage, and each node reads the ledger
-        // first. So the node that sends it last sends the newest coverage.
+        // first. Therefore the coverage that is sent last is the newest.
         let changing = self.acquire_change_lease().await?;
         let published = self.publish_coverage().await;
         changing.release_lease().await;
@@ -67,30 +67,31 @@ impl RoomFollower {
     /// # Errors
     /// Fails if the ledger did not answer, even for a single room.
     pub async fn catch_up(&self) -> Result<(), LedgerError> {
-        if let Some(silent) = self.read_changes().await?.pop() {
-            return Err(silent);
+        if let Some(failure) = self.read_changes().await?.pop() {
+            return Err(failure);
         }
         self.inner.last_reading.lock().mark_read();
         Ok(())
     }
 
-    /// Returns the time since this node last read the changes of other nodes, if that time is too
-    /// long and another reading fails or takes longer than `given`. This reading is tried because
-    /// the ledger may answer again although the next regular reading is not due yet.
+    /// If this node's rooms may be out of date, reads the changes of other nodes at once, because
+    /// the ledger may answer again although the next regular reading is not due yet. If this
+    /// reading fails or takes longer than `given`, returns the time since the last successful
+    /// reading.
     pub async fn unread_for(&self, given: Duration) -> Option<Duration> {
-        let silent = self.unheard_for()?;
+        let elapsed = self.unheard_for()?;
         match tokio::time::timeout(given, self.catch_up()).await {
             Ok(Ok(())) => None,
-            _ => Some(silent),
+            _ => Some(elapsed),
         }
     }
 
     /// Applies all changes that other nodes wrote, room by room. A room that cannot be read stays
-    /// as it was, and the rooms after it are still read, until the ledger has failed to answer for
-    /// [`SILENT_MAX`] rooms. Returns these failures. A room with unreadable data does not
-    /// count as a failure to answer.
+    /// as it was, and the next room is read. Stops once the ledger has failed to answer for
+    /// [`SILENT_MAX`] rooms. Returns these failures. A room with unreadable data is not among them,
+    /// because the ledger did answer.
     async fn read_changes(&self) -> Result<Vec<LedgerError>, LedgerError> {
-        let mut silent = Vec::new();
+        let mut failures = Vec::new();
         for version in self.rooms().ledger().versions().await? {
             match self.apply_room_version(&version).await {
                 Ok(()) => self.rooms().troubles().note_readable(&version.room),
@@ -99,16 +100,16 @@ impl RoomFollower {
                         .troubles()
                         .note_unreadable(&version.room, &error);
                     if !matches!(error, LedgerError::Corrupt(_)) {
-                        silent.push(error);
+                        failures.push(error);
                     }
                 }
             }
             // The ledger would probably not answer for the remaining rooms either.
-            if silent.len() >= SILENT_MAX {
+            if failures.len() >= SILENT_MAX {
                 break;
             }
         }
-        Ok(silent)
+        Ok(failures)
     }
 
     async fn apply_room_version(&self, seen: &RoomVersion) -> Result<(), LedgerError> {
@@ -129,7 +130,8 @@ impl RoomFollower {
         self.read_stops(&room, seen).await
     }
 
-    /// Reads a room's row again.
+    /// Reads a room's row again. If the row is newer, takes it over and sends the change to the
+    /// room's sockets.
     ///
     /// # Errors
     /// Fails if the ledger did not answer.
@@ -148,8 +150,8 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Takes over a newer row of a room, whoever wrote it. Tells the visitors whose places ended
-    /// with this row. Returns `false` if this node already has that row.
+    /// Takes over a newer row of a room, whichever node wrote it. If the promoter has cleared the
+    /// line, tells the visitors. Returns `false` if the row is not newer than this node's row.
     pub(crate) fn take_row(&self, room: &Room, row: RoomRow) -> bool {
         let (below, note) = (row.facts.cleared_below, row.facts.cleared_note.clone());
         let was_cleared_below = room.row().facts.cleared_below;
@@ -160,8 +162,8 @@ impl RoomFollower {
         is_newer
     }
 
-    /// Tells booking which room covers which shows, after reading the newest rooms from the ledger.
-    /// The caller must hold [`RoomChangeLease`](super::RoomChangeLease).
+    /// Reads the newest rooms from the ledger, and then tells booking which room covers which
+    /// shows. The caller must hold [`RoomChangeLease`](super::RoomChangeLease).
     ///
     /// # Errors
     /// Fails if the ledger or booking did not answer.

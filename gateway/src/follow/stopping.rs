@@ -1,6 +1,6 @@
-//! Reads which passes and places of a room ended early, and passes the news on: to booking, to the
-//! room store, and to the visitors who are connected here. What could not be passed on is read
-//! again the next time.
+//! Reads which passes and places of a room ended early. Reports them to booking, to the room store,
+//! and to the visitors who are connected here. If a report fails, the same passes and places are
+//! read again the next time.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::store::StoreLeaveRequest;
 use crate::upstream::StoppedPassNotice;
 
 impl RoomFollower {
-    /// Reads what ended since the last reading, and passes it on.
+    /// Reads which passes and places ended since the last reading, and reports them.
     pub(super) async fn read_stops(
         &self,
         room: &Room,
@@ -33,14 +33,15 @@ impl RoomFollower {
             .stopped_passes(room.id(), after, accepted_after_s)
             .await?;
         stops.note(&stopped, now.div_euclid(1000));
-        if self.pass_on(room, &stopped, now).await {
+        if self.report_stopped(room, &stopped, now).await {
             stops.note_passed_on(cursor);
         }
         Ok(())
     }
 
-    /// Passes the news on. Returns whether everybody took it.
-    async fn pass_on(&self, room: &Room, stopped: &[StoppedPass], now: i64) -> bool {
+    /// Reports stopped passes and ended places. Returns whether booking and the store took the
+    /// report.
+    async fn report_stopped(&self, room: &Room, stopped: &[StoppedPass], now: i64) -> bool {
         let accepted_after_s = now.div_euclid(1000) - LEEWAY_S;
         // A revoked visitor without a living pass may still wait for seats.
         let passes: Vec<StoppedPassNotice> = stopped

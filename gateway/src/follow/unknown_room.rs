@@ -31,7 +31,7 @@ impl RoomFollower {
         }
         *last_read = Some(Instant::now());
         if let Err(error) = self.catch_up().await {
-            self.inner.last_reading.lock().mark_unread(&error);
+            self.inner.last_reading.lock().note_failed_reading(&error);
         }
     }
 }

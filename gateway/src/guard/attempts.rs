@@ -19,13 +19,13 @@ use crate::web::ClientNetwork;
 const BURST: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
 /// After this time one more attempt may be wrong.
 const FREE_AFTER: Duration = Duration::from_secs(2);
-/// The longest pause, so that nobody waits longer because of somebody else in the same network.
+/// The longest pause. A pause also stops all other people in the network, so it must be short.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// If no new pause begins for this long after the last one, the next pause is short again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// A network does not pause for this long after a right attempt. Otherwise one guest on the Wi-Fi
-/// of a venue could stop the scanners at its doors.
+/// For this long after a right attempt, no attempt of the network is refused unread. Otherwise one
+/// guest on the Wi-Fi of a venue could stop the scanners at its doors.
 const TRUSTED_FOR: Duration = Duration::from_secs(12 * 3600);
 
 /// What an attempt was about. Each kind has pauses of its own.
@@ -87,7 +87,7 @@ pub struct AttemptGuard<C: Clock = DefaultClock> {
 struct AttemptGuardState<C: Clock> {
     quotas: NetworkQuotas<C>,
     pauses: Mutex<HashMap<QuotaSlot, AttemptPause>>,
-    /// When each network last made a right attempt, since the guard began.
+    /// When each network last made a right attempt, as the time since the guard began.
     right: Mutex<HashMap<QuotaSlot, Duration>>,
     begun: C::Instant,
     clock: C,
@@ -98,7 +98,7 @@ struct AttemptGuardState<C: Clock> {
 struct AttemptPause {
     /// How many pauses there were in a row.
     strikes: u32,
-    /// When the pause ends, since the guard began.
+    /// When the pause ends, as the time since the guard began.
     ends: Duration,
 }
 
@@ -133,15 +133,15 @@ impl<C: Clock + Clone> AttemptGuard<C> {
         let inner = &*self.inner;
         let slot = inner.quotas.slot(network);
         let ends = inner.pauses.lock().get(&slot).map(|pause| pause.ends);
-        let left = ends.map_or(Duration::ZERO, |ends| ends.saturating_sub(inner.now()));
-        if left.is_zero() || inner.is_trusted(slot) {
+        let remaining = ends.map_or(Duration::ZERO, |ends| ends.saturating_sub(inner.now()));
+        if remaining.is_zero() || inner.is_trusted(slot) {
             return Ok(());
         }
-        let wait_s = left.as_secs_f64().ceil().max(1.0) as u64;
+        let wait_s = remaining.as_secs_f64().ceil().max(1.0) as u64;
         Err(GuardRefusal::TooManyAttempts { wait_s })
     }
 
-    /// Notes a right attempt. Its network does not pause for some hours.
+    /// Notes a right attempt. For some hours, no attempt of its network is refused unread.
     pub fn note_right(&self, network: ClientNetwork) {
         let inner = &*self.inner;
         let slot = inner.quotas.slot(network);

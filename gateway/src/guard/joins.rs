@@ -75,8 +75,8 @@ impl<C: Clock + Clone> JoinGuard<C> {
         Err(GuardRefusal::TooManyJoins { wait_s })
     }
 
-    /// Forgets the networks that have their whole quota again, and the times to come back that have
-    /// passed.
+    /// Forgets the networks that have their whole quota again. Also forgets the times to come back,
+    /// once they are over.
     pub fn evict(&self) {
         self.inner.networks.evict();
         let now = self.inner.since_begun(self.inner.clock.now());

@@ -1,6 +1,6 @@
-//! Limits how often a client may call: joins, waits, and wrong codes and keys by network, searches
-//! by network or by a partner's key, and changes of wishes by visitor. Only this folder uses the
-//! governor crate.
+//! Limits how often a client may call. Joins, waits, wrong codes and wrong keys are counted by
+//! network. Searches are counted by network or by a partner's key, and changes of wishes by
+//! visitor. Only this folder uses the governor crate.
 
 mod attempts;
 mod http;
@@ -22,19 +22,19 @@ pub use wishes::WishGuard;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GuardRefusal {
     /// The network has used up its quota of joins.
-    #[error("too many people join from one network; this one may come back in {wait_s} s")]
+    #[error("too many people join from one network; this visitor may come back in {wait_s} s")]
     TooManyJoins {
         /// Whole seconds until the visitor should come back.
         wait_s: u64,
     },
     /// The network has begun as many waits as it may.
-    #[error("too many waits were begun from one network; the next one begins in {wait_s} s")]
+    #[error("too many waits were begun from one network; the next one is allowed in {wait_s} s")]
     TooManyWaits {
         /// Whole seconds until the network may begin another wait.
         wait_s: u64,
     },
     /// The visitor has changed its wishes too often.
-    #[error("the wishes of one place were changed too often; the next change is in {wait_s} s")]
+    #[error("one place changed its wishes too often; the next change is allowed in {wait_s} s")]
     TooManyWishes {
         /// Whole seconds until the visitor may change its wishes again.
         wait_s: u64,

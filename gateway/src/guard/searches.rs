@@ -107,7 +107,7 @@ impl SearchQuotas {
     pub fn admit(&self, headers: &HeaderMap, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let Some(key) = headers.get(API_KEY) else {
-            return self.by_network(network);
+            return self.admit_by_network(network);
         };
         let Some(partner) = inner.partners.get(&Digest::of_bytes(key.as_bytes())) else {
             return Err(GuardRefusal::ApiKeyUnknown);
@@ -115,15 +115,15 @@ impl SearchQuotas {
         let name = partner.name.clone();
         metrics::counter!("fairgate_searches_total", "key" => name).increment(1);
         partner.limit.check().map_err(|until| {
-            let wait_s = count_refused_for_wait_s(until.wait_time_from(inner.clock.now()));
+            let wait_s = count_refusal(until.wait_time_from(inner.clock.now()));
             GuardRefusal::KeyQuotaUsed { wait_s }
         })
     }
 
-    fn by_network(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
+    fn admit_by_network(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let checked = self.inner.networks.check(network);
         checked.map_err(|used_up| GuardRefusal::NetworkQuotaUsed {
-            wait_s: count_refused_for_wait_s(used_up.wait),
+            wait_s: count_refusal(used_up.wait),
         })
     }
 
@@ -134,7 +134,7 @@ impl SearchQuotas {
 }
 
 /// Counts a refused search, and returns the whole seconds until the next search is admitted.
-fn count_refused_for_wait_s(wait: Duration) -> u64 {
+fn count_refusal(wait: Duration) -> u64 {
     metrics::counter!("fairgate_searches_limited_total").increment(1);
     wait.as_secs_f64().ceil().max(1.0) as u64
 }

@@ -1,4 +1,4 @@
-//! Limits how many waits in place of a challenge one network begins. A wait takes a turn in the
+//! Limits how many waits one network begins. A wait replaces a challenge. It takes a turn in the
 //! queue of the wider network, so one address must not take all turns.
 
 use std::num::NonZeroU32;

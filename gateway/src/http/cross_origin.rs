@@ -19,7 +19,7 @@ use super::wrapping::is_call;
 /// hours.
 const PREFLIGHT_KEPT: Duration = Duration::from_secs(600);
 
-/// The headers of calls that a page must be allowed to send.
+/// The request headers that a page must be allowed to send.
 const SENT: [HeaderName; 9] = [
     header::AUTHORIZATION,
     header::CONTENT_TYPE,
@@ -31,7 +31,7 @@ const SENT: [HeaderName; 9] = [
     HeaderName::from_static("x-request-id"),
     header::CACHE_CONTROL,
 ];
-/// The headers of answers that a page must be allowed to read.
+/// The response headers that a page must be allowed to read.
 const READ: [HeaderName; 5] = [
     header::ETAG,
     header::LOCATION,

@@ -32,7 +32,7 @@ impl RoomLife {
             return Ok(());
         }
         Err(LedgerError::Corrupt(format!(
-            "the room \"{room}\" is at life {current}, and its store at {from}: this ledger is an older copy, or another"
+            "this ledger has life {current} of the room \"{room}\", and the store has life {from}: this ledger is an older copy, or not the ledger of this store"
         )))
     }
 

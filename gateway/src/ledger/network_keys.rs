@@ -9,8 +9,8 @@ const KEYS_MAX: usize = 3;
 /// One network of one room: two bytes for its [`NetworkEpoch`], and six of its keyed hash.
 pub type NetworkKey = [u8; 8];
 
-/// The time in which places of a network count together. A room with an end has one epoch, which
-/// lasts until its end. A room without an end has one epoch for each day.
+/// A stretch of time in which places of a network count together. A room with an end has one epoch,
+/// which lasts until its end. A room without an end has one epoch for each day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NetworkEpoch(pub u16);
 

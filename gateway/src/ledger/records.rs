@@ -322,8 +322,8 @@ impl AuditRow {
     /// The `prev` of the first row.
     pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-    /// Chains an entry to the row with the hash `prev`. The hash is the SHA-256 of the text `prev
-    /// \n seq \n at \n role \n action \n detail`, with the detail as compact JSON.
+    /// Chains an entry to the row with the hash `prev`. The new hash is the SHA-256 of the text
+    /// `prev \n seq \n at \n role \n action \n detail`, with the detail as compact JSON.
     #[must_use]
     pub fn chain(seq: u64, prev: &str, entry: &RoomAuditEntry) -> Self {
         let mut row = Self {

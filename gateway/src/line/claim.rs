@@ -100,7 +100,7 @@ pub async fn claim_pass(
     let rank = room
         .rank(place.number)
         .ok_or_else(|| not_called(room, place, now))?;
-    let entered = may_enter(rooms, room, place, rank, toll, now).await?;
+    let entered = ask_admission(rooms, room, place, rank, toll, now).await?;
     let now_s = now.div_euclid(1000);
     let pass_s = i64::try_from(room.row().document.pass_s).unwrap_or(i64::MAX);
     // No pass outlives its room.
@@ -199,9 +199,9 @@ async fn write_claim(
     written
 }
 
-/// Tells the store that the visitor is inside. Until the store takes the claim, it counts one
-/// visitor too few. So if it does not take the claim at once, a background task sends the claim
-/// again until the pass expires. The visitor's answer does not wait for this task.
+/// Tells the store that the visitor is inside. If the store does not take the claim at once, a
+/// background task sends the claim again until the store takes it or the pass expires. Until then
+/// the store counts one visitor too few. The visitor's answer does not wait for this task.
 async fn count_inside(rooms: &RoomRegistry, room: &Room, claimed: WrittenClaim) {
     if report_claim_once(rooms, room, claimed).await {
         return;
@@ -231,13 +231,17 @@ async fn report_claim_once(rooms: &RoomRegistry, room: &Room, claimed: WrittenCl
         Err(error) => {
             metrics::counter!("fairgate_claims_not_counted_total", "room" => room.id().to_owned())
                 .increment(1);
-            log_failed_try!(error, room = room.id(), "a claim is not counted inside yet");
+            log_failed_try!(
+                error,
+                room = room.id(),
+                "the store does not count the holder of a claimed pass as inside yet"
+            );
             false
         }
     }
 }
 
-async fn may_enter(
+async fn ask_admission(
     rooms: &RoomRegistry,
     room: &Room,
     place: &Place,

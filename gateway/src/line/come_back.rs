@@ -1,5 +1,6 @@
-//! Works out when a visitor who came to booking's door without a pass should come back: when the
-//! turn of their place is expected or, without a place, the turn of a visitor who joins now.
+//! Works out when a visitor who came to booking's door without a pass should come back. A visitor
+//! with a place comes back when its turn is expected. For a visitor without a place, this is the
+//! turn of somebody who joins now.
 
 use async_trait::async_trait;
 use fairgate_rules::estimate::WaitEstimate;
@@ -17,7 +18,7 @@ const BACK_MAX_S: u64 = 3600;
 /// When to look again (seconds) if the wait is not known.
 const BACK_UNKNOWN_S: u64 = 60;
 
-/// Works out the times to come back from the rooms of this node.
+/// Works out, from the rooms of this node, when visitors should come back.
 pub struct LineComeBackTimes {
     /// The rooms of this node.
     pub rooms: RoomRegistry,

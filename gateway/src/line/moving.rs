@@ -56,7 +56,7 @@ impl WaitingLine {
     /// Makes a code for a place at `now` (ms).
     ///
     /// # Errors
-    /// Fails if the place or the code's end is before 1970 or after 2106.
+    /// Fails if the place was signed, or the code would expire, before 1970 or after 2106.
     pub fn issue_move(
         &self,
         room: &Room,
@@ -75,8 +75,8 @@ impl WaitingLine {
     }
 
     /// Returns the place that a code brings, and uses the code up. The code is not used up if its
-    /// place has ended, if the store cannot look the place up, or if its place is `own`, which the
-    /// visitor already has here.
+    /// place has ended, if the store cannot look the place up, or if its place is `own`, the place
+    /// that this device already has.
     ///
     /// # Errors
     /// Returns a [`MoveRefusal`] if the code gives no place.

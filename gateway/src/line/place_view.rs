@@ -15,7 +15,7 @@ use crate::store::Place;
 const ODDS_KNOWN: f64 = 0.1;
 /// The longest time (seconds) until a visitor looks at the place again.
 const LOOK_MAX_S: u64 = 45;
-/// The longest time (seconds) until a visitor looks again if all seats left are in baskets.
+/// The longest time (seconds) until a visitor looks again if all unsold seats are in baskets.
 const NEAR_THE_END_S: u64 = 5;
 
 /// Where a visitor stands on the way.
@@ -40,8 +40,8 @@ pub struct WishView {
     /// The wish.
     #[serde(flatten)]
     pub wish: SeatWish,
-    /// How likely these seats are left when the turn comes, in tenths. Before the draw it is the
-    /// mean over all ranks. Null from the turn on, and where it is not known.
+    /// How likely these seats are left when the turn comes: 0 to 1, in steps of 0.1. Before the
+    /// draw this is the mean over all ranks. Null from the turn on, and if it is not known.
     pub odds: Option<f64>,
 }
 
@@ -58,8 +58,8 @@ pub struct PlaceView {
     pub state: PlaceState,
     /// How long it will take.
     pub wait: WaitEstimate,
-    /// How likely a seat is left when the turn comes, in tenths; null before the draw, without a
-    /// line, and from the turn on.
+    /// How likely a seat is left when the turn comes: 0 to 1, in steps of 0.1. Null before the
+    /// draw, without a line, and from the turn on.
     pub odds: Option<f64>,
     /// The time by which a called visitor is expected to claim, RFC 3339. A visitor who claims
     /// later loses nothing.
@@ -139,7 +139,7 @@ fn state_of(place: &Place, phase: RoomPhase, is_called: bool, now: i64) -> Place
     }
 }
 
-/// Returns after how many seconds to look again. If all seats left are in baskets, the line may end
+/// Returns in how many seconds to look again. If all unsold seats are in baskets, the line may end
 /// or go on at any moment, so even visitors far back look soon. The longest time is short enough
 /// that a visitor who waits is not counted as absent.
 fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {

@@ -28,10 +28,10 @@ pub enum PlaceRefusal {
     #[error(transparent)]
     Invalid(PlaceError),
     /// The place is signed, but nobody has its number.
-    #[error("nobody stands at its number")]
+    #[error("nobody has the number of this place")]
     Unknown,
     /// The visitor left the place.
-    #[error("the place was left")]
+    #[error("the visitor left the place")]
     Left,
     /// The promoter ended this visitor's place.
     #[error("the promoter ended the place")]
@@ -50,7 +50,8 @@ pub enum PlaceRefusal {
     Store(#[from] StoreFailure),
 }
 
-/// Verifies a signed place and returns it as the store knows it now.
+/// Verifies a signed place, notes that its visitor is present, and returns the place as the store
+/// knows it now.
 ///
 /// # Errors
 /// Fails if it is not a place of this room, if the visitor left it or the promoter ended it, or if

@@ -17,8 +17,8 @@ use crate::room::{Room, RoomRegistry, RoomTick};
 use crate::store::{StoreFailure, TickCarryover, TickEnd};
 use crate::upstream::BookingPulse;
 
-/// For this long (ms) after another node's tick, this node makes no tick in a room with a line. It
-/// is less than a second, because either node may be a little early or late.
+/// For this long (ms) after another node's tick, this node makes no tick in a room with a line. The
+/// time is less than a second, because either node may be a little early or late.
 const OTHERS_SECOND_MS: u64 = 800;
 
 /// The state that a tick continues from.
@@ -112,7 +112,7 @@ pub async fn run_tick(
     let idle = nobody_to_call && start.called_below == counter.release_row().released;
     // In a room without a line, a visitor is called even if another node has made the tick of this
     // second.
-    let mut stands = true;
+    let mut is_accepted = true;
     if !start.other_has_ticked || !(settings.line || idle) {
         let decided = pace::decide_release(&input, |rank| found.line.who_at_rank(rank));
         memory.record_tick(
@@ -129,7 +129,7 @@ pub async fn run_tick(
             per_s_u: settings.per_s_u,
             idle,
         };
-        stands = commit_tick(rooms, room, &mut counter, &mut found, made).await?;
+        is_accepted = commit_tick(rooms, room, &mut counter, &mut found, made).await?;
     }
     publish_tick(
         room,
@@ -138,7 +138,7 @@ pub async fn run_tick(
         &limits,
         &settings,
     );
-    Ok(stands)
+    Ok(is_accepted)
 }
 
 /// Continues from the row and memory that another node's tick left. Ignores a row that is older
@@ -182,8 +182,8 @@ struct DecidedTick {
     idle: bool,
 }
 
-/// Writes the tick by the ledger's compare-and-set. If the ledger takes it, reports it to the
-/// store. Returns whether the ledger took it.
+/// Writes the tick to the ledger by compare-and-set. If the ledger accepts the tick, reports the
+/// tick to the store. Returns whether the ledger accepted it.
 async fn commit_tick(
     rooms: &RoomRegistry,
     room: &Room,

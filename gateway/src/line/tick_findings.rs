@@ -60,7 +60,8 @@ impl TickFindings {
         }
     }
 
-    /// Adds the call of the ranks `from..to`, with `people` present visitors.
+    /// Notes that the ranks `from..to` are called now, and returns what the store has to record.
+    /// `people` of their visitors are present.
     pub(super) fn call_ranks(&mut self, from: u64, to: u64, people: u64) -> CalledRanks {
         let away = (from..to)
             .filter(|rank| self.line.who_at_rank(*rank) == RankPresence::Away)
@@ -78,7 +79,7 @@ impl TickFindings {
         }
     }
 
-    /// Returns which visitors from rank `released` on are here.
+    /// Returns which visitors at rank `released` and behind it are here.
     pub(super) fn crowd(&self, released: u64, last: &Arc<PresenceBitmap>) -> Arc<PresenceBitmap> {
         let next = self.figures.counts.next;
         // If somebody leaves, the visitors after that place move up at once. A short line is

@@ -45,16 +45,16 @@ pub enum NetworkRefusal {
     /// The solution was used before.
     #[error("the solution was used before")]
     SolutionUsed,
-    /// The network has all its places, and work does not help.
+    /// The network has all its places. A proof of work gives it no further place.
     #[error("the network has all its places in this room")]
     Full,
     /// The network has all the places that it gets without the check of the room's provider.
-    #[error("the network has all its places without a check in this room")]
+    #[error("the network has all the places in this room that it gets without a check")]
     FullUnchecked,
     /// The answer of the room's provider does not count.
     #[error(transparent)]
     Provider(#[from] ProviderRefusal),
-    /// The network sends too many of the provider's answers to be checked.
+    /// The network sends answers of the provider too often. Each of them must be checked there.
     #[error(transparent)]
     Guard(#[from] GuardRefusal),
     /// The promoter lets nobody of this network join or claim.
@@ -78,7 +78,7 @@ pub enum GivenChallenge {
 /// A wait in place of a challenge.
 #[derive(Debug)]
 pub struct BegunWait {
-    /// The ticket that counts after the wait.
+    /// The ticket. It counts as a solution after the wait.
     pub ticket: String,
     /// When the wait ends, milliseconds since the epoch.
     pub ready_at: i64,
@@ -129,12 +129,13 @@ impl TollFor {
 }
 
 impl WaitingLine {
-    /// Returns the toll that a visitor has paid. The store compares it with the number of places of
-    /// the visitor's networks.
+    /// Checks the solution that a visitor sent, and returns the toll that the visitor has paid. The
+    /// store compares the toll with the number of places of the visitor's networks.
     ///
     /// # Errors
-    /// Fails if the promoter has closed the room to the network, if the solution does not count, if
-    /// it cannot be checked now, or if it is missing and the room asks everybody for one.
+    /// Fails if the promoter has closed the room to the network. Fails if the solution does not
+    /// count or cannot be checked now, or if the room asks everybody for a solution and none was
+    /// sent.
     pub async fn toll(
         &self,
         room: &Room,
@@ -291,7 +292,7 @@ impl WaitingLine {
     }
 }
 
-/// Returns the refusal of a network that has all the places that it can get by proofs of work.
+/// Returns the refusal for a network that gets no further place by proofs of work.
 fn full(room: &Room) -> NetworkRefusal {
     match room.row().document.challenge.provider() {
         Some(_) => NetworkRefusal::FullUnchecked,

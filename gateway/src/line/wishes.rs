@@ -26,7 +26,7 @@ pub enum WishRefusal {
     /// Booking has not told this node yet what is on sale.
     #[error("it is not known yet what is on sale")]
     NotKnown,
-    /// The visitor changes its wishes too often.
+    /// The visitor changes the wishes too often.
     #[error(transparent)]
     Guard(#[from] GuardRefusal),
     /// The wrong fields, each with its fault.
@@ -84,7 +84,8 @@ impl WaitingLine {
     }
 
     /// Describes a place with its wishes at `now` (ms). If the store does not answer, describes the
-    /// place without wishes, because the place matters more.
+    /// place without wishes, because the place matters more. If the room is closed, also forgets
+    /// the wishes that this node knows of the room.
     pub async fn describe_with_wishes(&self, room: &Room, place: &Place, now: i64) -> PlaceView {
         if room.phase(now) == RoomPhase::Closed {
             room.wishes().clear();

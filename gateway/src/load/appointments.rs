@@ -1,10 +1,10 @@
-//! Spreads the times at which refused clients come back, so that clients who obey `Retry-After` are
-//! admitted then.
+//! Spreads the times at which refused clients come back, so that a client who obeys `Retry-After`
+//! is admitted when it comes back.
 
 use std::time::Duration;
 
-/// The longest wait that a schedule returns, unless the caller's `earliest` is longer. If the next
-/// wait would be longer, the schedule starts again at half of this time.
+/// The longest wait that a schedule returns, unless the caller's `earliest` is longer. A schedule
+/// whose next wait would exceed this wait starts again at half of it.
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
 /// The next free time to come back, counted from a start that the owner chooses. Once this time has

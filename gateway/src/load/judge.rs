@@ -10,7 +10,7 @@ pub enum LoadLevel {
     /// Nothing is shed.
     #[default]
     Calm,
-    /// Watchers of seats and visitors near the front are told less often.
+    /// Frames go out less often to those who watch seats and to visitors near the front.
     Deltas,
     /// New joins are shed.
     Joins,
@@ -70,7 +70,7 @@ impl LoadLevel {
 }
 
 impl LoadLevelTracker {
-    /// Returns the level at `now`.
+    /// Takes in the measurement at `now`, and returns the level after it.
     pub fn level(&mut self, measured: LoadMeasurement, now: Instant) -> LoadLevel {
         let wanted = LoadLevel::called_for(measured, 100);
         let kept = LoadLevel::called_for(measured, 50);

@@ -1,6 +1,6 @@
 //! Measures how loaded this process is, and decides what it sheds: first the rate of deltas, then
-//! new joins, then new holds. Deltas are shed early, because people who buy go before people who
-//! watch. Payments, webhooks, claims and reads of a visitor's own orders are never shed.
+//! new joins, then new holds. Deltas are shed early, because people who buy matter more than people
+//! who watch. Payments, webhooks, claims and reads of a visitor's own orders are never shed.
 
 mod appointments;
 mod http;
@@ -137,7 +137,7 @@ impl ProcessLoad {
             return Ok(());
         }
         metrics::counter!("fairgate_shed_total", "what" => "joins").increment(1);
-        let wait_s = self.back_in(&self.inner.joiners, LoadLevel::Joins);
+        let wait_s = self.reserve_return_s(&self.inner.joiners, LoadLevel::Joins);
         Err(LoadRefusal::JoinsShed { wait_s })
     }
 
@@ -155,15 +155,15 @@ impl ProcessLoad {
             return Ok(());
         }
         metrics::counter!("fairgate_shed_total", "what" => "holds").increment(1);
-        let wait_s = self.back_in(&self.inner.holders, LoadLevel::Holds);
+        let wait_s = self.reserve_return_s(&self.inner.holders, LoadLevel::Holds);
         Err(LoadRefusal::HoldsShed { wait_s })
     }
 
-    /// Returns the whole seconds until a visitor who is refused now should come back. By then the
-    /// level can have fallen so far that nothing of this kind is shed. Refused visitors come back
-    /// one after the other, at the rate that this process is assumed to manage. Up to half of the
-    /// wait is added at random, to spread them further.
-    fn back_in(&self, schedule: &Mutex<ReturnSchedule>, shed_from: LoadLevel) -> u64 {
+    /// Reserves a time to come back for a visitor who is refused now. Returns the whole seconds
+    /// until then. By that time the level can have fallen so far that nothing of this kind is shed.
+    /// Refused visitors come back one after the other, at the rate that this process is assumed to
+    /// manage. Up to half of the wait is added at random, to spread them further.
+    fn reserve_return_s(&self, schedule: &Mutex<ReturnSchedule>, shed_from: LoadLevel) -> u64 {
         let steps = (self.level() as u8).saturating_sub(shed_from as u8) + 1;
         let earliest = judge::FALL_AFTER * u32::from(steps) + BACK_MARGIN;
         let per_s = self.inner.drain_per_s.load(Ordering::Relaxed);

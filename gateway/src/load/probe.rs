@@ -133,7 +133,8 @@ mod tests {
         rises
     }
 
-    /// Returns the lags of a calm process with stalls, each after a number of timers on time.
+    /// Returns the lags of a calm process with stalls. Each entry of `stalls` has the number of
+    /// timers on time before the stall, and the length of the stall in milliseconds.
     fn with_stalls(stalls: &[(usize, u64)]) -> Vec<u64> {
         let mut lags = vec![ON_TIME; 100];
         for (timers, stall_ms) in stalls {

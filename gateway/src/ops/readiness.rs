@@ -13,8 +13,8 @@ const LEDGER_MAX: Duration = Duration::from_millis(1_500);
 
 impl GatewayOpsRoutes {
     /// Finds out whether this process can serve visitors. Without its ledger, its store or booking
-    /// it still serves the lobby, the places and the pictures of the seats from memory. So their
-    /// troubles are warnings, and load balancers still send visitors here.
+    /// it still serves the lobby, the places and the pictures of the seats from memory. Troubles of
+    /// these three are therefore only warnings, and load balancers still send visitors here.
     pub async fn readiness(&self) -> Readiness {
         let mut reasons = Vec::new();
         if *self.rooms.stopping().borrow() {
@@ -56,7 +56,7 @@ impl GatewayOpsRoutes {
         match tokio::time::timeout(LEDGER_MAX, self.rooms.ledger().check()).await {
             Ok(Ok(())) => self.follower.unread_for(LEDGER_MAX).await.map(|silent| {
                 format!(
-                    "what other gateways did to rooms could not be read for {} s",
+                    "the changes that other gateways made to rooms could not be read for {} s",
                     silent.as_secs()
                 )
             }),

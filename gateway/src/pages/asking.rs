@@ -46,7 +46,7 @@ pub(super) struct VisitorCall<'c> {
 }
 
 impl<'c> VisitorCall<'c> {
-    /// Makes a call without keys and without a body.
+    /// Describes a call without keys and without a body. Does not make it yet.
     pub fn new(method: Method, path: &'c str, headers: &'c HeaderMap) -> Self {
         Self {
             method,
@@ -94,7 +94,7 @@ impl<'c> VisitorCall<'c> {
 }
 
 /// Calls routes in process. Returns `None` if the answer cannot be read or is too long.
-async fn answer_of(routes: &Router, request: Request<Body>) -> Option<(StatusCode, Bytes)> {
+async fn call_in_process(routes: &Router, request: Request<Body>) -> Option<(StatusCode, Bytes)> {
     let response = match routes.clone().oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},
@@ -126,7 +126,7 @@ impl PageRoutes {
         let request = Request::get(path)
             .body(Body::empty())
             .map_err(|_| missing())?;
-        let answer = answer_of(&self.booking, request).await;
+        let answer = call_in_process(&self.booking, request).await;
         answer.and_then(document_of).ok_or_else(missing)?
     }
 
@@ -140,7 +140,7 @@ impl PageRoutes {
         let Some(request) = call.request() else {
             return Err(missing.into());
         };
-        let answer = answer_of(&self.door, request).await;
+        let answer = call_in_process(&self.door, request).await;
         answer.and_then(document_of).ok_or(missing)?
     }
 
@@ -153,13 +153,13 @@ impl PageRoutes {
         let Some(request) = call.request() else {
             return Err(missing);
         };
-        match answer_of(&self.door, request).await {
+        match call_in_process(&self.door, request).await {
             Some((StatusCode::OK, bytes)) => String::from_utf8(bytes.into()).map_err(|_| missing),
             _ => Err(missing),
         }
     }
 
-    /// Returns whether there is a cinema programme to search.
+    /// Asks booking whether there is a cinema programme to search.
     pub(super) async fn has_programme(&self) -> bool {
         let cities = self.fetch_document("/v1/cinema/cities").await;
         cities.is_ok_and(|cities| {
@@ -169,7 +169,7 @@ impl PageRoutes {
         })
     }
 
-    /// Returns whether there is a timetable to search.
+    /// Asks booking whether there is a timetable to search.
     pub(super) async fn has_timetable(&self) -> bool {
         self.fetch_document("/v1/rail/timetable").await.is_ok()
     }

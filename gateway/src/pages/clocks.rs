@@ -1,4 +1,5 @@
-//! Converts moments to local time. A showing uses its cinema's time zone, a train its timetable's.
+//! Converts moments to local time. A showing uses the time zone of its cinema. A train uses the
+//! time zone of its timetable.
 
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;

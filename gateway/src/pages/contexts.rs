@@ -229,7 +229,7 @@ pub(super) struct RailPage {
     /// The last day of the timetable.
     pub last: String,
     pub asked: RailForm,
-    /// The stations to choose from, for each field whose words do not name one station.
+    /// The stations to choose from, for each field whose words do not name exactly one station.
     pub choices: Vec<StationChoice>,
     /// The name of the field that was left empty.
     pub missing: Option<&'static str>,
@@ -295,7 +295,8 @@ pub(super) struct TrainPage<'a> {
     pub from: &'a Value,
     pub to: &'a Value,
     /// When the train leaves the station where the stretch begins, if it stops there more than
-    /// once. Missing if the stretch is the train's first one and the address named no departure.
+    /// once. Missing on the train's first ride between the two stations, unless the address named
+    /// its departure.
     pub departs: Option<String>,
     pub from_name: &'a Value,
     pub to_name: &'a Value,

@@ -98,7 +98,7 @@ pub(crate) async fn leave(
         let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
         match required(&lobby.rooms, room, &headers, now).await {
             Ok(place) => lobby.leave(room, &place, now).await?,
-            // A form that was sent twice leaves once.
+            // The form may be sent twice. The second time there is nothing to do.
             Err(PlaceRefusal::Left) => {}
             Err(refusal) => return Err(refusal.into()),
         }

@@ -14,7 +14,7 @@ use crate::room::RoomView;
 use crate::room::search::{FoundRoom, ListPage, OnSaleSearch};
 use crate::upstream::ShowSummary;
 
-/// The most cities that the form suggests.
+/// How many cities the form suggests at most.
 const CITIES_MAX: usize = 200;
 
 /// The form's fields, by their names in the address.

@@ -46,11 +46,11 @@ use fairgate_model::ids::HoldId;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::ChallengeProvider;
 
-/// The field of an address or a form with the path that a visitor first asked for in a guarded
-/// shop.
+/// The name of the field that carries the way back, in addresses and forms: the path that a visitor
+/// first asked for in a guarded shop.
 pub const WAY_BACK: &str = "to";
 
-/// The most shows that a lobby lists. Nobody reads a longer list: a visitor who wants a certain
+/// How many shows a lobby lists at most. Nobody reads a longer list: a visitor who wants a certain
 /// show searches for it.
 const LISTED_MAX: usize = 100;
 

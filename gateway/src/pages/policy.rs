@@ -51,8 +51,8 @@ impl PagePolicy {
         }
     }
 
-    /// Sets the headers of an answer. `host` is the host that the request named. Only a page that
-    /// has a `part` from another site may load from that site.
+    /// Sets the security headers of an answer. `host` is the host that the request named. Only a
+    /// page that has a `part` from another site may load from that site.
     pub fn secure(&self, headers: &mut HeaderMap, host: Option<&str>, part: Option<ForeignPart>) {
         let policy = self.content_policy(host, part);
         // The hosts are checked, so the policy is always valid in a header.

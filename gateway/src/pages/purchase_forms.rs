@@ -57,7 +57,7 @@ impl FormFields {
         Self(form.map(|Form(fields)| fields).unwrap_or_default())
     }
 
-    /// Returns the texts of all fields of a name, as they were sent.
+    /// Returns the texts of all fields with this name, as they were sent.
     fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         let named = self.0.iter().filter(move |(own, _)| own == name);
         named.map(|(_, text)| text.as_str())
@@ -356,7 +356,7 @@ async fn await_tickets(
 }
 
 /// Makes a call that changes something, unless a foreign page sent the form. If the button was
-/// pressed twice, the browser shows only the second answer. So the second call waits for the
+/// pressed twice, the browser shows only the second answer. The second call therefore waits for the
 /// outcome of the first.
 async fn post(pages: &PageRoutes, call: VisitorCall<'_>) -> Result<Value, DocumentRefusal> {
     pages.lobby.web.check_origin(call.headers)?;

@@ -58,7 +58,7 @@ impl<'a> TrainSearch<'a> {
 
     /// Builds the address of the search on another day: `days` days later, or earlier if negative.
     /// Returns `None` if there is no such day, or the form's date is not a date.
-    fn later(&self, days: i64) -> Option<String> {
+    fn other_day_address(&self, days: i64) -> Option<String> {
         let date = parse_day(&self.date)?;
         let date = date.checked_add(days.days()).ok()?.to_string();
         let search = train_search_address(self.from, self.to, &date, &self.party);
@@ -164,8 +164,8 @@ async fn search_trains(
         (page.from, page.to) = (Some(from), Some(to));
     }
     page.swap = Some(asked.search_address(&shown.1, &shown.0));
-    page.before = asked.later(-1);
-    page.after = asked.later(1);
+    page.before = asked.other_day_address(-1);
+    page.after = asked.other_day_address(1);
     Ok(())
 }
 
@@ -252,8 +252,8 @@ fn trip_views(mut trips: Value, party: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Finds trains that are in the list more than once. Sets `ride` of each of their rides to the
-/// departure, because the stations alone do not say which ride is meant.
+/// A train that runs in a loop can be in the list several times, once for each ride. Sets `ride` of
+/// each such entry to its departure, because the stations alone do not say which ride is meant.
 fn mark_rides_of_loops(trips: &mut [Value]) {
     let shows: Vec<Value> = trips.iter().map(|trip| trip["show"].clone()).collect();
     for trip in trips {
@@ -274,7 +274,7 @@ fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
             journey[end] = local_time(&journey[end], &zone);
         }
         let mut trips = journey["trips"].take();
-        // A journey takes one ride of a train that runs in a loop. The stations do not say which.
+        // If a train runs in a loop, the stations do not say which of its rides the journey takes.
         for trip in trips.as_array_mut().into_iter().flatten() {
             trip["ride"] = trip["departs"].clone();
         }
@@ -423,7 +423,7 @@ mod tests {
         let asked = TrainSearch::from_query(&query, "2027-01-15", 0);
         assert_eq!(asked.date, "2027-01-15");
         assert_eq!(
-            asked.later(-1).as_deref(),
+            asked.other_day_address(-1).as_deref(),
             Some("/rail?from=a&to=b&date=2027-01-14&seats=3")
         );
         let chosen = [
@@ -437,7 +437,7 @@ mod tests {
             .into();
         let asked = TrainSearch::from_query(&chosen, "2027-01-15", 0);
         assert_eq!(
-            asked.later(1).as_deref(),
+            asked.other_day_address(1).as_deref(),
             Some("/rail?from=a&to=b&date=2027-01-16&seats=1&sort=fastest&changes=1")
         );
         assert_eq!(
@@ -446,7 +446,7 @@ mod tests {
         );
         let nonsense = BTreeMap::from([("date".to_owned(), "soon".to_owned())]);
         assert_eq!(
-            TrainSearch::from_query(&nonsense, "2027-01-15", 0).later(1),
+            TrainSearch::from_query(&nonsense, "2027-01-15", 0).other_day_address(1),
             None
         );
     }

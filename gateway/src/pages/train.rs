@@ -33,13 +33,13 @@ pub(super) async fn train(
     let stretch = stretch_stops(&stops, asked_from, asked_to, departs, now_ms);
     let stop = |at: usize| stops.get(at).cloned().unwrap_or_default();
     let (from, to) = (stop(stretch.start), stop(stretch.end));
-    // The address names a ride by its departure, if it is not the train's first ride between these
-    // stations.
+    // If this is not the train's first ride between these stations, the address must name the
+    // departure.
     let first = stretch_stops(&stops, asked_from, asked_to, None, i64::MIN);
     let later_ride = (first != stretch)
         .then(|| from["departs"].as_str().and_then(moment))
         .flatten();
-    let is_loop = calls_again(&stops, &from);
+    let is_loop = stops_again(&stops, &from);
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
     let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
     // The page warns a visitor whose stretch was replaced, because the shown stretch may be the
@@ -90,20 +90,20 @@ fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
     own.or_else(|| trip["time_zone"].as_str())
 }
 
-/// Returns whether a train calls more than once at the station of a stop. Only such a train has
-/// several rides from there, so the address must say which one is meant.
-fn calls_again(stops: &[Value], stop: &Value) -> bool {
-    let calls = stops
+/// Returns whether a train stops more than once at the station of `stop`. Such a train has several
+/// rides from there, so the address must say which ride is meant.
+fn stops_again(stops: &[Value], stop: &Value) -> bool {
+    let same_station = stops
         .iter()
-        .filter(|call| call["station"] == stop["station"]);
-    calls.count() > 1
+        .filter(|other| other["station"] == stop["station"]);
+    same_station.count() > 1
 }
 
 fn moment(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// Returns whether a stop, or a train in a search, leaves at a moment.
+/// Returns whether the train leaves `stop` at `at`. `stop` can also be a train that a search found.
 fn leaves_at(stop: &Value, at: Timestamp) -> bool {
     stop["departs"].as_str().and_then(moment) == Some(at)
 }
@@ -112,7 +112,7 @@ fn leaves_at(stop: &Value, at: Timestamp) -> bool {
 ///
 /// The stretch starts at the stop at `from` that the train leaves at `departs`. If there is no such
 /// stop, the stretch starts at the first stop at `from` that the train has not left at `now_ms` and
-/// that has a stop at `to` after it. If there is none of these either, the stretch starts at the
+/// that has a stop at `to` after it. If there is no such stop either, the stretch starts at the
 /// first stop at `from`. The stretch ends at the next stop at `to`. The train's first or last stop
 /// replaces an end that is not found.
 fn stretch_stops(
@@ -134,8 +134,8 @@ fn stretch_stops(
         let is = |stop: &Value| stop["station"] == from && leaves_at(stop, departs);
         stops.iter().position(is)
     });
-    let calls = stops.iter().enumerate().take(last);
-    let still_to_leave = calls
+    let departures = stops.iter().enumerate().take(last);
+    let still_to_leave = departures
         .filter(|(nth, stop)| stop["station"] == from && at(to, nth + 1).is_some())
         .find(|(_, stop)| !has_left(stop, now_ms))
         .map(|(nth, _)| nth);
@@ -212,8 +212,8 @@ mod tests {
     #[test]
     fn a_train_that_calls_twice_at_a_station_has_several_rides_from_there() {
         let stops = ["A", "B", "A"].map(|code| json!({"station": code}));
-        assert!(calls_again(&stops, &stops[0]));
-        assert!(!calls_again(&stops, &stops[1]));
+        assert!(stops_again(&stops, &stops[0]));
+        assert!(!stops_again(&stops, &stops[1]));
     }
 
     #[test]

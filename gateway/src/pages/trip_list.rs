@@ -67,7 +67,7 @@ impl TripListChoice {
         }
     }
 
-    /// Returns the same choice with journeys with a change.
+    /// Returns this choice, but also with journeys with a change.
     pub fn with_changes(&self) -> Self {
         Self {
             changes: ChangesChoice::One,
@@ -140,8 +140,8 @@ impl TripListChoice {
     fn mark_and_sort(&self, found: &mut [Value], price: impl Fn(&Value) -> Option<i64>) {
         mark_least(found, "fastest", duration_s);
         mark_least(found, "cheapest", &price);
-        // Booking returns journeys with a change fastest first, so all are sorted by departure
-        // first. Those that are equal in the chosen order then stay in the order of departure.
+        // Booking sorts journeys with a change by duration. Here all are sorted by departure, so
+        // that those that the chosen order ranks equal stay in the order of departure.
         found.sort_by_key(departure);
         match self.sort {
             TripOrder::Departure => {}
@@ -193,8 +193,8 @@ pub(super) fn classes_of<'a>(trips: impl IntoIterator<Item = &'a Value>) -> Vec<
     classes
 }
 
-/// Returns the moment of a departure. Local times cannot sort departures on a day on which the
-/// clocks change.
+/// Returns the moment of a departure, to sort by. The order of local times is wrong on a day on
+/// which the clocks change.
 fn departure(trip: &Value) -> Option<Timestamp> {
     trip["departs"].as_str()?.parse().ok()
 }
@@ -227,7 +227,8 @@ fn most_free(trip: &Value) -> u64 {
     free.max().unwrap_or_default()
 }
 
-/// Marks the trains with the least value, if the trains differ in it.
+/// Sets `mark` of each train: true for those with the lowest value, false for all if all values are
+/// the same.
 fn mark_least(trips: &mut [Value], mark: &str, value: impl Fn(&Value) -> Option<i64>) {
     let values: Vec<_> = trips.iter().map(value).collect();
     let least = values.iter().flatten().min().copied();

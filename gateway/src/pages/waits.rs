@@ -13,9 +13,9 @@ use crate::web::ClientNetwork;
 /// The field of a form that carries the ticket of a wait.
 pub(super) const WAIT_FIELD: &str = "wait";
 
-/// Returns the problem for a form that `refusal` stopped. If a wait can replace the challenge, the
-/// problem says how long to wait, and has the ticket that the form sends after the wait. If the
-/// wait of `ticket` is not over, that wait goes on.
+/// Returns the problem for a form that `refusal` stopped. If a wait can replace the challenge,
+/// begins a wait: the problem then says how long to wait, and has the ticket that the form sends
+/// after the wait. If the wait of `ticket` is not over, that wait goes on, and no other one begins.
 pub(super) async fn wait_instead(
     lobby: &WaitingLine,
     room: &Room,
@@ -61,7 +61,7 @@ pub(super) async fn wait_instead(
 }
 
 /// Adds the ticket to the problem of a form that was refused for a reason other than the network.
-/// With it, the visitor does not have to wait again.
+/// With the ticket, the visitor does not have to wait again.
 pub(super) fn keep_ticket(problem: Problem, ticket: Option<&String>) -> Problem {
     match ticket {
         Some(ticket) => problem.with_member("wait_ticket", ticket),

@@ -46,7 +46,7 @@ pub struct RoomPatchInput {
     pub paused: Option<bool>,
     /// Visitors released a second.
     pub per_s: Option<f64>,
-    /// The most that may be inside at once.
+    /// How many visitors may be inside at once.
     pub max_inside: Option<i64>,
     /// `auto` or `fixed`.
     pub mode: Option<String>,
@@ -97,15 +97,15 @@ pub enum RoomChangeRefusal {
     /// The room is closed, and its phase can no longer change.
     #[error("the room is closed")]
     RoomClosed,
-    /// These times have passed and their phases have begun, so they cannot move later.
-    #[error("{fields:?} have passed and cannot move later")]
+    /// These times have passed and their phases have begun, so they cannot be set to a later time.
+    #[error("{fields:?} have passed and cannot be set to a later time")]
     TimePassed {
         /// The names of the document's fields.
         fields: Vec<&'static str>,
     },
     /// Somebody has joined or the line is frozen, so these fields, which affect the draw, are
     /// fixed.
-    #[error("{fields:?} bear on the draw and can no longer change")]
+    #[error("{fields:?} affect the draw and can no longer change")]
     DrawFixed {
         /// The names of the document's fields.
         fields: Vec<&'static str>,
@@ -368,7 +368,7 @@ impl PromoterControls {
         Ok(changed.is_some())
     }
 
-    /// Replaces a room's codes. Returns how many there are.
+    /// Replaces a room's codes. Returns how many codes the room has now.
     ///
     /// # Errors
     /// Fails if the list is not valid, or somebody has joined.

@@ -22,8 +22,8 @@ use crate::room::RoomRegistry;
 const SHORT_MS: i64 = 10_000;
 /// The time between two forecasts of a longer sale.
 const MINUTE_MS: i64 = 60_000;
-/// How many forecasts one call of the report makes at most. It makes the newest ones first. More
-/// forecasts are missing if nobody has read the report on this node for a while.
+/// How many forecasts one call of the report makes at most, the newest ones first. More than these
+/// may be missing if nobody has read the report on this node for a while.
 const MADE_AT_ONCE_MAX: usize = 8;
 /// Samples that are older than the newest one by more than this are ignored, because the everyday
 /// room's sale has no end.
@@ -82,7 +82,7 @@ enum MadeForecast {
     SeatsLeft,
 }
 
-/// The forecasts of a room by the time of their last sample. `None`: none could be made.
+/// The forecasts of a room by the time of their last sample. `None` if no forecast could be made.
 type RoomForecasts = BTreeMap<i64, Option<MadeForecast>>;
 
 /// The forecasts that this node has made, by room.

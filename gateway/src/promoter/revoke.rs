@@ -62,7 +62,7 @@ impl RevokeInput {
         {
             return Err(RevokeFault {
                 field: "reason",
-                why: "give a reason of 1 to 500 characters, without control characters; the visitors are told",
+                why: "give a reason of 1 to 500 characters, without control characters; the visitors see it",
             });
         }
         let given = [
@@ -148,7 +148,7 @@ fn parse_network(text: &str) -> Option<(u128, u8)> {
 
 impl PromoterControls {
     /// Ends places of a room. Returns how many of them had a visitor. After at most two seconds,
-    /// their passes open nothing new on any node. Their leaves stay in the draw.
+    /// their passes open nothing new on any node. The draw keeps the leaves of these places.
     ///
     /// # Errors
     /// Fails if the input is not valid, there is no such room or no such place, or the ledger or
@@ -224,7 +224,7 @@ impl PromoterControls {
                 .await?
                 .is_some()
             {
-                // Booking knows the passes, but not the limit. So each living pass is stopped now.
+                // Booking does not know the limit, so each pass that is still valid is stopped.
                 let cause = (PassStopCause::Cleared, reason.to_owned());
                 let (ledger, now) = (self.rooms.ledger(), self.rooms.now_ms());
                 ledger

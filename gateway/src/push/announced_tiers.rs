@@ -3,8 +3,8 @@
 
 use crate::upstream::PriceTier;
 
-/// The shortest time (ms) between two announcements that a category has sold out. The `line` frames
-/// show seats that come back from baskets for a moment anyway.
+/// The shortest time (ms) between two announcements that a category has sold out. In between, the
+/// `line` frames still show seats that come back from a basket for a moment.
 const SOLD_OUT_AGAIN_MS: i64 = 30_000;
 
 /// The tiers that a room's sockets know.

@@ -121,13 +121,13 @@ impl ClientWire {
             None => Err(SocketEnd::Gone),
             Some(Err(error)) => Err(SocketEnd::of_error(error)),
             Some(Ok(Ws::Close(_))) => Err(SocketEnd::ByClient),
-            Some(Ok(Ws::Pong(answer))) if self.takes_pong(&answer) => Ok(WireEvent::Answered),
+            Some(Ok(Ws::Pong(answer))) if self.take_pong(&answer) => Ok(WireEvent::Answered),
             Some(Ok(message)) => Ok(WireEvent::Heard(message)),
         })
     }
 
-    /// Returns whether a pong answers the last ping.
-    fn takes_pong(&self, answer: &[u8]) -> bool {
+    /// Takes a pong. Returns whether it answers the last ping.
+    fn take_pong(&self, answer: &[u8]) -> bool {
         let number = answer.try_into().map(u32::from_be_bytes);
         number.is_ok_and(|number| self.outlet.take_pong(number))
     }
@@ -151,7 +151,7 @@ impl ClientWire {
             // unread, the system would cut the connection, and the client might not see why.
             while let Some(Ok(_)) = self.socket.next().await {}
         };
-        // The client may have gone or may read nothing. Then the frame is lost, which does no harm.
+        // If the client has gone or reads nothing, the frame is lost, which does no harm.
         let _ = tokio::time::timeout(BYE_MAX, goodbye).await;
     }
 }

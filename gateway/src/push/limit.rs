@@ -21,7 +21,7 @@ struct SocketLimitState {
 
 /// The refusal of a socket because this process already has as many as are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("as many sockets are open as may be; try again in {wait_s} s")]
+#[error("this process has as many open sockets as it may have; try again in {wait_s} s")]
 pub struct TooManySockets {
     /// Seconds until the client should try again. They are random, so that clients do not come back
     /// at the same time.
@@ -40,13 +40,13 @@ impl SocketLimit {
     /// of them if the process also guards a shop.
     #[must_use]
     pub fn new(wanted: usize, guards_shop: bool) -> Self {
-        let share = if guards_shop { 2 } else { 1 };
-        let max = open_files_max().map_or(wanted, |files| wanted.min(files / share / 4 * 3));
+        let ports = if guards_shop { 2 } else { 1 };
+        let max = open_files_max().map_or(wanted, |files| wanted.min(files / ports / 4 * 3));
         if max < wanted {
             tracing::warn!(
                 wanted,
                 max,
-                "this process may not open files enough for so many sockets; raise its limit (ulimit -n)"
+                "this process may not open enough files for so many sockets; raise its limit (ulimit -n)"
             );
         }
         Self {

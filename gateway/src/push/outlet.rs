@@ -1,6 +1,6 @@
-//! The sending half of one visitor's socket. The task of the socket and the loops that send shared
-//! frames use it. A loop never waits for a client. It wakes the task only if the task has something
-//! to do.
+//! The sending half of one visitor's socket. It is used by the socket's own task, and by the loops
+//! that send shared frames. A loop never waits for a client. A loop wakes the task only if the task
+//! has something to do.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,7 +151,8 @@ impl SocketOutlet {
         self.task.wake();
     }
 
-    /// Returns whether the task was woken since it last asked. The task of `cx` is woken next time.
+    /// Clears the mark that the task was woken, and returns whether it was set. Registers the task
+    /// of `cx` as the one to wake from now on.
     pub fn take_wake(&self, cx: &Context<'_>) -> bool {
         self.task.register(cx.waker());
         self.woken.swap(false, Ordering::AcqRel)
@@ -167,7 +168,7 @@ pub(crate) mod tests {
     use super::*;
 
     impl SocketOutlet {
-        /// Returns whether the task was woken since this was last asked.
+        /// Clears the mark that the task was woken, and returns whether it was set.
         pub fn is_woken(&self) -> bool {
             self.woken.swap(false, Ordering::AcqRel)
         }

@@ -1,5 +1,6 @@
-//! Decides how often watchers of seats and visitors near the front get frames, by the load of this
-//! process. People who buy go first: frames become rarer long before calls become slow.
+//! Decides from the load of this process how often frames go to those who watch seats and to
+//! visitors near the front. People who buy matter most: frames become rarer long before calls
+//! become slow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -134,9 +135,8 @@ fn cores(level: LoadLevel, idle: f64) -> f64 {
     }
 }
 
-/// Returns the fewest readings between two frames of a watcher for which the work fits into
-/// `cores`, or the most if the work never fits. One round of frames to all watchers takes `all_s`
-/// seconds of one core.
+/// Returns the smallest of [`BEATS`] with which the work fits into `cores`, or the largest if the
+/// work never fits. One round of frames to all watchers takes `all_s` seconds of one core.
 fn beats(all_s: f64, cores: f64) -> u32 {
     let fits = |beats: &u32| all_s <= cores * (BEAT * *beats).as_secs_f64();
     let slowest = BEATS[BEATS.len() - 1];

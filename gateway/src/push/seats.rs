@@ -172,7 +172,7 @@ impl WatchedShow {
 
     /// Returns the watchers of the groups that are due in this beat and were not sent the newest
     /// version. Every group is due once in `beats` beats. `sent` has the version that was last sent
-    /// to each group.
+    /// to each group, and is updated for the returned groups.
     fn take_due(
         &self,
         beat: u32,

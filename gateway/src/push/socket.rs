@@ -364,6 +364,7 @@ impl VisitorSocket {
         }
     }
 
+    /// Counts a message. Returns whether the client has sent too many.
     fn floods(&mut self) -> bool {
         let (since, count) = &mut self.flood;
         if since.elapsed() > FLOOD_WINDOW {

@@ -1,6 +1,6 @@
 //! Tells booking which visitors on the waitlist have an open socket here, because only present
 //! visitors get offers. Booking first names the visitors who wait, and this node answers only about
-//! them. So booking learns nothing about the sockets of other visitors.
+//! them. Booking therefore learns nothing about the sockets of other visitors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use tokio::time::MissedTickBehavior;
 use crate::personal::PersonalEventHub;
 use crate::upstream::BookingCore;
 
-/// How often booking is told which visitors are here. Booking treats a visitor as present for 15 s
-/// after each report.
+/// How often this node tells booking which visitors are here. Booking treats a visitor as present
+/// for 15 s after each report.
 const TELL_EVERY: Duration = Duration::from_secs(4);
 
 /// Tells booking which waiting visitors are here, for as long as the process runs.
@@ -29,7 +29,7 @@ pub async fn report_present_visitors(core: Arc<dyn BookingCore>, personal: Perso
             Err(error) => {
                 tracing::debug!(
                     %error,
-                    "booking was not told who waits here; the next beat tells it"
+                    "booking did not confirm which waiting visitors are here; the next beat tells it again"
                 );
             }
         }

@@ -62,8 +62,8 @@ enum GuardStep {
 }
 
 /// Decides on a request. Without an outage only a pass opens the shop. During an outage a pass
-/// still opens it, because the pass is checked by its signature, and `when` says whether visitors
-/// without a pass are let through.
+/// still opens the shop, because the pass is checked by its signature. `when` then says whether
+/// visitors without a pass are let through.
 fn decide(has_pass: bool, outage: Option<LineOutage>, when: WhenUnverifiable) -> GuardStep {
     match (has_pass, outage, when) {
         (true, _, _) | (false, Some(_), WhenUnverifiable::Open) => GuardStep::Forward,
@@ -74,7 +74,8 @@ fn decide(has_pass: bool, outage: Option<LineOutage>, when: WhenUnverifiable) ->
 }
 
 impl ShopGuard {
-    /// Finds out whether the line can give and check passes. Logs each change.
+    /// Finds out whether the line can give and check passes, and logs each change. Reads the ledger
+    /// first if this node does not know the room.
     async fn note_outage(&self) -> Option<LineOutage> {
         if self.lobby.rooms.get(&self.room).is_err() {
             self.follower.look_for(&self.room).await;
@@ -95,7 +96,8 @@ impl ShopGuard {
         outage
     }
 
-    /// Returns whether visitors without a pass are let through now.
+    /// Checks the line by [`Self::note_outage`]. Returns whether visitors without a pass are let
+    /// through now.
     async fn is_open_to_all(&self) -> bool {
         let outage = self.note_outage().await;
         decide(false, outage, self.when_unverifiable) == GuardStep::Forward

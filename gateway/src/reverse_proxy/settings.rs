@@ -75,7 +75,7 @@ impl GuardSettings {
             .map(|knob| reader.setting_source(knob).is_some());
         if !room_is_set && (url_is_set || origin_is_set) {
             reader.fault(
-                "FAIRGATE_GUARD_ROOM is not set: name the room whose pass opens the guarded shop, or take the other FAIRGATE_GUARD_ settings out",
+                "FAIRGATE_GUARD_ROOM is not set: name the room whose pass opens the guarded shop, or remove the other FAIRGATE_GUARD_ settings",
             );
         }
         let room = room?;
@@ -111,7 +111,8 @@ impl GuardSettings {
             );
             return;
         };
-        // A browser sends the cookie with the pass only to the host that set it, on any port.
+        // A browser sends the cookie with the pass only to the host that set the cookie. The port
+        // does not matter.
         if (lobby.host(), lobby.scheme()) != (self.url.host(), self.url.scheme()) {
             reader.fault(format!(
                 "FAIRGATE_GUARD_URL: browsers send the pass of {lobby} only to the same host and scheme, so the pass would never reach {}; let the public reach lobby and shop at one host, on two ports or by paths",

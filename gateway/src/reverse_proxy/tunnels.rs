@@ -30,7 +30,7 @@ struct TunnelsById {
 }
 
 struct AllowedTunnel {
-    /// The pass that opened it. `None` if its visitor was let through without one.
+    /// The visitor's pass. `None` if the visitor was let through without a pass.
     pass: Option<LivePass>,
     /// The tunnel ends when this is dropped. Nothing is ever sent.
     _allows: oneshot::Sender<Infallible>,

@@ -88,17 +88,17 @@ impl FrozenLeaves {
         self.leaves.iter().filter(|leaf| **leaf == VOID.0).count() as u64
     }
 
-    /// Checks that a published root and count of voids follow from these leaves, because another
-    /// node may have published them.
+    /// Compares the published root and count of voids with these leaves. Another node may have
+    /// published the two.
     ///
     /// # Errors
-    /// Fails if they do not follow.
+    /// Fails if the root or the count differs.
     pub fn check_published(&self, room: &str, sealed: &PublishedFreeze) -> Result<(), LedgerError> {
         if (self.tree.root(), self.voids()) == (sealed.root, sealed.voids) {
             return Ok(());
         }
         Err(LedgerError::Corrupt(format!(
-            "the leaves of room \"{room}\" are not those of its published root"
+            "the leaves of room \"{room}\" do not match its published root"
         )))
     }
 }
@@ -116,7 +116,7 @@ impl RankedLine {
     /// Ranks the numbers 0..n by a seed, on a blocking thread.
     ///
     /// # Errors
-    /// Fails if n is more numbers than one draw can rank.
+    /// Fails if one draw cannot rank `n` numbers.
     pub async fn draw(seed: Digest, n: u64) -> Result<Self, LedgerError> {
         let n = u32::try_from(n).map_err(|_| {
             LedgerError::Corrupt(format!("{n} numbers are more than one draw can rank"))

@@ -1,5 +1,5 @@
-//! One room of this node: a cheap handle on the state that the loops read last. Decisions read this
-//! state without waiting for a database. Only [`Room::lock_release_counter`] and
+//! One room of this node: a cheap handle on the room's state as the loops last read it. Decisions
+//! use this state and wait for no database. Only [`Room::lock_release_counter`] and
 //! [`Room::newcomers_tick`] wait for a running tick.
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -112,8 +112,8 @@ impl Room {
         newer
     }
 
-    /// Notes that another node has begun the draw. This node then runs the draw too, even if it is
-    /// not due by this node's row.
+    /// Notes that another node has begun the draw. This node then runs the draw too, even if the
+    /// draw is not due according to this node's row.
     pub(crate) fn mark_begun_elsewhere(&self) {
         self.inner.begun_elsewhere.store(true, Ordering::Release);
         self.nudge();

@@ -16,7 +16,8 @@ pub struct VisitorPresence {
 
 #[derive(Debug, Default)]
 struct VisitorPresenceState {
-    /// The count of open sockets and the place, by number. A visitor may have several sockets.
+    /// For each number, the count of its open sockets and its place. A visitor may have several
+    /// sockets.
     open: BTreeMap<u64, (u32, Arc<PresentedPlace>)>,
     /// Visitors seen since the last report: those who made a call, and those whose last socket
     /// closed.
@@ -47,7 +48,8 @@ impl VisitorPresence {
         self.inner.lock().seen.insert(number);
     }
 
-    /// Returns everybody who is here, or was here since the last report. A number may appear twice.
+    /// Returns the numbers of all visitors who are here or were here since the last report, and
+    /// forgets those who are gone. A number may appear twice.
     #[must_use]
     pub fn report(&self) -> Vec<u64> {
         let mut inner = self.inner.lock();

@@ -108,7 +108,7 @@ impl OnSaleSearch {
     }
 }
 
-/// Returns the text of a show in which words are searched.
+/// Returns the title, the venue and the address of a show as one text to search.
 fn words_of(show: &ShowSummary) -> String {
     let place = show.location.line();
     let place = place.as_deref().unwrap_or_default();
@@ -150,7 +150,7 @@ fn shows_by_room<'s>(rooms: &[Room], shows: &'s [ShowSummary]) -> Vec<Vec<&'s Sh
 pub struct ListPage<T> {
     /// What is on the page.
     pub items: Vec<T>,
-    /// How many there are on all pages.
+    /// How many items all pages have together.
     pub total: usize,
     /// How many pages there are, at least one.
     pub pages: usize,

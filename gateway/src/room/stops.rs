@@ -1,4 +1,4 @@
-//! The passes and places of a room that ended early, as this node last read them from the ledger.
+//! The passes and places that ended early in one room, as this node last read them from the ledger.
 
 use parking_lot::RwLock;
 use std::collections::HashMap;

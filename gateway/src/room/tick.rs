@@ -18,7 +18,7 @@ pub struct RoomTick {
     pub waiting: u64,
     /// The place numbers of the visitors who were away at [`Self::looked_at`].
     pub away: NumberSet,
-    /// Which unreleased ranks had a present visitor at the last count. One bit a rank.
+    /// Which unreleased ranks had a present visitor at the last count. One bit for each rank.
     pub crowd: Arc<PresenceBitmap>,
     /// When a tick last read who is away, ms.
     pub looked_at: i64,

@@ -1,5 +1,5 @@
 //! Collects the troubles of rooms and of their ledger. Operators see them at `/readyz` and in the
-//! metrics. Everything else keeps working.
+//! metrics. Rooms without troubles keep working.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct RoomTroubles {
 struct RoomTroublesState {
     /// Rooms that cannot be read, and why.
     unreadable: BTreeMap<String, String>,
-    /// When the ledger last turned out to have lost data of a room, ms.
+    /// When this node last found that the ledger had lost data of a room, ms.
     set_back: BTreeMap<String, i64>,
 }
 
@@ -31,18 +31,18 @@ impl RoomTroubles {
         self.inner.lock().unreadable.remove(room);
     }
 
-    /// Notes that the room cannot be read. It is logged once, however often the read is tried
-    /// again.
+    /// Notes that the room cannot be read. Logs this once, however often the read fails.
     pub fn note_unreadable(&self, room: &str, error: &LedgerError) {
         metrics::counter!("fairgate_room_unread_total", "room" => room.to_owned()).increment(1);
         let why = error.to_string();
         let before = self.inner.lock().unreadable.insert(room.to_owned(), why);
         if before.is_none() {
-            tracing::error!(room, %error, "a room cannot be read; the others go on without it");
+            tracing::error!(room, %error, "a room cannot be read; the other rooms keep working");
         }
     }
 
-    /// Notes that the ledger has less data of the room than before, so it is an older copy.
+    /// Notes that the ledger has less data of the room than before, because an older copy replaced
+    /// the ledger.
     pub fn note_ledger_set_back(&self, room: &str, now: i64) {
         metrics::counter!("fairgate_ledger_set_back_total", "room" => room.to_owned()).increment(1);
         self.inner.lock().set_back.insert(room.to_owned(), now);

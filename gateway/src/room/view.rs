@@ -97,7 +97,7 @@ impl RoomView {
         // If the store does not answer, the view is that of the last tick.
         if let Ok(counts) = counts {
             // Visitors who joined after the tick have later numbers than everybody whom the tick
-            // counted. So they are waiting, too.
+            // counted. They are therefore waiting, too.
             view.waiting += counts.joined.saturating_sub(view.joined);
             view.joined = counts.joined;
         }

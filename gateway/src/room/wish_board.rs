@@ -24,10 +24,10 @@ const GOOD_FOR: Duration = Duration::from_secs(5);
 const GOOD_MEANWHILE: Duration = Duration::from_secs(15);
 /// The age from which odds are not used at all.
 const ODDS_AGE_MAX: Duration = Duration::from_secs(60);
-/// The longest time that a caller waits for odds. The visitor's place matters more, and the visitor
-/// sees the odds at the next look.
+/// The longest time that a caller waits for odds. The visitor's place matters more than the odds.
+/// The visitor sees the odds at the next call.
 const WAITED_MAX: Duration = Duration::from_millis(300);
-/// For how many different wishes the odds before the draw are kept, at most.
+/// How many odds before the draw are kept, at most: one for each different wish.
 const KNOWN_MAX: usize = 10_000;
 /// How many lists may be kept beyond twice the number of places with wishes. Unused lists are
 /// forgotten only when there are more.
@@ -111,9 +111,10 @@ impl WishOdds {
 }
 
 impl WishBoard {
-    /// Returns the odds of wishes. They may be [`GOOD_FOR`] old. While new odds are being worked
-    /// out, they may be older, up to [`ODDS_AGE_MAX`]. Returns `None` if nothing is on sale, if
-    /// booking has not said what is on sale, or if there are no odds that are new enough.
+    /// Returns the odds of wishes. If the known odds are older than [`GOOD_FOR`], starts a task
+    /// that works out new ones. Until they are ready, returns odds that are up to [`ODDS_AGE_MAX`]
+    /// old. Returns `None` if nothing is on sale, if booking has not said what is on sale, or if
+    /// there are no odds that are new enough.
     pub async fn odds(
         &self,
         line: LineAtTick,

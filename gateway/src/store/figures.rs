@@ -99,7 +99,7 @@ pub struct TickFiguresRequest {
 pub struct TickCarryover {
     /// The release counter, exactly as the ledger has it.
     pub row: ReleaseRow,
-    /// The memory of the pace. If the tick wrote no row, it is newer than the memory in `row`.
+    /// The memory of the pace. If the tick wrote no row, this memory is newer than that in `row`.
     pub memory: String,
 }
 

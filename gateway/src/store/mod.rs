@@ -114,23 +114,25 @@ pub trait RoomStore: Send + Sync + 'static {
         codes: Vec<Digest>,
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome, StoreFailure>;
-    /// Gives the holder the next number, or returns the place that the holder already has. The call
-    /// ends only when the number is as durable as this store makes numbers.
+    /// Gives the holder the next number, or returns the place that the holder already has. When the
+    /// call returns, the number is as durable as this store can make it.
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal>;
-    /// Counts the places that these networks were given in the room, those that were left included.
+    /// Counts the places that these networks were given in the room, including places that visitors
+    /// gave up.
     async fn network_places(
         &self,
         room: &str,
         networks: NetworkKeys,
     ) -> Result<NetworkPlaces, StoreFailure>;
-    /// Forgets the networks of places: with `since` those of earlier epochs, otherwise all.
+    /// Forgets the networks of places. With `since`, keeps those of the day `since` and of later
+    /// days.
     async fn forget_networks(
         &self,
         room: &str,
         since: Option<NetworkEpoch>,
     ) -> Result<(), StoreFailure>;
-    /// Puts a wait behind the last wait of a network, unless it would last too long. People of one
-    /// network wait one after the other.
+    /// Reserves a wait after the network's last wait, unless the visitor would wait too long.
+    /// People of one network wait one after the other.
     async fn reserve_wait(
         &self,
         room: &str,

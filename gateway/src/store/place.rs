@@ -40,7 +40,8 @@ pub enum WaitReservation {
 }
 
 impl WaitRequest {
-    /// Decides about the wait. `last_ends` is when the last wait of the network ends (ms).
+    /// Decides when the wait ends, or that it would last too long. `last_ends` is when the last
+    /// wait of the network ends (ms).
     #[must_use]
     pub fn after(&self, last_ends: i64) -> WaitReservation {
         let ends = last_ends.max(self.now).saturating_add(self.takes_ms);
@@ -158,8 +159,8 @@ impl From<&Place> for PresentedPlace {
 /// What the store knows of a place that a visitor shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PresentedPlaceStatus {
-    /// The holder has this place, which may have another number than the one shown. Of two numbers
-    /// of a holder the store keeps one, usually the lower.
+    /// The holder has this place, which may have another number than the one shown. If a holder got
+    /// two numbers, the store keeps one of them, usually the lower.
     Here(Place),
     /// The holder had the place and left it.
     Left,

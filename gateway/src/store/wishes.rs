@@ -24,8 +24,8 @@ pub struct WishCursor {
 pub struct WishChanges {
     /// The cursor for the next call.
     pub cursor: WishCursor,
-    /// Whether the store has begun a new life since the cursor. Then it has forgotten all earlier
-    /// wishes, and the caller must forget them, too.
+    /// Whether the store has begun a new life since the cursor. The store has then forgotten all
+    /// earlier wishes, and the caller must forget them, too.
     pub is_new_life: bool,
     /// The newest wishes of each number that changed, in the order of the changes. Has at most
     /// [`CHANGES_MAX`] entries. If it has that many, the next call may return more.

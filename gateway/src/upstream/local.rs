@@ -135,14 +135,14 @@ impl BookingCore for EmbeddedBooking {
         Ok(self.booking.gateways().show_changes(show, since).await)
     }
 
-    async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
-        Ok(self.booking.gateways().waiting(here).await?)
+    async fn sync_waiting(&self, connected: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
+        Ok(self.booking.gateways().waiting(connected).await?)
     }
 
     async fn condition(&self) -> BookingCondition {
         let mut condition = self.booking.gateways().condition().await;
-        // This gateway uses the same ledger and the same Redis, and reports itself if one of them
-        // is silent. So booking's reports of this are left out.
+        // This gateway uses the same ledger and the same Redis. If one of the two is silent, the
+        // gateway's own report says so, and booking's reports of it are left out.
         condition.reasons.clear();
         condition.warnings.retain(|warning| warning != SEATS_SILENT);
         condition

@@ -149,9 +149,9 @@ pub trait BookingCore: Send + Sync + 'static {
     async fn changes(&self, show: &str, since: u64) -> Result<CellChanges, BookingFailure>;
     /// Returns the reasons why booking can sell nothing now, and warnings for operators.
     async fn condition(&self) -> BookingCondition;
-    /// Reports to booking which waiting visitors have a socket here, and returns all visitors who
-    /// wait for seats.
-    async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure>;
+    /// Reports to booking which waiting visitors are connected to this gateway, and returns all
+    /// visitors who wait for seats.
+    async fn sync_waiting(&self, connected: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure>;
     /// Subscribes to the signals about holds, which go on to the visitors' sockets.
     fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal>;
 }

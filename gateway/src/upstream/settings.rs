@@ -18,7 +18,8 @@ pub struct UpstreamSettings {
 impl UpstreamSettings {
     /// Reads the settings, and reports the faults in them.
     pub fn read(reader: &mut SettingReader) -> Self {
-        let what = "a list of addresses such as http://10.0.0.5:8090, without paths, by commas";
+        let what =
+            "a list of addresses such as http://10.0.0.5:8090, without paths, separated by commas";
         let upstream = Self {
             bases: reader.parsed_or_default("booking_url", Vec::new(), what, |text| {
                 text.split(',')
@@ -30,12 +31,12 @@ impl UpstreamSettings {
         let elsewhere = upstream.bases.iter().find(|base| !is_loopback(base));
         if let (Some(base), None) = (elsewhere, &upstream.internal.key) {
             reader.fault(format!(
-                "booking at {base} is on another machine and must know its gateways: set FAIRGATE_INTERNAL_KEY here and there"
+                "booking at {base} is on another machine and must know its gateways: set FAIRGATE_INTERNAL_KEY to the same key on both machines"
             ));
         }
         if !upstream.bases.is_empty() && reader.setting_source("database_url").is_none() {
             reader.fault(
-                "FAIRGATE_BOOKING_URL: gateway and booking keep one ledger, and a SQLite file has one process: set FAIRGATE_DATABASE_URL here and there, or take FAIRGATE_BOOKING_URL out and let this gateway host booking itself",
+                "FAIRGATE_BOOKING_URL: gateway and booking share one ledger, and only one process can use a SQLite file: set FAIRGATE_DATABASE_URL for both, or remove FAIRGATE_BOOKING_URL and let this gateway host booking itself",
             );
         }
         upstream

@@ -1,11 +1,12 @@
-//! Counts how many of the last minutes' requests did not tell who their client is. One such request
-//! says nothing about the proxies in front, so operators are warned by the share of such requests.
+//! Counts the requests of the last minutes, and how many of them came from an unknown client. One
+//! such request among many says nothing about the proxies in front, so operators are warned only if
+//! the share of such requests is high.
 
 use std::time::{Duration, Instant};
 
 /// How long a window of the count is. The figures cover the present window and the window before.
 const WINDOW: Duration = Duration::from_secs(300);
-/// Operators are warned if at least one in this many requests does not tell its client.
+/// Operators are warned if at least one in this many requests comes from an unknown client.
 const WARNED_AT_ONE_IN: u64 = 20;
 
 /// The requests of one window.
@@ -13,7 +14,7 @@ const WARNED_AT_ONE_IN: u64 = 20;
 pub struct AddressFigures {
     /// All requests for which the client's network was wanted.
     pub requests: u64,
-    /// The requests among them whose client is not known.
+    /// The requests among them that came from an unknown client.
     pub unread: u64,
 }
 

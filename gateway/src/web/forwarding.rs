@@ -1,5 +1,5 @@
-//! Reads the address of a client from the one header in which the trusted proxies name it. What
-//! outsiders wrote into the header before the proxies did never counts.
+//! Reads the address of a client from the one header in which the trusted proxies name it. An
+//! address that an outsider wrote into the header never counts.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -58,9 +58,10 @@ impl ForwardingHeader {
         })
     }
 
-    /// Returns the client's address that the farthest of `hops` trusted proxies named. In a list
-    /// this is the entry `hops` from the right. In a header with one address it is that address,
-    /// whatever `hops` is. Returns `None` if it is missing or not readable.
+    /// Returns the client's address as the farthest of `hops` trusted proxies named it. In a list
+    /// this is entry number `hops` from the right. A header with one address gives the same address
+    /// for any number of proxies. Returns `None` without proxies, or if the address is missing or
+    /// not readable.
     #[must_use]
     pub fn client_address(&self, headers: &HeaderMap, hops: usize) -> Option<IpAddr> {
         let skip = hops.checked_sub(1)?;

@@ -13,9 +13,9 @@ pub struct ShopLink {
 }
 
 impl ShopLink {
-    /// Returns the address of a page of the shop. `to` is the path that a visitor first asked for;
-    /// anything else than a path leads to the shop's first page. So nobody can make a link in a
-    /// lobby that leads to another site.
+    /// Returns the address of a page of the shop. `to` is the path that a visitor first asked for.
+    /// If `to` is not a path, returns the shop's first page. Nobody can therefore make a lobby link
+    /// to another site.
     #[must_use]
     pub fn address(&self, to: Option<&str>) -> String {
         let path = to.filter(|to| is_path(to)).unwrap_or("/");

@@ -1,7 +1,7 @@
 //! Follows the ledger's clock. Every second, this module measures how far the ledger's clock is
 //! from this process's monotonic time. Between two measurements, time runs on monotonic time alone.
-//! So a machine whose own clock is wrong, or jumps, opens and closes rooms at the same moment as
-//! all others.
+//! A machine whose own clock is wrong or jumps therefore opens and closes rooms at the same moment
+//! as all other machines.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -68,8 +68,8 @@ fn duration_ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Sets a clock made by [`Clock::following`] to the time that `ask` returns, every second. Returns
-/// at once for any other clock. While `ask` fails, time runs on as before.
+/// Every second and for ever, sets a clock made by [`Clock::following`] to the time that `ask`
+/// returns. While `ask` fails, time runs on as before. For any other clock, returns at once.
 pub async fn follow_clock<E, F>(clock: Clock, ask: impl Fn() -> F)
 where
     F: Future<Output = Result<i64, E>>,
@@ -80,13 +80,13 @@ where
     let mut has_warned = false;
     loop {
         if measure_and_adjust(followed, &ask).await {
-            let (own, ledgers) = (Clock::system().now_ms(), followed.now_ms());
-            metrics::gauge!("fairgate_clock_off_ms").set((own - ledgers) as f64);
-            let off_ms = own.abs_diff(ledgers);
+            let (own_ms, ledger_ms) = (Clock::system().now_ms(), followed.now_ms());
+            metrics::gauge!("fairgate_clock_off_ms").set((own_ms - ledger_ms) as f64);
+            let off_ms = own_ms.abs_diff(ledger_ms);
             if off_ms > WARN_BEYOND_MS && !has_warned {
                 tracing::warn!(
                     off_ms,
-                    "this machine's clock is not the ledger's; rooms and deadlines follow the ledger's"
+                    "this machine's clock differs from the ledger's clock; rooms and deadlines follow the ledger's clock"
                 );
             }
             has_warned = off_ms > WARN_BEYOND_MS;
@@ -95,8 +95,8 @@ where
     }
 }
 
-/// Reads the followed clock several times in a row, and uses the quickest answer. Returns whether
-/// there was any answer.
+/// Reads the followed clock several times in a row, and corrects `followed` by the quickest answer.
+/// Returns whether there was any answer.
 async fn measure_and_adjust<E, F>(followed: &FollowedClock, ask: &impl Fn() -> F) -> bool
 where
     F: Future<Output = Result<i64, E>>,

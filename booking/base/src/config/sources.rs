@@ -140,7 +140,7 @@ impl SettingReader {
                     .insert(knob.clone(), (format!("{name}: {knob}"), text));
             } else {
                 self.faults.push(format!(
-                    "{name}: {knob} is not a setting; there are {}",
+                    "{name}: {knob} is not a setting; the settings are {}",
                     knobs.join(", ")
                 ));
             }

@@ -62,7 +62,7 @@ const VARIABLES: &[&str] = &[
 ];
 
 /// Returns the fault of a variable that begins with the prefix and is not a setting. Returns `None`
-/// for all others.
+/// for any other variable.
 pub(super) fn variable_fault(variable: &str) -> Option<String> {
     let name = variable.strip_prefix(PREFIX)?;
     if VARIABLES.contains(&name) || is_of_kubernetes(name) {

@@ -91,12 +91,12 @@ impl RoleKeys {
 
 /// The state of routes that need a key.
 pub trait KeyedRoutes {
-    /// Returns the keys that callers of these routes need.
+    /// Returns this process's keys, which the keys of callers are compared with.
     fn role_keys(&self) -> &RoleKeys;
 }
 
-/// The caller has a promoter's key. A handler that takes this before its body checks the key before
-/// the body is read.
+/// The caller has a promoter's key. A handler that takes this argument before the body checks the
+/// key before it reads the body.
 #[derive(Debug, Clone, Copy)]
 pub struct PromoterCaller;
 

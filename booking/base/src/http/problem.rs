@@ -8,7 +8,7 @@ use crate::retry::BackgroundError;
 
 use super::{ProblemCode, refusal_log, request_id};
 
-/// The most characters of a name that an answer repeats.
+/// How many characters of a name an answer repeats, at most.
 const NAME_SHOWN_MAX: usize = 80;
 
 /// The header that repeats the code, for programs that forward an answer without reading its body.
@@ -63,8 +63,9 @@ impl Problem {
         )
     }
 
-    /// Makes a 503 `ledger_unavailable`, which says that nothing was changed. Logs the error: only
-    /// as debug if this outage, or the same fault within the last minute, was logged already.
+    /// Makes a 503 `ledger_unavailable`, which says that nothing was changed. Also logs the error:
+    /// as debug if this outage is in the log already, or if the same fault was logged within the
+    /// last minute.
     pub fn ledger_unavailable(error: &impl BackgroundError) -> Self {
         refusal_log::log_refusal(error);
         Self::new(

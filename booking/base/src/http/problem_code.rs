@@ -209,8 +209,8 @@ mod tests {
 
     use super::*;
 
-    /// Codes that the contract names. Two of its codes are left out: `revoked`, and `in_use`, which
-    /// no part of the program uses yet.
+    /// Codes that the contract names. `in_use` is left out, because no part of the program uses it
+    /// yet. `revoked` is left out, too.
     const OF_THE_CONTRACT: &[&str] = &[
         "already_scanned",
         "best_available_not_found",

@@ -1,6 +1,7 @@
-//! Logs the requests that the ledger refused. An outage refuses thousands of requests, and a fault
-//! of a statement may do so too. So only the first refusal of an outage is logged, and the same
-//! fault once a minute. All others are logged as debug.
+//! Logs the requests that the ledger refused. In an outage, the ledger refuses thousands of
+//! requests, and a faulty SQL statement may cause as many refusals. Only the first refusal of an
+//! outage is therefore logged as a warning, and the same fault as an error once a minute. All other
+//! refusals are logged as debug.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -12,9 +13,9 @@ use super::request_id;
 
 /// A refusal that comes at least this long after the previous one belongs to another outage.
 const OUTAGE_ENDS_AFTER: Duration = Duration::from_secs(60);
-/// How often the same fault is logged.
+/// A fault that was logged is logged again after this time, at the earliest.
 const FAULT_EVERY: Duration = Duration::from_secs(60);
-/// The most faults that are distinguished. All further faults share one entry.
+/// How many faults are distinguished, at most. All further faults share one entry.
 const FAULTS_MAX: usize = 64;
 
 static LOG: Mutex<RefusalLog> = Mutex::new(RefusalLog::new());
@@ -71,8 +72,8 @@ impl RefusalLog {
     }
 }
 
-/// Logs that the ledger refused a request: only as debug if this outage, or the same fault within
-/// the last minute, was logged already.
+/// Logs that the ledger refused a request. The log line is a debug line if this outage is in the
+/// log already, or if the same fault was logged within the last minute.
 pub(super) fn log_refusal(error: &impl BackgroundError) {
     let request_id = request_id::current();
     let mut log = LOG.lock();

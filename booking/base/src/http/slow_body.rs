@@ -13,7 +13,8 @@ use hyper::body::{Frame, SizeHint};
 use rand::RngExt;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-/// This many bytes of a body are progress. A client that sends single bytes makes none.
+/// A body makes progress each time that this many of its bytes have come. A client that sends
+/// single bytes is too slow for that.
 const STEP_BYTES: usize = 4 << 10;
 /// How long a reader waits for a client, at least, before it gives up a body without progress.
 const WAIT_MAX: Duration = Duration::from_secs(15);
@@ -85,7 +86,7 @@ impl BodyProgress {
 #[derive(Debug)]
 struct WaitBudget {
     max: Duration,
-    left: Duration,
+    remaining: Duration,
     /// Bytes since the last progress.
     bytes: usize,
 }
@@ -94,18 +95,18 @@ impl WaitBudget {
     fn new(max: Duration) -> Self {
         Self {
             max,
-            left: max,
+            remaining: max,
             bytes: 0,
         }
     }
 
     /// Notes that bytes arrived after a wait. Returns whether that is progress.
     fn note_arrival(&mut self, waited: Duration, bytes: usize) -> bool {
-        self.left = self.left.saturating_sub(waited);
+        self.remaining = self.remaining.saturating_sub(waited);
         self.bytes += bytes;
         let is_progress = self.bytes >= STEP_BYTES;
         if is_progress {
-            (self.bytes, self.left) = (0, self.max);
+            (self.bytes, self.remaining) = (0, self.max);
         }
         is_progress
     }
@@ -160,10 +161,10 @@ impl HttpBody for TimedBody {
             }
             return Poll::Ready(arrived);
         }
-        let left = this.budget.left;
+        let remaining = this.budget.remaining;
         let (_, wait) = this
             .waiting
-            .get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
+            .get_or_insert_with(|| (Instant::now(), Box::pin(sleep(remaining))));
         ready!(wait.as_mut().poll(cx));
         Poll::Ready(Some(Err(axum::Error::new(SlowBody))))
     }
@@ -189,14 +190,14 @@ mod tests {
     fn a_byte_a_second_runs_out_of_time_and_a_steady_upload_never_does() {
         let mut single = WaitBudget::new(WAIT_MAX);
         for _ in 0..15 {
-            assert!(single.left > Duration::ZERO);
+            assert!(single.remaining > Duration::ZERO);
             assert!(!single.note_arrival(SECOND, 1));
         }
-        assert_eq!(single.left, Duration::ZERO);
+        assert_eq!(single.remaining, Duration::ZERO);
         let mut steady = WaitBudget::new(WAIT_MAX);
         for _ in 0..10_000 {
             steady.note_arrival(SECOND, 400);
-            assert!(steady.left > Duration::ZERO);
+            assert!(steady.remaining > Duration::ZERO);
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// Waits until the client has its answer 101, and returns the bytes of its connection.
 ///
 /// # Errors
-/// Fails if the connection ended before that.
+/// If the connection ends before the client has its answer.
 pub async fn switched_stream(
     client: OnUpgrade,
 ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin, hyper::Error> {

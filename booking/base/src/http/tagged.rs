@@ -134,7 +134,7 @@ pub async fn compress_tagged_answers(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let zips = request.method() == Method::GET && takes_gzip(request.headers());
+    let wants_gzip = request.method() == Method::GET && takes_gzip(request.headers());
     let known = replace_zipped_tags(request.headers_mut());
     let mut response = next.run(request).await;
     let Some(etag) = response.headers().get(header::ETAG).cloned() else {
@@ -155,7 +155,7 @@ pub async fn compress_tagged_answers(
         && !response.headers().contains_key(header::CONTENT_ENCODING)
         && is_compressible(response.headers())
         && length.is_some_and(|length| (BYTES_MIN..=BYTES_MAX).contains(&length));
-    if !zips || !is_suitable {
+    if !wants_gzip || !is_suitable {
         return response;
     }
     let (mut parts, body) = response.into_parts();
@@ -168,7 +168,7 @@ pub async fn compress_tagged_answers(
     let Ok(plain) = to_bytes(body, BYTES_MAX as usize).await else {
         return StatusCode::BAD_GATEWAY.into_response();
     };
-    // The tag is a digest of the body. So two spellings of one address find the same entry.
+    // The tag is a digest of the body, so that two spellings of one address find the same entry.
     let key = etag.to_str().unwrap_or_default().to_owned();
     let shared = plain.clone();
     let zip = move || gzip(&shared, level);

@@ -22,7 +22,8 @@ const REQUEST_MAX: Duration = Duration::from_secs(60);
 
 /// Puts the time limit and the panic handler around a router. Callers put further layers around the
 /// service, and serve it as the fallback of an empty router. [`Router::layer`] would put each layer
-/// around every route, and a request would copy all layers below each layer, with their states.
+/// around every route. For every request, each layer would then copy all layers below it, with
+/// their states.
 pub fn wrapped(
     router: Router,
 ) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send>
@@ -37,9 +38,9 @@ pub fn wrapped(
     layers.layer(router)
 }
 
-/// Lets the layers below see a HEAD as a GET. A router empties the answer to a HEAD at once, and
-/// layers around that router, such as one that compresses, would describe the empty body. The outer
-/// router empties the answer in the end.
+/// Turns a HEAD request into a GET for the layers below. A router empties the answer to a HEAD at
+/// once, and layers around that router, such as one that compresses, would describe the empty body.
+/// The outer router empties the answer in the end.
 pub async fn head_as_get(mut request: Request) -> Request {
     if request.method() == Method::HEAD {
         *request.method_mut() = Method::GET;

@@ -97,8 +97,8 @@ impl ConnectionHandle {
         writing.write(frames, more)
     }
 
-    /// Does what [`ConnectionHandle::try_write`] does, but keeps the frames behind the bytes that
-    /// still wait.
+    /// Writes like [`ConnectionHandle::try_write`]. But if bytes still wait, queues the frames
+    /// behind them.
     #[must_use]
     pub fn queue(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
         let mut writing = self.state.writing.lock();

@@ -79,7 +79,7 @@ impl ConnectionLimits {
     }
 
     /// Returns the limits that remain for the other ports of a process with a port for operators.
-    /// In a process with very few files, at least half of them remain.
+    /// In a process with very few files, at least half of the connections remain.
     #[must_use]
     pub fn without_operators(self) -> Self {
         Self {

@@ -1,8 +1,8 @@
 //! Checks which other processes work on this database. Rooms or seats in a process's own memory are
-//! correct only if no other process works on them. So a process without Redis must be alone, and
-//! otherwise all processes must share their rooms or seats through Redis. A lease in the ledger
-//! shows which case applies: one process takes it under its own name, or all sharing processes take
-//! it under a common name.
+//! correct only if no other process works on them. A process without Redis must therefore be alone.
+//! Several processes must share their rooms or seats through Redis. A lease in the ledger shows
+//! which case applies: one process takes it under its own name, or all sharing processes take it
+//! under a common name.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use rand::RngExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long a lease lasts without renewal, in milliseconds. So a process that was killed keeps
-/// others away for at most this time.
+/// How long a lease lasts without renewal, in milliseconds. A process that was killed therefore
+/// keeps other processes away for at most this time.
 const TTL_MS: i64 = 6_000;
 const RENEW_EVERY: Duration = Duration::from_secs(2);
 /// How long a starting process waits for a lease. It is longer than a lease lasts, so that the

@@ -30,7 +30,7 @@ pub async fn shutdown() {
                 signal.recv().await;
             }
             Err(error) => {
-                tracing::warn!(%error, "SIGTERM cannot be heard; use Ctrl-C");
+                tracing::warn!(%error, "this process cannot wait for SIGTERM; end it with Ctrl-C");
                 std::future::pending::<()>().await;
             }
         }

@@ -39,8 +39,8 @@ const LAST_CALLS: Duration = Duration::from_millis(300);
 /// connection.
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
-/// To how many refused clients the reason is sent at the same time. Further connections are closed
-/// without a reason.
+/// How many refused clients are sent the reason at the same time, at most. Further connections are
+/// closed without a reason.
 const REFUSALS_AT_ONCE: usize = 32;
 /// How long sending the reason may take.
 const REFUSAL_MAX: Duration = Duration::from_secs(1);

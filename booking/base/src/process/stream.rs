@@ -1,6 +1,6 @@
 //! A client's TCP connection. A client that takes none of the bytes of its answer is cut off after
-//! a minute. A client that still sends a body that was refused gets the refusal before the
-//! connection ends.
+//! a minute. A client that is still sending a refused body gets the refusal before the connection
+//! ends.
 
 use std::io;
 use std::pin::Pin;
@@ -90,9 +90,9 @@ impl ClientStream {
         }
         let mut bytes = [0; 8 << 10];
         loop {
-            let mut unread = ReadBuf::new(&mut bytes);
-            let read = ready!(Pin::new(&mut self.reading).poll_read(cx, &mut unread));
-            if read.is_err() || unread.filled().is_empty() {
+            let mut discarded = ReadBuf::new(&mut bytes);
+            let read = ready!(Pin::new(&mut self.reading).poll_read(cx, &mut discarded));
+            if read.is_err() || discarded.filled().is_empty() {
                 return Poll::Ready(());
             }
         }

@@ -1,6 +1,6 @@
-//! Preferences 1 and 2 of [`super`]: the whole party sits side by side. The search looks once at
-//! each window of the party's size on each bench, with running sums. So its time is linear in the
-//! number of seats.
+//! Preferences 1 and 2 of [`super`]: the whole party sits side by side. The search keeps running
+//! sums and looks at each window of the party's size on each bench once. Its time is therefore
+//! linear in the number of seats.
 
 use rand::Rng;
 
@@ -120,8 +120,8 @@ fn on_bench(
     }
 }
 
-/// Counts the sides (0 to 2) on which taking `start..end` leaves exactly one free seat, between the
-/// taken seats and either a seat that is not free or the end of the bench.
+/// Counts the sides (0 to 2) on which a party in `start..end` would leave a single free seat. The
+/// seat beyond that one is not free, or the bench ends there.
 pub fn single_sides(view: &WishSeatView<'_>, cells: &[u32], start: usize, end: usize) -> u32 {
     let free = |at: Option<usize>| {
         at.and_then(|at| cells.get(at))

@@ -8,8 +8,8 @@
 //! 3. across rows of one section, as few people alone as possible, near the focal point and each
 //!    other;
 //! 4. the same across sections;
-//! 5. one standing area, if the wish names categories or sections and no accessible seats. Any
-//!    other party has not asked for standing, and gets seats only.
+//! 5. one standing area, if the wish names categories or sections and asks for no accessible seats.
+//!    Other parties have not asked for standing, and get seats only.
 //!
 //! What the words mean here:
 //! - *Nearest*: by the mean of the party's distances to the focal point. If the wish names a zone,
@@ -17,8 +17,8 @@
 //!   of each seat's own zone counts. On a map without any focal point, the middle of the upper edge
 //!   counts.
 //! - *Side by side*: neighbours on a bench, so never across an aisle.
-//! - *Single empty seat*: a free seat without a free neighbour on its bench. A neighbour that this
-//!   party cannot have counts as free, too, if it is not taken: for example an accessible seat, or
+//! - *Single empty seat*: a free seat without a free neighbour on its bench. A neighbour that is
+//!   not taken counts as free even if this party cannot have it: for example an accessible seat, or
 //!   a seat of another channel.
 //! - A party gets exactly as many *accessible* seats as it asks for. Companion seats go only to
 //!   parties that ask for accessible seats. Booths are never chosen.
@@ -78,7 +78,7 @@ pub enum SeatArrangement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum SeatsNotFound {
-    /// Fewer free seats and standing units suit the wish than it asks for.
+    /// The free seats and standing units that suit the wish are fewer than it asks for.
     #[error(
         "fewer places are free than you asked for; nothing was held; ask for fewer or widen the wish"
     )]
@@ -102,9 +102,9 @@ pub fn count_fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsW
 /// Chooses seats for the wish among the seats for which `free` is true.
 ///
 /// With `spread` 0 or 1 the best choice wins, and chance only decides between equals. With a larger
-/// `spread`, chance decides between that many of the best choices, all of the same preference and
-/// without a common seat. Raise `spread` after each refused lock, so that many buyers who see the
-/// same free seats do not all try the same ones.
+/// `spread`, chance decides between the best `spread` choices. All of them satisfy the same
+/// preference, and no two of them share a seat. Raise `spread` after each refused lock, so that
+/// many buyers who see the same free seats do not all try the same ones.
 ///
 /// # Errors
 /// [`SeatsNotFound`] if nothing fits.

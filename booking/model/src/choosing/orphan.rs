@@ -41,8 +41,8 @@ pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> V
     orphans
 }
 
-/// Returns the new single seats that a hold of `cells` would leave. Only shows that refuse single
-/// empty seats need it, for holds of named seats.
+/// Returns the new single seats that a hold of `cells` would leave. Used for holds of named seats,
+/// in shows that refuse single empty seats.
 ///
 /// Returns `None` if there are none. It also returns `None` if no block anywhere suits a party of
 /// this size (in these categories, with as many accessible seats) without leaving a single seat:

@@ -22,8 +22,8 @@ fn equal_up_to(best: f32) -> f32 {
     best + 0.001 + best.abs() * 1e-6
 }
 
-/// Collects candidates for [`pick_candidate`], and drops those that cannot be picked any more. So a
-/// search over a large map keeps few of its thousands of candidates.
+/// Collects candidates for [`pick_candidate`], and drops those that cannot be picked any more. A
+/// search over a large map therefore keeps few of its thousands of candidates.
 pub struct CandidateShortlist<C> {
     kept: Vec<C>,
     spread: usize,
@@ -89,9 +89,10 @@ impl<C: SeatCandidate> CandidateShortlist<C> {
     }
 }
 
-/// Picks at random among the equal best candidates or, with `spread` above 1, among the `spread`
-/// best candidates of the same rank that share no seat. `width` is the largest number of candidates
-/// that can overlap one candidate, itself included.
+/// Picks a candidate of the best rank at random. With a `spread` of 0 or 1, it picks among the
+/// candidates with the best score. With a larger `spread`, it picks among the best `spread`
+/// candidates that share no seat. `width` is the largest number of candidates that can overlap one
+/// candidate, itself included.
 pub fn pick_candidate<C: SeatCandidate>(
     mut all: Vec<C>,
     spread: usize,

@@ -8,8 +8,8 @@
 //!    anywhere.
 //!
 //! Within a preference, the choice that leaves the fewest free legs directly before and after the
-//! stretch wins. Among equals, one traveller gets the seat with the fewest free neighbours, so that
-//! pairs of seats stay free for pairs of travellers. Then chance decides. Accessible seats,
+//! stretch wins. Among equals, a party of one gets the seat with the fewest free neighbours, so
+//! that pairs of seats stay free for pairs of travellers. Then chance decides. Accessible seats,
 //! companion seats and booths are never chosen here. Travellers have to name them.
 
 use std::collections::BTreeMap;
@@ -137,11 +137,11 @@ pub fn choose(
             free_neighbours: train.free_beside(fit.seat, legs),
         };
         let all = fits.into_iter().map(alone).collect();
-        return picked(all, spread, 1, SeatArrangement::Block, rng);
+        return pick_group(all, spread, 1, SeatArrangement::Block, rng);
     }
     let together = side_by_side(train, &fits, quantity);
     if !together.is_empty() {
-        return picked(
+        return pick_group(
             together,
             spread,
             2 * quantity - 1,
@@ -155,14 +155,14 @@ pub fn choose(
     let seat_of = |fit: &FittingSeat| train.map.seats.get(fit.seat as usize);
     let in_rows = grouped(&fits, quantity, |fit| seat_of(fit)?.row);
     if !in_rows.is_empty() {
-        return picked(in_rows, spread, 1, SeatArrangement::AcrossRows, rng);
+        return pick_group(in_rows, spread, 1, SeatArrangement::AcrossRows, rng);
     }
     let in_carriages = grouped(&fits, quantity, |fit| seat_of(fit)?.section);
     if !in_carriages.is_empty() {
-        return picked(in_carriages, spread, 1, SeatArrangement::AcrossRows, rng);
+        return pick_group(in_carriages, spread, 1, SeatArrangement::AcrossRows, rng);
     }
     let anywhere = grouped(&fits, quantity, |_| Some(0));
-    picked(anywhere, spread, 1, SeatArrangement::AcrossSections, rng)
+    pick_group(anywhere, spread, 1, SeatArrangement::AcrossSections, rng)
 }
 
 /// Returns whether this module may choose the seat for somebody who asks only for its class.
@@ -235,11 +235,11 @@ fn side_by_side(
 fn grouped(
     fits: &[FittingSeat],
     quantity: usize,
-    of: impl Fn(&FittingSeat) -> Option<u32>,
+    group_of: impl Fn(&FittingSeat) -> Option<u32>,
 ) -> Vec<TrainSeatGroup> {
     let mut groups: BTreeMap<u32, TrainSeatGroup> = BTreeMap::new();
     for fit in fits {
-        let Some(group) = of(fit) else { continue };
+        let Some(group) = group_of(fit) else { continue };
         let group = groups.entry(group).or_insert_with(|| TrainSeatGroup {
             seats: Vec::new(),
             left_over: 0,
@@ -256,7 +256,7 @@ fn grouped(
     whole.collect()
 }
 
-fn picked(
+fn pick_group(
     groups: Vec<TrainSeatGroup>,
     spread: usize,
     width: usize,

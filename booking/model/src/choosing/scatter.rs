@@ -1,8 +1,8 @@
 //! Preferences 3 and 4 of [`super`]: the party cannot sit side by side. A stretch is a row of free
 //! neighbouring seats. In each section, groups are grown around a few anchors: the stretches
 //! nearest to the wish's focal point, and the longest ones. If the wish asks for accessible seats,
-//! the anchors are the nearest of those. The best group wins. Anchors of the whole house are tried
-//! only if no section has enough seats.
+//! the anchors are the nearest accessible seats. The best group wins. Anchors of the whole house
+//! are tried only if no section has enough seats.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -192,8 +192,8 @@ fn with_accessible(
         })
 }
 
-/// Returns up to `most` ordinary seats that continue the seats in `from` along their benches,
-/// companion seats first.
+/// Returns up to `most` ordinary seats that form unbroken rows with the seats in `from`. Companion
+/// seats come first.
 fn beside(view: &WishSeatView<'_>, from: &[u32], most: usize, point: PlanPoint) -> Vec<u32> {
     let mut taken: HashSet<u32> = from.iter().copied().collect();
     let mut grown = Vec::new();

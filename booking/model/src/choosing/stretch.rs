@@ -223,18 +223,18 @@ fn pieces(
         after[at - 1] = (total + long[at].len, has_three_or_more || long[at].len >= 3);
     }
     let mut dealt = Vec::with_capacity(wanted);
-    let mut left = wanted;
+    let mut remaining = wanted;
     for (stretch, (total, has_three_or_more)) in long.iter().zip(after) {
-        if left == 0 {
+        if remaining == 0 {
             break;
         }
-        let most = stretch.len.min(left);
+        let most = stretch.len.min(remaining);
         if let Some(len) = (2..=most)
             .rev()
-            .find(|len| can_deal(left - len, total, has_three_or_more))
+            .find(|len| can_deal(remaining - len, total, has_three_or_more))
         {
             dealt.extend_from_slice(stretch.piece(view, len, point));
-            left -= len;
+            remaining -= len;
         }
     }
     dealt

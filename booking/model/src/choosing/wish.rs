@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plans::seatmap::{PlanPoint, SeatMap};
 
-/// The most characters of an unknown name that the refusal repeats.
+/// How many characters of an unknown name the refusal repeats, at most.
 const NAME_SHOWN_MAX: usize = 80;
 
 /// A set of cells, one bit each.

@@ -14,14 +14,14 @@ use crate::orders::transition::{EffectKind, OwedProviderCall};
 use crate::payments::{Payment, PaymentState, ProviderPayment};
 
 /// A change that is younger than this, in milliseconds, may not have reached the provider, the
-/// ledger and the store yet. So it is no drift.
+/// ledger and the store yet. Such a change is no drift.
 pub const ON_ITS_WAY_MS: i64 = 5_000;
 
 /// If a hold is locked for an order, the ledger must have the order within this many milliseconds.
 /// Otherwise the hold is drift.
 pub const ORDER_COMES_WITHIN_MS: i64 = 2_000;
 
-/// The most cells that one finding names.
+/// How many cells one finding names, at most.
 const CELLS_SHOWN_MAX: usize = 8;
 
 /// The kinds of drift.
@@ -281,7 +281,7 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
         OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed => {
             let on_its_way = facts.late || !facts.owed.is_empty();
             let text = format!(
-                "{}, but no return of the money of {} ({}) is owed",
+                "{}, but neither a void nor a refund of {} ({}) is owed",
                 facts.state.as_str(),
                 facts.payment,
                 facts.money.as_str()
@@ -365,7 +365,7 @@ fn of_show(facts: &ShowFacts, found: &mut Vec<DriftFinding>) {
         (
             DriftKind::ClaimNotHeld,
             unheld,
-            "an order's in the ledger and free in the store",
+            "claimed by an order in the ledger and free in the store",
         ),
     ] {
         if cells.is_empty() {

@@ -1,5 +1,6 @@
 //! A show as a grid of cells, leg-major: `cell = leg × seats + seat`. A concert has one leg. A
-//! train has one leg for each stretch between neighbouring stops. So the same core sells both.
+//! train has one leg for each stretch between neighbouring stops. The same core therefore sells
+//! both.
 
 pub mod picture;
 

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CellState;
 
-/// The most changes of cells in the log. A follower that has missed more takes the whole picture.
+/// How many changes of cells the log has, at most. A follower that has missed more takes the whole
+/// picture.
 const LOG_MAX: usize = 65_536;
 
 /// The changes that lead a follower from its version to the present version.
@@ -74,8 +75,8 @@ pub struct CellPicture {
     counts: [u64; 4],
 }
 
-/// How many low bits of a version count the changes within one life of the data (its incarnation).
-/// The bits above them are the number of the life.
+/// The width of a version's lower part, in bits. The lower part is the number of changes within one
+/// life of the data (its incarnation), and the upper part is the number of the life.
 const COUNTER_BITS: u32 = 40;
 
 /// Returns the first version of a life of the data.
@@ -215,8 +216,8 @@ impl CellPicture {
         else {
             return CellChanges::Gap;
         };
-        // A full log may have dropped some cells of its oldest change. So the log is complete only
-        // after that change.
+        // A full log may have dropped some cells of its oldest change. Only later changes are
+        // complete.
         let whole_after = if self.log.len() == LOG_MAX {
             self.log.front().map_or(0, |first| first.0)
         } else {

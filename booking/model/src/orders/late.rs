@@ -1,5 +1,5 @@
-//! Decides what money that came late may still buy. The module is pure. Chance decides between
-//! equal seats, and the random numbers are an argument.
+//! Decides what late money may still buy. The module is pure. Chance decides between equal seats,
+//! and the random numbers are an argument.
 
 use crate::choosing;
 use crate::choosing::rail::TrainSeatStates;

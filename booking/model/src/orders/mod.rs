@@ -177,8 +177,8 @@ impl Order {
     }
 }
 
-/// Other seats that are offered to a buyer whose money came after others had taken the order's own
-/// seats.
+/// Other seats that are offered to a buyer. The buyer's money came late, and the order's own seats
+/// are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacementOffer {
     /// The hold that locks the seats.

@@ -14,8 +14,9 @@ pub struct PaymentSettlement {
     pub order_event: Option<OrderEvent>,
     /// How much was refunded to the buyer so far, in minor units; none if the event does not say.
     pub refunded: Option<i64>,
-    /// Whether the provider reports a smaller refunded sum than the ledger has recorded, as when a
-    /// refund fails after it was reported. The refunds must then be requested again.
+    /// Whether the provider reports a smaller refunded sum than the ledger has recorded, for
+    /// example because a refund failed after it was reported. The refunds must then be requested
+    /// again.
     pub refunded_sum_decreased: bool,
     /// The outcome that the ledger records with the event if the order does not change.
     pub outcome: &'static str,
@@ -72,8 +73,8 @@ pub fn settle_event(
         PaymentState::Declined => Some(OrderEvent::Declined),
         // The event of our own capture may arrive before the answer to the capture call.
         PaymentState::Captured if order == OrderState::Confirmed => Some(OrderEvent::Captured),
-        // The payment was authorised earlier, so the order has already handled that. If the order
-        // is not confirmed, the capture changes nothing in it.
+        // The order has already handled the authorisation of this payment. If the order is not
+        // confirmed, the capture changes nothing in it.
         PaymentState::Captured if payment.state == PaymentState::Authorised => None,
         // If no authorisation came first, the capture has the effect of an authorisation on the
         // order. The payment itself becomes captured.

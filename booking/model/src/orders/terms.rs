@@ -1,5 +1,5 @@
 //! The terms that apply to an order: the terms that it was made under, and the show's present
-//! terms. Where they differ, those that are better for the buyer apply.
+//! terms. Where they differ, the terms that are better for the buyer apply.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Decides what may happen to an order and what follows from it. All decisions are in one pure
-//! table. So if a deadline, a webhook and a visitor's click race for the same order, exactly one of
-//! them wins.
+//! table. Exactly one event wins if a deadline, a webhook and a visitor's click race for the same
+//! order.
 
 use super::OrderState;
 use super::refund::RefundReason;
@@ -48,7 +48,7 @@ pub enum OrderEvent {
     /// The order costs nothing. Or it is a successor (the new order of an exchange) for which no
     /// difference has to be paid.
     NothingToPay,
-    /// The order's seats are exchanged for others.
+    /// The order's seats are exchanged for other seats.
     Exchanged,
     /// The order is a successor, and the old order cannot be exchanged for it any more.
     ExchangeOver,
@@ -135,7 +135,7 @@ impl EffectKind {
     }
 }
 
-/// The kind of call to the provider that a transition owes.
+/// What kind of call to the provider is owed after a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwedProviderCall {
     /// The capture of the authorised money.
@@ -265,7 +265,7 @@ pub fn decide(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
         (S::Pending | S::Confirmed, E::ExchangeOver) => {
             to(S::Cancelled, "exchange_over").frees().money_back()
         }
-        // The refund gets a row of its own, which has its sum. So no effect is owed here.
+        // The refund gets a row of its own, with its sum. No effect is therefore owed here.
         (S::Ticketed | S::PartlyRefunded, E::RefundedPart(why)) => {
             to(S::PartlyRefunded, why.as_str()).frees_named()
         }
@@ -273,7 +273,7 @@ pub fn decide(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
             to(S::Refunded, why.as_str()).frees()
         }
         // The tickets were given back before the money was captured, and now the provider refuses
-        // the capture. So the authorisation is voided.
+        // the capture. The authorisation is then voided.
         (S::Refunded, E::CaptureRefused) => to(S::Refunded, "capture_refused").money_back(),
         (S::Confirmed, E::CaptureRefused) => {
             to(S::CaptureFailed, "capture_refused").frees().money_back()
@@ -313,7 +313,7 @@ fn decide_late(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
             to(S::Expired, "consent_deadline").frees().money_back()
         }
         // A cancelled order stays cancelled. The transaction that records the money also writes the
-        // effect that sends it back.
+        // effect that sends the money back.
         (S::Cancelled, E::Authorised | E::CardFull) => {
             to(S::Cancelled, "late_money_voided").money_back()
         }

@@ -174,7 +174,7 @@ pub struct ProviderPayment {
 
 impl ProviderPayment {
     /// Returns the events that would have reported this state. Their ids follow from their content,
-    /// so that the same state read twice is stored once. A refund is reported only if the payment
+    /// so that a state that is read twice is stored once. A refund is reported only if the payment
     /// is known to be captured, because the capture has to be settled first.
     #[must_use]
     pub fn events(&self, payment: &Payment) -> Vec<ProviderEvent> {

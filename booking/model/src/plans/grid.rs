@@ -13,11 +13,11 @@ use crate::plans::draft::SeatMapDraft;
 use crate::plans::foreign_json::PlanFaults;
 use crate::plans::seatmap::{PlanPoint, PriceCategory, Seat, SeatKind, SeatingRow};
 
-/// The most seats of a grid.
+/// How many seats a grid has, at most.
 const SEATS_MAX: u32 = 200_000;
-/// The most rows, and also the most seats in a row.
+/// How many rows a grid has, and how many seats a row has, at most.
 const SIDE_MAX: u32 = 2_000;
-/// The most seats side by side without an aisle.
+/// How many seats are side by side without an aisle, at most.
 const BLOCK_MAX: u32 = 40;
 /// Units from chair to chair.
 const CHAIR: f32 = 20.0;

@@ -1,7 +1,7 @@
 //! Seating plans, and how they are read from outside formats. `format` lists the formats, and each
 //! format has a file of its own. An importer returns a whole [`SeatMap`], or *every* fault that it
-//! found, each with its position in the document. So the author of the plan can correct all faults
-//! in one go.
+//! found, each with its position in the document. The author of the plan can therefore correct all
+//! faults in one go.
 
 mod categories;
 mod draft;
@@ -27,9 +27,9 @@ use crate::plans::seatmap::SeatMap;
 
 /// The largest plan that is read at all, in bytes of text.
 pub const PLAN_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The most seats (with the units of general admission) that a plan may have.
+/// How many seats and units of general admission a plan may have in all.
 pub const PLAN_SEATS_MAX: usize = 500_000;
-/// The largest coordinate. A larger one is a mistake. Up to this one, an `f32` is exact enough to
+/// The largest coordinate. A larger one is a mistake. Up to this value, an `f32` is exact enough to
 /// keep neighbouring chairs apart.
 pub const COORDINATE_MAX: f64 = 1_000_000.0;
 /// The largest capacity of one area.

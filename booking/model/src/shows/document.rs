@@ -197,7 +197,7 @@ fn check_available(
     }
 }
 
-/// Returns the prices by category, without the faulty ones.
+/// Checks the prices, and returns the faultless ones by category.
 fn check_prices(
     document: &ShowDocument,
     map: &SeatMap,

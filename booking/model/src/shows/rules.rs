@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::AMOUNT_MAX;
 
-/// The most refund rules of one show.
+/// How many refund rules one show has, at most.
 const RULES_MAX: usize = 20;
-/// The most hours before the show at which a rule may end: ten years.
+/// How many hours before the show a rule may end, at most: ten years.
 const UNTIL_H_MAX: u32 = 87_600;
 
 /// Money back until `until_h` hours before the show, less `fee_pct` per cent.

@@ -1,6 +1,6 @@
-//! Decides until when seats are sold. A show is sold until its `sells_until`, or else until it
-//! begins. A train's seats are sold from each stop until the train leaves it. Seats that were held
-//! before the end may still be ordered and paid after it.
+//! Decides until when seats are sold. A show is sold until its `sells_until` or, if its document
+//! has none, until it begins. On a train, journeys that begin at a stop are sold until the train
+//! leaves that stop. Seats that were held before the end may still be ordered and paid after it.
 
 use std::ops::Range;
 
@@ -22,11 +22,11 @@ impl Show {
     /// it leaves every station later by the same number of hours and minutes.
     fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let run = self.run.as_ref()?;
-        let put_off = self
+        let delay = self
             .document
             .starts_at
             .duration_since(run.departs_at(&(0..1))?);
-        run.departs_at(legs)?.checked_add(put_off).ok()
+        run.departs_at(legs)?.checked_add(delay).ok()
     }
 
     /// Returns whether the sale of seats over some legs has ended.
@@ -41,8 +41,8 @@ impl Show {
         self.fate == Some(ShowFate::Cancelled)
     }
 
-    /// Returns whether nothing of the show can be held any more at any station, because it is
-    /// cancelled or its sale has ended.
+    /// Returns whether no seat can be held any more, at whatever station: the show is cancelled, or
+    /// its sale has ended.
     #[must_use]
     pub fn is_over(&self, now_ms: i64) -> bool {
         self.is_cancelled() || self.first_leg_on_sale(now_ms).is_none()

@@ -13,7 +13,7 @@ const CHANGE_S_MIN: i64 = 15 * 60;
 /// The longest time between two trains, in seconds.
 const CHANGE_S_MAX: i64 = 4 * 3_600;
 
-/// The most journeys in one answer.
+/// How many journeys one answer has, at most.
 const JOURNEYS_MAX: usize = 20;
 
 /// Two rides, and the station where the traveller changes between them.
@@ -61,10 +61,10 @@ impl Timetable {
                 continue;
             };
             let arrives = first.arrives.as_second();
-            let from_here = rides.partition_point(|ride| {
+            let first_reachable = rides.partition_point(|ride| {
                 ride.departs.as_second() < arrives.saturating_add(CHANGE_S_MIN)
             });
-            let in_time = rides[from_here..].iter().take_while(|ride| {
+            let in_time = rides[first_reachable..].iter().take_while(|ride| {
                 ride.departs.as_second() <= arrives.saturating_add(CHANGE_S_MAX)
             });
             let second = in_time

@@ -1,5 +1,5 @@
-//! A timetable: stations, trips over shared lists of calls, services, fares and carriages. Its
-//! indexes make it quick to find the trains between two stations on a date.
+//! A timetable: stations, trips over shared lists of calls (stops), services, fares and carriages.
+//! Its indexes make it quick to find the trains between two stations on a date.
 //!
 //! A timetable is immutable. Its [`TimetableParts`] come from an importer, or from the JSON that
 //! the ledger stores. The timetable is built from all of them, checked once, and never changed.
@@ -50,7 +50,7 @@ const SERVICE_DAYS_MAX: i64 = 4;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
-    /// The code by which calls name it.
+    /// The station's code, which calls refer to.
     pub code: String,
     /// The name that people read.
     pub name: String,
@@ -63,7 +63,7 @@ pub struct Station {
     /// Short forms that people type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub short: Vec<String>,
-    /// Codes of its platforms. Calls may also name the station by these codes.
+    /// Codes of its platforms. Calls may also refer to the station by these codes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub platforms: Vec<String>,
     /// Degrees east of Greenwich.
@@ -88,8 +88,8 @@ pub struct Trip {
     pub tariff: u32,
     /// Index into [`TimetableParts::patterns`].
     pub pattern: u32,
-    /// How many seconds the trip runs later than the pattern's times. So all departures of a train
-    /// that runs at regular intervals can share one pattern.
+    /// How many seconds the trip runs later than the pattern's times. This lets all departures of a
+    /// train that runs at regular intervals share one pattern.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shift_s: u32,
 }
@@ -173,8 +173,8 @@ pub struct Timetable {
     by_code: HashMap<Box<str>, u32>,
     /// Stations by name. A name that several stations have is left out.
     by_name: HashMap<Box<str>, u32>,
-    /// Stations by their names in all languages, as [`SearchText`] joins them. A name that several
-    /// stations have is left out.
+    /// Stations by their names in all languages, as [`SearchText`](crate::search_text::SearchText)
+    /// joins them. A name that several stations have is left out.
     by_plain_name: HashMap<Box<str>, u32>,
     /// The trips that call at a station, ascending, each once.
     trips_by_station: Vec<Box<[u32]>>,
@@ -211,9 +211,9 @@ impl Timetable {
         let mut calling = vec![Vec::new(); parts.stations.len()];
         for (trip, at) in parts.trips.iter().zip(0_u32..) {
             for stop in &parts.patterns[trip.pattern as usize] {
-                let here = &mut calling[stop.station as usize];
-                if here.last() != Some(&at) {
-                    here.push(at);
+                let trips_here = &mut calling[stop.station as usize];
+                if trips_here.last() != Some(&at) {
+                    trips_here.push(at);
                 }
             }
         }

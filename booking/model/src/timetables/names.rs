@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 use super::{Timetable, TimetableError, Trip};
 use crate::ids::ShowId;
 
-/// The most characters of the train's part.
+/// How many characters the train's part has, at most.
 const TRAIN_MAX: usize = 24;
-/// The most characters of the trip's part. Together with the train's part and the date, the id fits
-/// into the 64 characters of a show's slug.
+/// How many characters the trip's part has, at most. With the train's part and the date, the id
+/// then fits into the 64 characters of a show's slug.
 const TRIP_MAX: usize = 28;
 
 /// Makes a part of a slug from a name: lower case, with `-` for anything but letters and digits. If
@@ -60,8 +60,8 @@ pub(super) fn by_train(trips: &[Trip]) -> Result<HashMap<String, Vec<u32>>, Time
 }
 
 impl Timetable {
-    /// Returns the id of a trip's departure on a date: `g1-2026-11-21`. If other trips of the train
-    /// run on that date, too, the trip's id follows.
+    /// Returns the id of a trip's departure on a date: `g1-2026-11-21`. If other trips of the same
+    /// train run on that date, the trip's id is appended.
     #[must_use]
     pub fn show_id(&self, trip: u32, date: Date) -> Option<ShowId> {
         let of = self.trips.get(trip as usize)?;

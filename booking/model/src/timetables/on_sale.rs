@@ -12,7 +12,8 @@ use crate::shows::coverage::matches;
 pub struct DepartureOnSale {
     /// Its show.
     pub show: ShowId,
-    /// How many seats can still be sold over some stretch that the train has not left yet.
+    /// How many seats can still be sold over some stretch whose first stop the train has not left
+    /// yet.
     pub free: u32,
     /// How many seats can no longer be sold over any stretch.
     pub gone: u32,
@@ -20,8 +21,8 @@ pub struct DepartureOnSale {
 
 impl Timetable {
     /// Calls `each` with the departures that the patterns name, from today to the last date on
-    /// sale. Departures that began their run earlier are included while seats of theirs can still
-    /// be sold.
+    /// sale. Departures that began their run earlier are included while some of their seats can
+    /// still be sold.
     pub fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale)) {
         let (today, last) = self.window(now_ms);
         let mut days: Vec<(Date, Timestamp)> = Vec::new();

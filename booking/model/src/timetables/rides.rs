@@ -25,7 +25,8 @@ pub struct TrainRide {
 
 impl Timetable {
     /// Finds the trains that go from `from` to `to`, earliest first. `date` is the day on which a
-    /// train leaves `from`. So the list may have trains that began their run on an earlier day.
+    /// train leaves `from`. The list may therefore have trains that began their run on an earlier
+    /// day.
     #[must_use]
     pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<TrainRide> {
         let mut days = ServiceDayStarts::new(self);

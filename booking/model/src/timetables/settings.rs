@@ -278,7 +278,7 @@ impl RailFile {
     fn stock_faults(&self, faults: &mut Vec<String>) {
         if !self.stock.iter().any(|stock| stock.kinds.is_empty()) {
             faults.push(
-                "stock: one must have no kinds; trains whose kind no other stock names use it"
+                "stock: one must have no kinds; it is used for the trains of all other kinds"
                     .to_owned(),
             );
         }
@@ -307,7 +307,7 @@ impl RailFile {
                 letters.dedup();
                 if odd || letters.len() < all {
                     faults.push(format!(
-                        "stock[{at}].carriages[{nth}].seats: {:?} is not one letter a seat, each once, with spaces for aisles",
+                        "stock[{at}].carriages[{nth}].seats: {:?} must have one letter for each seat, each letter once, and spaces for aisles",
                         carriage.seats
                     ));
                 }

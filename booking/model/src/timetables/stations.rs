@@ -6,9 +6,9 @@ use super::{Station, Timetable};
 use crate::search_text::{MatchedPart, SearchText};
 use crate::timetables::geo::metres;
 
-/// The most stations in one answer.
+/// How many stations one answer has, at most.
 const FOUND_MAX: usize = 20;
-/// The most names that are suggested for an unknown one.
+/// How many stations are suggested for an unknown name, at most.
 const SUGGESTED_MAX: usize = 5;
 
 /// The texts by which a station is found.
@@ -240,8 +240,8 @@ impl Timetable {
     }
 }
 
-/// Returns the pairs of neighbouring letters. The first and the last letter also form a pair with a
-/// space.
+/// Returns the pairs of neighbouring letters. The first letter also forms a pair with a space
+/// before it, and the last letter with a space after it.
 fn pairs(text: &str) -> HashSet<(char, char)> {
     let padded: Vec<char> = std::iter::once(' ')
         .chain(text.chars())

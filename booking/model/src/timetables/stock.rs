@@ -1,5 +1,6 @@
 //! Rolling stock: classes, carriages, and the seating plan made from them. Carriages are the plan's
-//! sections, and classes are its categories. So code that works for halls works for trains, too.
+//! sections, and classes are its categories. Code that works for halls therefore works for trains,
+//! too.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use crate::plans::seatmap::{
 };
 use crate::runs::DistanceRate;
 
-/// The most seats of one train.
+/// How many seats one train has, at most.
 pub const SEATS_MAX: u32 = 5_000;
 
 /// Units from chair to chair.
@@ -22,7 +23,7 @@ const COUPLING: f32 = 60.0;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TravelClass {
-    /// The key by which holds name it, such as `second`.
+    /// The key, such as `second`. Requests for holds give it as the class.
     pub key: String,
     /// The name that people read.
     pub label: String,
@@ -30,7 +31,7 @@ pub struct TravelClass {
     pub color: String,
     /// Its price by distance, for trains without a table of fares.
     pub rate: DistanceRate,
-    /// This class costs this many per cent of a feed's fares. Feeds have no classes.
+    /// What the class costs, in per cent of a feed's fares. Feeds have no classes.
     pub feed_pct: u32,
 }
 

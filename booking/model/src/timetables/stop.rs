@@ -31,9 +31,9 @@ const NO_BOARDING: u8 = 1;
 /// The bit that is stored for [`TripStop::no_alighting`].
 const NO_ALIGHTING: u8 = 2;
 
-/// A call is stored as the list of its first five values. Calls were stored in this form before the
-/// other two values existed. Only a call where boarding or alighting is forbidden has a sixth
-/// value.
+/// A call is stored as the list of its first five values. Calls were stored in this form before
+/// `no_boarding` and `no_alighting` existed. Only a call where boarding or alighting is forbidden
+/// has a sixth value.
 impl Serialize for TripStop {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let forbidden = if self.no_boarding { NO_BOARDING } else { 0 }

@@ -186,9 +186,9 @@ impl Waiter {
         self.seen_ms + HERE_MS > now_ms
     }
 
-    /// Returns why the party's time is over, or `None` if it is not over. `sale` is when the sale
-    /// of seats for the party ends according to the show's present dates: the show may have been
-    /// postponed after the party joined.
+    /// Returns why the party's time is over, or `None` if it is not over. `sale` is the end of the
+    /// sale of seats for the party, by the show's present dates. The show may have been postponed
+    /// after the party joined.
     #[must_use]
     pub fn time_over(&self, sale: PartySaleEnd, now_ms: i64) -> Option<WaitEndReason> {
         let over = match sale {

@@ -16,7 +16,7 @@ pub fn line_numbers<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone
         wanted: &wanted,
         found: HashMap::new(),
     };
-    walk.value();
+    walk.walk_value();
     let found = walk.found;
     let line = |path: &str| with_outer(path).find_map(|path| found.get(path).copied());
     paths.map(|path| line(path).unwrap_or(1)).collect()
@@ -39,15 +39,15 @@ struct JsonLineFinder<'t> {
 }
 
 impl JsonLineFinder<'_> {
-    fn value(&mut self) {
-        self.space();
+    fn walk_value(&mut self) {
+        self.skip_space();
         if self.wanted.contains(self.path.as_str()) {
             self.found.entry(self.path.clone()).or_insert(self.line);
         }
         match self.current_byte() {
-            Some(b'{') => self.members(),
-            Some(b'[') => self.elements(),
-            Some(b'"') => drop(self.quoted_text()),
+            Some(b'{') => self.walk_members(),
+            Some(b'[') => self.walk_elements(),
+            Some(b'"') => drop(self.read_quoted_text()),
             _ => {
                 while self
                     .current_byte()
@@ -59,10 +59,10 @@ impl JsonLineFinder<'_> {
         }
     }
 
-    fn members(&mut self) {
+    fn walk_members(&mut self) {
         self.at += 1;
         loop {
-            self.space();
+            self.skip_space();
             match self.current_byte() {
                 Some(b'"') => {}
                 Some(b',') => {
@@ -71,8 +71,8 @@ impl JsonLineFinder<'_> {
                 }
                 _ => break,
             }
-            let key = self.quoted_text();
-            self.space();
+            let key = self.read_quoted_text();
+            self.skip_space();
             // Skips the colon.
             self.at += 1;
             let outer = self.path.len();
@@ -80,24 +80,24 @@ impl JsonLineFinder<'_> {
                 self.path.push('.');
             }
             self.path.push_str(&key);
-            self.value();
+            self.walk_value();
             self.path.truncate(outer);
         }
         self.at += 1;
     }
 
-    fn elements(&mut self) {
+    fn walk_elements(&mut self) {
         self.at += 1;
         let mut index = 0;
         loop {
-            self.space();
+            self.skip_space();
             match self.current_byte() {
                 Some(b',') => self.at += 1,
                 None | Some(b']') => break,
                 Some(_) => {
                     let outer = self.path.len();
                     self.path.push_str(&format!("[{index}]"));
-                    self.value();
+                    self.walk_value();
                     self.path.truncate(outer);
                     index += 1;
                 }
@@ -106,8 +106,8 @@ impl JsonLineFinder<'_> {
         self.at += 1;
     }
 
-    /// Returns the text between quotes without resolving its escapes.
-    fn quoted_text(&mut self) -> String {
+    /// Reads a text in quotes, and returns it without resolving its escapes.
+    fn read_quoted_text(&mut self) -> String {
         let start = self.at + 1;
         self.at = start;
         while let Some(byte) = self.current_byte() {
@@ -127,7 +127,7 @@ impl JsonLineFinder<'_> {
         String::from_utf8_lossy(text).into_owned()
     }
 
-    fn space(&mut self) {
+    fn skip_space(&mut self) {
         while let Some(byte @ (b' ' | b'\t' | b'\r' | b'\n')) = self.current_byte() {
             self.line += usize::from(byte == b'\n');
             self.at += 1;

@@ -73,7 +73,7 @@ fn read_json(text: &str) -> Result<Value, ProgrammeFault> {
     })
 }
 
-/// Quotes the spot of a text where it stops being JSON.
+/// Quotes the text around the spot where it stops being valid JSON.
 fn json_spot(text: &str, error: &serde_json::Error) -> String {
     let line = error.line().checked_sub(1);
     let line = line.and_then(|at| text.lines().nth(at)).unwrap_or_default();

@@ -13,18 +13,18 @@ use serde_json::Value;
 use super::spot::{ProgrammeFaults, ProgrammeObject};
 use crate::cinema::{Cinema, City, Film, Hall, Programme, Showing};
 
-/// The most halls of one programme.
+/// How many halls one programme may have.
 const HALLS_MAX: usize = 20_000;
-/// The most showings of one programme.
+/// How many showings one programme may have.
 const SHOWINGS_MAX: usize = 200_000;
-/// The most characters of a name, a title, an address or a city's country.
+/// How many characters a name, a title, an address or a city's country may have.
 const NAME_MAX: usize = 200;
-/// The most characters of a genre, a language, a version, a rating or a film's country.
+/// How many characters a genre, a language, a version, a rating or a film's country may have.
 const SHORT_TEXT_MAX: usize = 100;
-/// The most characters of a description.
+/// How many characters a description may have.
 const DESCRIPTION_MAX: usize = 5_000;
-/// The most characters of a hall's slug. It is short because a showing's slug may consist of the
-/// hall's slug and a time.
+/// How many characters a hall's slug may have. The limit is low because a showing's slug may
+/// consist of the hall's slug and a time.
 const HALL_SLUG_MAX: usize = 48;
 /// The longest film, in seconds: one day.
 const DURATION_S_MAX: i64 = 86_400;
@@ -48,12 +48,12 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
             ),
         }
     }
-    let mut named = FirstIdPaths::default();
+    let mut seen = FirstIdPaths::default();
     for city in spot.list_member("cities", faults) {
-        read_city(&city, &mut programme, &mut named, faults);
+        read_city(&city, &mut programme, &mut seen, faults);
     }
     for film in spot.list_member("films", faults) {
-        read_film(&film, &mut programme, &mut named, faults);
+        read_film(&film, &mut programme, &mut seen, faults);
     }
     let showings = spot.list_member("showings", faults);
     for (count, most, path, what) in [
@@ -71,15 +71,15 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
     for showing in showings.iter().take(SHOWINGS_MAX) {
         programme
             .showings
-            .extend(read_showing(showing, &mut named, faults));
+            .extend(read_showing(showing, &mut seen, faults));
     }
     add_overlap_faults(&programme, faults);
     programme
 }
 
-/// The path at which each id appears first. The fault of a second use refers to that path. A part
-/// with other faults has its id here too. So a showing that refers to such a film or hall gets no
-/// fault for an unknown id.
+/// The path at which each id appears first. The fault of a second use refers to that path. The ids
+/// of films and halls with other faults are included, so that a showing that refers to one of them
+/// gets no fault for an unknown id.
 #[derive(Default)]
 struct FirstIdPaths {
     cities: HashMap<String, String>,
@@ -141,11 +141,11 @@ fn add_unused_id(
 fn read_city(
     spot: &ProgrammeObject<'_>,
     programme: &mut Programme,
-    named: &mut FirstIdPaths,
+    seen: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) {
     spot.add_unknown_faults(&["id", "name", "country", "time_zone", "cinemas"], faults);
-    let id = read_unused_id(spot, 64, &mut named.cities, faults);
+    let id = read_unused_id(spot, 64, &mut seen.cities, faults);
     let name = spot.text_member("name", NAME_MAX, faults);
     let country = spot.optional_text_member("country", NAME_MAX, faults);
     let time_zone = match spot.get("time_zone") {
@@ -160,7 +160,7 @@ fn read_city(
         }
     };
     for cinema in spot.list_member("cinemas", faults) {
-        read_cinema(&cinema, id.as_deref(), programme, named, faults);
+        read_cinema(&cinema, id.as_deref(), programme, seen, faults);
     }
     if let (Some(id), Some(name), Some(time_zone)) = (id, name, time_zone) {
         programme.cities.push(City {
@@ -176,7 +176,7 @@ fn read_cinema(
     spot: &ProgrammeObject<'_>,
     city: Option<&str>,
     programme: &mut Programme,
-    named: &mut FirstIdPaths,
+    seen: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) {
     let fields = [
@@ -189,17 +189,17 @@ fn read_cinema(
         "halls",
     ];
     spot.add_unknown_faults(&fields, faults);
-    let id = read_unused_id(spot, 64, &mut named.cinemas, faults);
+    let id = read_unused_id(spot, 64, &mut seen.cinemas, faults);
     let name = spot.text_member("name", NAME_MAX, faults);
     let address = spot.text_member("address", NAME_MAX, faults);
     let postal_code = spot.text_member("postal_code", 20, faults);
     let lat = spot.number_member("lat", -90.0..=90.0, faults);
     let lon = spot.number_member("lon", -180.0..=180.0, faults);
     for hall in spot.list_member("halls", faults) {
-        let read = read_hall(&hall, id.as_deref(), named, faults);
+        let read = read_hall(&hall, id.as_deref(), seen, faults);
         programme.halls.extend(read);
     }
-    let told = (id, city, name, address, postal_code, lat, lon);
+    let required = (id, city, name, address, postal_code, lat, lon);
     if let (
         Some(id),
         Some(city),
@@ -208,7 +208,7 @@ fn read_cinema(
         Some(postal_code),
         Some(lat),
         Some(lon),
-    ) = told
+    ) = required
     {
         programme.cinemas.push(Cinema {
             id,
@@ -225,11 +225,11 @@ fn read_cinema(
 fn read_hall(
     spot: &ProgrammeObject<'_>,
     cinema: Option<&str>,
-    named: &mut FirstIdPaths,
+    seen: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) -> Option<Hall> {
     spot.add_unknown_faults(&["id", "name", "plan", "focal_depth"], faults);
-    let id = read_unused_id(spot, HALL_SLUG_MAX, &mut named.halls, faults);
+    let id = read_unused_id(spot, HALL_SLUG_MAX, &mut seen.halls, faults);
     let name = spot.text_member("name", NAME_MAX, faults);
     let plan = spot.optional_text_member("plan", 4_096, faults);
     let focal_depth = spot.get("focal_depth");
@@ -255,7 +255,7 @@ fn read_hall(
 fn read_film(
     spot: &ProgrammeObject<'_>,
     programme: &mut Programme,
-    named: &mut FirstIdPaths,
+    seen: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) {
     let fields = [
@@ -271,7 +271,7 @@ fn read_film(
         "country",
     ];
     spot.add_unknown_faults(&fields, faults);
-    let id = read_unused_id(spot, 64, &mut named.films, faults);
+    let id = read_unused_id(spot, 64, &mut seen.films, faults);
     let title = spot.text_member("title", NAME_MAX, faults);
     let duration_s = spot.integer_member("duration_s", 1..=DURATION_S_MAX, faults);
     let description = spot.optional_text_member("description", DESCRIPTION_MAX, faults);
@@ -308,7 +308,7 @@ fn rating(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Option<St
 
 fn read_showing(
     spot: &ProgrammeObject<'_>,
-    named: &mut FirstIdPaths,
+    seen: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) -> Option<Showing> {
     let fields = [
@@ -324,7 +324,7 @@ fn read_showing(
     spot.add_unknown_faults(&fields, faults);
     let film: Option<String> = spot.text_member("film", 64, faults);
     let hall: Option<String> = spot.text_member("hall", 64, faults);
-    for (name, given, known) in [("film", &film, &named.films), ("hall", &hall, &named.halls)] {
+    for (name, given, known) in [("film", &film, &seen.films), ("hall", &hall, &seen.halls)] {
         if let Some(given) = given
             && !known.contains_key(given)
         {
@@ -349,7 +349,7 @@ fn read_showing(
         (None, Some(hall), Some(starts_at)) => default_show_id(hall, starts_at),
         (None, ..) => None,
     };
-    let id = id.filter(|id| add_unused_id(id.as_str(), spot.at.clone(), &mut named.shows, faults));
+    let id = id.filter(|id| add_unused_id(id.as_str(), spot.at.clone(), &mut seen.shows, faults));
     Some(Showing {
         show: id?,
         film: film?,

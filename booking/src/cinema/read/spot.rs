@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::mend::{quote_around, without_controls};
 use super::{ProgrammeFault, ProgrammeNote, lines};
 
-/// The most faults that are listed. Further faults are only counted.
+/// How many faults are listed, at most, and also how many notes. Further ones are only counted.
 const FAULTS_LISTED_MAX: usize = 10_000;
 
 /// The faults and notes so far, each with its path. Their lines are found together at the end.

@@ -286,9 +286,8 @@ impl ProgrammeIndex {
             .collect()
     }
 
-    /// Returns the films of those showings in a city that have not begun, sorted by title. Each
-    /// film comes with the number of its showings among them, and with the beginning of the first
-    /// of these.
+    /// Returns the films that a city still shows, sorted by title. Each film comes with the number
+    /// of its showings there that have not begun, and with the beginning of the first of them.
     #[must_use]
     pub fn films_in(&self, city: &str, now: Timestamp) -> Vec<(&Film, usize, Timestamp)> {
         let mut films: HashMap<usize, (usize, Timestamp)> = HashMap::new();
@@ -324,7 +323,7 @@ impl ProgrammeIndex {
             .iter()
             .map(|city| bounds_in(city, query))
             .collect();
-        // A day begins at different moments in different cities. So the search covers the time from
+        // A day begins at different moments in different cities. The search covers the time from
         // the earliest bound to the latest, and checks each showing against the bounds of its city.
         let first = bounds
             .iter()
@@ -405,17 +404,17 @@ impl ProgrammeIndex {
             .collect();
         let edits = || titles.iter().flatten().map(|title| title.edits);
         let exact = edits().any(|edits| edits == 0);
-        let most = match query.fuzzy {
+        let edits_max = match query.fuzzy {
             Some(true) => usize::MAX,
             None if !exact => edits().min().unwrap_or(0),
             Some(false) | None => 0,
         };
         let mut near_only = !exact;
         let films = titles.iter().zip(&self.titles).zip(&named);
-        let films = films.map(|((title, (_, said)), named)| {
-            let mentioned = (*named && said.mentions(&typed)).then_some(MatchedPart::OtherText);
+        let films = films.map(|((title, (_, all_text)), named)| {
+            let mentioned = (*named && all_text.mentions(&typed)).then_some(MatchedPart::OtherText);
             near_only &= mentioned.is_none();
-            let title = title.filter(|title| title.edits <= most);
+            let title = title.filter(|title| title.edits <= edits_max);
             [title, mentioned.map(matched)].into_iter().flatten().min()
         });
         (films.collect(), near_only)
@@ -431,11 +430,11 @@ impl ProgrammeIndex {
                 && code
                     .as_ref()
                     .is_none_or(|code| plain_code(&cinema.postal_code) == *code);
-            let here = GeoPoint {
+            let location = GeoPoint {
                 lat: cinema.lat,
                 lon: cinema.lon,
             };
-            let km = query.near.map(|there| km_between(here, there));
+            let km = query.near.map(|near| km_between(location, near));
             let within = match (km, query.radius_km) {
                 (Some(km), Some(radius_km)) => km <= radius_km,
                 _ => true,

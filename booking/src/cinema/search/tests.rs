@@ -227,7 +227,8 @@ fn all() -> ShowingQuery {
     }
 }
 
-/// Makes one showing of each film, in the order of the films.
+/// Indexes one film for each title. Each film has one showing, and the showings begin in the order
+/// of the titles.
 fn one_of_each(titles: &[String]) -> ProgrammeIndex {
     let mut programme = places(&[(0, 52.5, 13.4)]);
     for (at, title) in titles.iter().enumerate() {
@@ -336,8 +337,8 @@ fn genre_and_description_are_searched_for_whole_words() {
 fn a_day_is_counted_in_the_cinemas_time_zone_and_pages_follow_each_other() {
     let mut programme = places(&[(0, 52.5, 13.4), (1, 40.7, -74.0), (2, 31.2, 121.5)]);
     programme.films.push(film(0, "Heat"));
-    // Half past eleven at night in New York is the morning of the next day in Berlin, and its noon
-    // in Shanghai.
+    // At half past eleven at night in New York, it is already the next day in Berlin and in
+    // Shanghai.
     let late = moment("2027-01-02T04:30:00Z");
     for hall in 0..3 {
         programme.showings.push(showing(hall, 0, hall, late, 1_000));
@@ -391,27 +392,27 @@ fn by_brute_force(programme: &Programme, query: &ShowingQuery) -> Vec<String> {
         };
         let zone = TimeZone::get(&city.time_zone).expect("a zone");
         let day = showing.starts_at.to_zoned(zone).date();
-        let begun = match query.from {
+        let late_enough = match query.from {
             None => true,
             Some(MomentOrDay::At(moment)) => showing.starts_at >= moment,
             Some(MomentOrDay::Day(first)) => day >= first,
         };
-        let in_time = match query.to {
+        let early_enough = match query.to {
             None => true,
             Some(MomentOrDay::At(moment)) => showing.starts_at <= moment,
             Some(MomentOrDay::Day(last)) => day <= last,
         };
-        let here = GeoPoint {
+        let location = GeoPoint {
             lat: cinema.lat,
             lon: cinema.lon,
         };
         let near = match (query.near, query.radius_km) {
-            (Some(there), Some(radius_km)) => km_by_chords(here, there) <= radius_km,
+            (Some(near), Some(radius_km)) => km_by_chords(location, near) <= radius_km,
             _ => true,
         };
         let fits = |asked: &Option<String>, has: &str| asked.as_ref().is_none_or(|id| id == has);
-        if begun
-            && in_time
+        if late_enough
+            && early_enough
             && near
             && fits(&query.film, &showing.film)
             && fits(&query.city, &city.id)
@@ -425,10 +426,10 @@ fn by_brute_force(programme: &Programme, query: &ShowingQuery) -> Vec<String> {
 }
 
 fn some_moment() -> impl Strategy<Value = Option<MomentOrDay>> {
-    let at = |hour: i64| moment("2027-03-26T00:00:00Z") + (hour * 30).minutes();
+    let at = |half_hour: i64| moment("2027-03-26T00:00:00Z") + (half_hour * 30).minutes();
     prop_oneof![
         1 => Just(None),
-        2 => (0_i64..240).prop_map(move |hour| Some(MomentOrDay::At(at(hour)))),
+        2 => (0_i64..240).prop_map(move |half_hour| Some(MomentOrDay::At(at(half_hour)))),
         2 => (24_i8..=31).prop_map(|day| Some(MomentOrDay::Day(jiff::civil::date(2027, 3, day)))),
     ]
 }

@@ -40,7 +40,8 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 impl IdempotencyAnswers {
     /// Answers a call. Without a key, `act` runs. With a key, `act` runs only if no answer is
     /// stored for the call: a repeated call gets the stored answer. While the first call is still
-    /// running, a repeated call gets a problem. A different call with the same key always gets one.
+    /// running, a repeated call gets a problem. A different call with the same key always gets a
+    /// problem.
     ///
     /// Keys of different callers are independent. `caller` identifies the caller, `call` names
     /// method and path, and `body` is the body that was sent.

@@ -79,11 +79,11 @@ impl Nodes {
         let status = answer.status().as_u16();
         let body = to_bytes(answer.into_body(), usize::MAX).await;
         let body: Value = serde_json::from_slice(&body.expect("whole")).expect("JSON");
-        let told = if status < 300 { "made" } else { "code" };
-        (status, body[told].clone())
+        let member = if status < 300 { "made" } else { "code" };
+        (status, body[member].clone())
     }
 
-    async fn made(&self, at: usize, body: &str, what: u32) -> (u16, Value) {
+    async fn call_making(&self, at: usize, body: &str, what: u32) -> (u16, Value) {
         let act = async { JsonAnswer::json(201, &json!({"made": what})) };
         self.call(at, body, act).await
     }
@@ -98,7 +98,10 @@ fn told(status: u16, code: &str) -> (u16, Value) {
 }
 
 /// Polls a call until its action begins.
-async fn begun(call: &mut (impl Future<Output = (u16, Value)> + Unpin), acting: &Notify) {
+async fn poll_until_acting(
+    call: &mut (impl Future<Output = (u16, Value)> + Unpin),
+    acting: &Notify,
+) {
     tokio::select! {
         ended = call => panic!("the call ended before its action began: {ended:?}"),
         () = acting.notified() => {}
@@ -115,18 +118,18 @@ async fn a_running_call_is_in_flight_at_both_nodes_and_a_different_call_with_its
         JsonAnswer::json(201, &json!({"made": 1}))
     };
     let mut first = pin!(nodes.call(0, "a", act));
-    begun(&mut first, &acting).await;
+    poll_until_acting(&mut first, &acting).await;
     for at in [0, 1] {
-        let again = nodes.made(at, "a", 2).await;
+        let again = nodes.call_making(at, "a", 2).await;
         assert_eq!(again, told(409, "idempotency_in_flight"), "at {at}");
     }
-    let other = nodes.made(1, "b", 3).await;
+    let other = nodes.call_making(1, "b", 3).await;
     assert_eq!(other, told(422, "idempotency_mismatch"));
     go_on.notify_one();
     assert_eq!(first.await, (201, json!(1)));
     for at in [0, 1] {
-        assert_eq!(nodes.made(at, "a", 4).await, (201, json!(1)));
-        let other = nodes.made(at, "b", 5).await;
+        assert_eq!(nodes.call_making(at, "a", 4).await, (201, json!(1)));
+        let other = nodes.call_making(at, "b", 5).await;
         assert_eq!(other, told(422, "idempotency_mismatch"));
     }
 }
@@ -137,10 +140,10 @@ async fn after_a_5xx_or_429_a_repeated_call_acts_and_a_different_call_with_its_k
         let nodes = Nodes::open().await;
         let failed = nodes.call(0, "a", async { refusal(code) }).await;
         assert_eq!(failed, told(code.status().as_u16(), code.as_str()));
-        let other = nodes.made(1, "b", 1).await;
+        let other = nodes.call_making(1, "b", 1).await;
         assert_eq!(other, told(422, "idempotency_mismatch"));
-        assert_eq!(nodes.made(1, "a", 2).await, (201, json!(2)));
-        assert_eq!(nodes.made(0, "a", 3).await, (201, json!(2)));
+        assert_eq!(nodes.call_making(1, "a", 2).await, (201, json!(2)));
+        assert_eq!(nodes.call_making(0, "a", 3).await, (201, json!(2)));
     }
 }
 
@@ -149,7 +152,7 @@ async fn a_repeated_call_gets_the_stored_error_at_the_other_node() {
     let nodes = Nodes::open().await;
     let refused = nodes.call(0, "a", async { refusal(ProblemCode::SeatsTaken) });
     assert_eq!(refused.await, told(409, "seats_taken"));
-    assert_eq!(nodes.made(1, "a", 1).await, told(409, "seats_taken"));
+    assert_eq!(nodes.call_making(1, "a", 1).await, told(409, "seats_taken"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,14 +165,14 @@ async fn after_the_lease_of_a_dead_node_a_repeated_call_acts_and_a_different_cal
             std::future::pending().await
         };
         let mut first = pin!(nodes.call(0, "a", act));
-        begun(&mut first, &acting).await;
+        poll_until_acting(&mut first, &acting).await;
     }
-    let again = nodes.made(1, "a", 1).await;
+    let again = nodes.call_making(1, "a", 1).await;
     assert_eq!(again, told(409, "idempotency_in_flight"));
     nodes.clock.advance_ms(CALL_LEASE_MS);
-    let other = nodes.made(1, "b", 2).await;
+    let other = nodes.call_making(1, "b", 2).await;
     assert_eq!(other, told(422, "idempotency_mismatch"));
-    assert_eq!(nodes.made(1, "a", 3).await, (201, json!(3)));
+    assert_eq!(nodes.call_making(1, "a", 3).await, (201, json!(3)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,9 +185,9 @@ async fn a_dropped_call_can_be_repeated_at_the_same_node_at_once() {
             std::future::pending().await
         };
         let mut first = pin!(nodes.call(0, "a", act));
-        begun(&mut first, &acting).await;
+        poll_until_acting(&mut first, &acting).await;
     }
-    assert_eq!(nodes.made(0, "a", 1).await, (201, json!(1)));
+    assert_eq!(nodes.call_making(0, "a", 1).await, (201, json!(1)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,7 +209,7 @@ async fn a_long_call_stays_in_flight_at_the_other_node() {
     nodes.clock.advance_ms(CALL_LEASE_MS - 1);
     nodes.wait_for_lease_beyond(begun_ms + CALL_LEASE_MS).await;
     nodes.clock.advance_ms(CALL_LEASE_MS - 1);
-    let again = nodes.made(1, "a", 2).await;
+    let again = nodes.call_making(1, "a", 2).await;
     assert_eq!(again, told(409, "idempotency_in_flight"));
     go_on.notify_one();
     assert_eq!(first.await.expect("no panic"), (201, json!(1)));

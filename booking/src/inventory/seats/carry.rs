@@ -10,7 +10,7 @@ use super::SeatInventory;
 use crate::ledger::LedgerError;
 use crate::store::{InventoryRefusal, SeatOutboxRow};
 
-/// The most outbox rows that are delivered in one call.
+/// How many outbox rows are delivered in one call, at most.
 const BATCH_MAX: u32 = 100;
 /// The name of the carrying worker's lease.
 const LEASE: &str = "seat-outbox";
@@ -53,7 +53,7 @@ impl SeatInventory {
                     carried += rows.len();
                     after = last;
                 }
-                // The store lacks earlier rows, too. So delivery begins again at the store's own
+                // The store lacks earlier rows, too. Delivery begins again at the store's own
                 // cursor, but only once.
                 Ok(cursor) if !went_back => {
                     went_back = true;
@@ -61,7 +61,7 @@ impl SeatInventory {
                     continue;
                 }
                 // The store still lacks rows. If the ledger has deleted them, the show is closed.
-                // The seats are then read from the ledger again. That picture contains what the
+                // The seats are then read from the ledger again. The new picture contains what the
                 // deleted rows changed.
                 Ok(cursor) => {
                     if first_rows_are_deleted(&rows, cursor) {
@@ -69,8 +69,8 @@ impl SeatInventory {
                     }
                     return Ok(carried);
                 }
-                // A show that is not open needs no rows: its next picture contains them, and the
-                // node that opens it carries the rows after its picture.
+                // A show that is not open needs no rows: its next picture contains them. The node
+                // that opens the show carries the rows that are newer than the picture.
                 Err(InventoryRefusal::NotReady) if self.is_closed(show).await => after = last,
                 // The next run carries the rows.
                 Err(_) => return Ok(carried),
@@ -82,15 +82,15 @@ impl SeatInventory {
     /// Closes a show because the store lacks decisions whose rows the ledger has deleted. This
     /// happens if the store went back to an older state.
     async fn abandon(&self, show: &ShowId, cursor: u64) {
-        tracing::error!(%show, cursor, "the seats lack decisions whose rows are deleted; they are read from the ledger again");
+        tracing::error!(%show, cursor, "the store lacks decisions whose rows are deleted; the seats are read from the ledger again");
         if let Err(refused) = self.store.abandon(show, cursor).await {
             tracing::warn!(%show, %refused, "a show that lacks decisions could not be closed; trying again");
         }
     }
 
-    /// Asks the store a second time whether the show is closed. The store also refuses a call from
-    /// a process that was stopped for a while and sends an old time. Rows that were marked as
-    /// delivered after such a refusal would never reach the store.
+    /// Asks the store whether the show is closed. The refusal of a delivery does not prove this:
+    /// the store also refuses a process that was stopped for a while and sends an old time. If rows
+    /// were marked as delivered after such a refusal, they would never reach the store.
     async fn is_closed(&self, show: &ShowId) -> bool {
         matches!(self.store.edition(show).await, Ok(None))
     }
@@ -124,10 +124,10 @@ impl SeatInventory {
             return Ok(());
         };
         let newest = self.ledger.seat_cursor(show).await?;
-        let known = cursor <= newest;
+        let ledger_has_all = cursor <= newest;
         let regressed = {
             let mut regressed = self.shared.regressed.lock();
-            if known {
+            if ledger_has_all {
                 regressed.remove(show);
             } else if regressed.insert(show.clone()) {
                 tracing::error!(%show, cursor, "the ledger lacks decisions that the seats have seen; the show is not sold any more");

@@ -1,7 +1,7 @@
 //! Counts the seats of many shows for the line, at a bounded cost. A room may cover ten thousand
-//! departures and asks about every second. Shows in use are counted again each time. Of the shows
-//! at rest (not in use), up to a hundred are counted each time, and the others keep their last
-//! figures. Trains, and shows without sold seats, are not opened for this.
+//! departures and asks about once a second. Shows in use are counted again each time. Of the shows
+//! at rest (not in use), up to a hundred are counted each time. All other shows at rest keep their
+//! last figures. Trains, and shows without sold seats, are not opened for this.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::store::{InventoryRefusal, ShowHoldFigures};
 /// first.
 const RESTING_COUNTED_MAX: usize = 100;
 
-/// Held cells whose holds run out within this time are reported to the line, in milliseconds.
+/// Held cells are reported to the line as lapsing if their holds run out within this many
+/// milliseconds.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
 /// About how long a called visitor needs to claim a pass and choose seats, in milliseconds.
 const SOON_MS: i64 = 10 * 1_000;
@@ -54,7 +55,7 @@ impl ShowSeatFigures {
         self
     }
 
-    /// Returns a show's figures as the line gets them at a moment. The cells of a show that is over
+    /// Returns a show's figures as the line gets them at `now_ms`. The cells of a show that is over
     /// are neither free nor held.
     fn public_figures(self, show: &Show, now_ms: i64) -> Self {
         if !show.is_over(now_ms) {
@@ -97,8 +98,8 @@ pub(super) struct CountedFigures {
 }
 
 impl SeatInventory {
-    /// Counts some shows together. Trains are counted by seat, and other shows by cell: each of
-    /// their seats has one cell.
+    /// Counts some shows together. Trains are counted by seat. Other shows are counted by cell,
+    /// because each of their seats has one cell.
     ///
     /// # Errors
     /// Returns an error where the store or the ledger is needed and does not answer.
@@ -107,12 +108,12 @@ impl SeatInventory {
         shows: &[Arc<Show>],
         now_ms: i64,
     ) -> Result<ShowSeatFigures, LedgerError> {
-        let shows_now = self.to_be_counted(shows, now_ms).await;
-        // The shows are counted at the same time. So a store that does not answer delays all shows
-        // together no longer than one show.
-        let counting = shows_now.iter().map(|show| self.count_show(show, now_ms));
+        let to_count = self.choose_shows_to_count(shows, now_ms).await;
+        // The shows are counted at the same time, so that a store that does not answer delays the
+        // whole call no longer than one show would.
+        let counting = to_count.iter().map(|show| self.count_show(show, now_ms));
         let figures = join_all(counting).await;
-        for (show, figures) in shows_now.iter().zip(figures) {
+        for (show, figures) in to_count.iter().zip(figures) {
             let (figures, at) = (figures?, Some(Instant::now()));
             self.shared
                 .counted
@@ -120,21 +121,24 @@ impl SeatInventory {
                 .insert(show.id.clone(), CountedFigures { figures, at });
         }
         let counted = self.shared.counted.lock();
-        let of = shows.iter().filter_map(|show| {
+        let each = shows.iter().filter_map(|show| {
             let counted = counted.get(&show.id)?;
             Some(counted.figures.public_figures(show, now_ms))
         });
-        Ok(of.fold(ShowSeatFigures::default(), |sum, of| sum.combined_with(&of)))
+        Ok(each.fold(ShowSeatFigures::default(), |sum, one| {
+            sum.combined_with(&one)
+        }))
     }
 
-    /// Returns the shows in use and a few shows at rest.
-    async fn to_be_counted(&self, shows: &[Arc<Show>], now_ms: i64) -> Vec<Arc<Show>> {
+    /// Chooses the shows that are counted now: the shows in use and a few shows at rest. Also
+    /// stores the figures of an unsold show for each show that has none yet.
+    async fn choose_shows_to_count(&self, shows: &[Arc<Show>], now_ms: i64) -> Vec<Arc<Show>> {
         let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
-        let (mut now, mut resting) = (Vec::new(), Vec::new());
+        let (mut chosen, mut resting) = (Vec::new(), Vec::new());
         let mut counted = self.shared.counted.lock();
         for show in shows {
             if in_use.contains(&show.id) {
-                now.push(Arc::clone(show));
+                chosen.push(Arc::clone(show));
                 continue;
             }
             let unsold = || CountedFigures {
@@ -148,9 +152,9 @@ impl SeatInventory {
             }
         }
         resting.sort_by_key(|(at, _)| *at);
-        let some = resting.into_iter().take(RESTING_COUNTED_MAX);
-        now.extend(some.map(|(_, show)| Arc::clone(show)));
-        now
+        let oldest = resting.into_iter().take(RESTING_COUNTED_MAX);
+        chosen.extend(oldest.map(|(_, show)| Arc::clone(show)));
+        chosen
     }
 
     async fn count_show(&self, show: &Show, now_ms: i64) -> Result<ShowSeatFigures, LedgerError> {
@@ -184,8 +188,8 @@ impl SeatInventory {
         let Some(in_store) = self.figures_in_store(show, now_ms).await else {
             return Ok(figures);
         };
-        // The store counts cells, and a seat of a train has many cells. So the number of lapsing
-        // cells is limited to the number of held seats.
+        // The store counts cells, and a seat of a train has many cells. The number of lapsing cells
+        // is therefore limited to the number of held seats.
         let held = figures.counts.held;
         let baskets = ShowHoldFigures {
             lapsing_cells: in_store.baskets.lapsing_cells.min(held),
@@ -303,8 +307,8 @@ mod tests {
             assert_eq!(seats.carry_outbox().await.expect("carried"), 0);
         }
         let (calls, keys) = scripts_and_keys(&redis).await;
-        let most = ROUNDS * RESTING_COUNTED_MAX as u64 * 4;
-        assert!(calls <= most, "{calls} scripts in {ROUNDS} rounds");
+        let scripts_max = ROUNDS * RESTING_COUNTED_MAX as u64 * 4;
+        assert!(calls <= scripts_max, "{calls} scripts in {ROUNDS} rounds");
         assert_eq!(
             keys,
             servers::RespReply::Int(1),

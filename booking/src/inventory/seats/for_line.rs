@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{SeatInventory, SeatsLeft};
 use crate::ledger::LedgerError;
 
-/// The most price tiers of a room.
+/// How many price tiers a room has, at most.
 const TIERS_MAX: usize = 12;
 /// A room with more shows than this has no price tiers. Its visitors search for one show, and read
 /// that show's prices.
@@ -83,49 +83,49 @@ impl SeatInventory {
         if shows.len() > SHOWS_MAX {
             return Ok(SeatsForLine::default());
         }
-        let left = self.seats_left_for_line(&shows).await?;
+        let seats_left = self.seats_left_for_line(&shows).await?;
         let mut seats = SeatsForLine {
-            tiers: collect_price_tiers(&shows, &left),
+            tiers: collect_price_tiers(&shows, &seats_left),
             shows: Vec::new(),
         };
         if shows.len() <= WISHED_SHOWS_MAX {
-            let each = shows.iter().zip(&left);
+            let each = shows.iter().zip(&seats_left);
             seats.shows = each
-                .map(|(show, left)| show_seats_left(show, left))
+                .map(|(show, seats_left)| show_seats_left(show, seats_left))
                 .collect();
         }
         Ok(seats)
     }
 }
 
-fn show_seats_left(show: &Show, left: &[SeatsLeft]) -> ShowSeatsLeft {
-    let of_category = show.plan.map.categories.iter().zip(left);
+fn show_seats_left(show: &Show, seats_left: &[SeatsLeft]) -> ShowSeatsLeft {
+    let of_category = show.plan.map.categories.iter().zip(seats_left);
     ShowSeatsLeft {
         show: show.id.to_string(),
         seats_per_visitor: show.document.seats_per_visitor,
         hold_s: show.document.hold_s,
         categories: of_category
-            .filter(|(_, left)| left.of > 0)
-            .map(|(category, left)| CategorySeatsLeft {
+            .filter(|(_, seats_left)| seats_left.of > 0)
+            .map(|(category, seats_left)| CategorySeatsLeft {
                 key: category.key.clone(),
-                free: left.free,
-                accessible: left.accessible,
-                held: left.held,
+                free: seats_left.free,
+                accessible: seats_left.accessible,
+                held: seats_left.held,
             })
             .collect(),
     }
 }
 
-/// Collects the price tiers of these shows, none of which is a train. `left` has the seats left of
-/// each show, by category. The cheapest tier comes first. If there are more than twelve tiers,
-/// those with the most seats are kept. Sold seats count here, so that the list stays the same while
-/// seats are sold.
-fn collect_price_tiers(shows: &[Arc<Show>], left: &[Arc<[SeatsLeft]>]) -> Vec<PriceTier> {
+/// Collects the price tiers of these shows, none of which is a train. `seats_left` has the seats
+/// left of each show, by category. The cheapest tier comes first. If there are more than twelve
+/// tiers, those with the most seats are kept. Sold seats count here, so that the list stays the
+/// same while seats are sold.
+fn collect_price_tiers(shows: &[Arc<Show>], seats_left: &[Arc<[SeatsLeft]>]) -> Vec<PriceTier> {
     let mut by_name: BTreeMap<(String, String), (PriceTier, u64)> = BTreeMap::new();
-    for (show, left) in shows.iter().zip(left) {
+    for (show, seats_left) in shows.iter().zip(seats_left) {
         let currency = show.document.currency.as_str();
         let priced = show.plan.map.categories.iter().zip(&show.prices);
-        for ((category, price), left) in priced.zip(left.iter()) {
+        for ((category, price), seats_left) in priced.zip(seats_left.iter()) {
             let Some(price) = *price else { continue };
             let fresh = || PriceTier {
                 label: category.label.clone(),
@@ -138,8 +138,8 @@ fn collect_price_tiers(shows: &[Arc<Show>], left: &[Arc<[SeatsLeft]>]) -> Vec<Pr
             let (tier, seats) = by_name.entry(name).or_insert_with(|| (fresh(), 0));
             tier.from = tier.from.min(price);
             tier.to = tier.to.max(price);
-            tier.free += u64::from(left.free);
-            *seats += u64::from(left.of);
+            tier.free += u64::from(seats_left.free);
+            *seats += u64::from(seats_left.of);
         }
     }
     let mut tiers: Vec<_> = by_name.into_values().collect();
@@ -184,7 +184,7 @@ mod tests {
         })
     }
 
-    fn left(free: [u32; 2]) -> Arc<[SeatsLeft]> {
+    fn seats_left(free: [u32; 2]) -> Arc<[SeatsLeft]> {
         free.map(|free| SeatsLeft {
             free,
             of: 20,
@@ -200,7 +200,7 @@ mod tests {
             show("n-2", [Some(8_000), None]),
         ];
         let labels: Vec<_> = shows[0].plan.map.categories.iter().collect();
-        let tiers = collect_price_tiers(&shows, &[left([3, 4]), left([2, 20])]);
+        let tiers = collect_price_tiers(&shows, &[seats_left([3, 4]), seats_left([2, 20])]);
         let tier = |category: usize, from, to, free| PriceTier {
             label: labels[category].label.clone(),
             from,
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_category_that_is_not_for_sale_has_no_tier_and_a_sold_out_one_stays() {
         let shows = [show("n-1", [Some(9_000), None])];
-        let tiers = collect_price_tiers(&shows, &[left([0, 20])]);
+        let tiers = collect_price_tiers(&shows, &[seats_left([0, 20])]);
         assert_eq!(tiers.len(), 1);
         assert_eq!((tiers[0].from, tiers[0].free), (9_000, 0));
     }

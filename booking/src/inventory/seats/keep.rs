@@ -12,8 +12,8 @@ use fairgate_base::log_failed_try;
 
 /// How often the store is asked which shows it lost.
 const MEND_EVERY: Duration = Duration::from_millis(200);
-/// How often cursors are compared. So `/readyz` reports within two seconds that the ledger went
-/// back to an older state.
+/// How often cursors are compared. This is often enough that `/readyz` reports within two seconds
+/// that the ledger went back to an older state.
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 
 /// Opens the shows that the store lost, for as long as the process runs.

@@ -1,5 +1,5 @@
 //! Runs work under a lease in the ledger. A slow worker keeps its lease, because the lease is
-//! renewed while it works. The lease of a worker that died lapses.
+//! renewed while the worker works. The lease of a worker that died lapses.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn renew_lease(
         match ledger.lease(&name, &owner, ttl_ms).await {
             Ok(true) => {}
             Ok(false) => {
-                tracing::warn!(name, "a lease ran out over work that goes on");
+                tracing::warn!(name, "a lease ran out while its work was still running");
                 return;
             }
             Err(error) => tracing::debug!(name, %error, "a lease could not be renewed yet"),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     /// Tries to take the lease for another owner, and returns whether that owner got it.
-    async fn lost_to_another(ledger: &Ledger) -> bool {
+    async fn take_for_another(ledger: &Ledger) -> bool {
         let taken = ledger.lease("work", "another", TTL_MS).await;
         taken.expect("it answers")
     }
@@ -100,13 +100,13 @@ mod tests {
         let outlast = async {
             let began_ms = ledger.now_ms().await.expect("it answers");
             while ledger.now_ms().await.expect("it answers") < began_ms + 3 * TTL_MS {
-                assert!(!lost_to_another(&ledger).await, "the work goes on");
+                assert!(!take_for_another(&ledger).await, "the work goes on");
             }
         };
         let done = run_under_lease(&ledger, "work", "one", TTL_MS, outlast).await;
         assert_eq!(done.expect("it answers"), Some(()));
         assert!(
-            lost_to_another(&ledger).await,
+            take_for_another(&ledger).await,
             "the lease was released after the work"
         );
         let refused = run_under_lease(&ledger, "work", "one", TTL_MS, async {}).await;
@@ -128,7 +128,7 @@ mod tests {
             heard = begun => heard.expect("it began"),
         }
         let deadline = std::time::Instant::now() + Duration::from_secs(10);
-        while !lost_to_another(&ledger).await {
+        while !take_for_another(&ledger).await {
             assert!(
                 std::time::Instant::now() < deadline,
                 "the lease did not lapse"

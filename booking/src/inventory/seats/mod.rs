@@ -44,9 +44,9 @@ use fairgate_model::shows::Show;
 const OPENING_MS: i64 = 5_000;
 /// How long a request waits for the node that opens its show.
 const WAIT_MAX: Duration = Duration::from_secs(3);
-/// How long a request that only reads the seats waits for the store to say whether the show is
-/// open.
-const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
+/// How long the store may take to say whether a show is open, for a request that only reads the
+/// seats.
+const EDITION_WAIT_MAX: Duration = Duration::from_millis(300);
 /// How often a waiting request checks whether the show is open.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a picture of another edition (plan version and prices) is left in place. A node that
@@ -116,7 +116,7 @@ impl SeatInventory {
         }
         if self.shared.regressed.lock().contains(&show.id) {
             return Err(unavailable(
-                "the ledger is older than what the seats have seen of it",
+                "the store knows decisions that the ledger lacks",
             ));
         }
         if self.is_ready(show).await? {
@@ -137,10 +137,10 @@ impl SeatInventory {
     /// # Errors
     /// Returns an error as [`Self::ensure_open`] does, if there is no picture at all.
     async fn ensure_seen(&self, show: &Show) -> Result<(), LedgerError> {
-        let open = tokio::time::timeout(LOOKED_FOR_MAX, self.store.edition(&show.id)).await;
+        let open = tokio::time::timeout(EDITION_WAIT_MAX, self.store.edition(&show.id)).await;
         if !matches!(open, Ok(Ok(Some(_)))) && self.store.packed(&show.id).await.is_some() {
-            // Another task opens the show again. A request that only reads the seats need not wait
-            // for that task.
+            // Another task is opening the show again. A request that only reads the seats need not
+            // wait for that task.
             return Ok(());
         }
         self.ensure_open(show).await
@@ -271,7 +271,7 @@ impl SeatInventory {
         if self.store.is_shared() {
             let off_ms = self.ledger.now_ms().await? - self.clock.now_ms();
             if off_ms.abs() > CLOCK_OFF_MS_MAX {
-                return Err(unavailable("this node's clock is off the ledger's"));
+                return Err(unavailable("this node's clock differs from the ledger's"));
             }
         }
         let began = Instant::now();
@@ -282,7 +282,7 @@ impl SeatInventory {
         let seen = self.store.cursor(&show.id).await.unwrap_or(0);
         if seen > self.ledger.seat_cursor(&show.id).await? {
             return Err(unavailable(
-                "the ledger is older than what the seats have seen of it",
+                "the store knows decisions that the ledger lacks",
             ));
         }
         let mut opening = OpeningInventory {
@@ -298,9 +298,9 @@ impl SeatInventory {
         let is_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
         let mut lost = None;
         if !is_open {
-            // The show's old life ends before the ledger's picture is read. So an order whose seats
-            // were locked in the old life is in the picture, or is refused. An open show's life
-            // ends in `open` below, which the store refuses if the picture lacks one of its holds.
+            // The show's old life ends before the ledger's picture is read. An order on locks of
+            // that life is then in the picture, or is refused. An open show's life ends in `open`
+            // below, which fails if the picture lacks a hold of the store.
             if let Err(refused) = self.store.begin(&show.id, &opening).await {
                 return Ok(Err(refused));
             }
@@ -309,8 +309,8 @@ impl SeatInventory {
         let picture = self.ledger.open_show(&show.id, lost).await?;
         let cursor = picture.cursor;
         (opening.sold, opening.ordered) = (picture.sold, picture.ordered);
-        // An order whose payment event is not settled yet may be past its claim's deadline. Its
-        // lock must still last longer than the opening.
+        // An order that waits for its payment event to be settled may be past its claim's deadline.
+        // The order's lock must still last longer than the opening.
         let least_ms = lock_until_ms(self.clock.now_ms());
         for hold in &mut opening.ordered {
             if hold.lock_until_ms < least_ms {
@@ -370,7 +370,7 @@ impl SeatInventory {
         }
         for show in self.shared.regressed.lock().iter() {
             warnings.push(format!(
-                "The ledger lacks decisions about {show} that the seats have seen: it was set back. The show is not sold. Restore the ledger, or empty Redis once its orders were compared."
+                "The ledger was set back: it lacks decisions about {show} that the store knows. The show is not sold. Restore the ledger, or compare the show's orders and then empty Redis."
             ));
         }
         warnings

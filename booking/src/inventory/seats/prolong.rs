@@ -14,7 +14,7 @@ use crate::store::InventoryRefusal;
 
 /// How often overdue claims are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The most claims read at a time.
+/// How many claims are read at a time, at most.
 const BATCH_MAX: u32 = 200;
 /// The name of the prolonging worker's lease.
 const LEASE: &str = "overdue-locks";

@@ -1,5 +1,5 @@
-//! Cases of calls under an `Idempotency-Key`: of two different calls under one key only one is ever
-//! carried out, even if they arrive at different nodes.
+//! Cases of calls under an `Idempotency-Key`: only one of two different calls under one key is ever
+//! carried out, even if the calls arrive at different nodes.
 
 use super::*;
 use crate::ledger::{BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall};
@@ -137,7 +137,7 @@ async fn the_first_answer_stays_and_ends_the_call(ledger: Books) {
         let begun = begin(&ledger, other(call("k", node))).await;
         assert_eq!(begun, BeginCallOutcome::OtherCall);
     }
-    // An answer that an earlier version stored has no registered call.
+    // An answer that an earlier version of Fairgate stored has no registered call.
     let written = ledger.keep([1; 32], "old".to_owned(), answer(201), NOW_MS);
     written.await.expect("written");
     assert_eq!(begin(&ledger, call("old", 1)).await, kept);

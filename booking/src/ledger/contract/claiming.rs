@@ -1,4 +1,4 @@
-//! Cases of transaction 1, of deadlines, and of the picture with which a store is opened.
+//! Cases of claims (transaction 1), of deadlines, and of the picture with which a store is opened.
 
 use SeatOutboxAction::{Free, Sell};
 use fairgate_model::orders::transition::OrderEvent;

@@ -1,4 +1,4 @@
-//! Cases of transaction 2, of the providers' events, and of the effects that are owed.
+//! Cases of the providers' events, which transaction 2 settles, and of the effects that are owed.
 
 use OrderState::{Cancelled, CaptureFailed, Confirmed, Pending, Ticketed};
 use SeatOutboxAction::{Free, Sell};

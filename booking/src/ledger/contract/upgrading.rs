@@ -1,5 +1,5 @@
-//! Cases of a ledger that an earlier version filled, before terms had numbers. Its orders keep
-//! their rules.
+//! Cases of a ledger that an earlier version of Fairgate filled, before terms had numbers. The
+//! orders in this ledger keep their rules.
 
 use fairgate_model::orders::refund::TicketSelection;
 

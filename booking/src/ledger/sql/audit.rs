@@ -33,11 +33,12 @@ impl Ledger {
             .await
     }
 
-    /// Returns payments that may still change and have not changed for `quiet_ms`, with the time of
-    /// their last change. The payments that have been due the longest are chosen first. A returned
-    /// payment is due again when it has been unchanged for twice as long as now. A captured payment
-    /// can change only by a refund, so it is first due after [`TAKEN_QUIET_MS`]. A batch has up to
-    /// `batch_max` other payments, and up to a quarter of `batch_max` captured payments.
+    /// Returns payments that may still change but have not changed for `quiet_ms`, each with the
+    /// time of its last change. The payments that have been due the longest are chosen first. Also
+    /// puts off each returned payment: it is due again when it has been unchanged for twice as
+    /// long. A captured payment can change only by a refund, so it is first due after
+    /// [`TAKEN_QUIET_MS`]. A batch has up to a quarter of `batch_max` captured payments, and up to
+    /// `batch_max` other payments.
     pub async fn quiet_payments(
         &self,
         now_ms: i64,
@@ -298,8 +299,8 @@ async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<Hold
     ))
 }
 
-/// Gives up a hold, under the lock for the writing of its order. So a claim that has begun ends
-/// first, and a later claim sees that the hold was given up.
+/// Gives up a hold, under the lock for the writing of its order. If a claim has begun, this waits
+/// for its end. A later claim sees that the hold was given up.
 async fn give_up(tx: &SqlTransaction, hold: &HoldId, now_ms: i64) -> Result<bool> {
     let order = OrderId::of_hold(hold);
     tx.lock(&[NamedLock::alone(lock::ORDER, order.as_str())])

@@ -234,8 +234,8 @@ async fn put_show(
 ) -> std::result::Result<u32, ShowRefused> {
     lock_catalogue(tx).await?;
     let id = show.id.as_str();
-    // While this transaction has the lock, no other transaction claims seats. So no claim is missed
-    // between the check of the claims and the writing of the new plan.
+    // While this transaction has the lock, no other transaction claims seats of the show. No claim
+    // can come between the check of the claims and the writing of the new plan.
     tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
     let sql = "SELECT document::text, EXISTS (SELECT 1 FROM claims WHERE show = $1) \
          FROM shows WHERE show = $1";
@@ -302,8 +302,8 @@ async fn open_departure(
              SELECT $1, $2, $3, $4, $5, COALESCE(MAX(departure), 0) + 1 FROM shows WHERE TRUE \
              ON CONFLICT (show) DO NOTHING"
         }
-        // All transactions that open a departure lock the one row of `departure_numbers`. So a
-        // second transaction for the same show waits, and then finds the show of the first.
+        // All transactions that open a departure lock the one row of `departure_numbers`. A second
+        // transaction for the same show waits for the first, and then finds its show.
         SqlDialect::Postgres => {
             "WITH given AS (UPDATE departure_numbers SET last = last + 1 RETURNING last) \
              INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \

@@ -1,4 +1,5 @@
-//! Transaction 1: checks that an order may claim its cells, and claims them.
+//! Transaction 1 ("The order of writes" in the README): checks that an order may claim its cells,
+//! and claims them.
 
 use std::ops::Range;
 
@@ -134,7 +135,7 @@ async fn check_claim(
 /// has the terms.
 fn check_prices(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
     let (terms, run): (Option<&str>, Option<&str>) = (row.get(6)?, row.get(7)?);
-    let terms = terms.ok_or_else(|| corrupt("an order under terms that nobody noted"))?;
+    let terms = terms.ok_or_else(|| corrupt("an order under terms that are not stored"))?;
     let run = run.map(run_of).transpose()?;
     check_item_prices(items, &from_json(terms)?, run.as_deref())
 }
@@ -289,7 +290,7 @@ impl<'a> NewOrderValues<'a> {
 }
 
 /// Claims cells. `UNIQUE (show, seat, leg)` decides which order gets a cell. If some cells are
-/// taken, the error names all of them, and the rollback frees the others.
+/// taken, the error names all of these, and the rollback undoes the claims of the other cells.
 pub(super) async fn insert_claims(
     tx: &SqlTransaction,
     order: &Order,

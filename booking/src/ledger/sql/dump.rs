@@ -70,7 +70,7 @@ async fn check_version(tx: &SqlTransaction) -> Result<()> {
         0 => Err(corrupt("it holds nothing of booking yet")),
         have => Err(corrupt(&format!(
             "its tables are of version {have}, and this program knows version {newest}: \
-             use the one that belongs to the gateway"
+             use the program of the gateway's version"
         ))),
     }
 }

@@ -34,8 +34,11 @@ pub(super) async fn find_open(
     row.map(read).transpose()
 }
 
-/// Returns the successor for which an exchange of this order is being paid.
-pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<Option<OrderId>> {
+/// Returns the successor in the exchange of this order that is being paid; `None` if there is none.
+pub(super) async fn successor_being_paid(
+    tx: &SqlTransaction,
+    order: &OrderId,
+) -> Result<Option<OrderId>> {
     let sql = "SELECT e.successor FROM exchanges e JOIN orders s ON s.order_id = e.successor \
          WHERE e.order_id = $1 AND e.done_at IS NULL AND s.state IN ('pending', 'confirmed')";
     let row = tx.first(sql, &[&order.as_str()]).await?;

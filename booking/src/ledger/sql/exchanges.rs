@@ -1,4 +1,4 @@
-//! Exchanges an order's seats for other seats. One transaction swaps the seats once the difference
+//! Exchanges an order's seats for other seats. One transaction swaps the seats when the difference
 //! is captured, or at once if there is nothing to pay. A transaction that locks the rows of both
 //! orders locks the successor's row first, unless it has itself inserted the successor.
 
@@ -11,7 +11,7 @@ use fairgate_model::orders::transition::{LateRefundReason, OrderEvent, decide};
 use fairgate_model::orders::{Order, OrderState};
 
 use super::card_limit::over_card_limit;
-use super::exchange_rows::{OpenExchange, being_paid, exchanged_order, find_open};
+use super::exchange_rows::{OpenExchange, exchanged_order, find_open, successor_being_paid};
 use super::order_changes::{self, apply_to_order};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::refunds::{owe_refund, terms_of};
@@ -29,9 +29,9 @@ impl Ledger {
     ///
     /// The swap gives the new seats to the successor, and ends the claims and tickets of the old
     /// order. It owes the refund that the exchange names. No swap is made if a ticket of the old
-    /// order was scanned or the order changed in the meantime. Then the money paid for the
-    /// successor goes back to the buyer, and the old order stays as it is. A call with a successor
-    /// that exists returns that successor. Returns `None` if there is no such order.
+    /// order was scanned or the order changed in the meantime. In that case the money paid for the
+    /// successor goes back to the buyer, and the old order stays as it is. If the successor exists
+    /// already, returns it. Returns `None` if there is no such order.
     pub async fn exchange(
         &self,
         of: &OrderId,
@@ -84,7 +84,7 @@ async fn begin_exchange(
     if let Some(present) = find_order(tx, &successor.id).await? {
         return require_successor_of(tx, present, of).await.map(Some);
     }
-    if let Some(open) = being_paid(tx, of).await? {
+    if let Some(open) = successor_being_paid(tx, of).await? {
         return Err(ExchangeRefused::Open(open));
     }
     check_exchangeable(&old, &locked_tickets(tx, &old).await?, given)?;
@@ -145,9 +145,9 @@ async fn locked_tickets(
     tickets::of_order(tx, order).await
 }
 
-/// Returns the event to apply to an order. For a successor it may differ from `event`: late money
-/// buys no exchange and goes back to the buyer. Money for an exchange that can no longer be made is
-/// not captured.
+/// Returns the event to apply to an order. For a successor, this may be another event than `event`:
+/// late money buys no exchange and goes back to the buyer. Money for an exchange that can no longer
+/// be made is not captured. To find that out, this locks the old order and its tickets.
 pub(super) async fn event_for_successor(
     tx: &SqlTransaction,
     successor: &Order,

@@ -7,8 +7,9 @@ use fairgate_databases::SqlTransaction;
 use super::rows::{Result, bytes32, call_outcome, small, text};
 use crate::ledger::{BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall};
 
-/// Registers a call. A registered call may begin again at its own node, and at another node after
-/// its time has run out. If the call may not begin, the outcome says what is stored under the key.
+/// Registers a call. A registered call may begin again at its own node at any time, and at another
+/// node after the call's lease has run out. If the call may not begin, the outcome says what is
+/// stored under the key.
 pub(super) async fn begin_call(
     tx: &SqlTransaction,
     call: &KeyedCall,

@@ -16,8 +16,8 @@ use crate::ledger::{ClaimBasis, LateMoneyOutcome, OrderChangeOutcome, SeatClaimR
 
 /// Money that came after its order had expired.
 impl Ledger {
-    /// Returns expired orders that got late money and wait for a decision about this money. Each
-    /// order is due again at `again_at_ms`, and until then no other node gets the order.
+    /// Returns expired orders whose late money waits for a decision, and lends them to the caller:
+    /// nobody else gets them before `again_at_ms`.
     pub async fn late_due(
         &self,
         now_ms: i64,
@@ -119,8 +119,8 @@ async fn claim_late_seats(
     (hold, items, until_ms): (&HoldId, &[OrderItem], i64),
     basis: Option<ClaimBasis>,
 ) -> std::result::Result<(), SeatClaimRefused> {
-    let basis =
-        basis.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
+    let basis = basis
+        .ok_or_else(|| corrupt("late money that buys seats without a basis for their claim"))?;
     lock_for_claim(tx, order).await?;
     if basis.purpose != HoldPurpose::LateMoney {
         return Err(SeatClaimRefused::OtherPurpose(basis.purpose));

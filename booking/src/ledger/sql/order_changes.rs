@@ -110,7 +110,7 @@ pub(super) async fn record_owed_effect(
         EffectKind::Refund => "UPDATE payments SET owes = $2 WHERE order_id = $1",
     };
     if tx.execute(sql, &[&order.as_str(), &kind.as_str()]).await? != 1 {
-        return Err(corrupt("a payment of which two things are asked at once"));
+        return Err(corrupt("a payment for which two different calls are owed"));
     }
     let sql = "INSERT INTO effects (order_id, kind, due_at) VALUES ($1, $2, $3) \
          ON CONFLICT (order_id, kind) DO NOTHING";

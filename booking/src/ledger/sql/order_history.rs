@@ -7,7 +7,7 @@ use fairgate_model::orders::OrderState;
 use super::rows::Result;
 
 /// Adds a step to an order's history. The caller may have read its clock before another step was
-/// committed. So a time earlier than the last step's is replaced by the last step's time.
+/// committed. A time earlier than the last step's is therefore replaced by the last step's time.
 pub(super) async fn add_step(
     tx: &SqlTransaction,
     order: &OrderId,

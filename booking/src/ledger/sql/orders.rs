@@ -1,5 +1,5 @@
-//! Orders: transaction 1, the events and the deadlines of orders, and the reading of the seat
-//! outbox.
+//! Orders: the claim that makes an order (transaction 1), the events and the deadlines of orders,
+//! and the reading of the seat outbox.
 
 use std::ops::Range;
 
@@ -40,10 +40,10 @@ impl Ledger {
             .await
     }
 
-    /// Returns the show's picture, with which the store is opened. It first waits for claims that
-    /// are being written. `lost` is the incarnation that has begun in the store after the data of
-    /// all earlier incarnations were lost. From then on, claims that rest on locks of an earlier
-    /// incarnation are refused, because the store no longer has these locks.
+    /// Waits for claims that are being written, and returns the show's picture, with which the
+    /// store opens the show. `lost` is the incarnation that has begun in the store after the data
+    /// of all earlier incarnations were lost. If it is given, later claims that rest on locks of an
+    /// earlier incarnation are refused, because the store no longer has these locks.
     pub async fn open_show(&self, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
         self.installation
             .write(show.clone(), move |tx, show| {
@@ -194,8 +194,8 @@ impl Ledger {
     }
 }
 
-/// Expires orders that are due. Skips orders that another node is expiring or confirming; the next
-/// run looks at them again.
+/// Expires orders that are due. Skips orders that another node is expiring or confirming. The next
+/// run looks at these orders again.
 async fn expire(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
     let sql = format!(
         "SELECT {ORDER_COLUMNS} FROM orders o WHERE {OVERDUE} ORDER BY o.claim_until LIMIT $2 \

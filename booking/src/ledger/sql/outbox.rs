@@ -38,8 +38,8 @@ const NUMBERED: &str = "\
         FROM fresh f JOIN grown g USING (show) JOIN sized s USING (show) WHERE o.id = f.id)";
 
 /// Writes a row of the show's seat outbox, with the next number. The row has its own hold and
-/// seats, because those of the order may have changed when the row is delivered. Only for a file:
-/// on a server, the statement of [`super::order_step`] writes the row.
+/// seats, because the order's hold and seats may have changed by the time the row is delivered.
+/// Only for a file: on a server, the statement of [`super::order_step`] writes the row.
 pub(super) async fn write_seat_row(
     tx: &SqlTransaction,
     order: &Order,
@@ -113,10 +113,10 @@ pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
     count(&tx.query_one(sql, &[&show.as_str()]).await?, 0)
 }
 
-/// Returns the show's picture and its newest number, read by one statement and so in one snapshot.
-/// One transaction writes an order's state and its outbox row. So the picture shows the effect of
-/// exactly the numbered rows. A row that is committed later has no number yet, and its effect is
-/// not in the picture.
+/// Numbers the show's committed rows, and returns the show's picture with the newest number. One
+/// statement reads both, so they are of one snapshot. An order's state and its outbox row are
+/// always written in one transaction. The picture therefore shows the effect of exactly the
+/// numbered rows, and not the effect of a row that is committed later.
 pub(super) async fn picture(
     tx: &SqlTransaction,
     show: &ShowId,

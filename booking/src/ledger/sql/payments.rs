@@ -10,7 +10,7 @@ use fairgate_model::payments::{CreatedPayment, ParsedProviderEvent, Payment, Pay
 use super::order_changes::{apply_to_order, record_owed_effect};
 use super::payment_rows::{find_payment, move_payment};
 use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
-use super::settle::{outcome_of, ticket_order};
+use super::settle::{apply_provider_event, ticket_order};
 use super::{Ledger, sandbox};
 use crate::ledger::{DuePaymentEffect, EFFECT_LENT_MS, EVENT_LENT_MS, StoredProviderEvent};
 
@@ -212,7 +212,7 @@ impl Ledger {
     }
 
     /// Records that the provider could not refund the money. The effect is tried again at
-    /// `due_at_ms`. Until it is done, the reconciler reports it as a finding.
+    /// `due_at_ms`. Until the effect is done, the reconciler reports it as a finding.
     pub async fn refund_failed(
         &self,
         effect: i64,
@@ -356,7 +356,7 @@ async fn settle_event(
     }
     let outcome = match parsed {
         ParsedProviderEvent::Event(provider_event) => {
-            outcome_of(tx, provider, provider_event, now_ms).await?
+            apply_provider_event(tx, provider, provider_event, now_ms).await?
         }
         ParsedProviderEvent::Ignored => "ignored",
         ParsedProviderEvent::Unreadable => "unreadable",

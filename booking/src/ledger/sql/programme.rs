@@ -15,7 +15,7 @@ use super::rows::{
 use super::{Ledger, lock, terms};
 use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused};
 
-/// The cinema programme, stored and read.
+/// Stores and reads the cinema programme.
 impl Ledger {
     /// Writes a programme with its plans and shows as a whole, or not at all. Unchanged plans and
     /// shows stay as they are. A programme that changes nothing does not change the catalogue's

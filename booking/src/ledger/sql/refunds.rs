@@ -12,7 +12,7 @@ use fairgate_model::orders::transition::{OrderClaimChange, OwedProviderCall};
 use fairgate_model::payments::PaymentState;
 use fairgate_model::shows::fate::ShowFate;
 
-use super::exchange_rows::{being_paid, exchanged_order_if_done};
+use super::exchange_rows::{exchanged_order_if_done, successor_being_paid};
 use super::order_changes::{self, record_owed_effect};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::payment_rows::move_payment;
@@ -85,9 +85,9 @@ impl Ledger {
             .await
     }
 
-    /// Puts off a refund to `due_at_ms`, and counts one more attempt. If the provider could not
-    /// make the refund, `failed_at_ms` is given. The reconciler then reports the refund as a
-    /// finding until it is done.
+    /// Puts off a refund to `due_at_ms`, and counts one more attempt. `failed_at_ms` is given if
+    /// the provider could not make the refund. The reconciler then reports the refund as a finding
+    /// until it is done.
     pub async fn put_off_refund(
         &self,
         refund: &RefundId,
@@ -178,7 +178,7 @@ async fn take_back(
     let Some(mut order) = lock_order(tx, id.as_str()).await? else {
         return Ok(None);
     };
-    if let Some(successor) = being_paid(tx, id).await? {
+    if let Some(successor) = successor_being_paid(tx, id).await? {
         return Err(RefundRefused::Exchanging(successor));
     }
     let terms = terms_of(tx, &order).await?;
@@ -206,8 +206,8 @@ async fn take_back(
     }))
 }
 
-/// Returns the terms that count for an order. Until this transaction ends, the lock on the show's
-/// plan keeps out other changes of the show. It does not keep out a cinema programme that changes
+/// Locks the show's plan, and returns the terms that count for an order. Until this transaction
+/// ends, the lock keeps out other changes of the show, except by a cinema programme that changes
 /// neither plan nor currency.
 pub(super) async fn terms_of(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
     tx.lock(&[NamedLock::shared(lock::PLAN, order.show.as_str())])
@@ -270,8 +270,8 @@ pub(super) async fn owe_refund(
         chain.push((older.clone(), amount_left(tx, &older).await?));
         newest = older;
     }
-    let lefts: Vec<i64> = chain.iter().map(|(_, left)| *left).collect();
-    let amounts = split_over_payments(row.amount, &lefts);
+    let amounts_left: Vec<i64> = chain.iter().map(|(_, left)| *left).collect();
+    let amounts = split_over_payments(row.amount, &amounts_left);
     if amounts.iter().sum::<i64>() != row.amount {
         return Err(corrupt("a refund that no payment has the money for"));
     }

@@ -8,11 +8,11 @@ use super::rows::Result;
 use crate::ledger::PruneOutcome;
 use crate::retention::{RetentionKind, RetentionRow, old_among};
 
-/// The most shows whose seat rows one batch deletes.
+/// One batch deletes seat rows of at most this many shows.
 const SHOWS_MAX: u32 = 20;
 
 /// The statements that find and delete rows through an index on their time. `$1` is the time before
-/// which rows are old. In `delete`, `$2` is the most rows to delete.
+/// which rows are old. In `delete`, `$2` is the largest number of rows to delete.
 struct PruneByAgeSql {
     find: &'static str,
     delete: &'static str,
@@ -77,10 +77,10 @@ fn provider_events(dialect: SqlDialect) -> PruneInOrderSql {
 
 /// The deletion of data that are older than their retention period.
 impl Ledger {
-    /// Deletes up to `batch_max` rows of a kind whose retention period is over at `now_ms`, oldest
-    /// first. `after` is 0 at first, and then the previous batch's [`PruneOutcome::next`]. Some
-    /// rows stay, however old they are: owed effects, unsettled events, undelivered seat rows and
-    /// waiting parties.
+    /// Deletes up to `batch_max` rows of one kind, oldest first: rows whose retention period is
+    /// over at `now_ms`. `after` is 0 at first, and then the previous batch's
+    /// [`PruneOutcome::next`]. Some rows stay, however old they are: owed effects, unsettled
+    /// events, undelivered seat rows and waiting parties.
     pub async fn prune(
         &self,
         what: RetentionKind,
@@ -231,7 +231,7 @@ impl Ledger {
 }
 
 /// Deletes a show's rows up to the number in the column `noted`: the newest delivered number when
-/// `noted` was written. When all these rows are deleted, writes the present newest delivered number
+/// `noted` was written. When all these rows are deleted, writes the current newest delivered number
 /// into `noted`.
 async fn prune_seat_rows_of(
     tx: &SqlTransaction,
@@ -254,7 +254,7 @@ async fn prune_seat_rows_of(
 }
 
 /// Deletes the entries of finished visitors up to `upto`: the newest id when `upto` was stored.
-/// When all these entries are deleted, stores the present newest id as `upto`.
+/// When all these entries are deleted, stores the current newest id as the next `upto`.
 async fn prune_finished(
     tx: &SqlTransaction,
     upto: Option<i64>,

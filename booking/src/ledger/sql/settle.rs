@@ -18,7 +18,7 @@ use super::tickets::issue;
 
 /// Applies an event to the payment and its order, and returns the outcome as a stable code. The
 /// payment and the order are read after the order's row is locked.
-pub(super) async fn outcome_of(
+pub(super) async fn apply_provider_event(
     tx: &SqlTransaction,
     provider: &str,
     event: &ProviderEvent,

@@ -33,10 +33,10 @@ impl Ledger {
             .await
     }
 
-    /// Registers a call under its caller's key before a node carries out the call. So of two
-    /// different calls under one key only one is ever carried out, even if they arrive at different
-    /// nodes. The call belongs to the node for [`CALL_LEASE_MS`]. In this time no other node may
-    /// begin the call, but the node itself may begin it again.
+    /// Registers a call under its caller's key before a node carries out the call. Only one of two
+    /// different calls under one key is therefore ever carried out, even if the calls arrive at
+    /// different nodes. The call belongs to the node for [`CALL_LEASE_MS`]. In this time no other
+    /// node may begin the call, but the node itself may begin it again.
     pub async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<BeginCallOutcome> {
         self.installation
             .write(call, move |tx, call| {

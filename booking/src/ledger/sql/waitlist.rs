@@ -91,7 +91,7 @@ impl Ledger {
             .write(visitors, move |tx, visitors| {
                 Box::pin(async move {
                     // All transactions lock parties in the same order, so two nodes that saw the
-                    // same visitors never wait for each other.
+                    // same visitors cannot deadlock.
                     let sql = "UPDATE waiters AS w SET seen_at = $2 FROM (SELECT waiter FROM waiters \
                          WHERE visitor = ANY ($1::bytea[]) AND ended_at IS NULL AND seen_at < $2 \
                          ORDER BY waiter FOR UPDATE) AS here WHERE w.waiter = here.waiter";
@@ -176,7 +176,7 @@ pub(super) fn read_waiter(row: &SqlRow) -> Result<Waiter> {
             let end = WaitEndReason::parse(text(row, 14)?);
             Some((
                 at,
-                end.ok_or_else(|| corrupt("why a party waits no longer"))?,
+                end.ok_or_else(|| corrupt("the reason why a party no longer waits"))?,
             ))
         }
         None => None,
@@ -215,9 +215,9 @@ async fn party_of(
         .transpose()
 }
 
-/// Returns the next number for a show. The lock on the show's row keeps other transactions from
-/// taking a number until this transaction ends.
-async fn next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
+/// Takes the show's next number, and locks the show's row: no other transaction takes a number of
+/// the show until this transaction ends.
+async fn take_next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
     let sql = "INSERT INTO waiter_marks AS m (show, last) VALUES ($1, 1) \
          ON CONFLICT (show) DO UPDATE SET last = m.last + 1 RETURNING last";
     tx.query_one(sql, &[&show.as_str()]).await?.get(0)
@@ -225,9 +225,9 @@ async fn next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
 
 async fn join_waitlist(tx: &SqlTransaction, waiter: &Waiter) -> Result<Waiter> {
     let show = waiter.id.show();
-    // A second call of this visitor waits here for the show's row, and then finds the party of the
-    // first call below. The number that the second call took is not used.
-    let number = next_number(tx, &show).await?;
+    // A second call of this visitor waits here for the show's row. The query below then finds the
+    // party of the first call, and the number that the second call took is not used.
+    let number = take_next_number(tx, &show).await?;
     let sql = format!(
         "SELECT {WAITER_COLUMNS} FROM waiters \
          WHERE visitor = $1 AND show = $2 AND ended_at IS NULL"
@@ -276,7 +276,7 @@ async fn end_offer(
             tx.execute(sql, &[&id, &hold, &now_ms, &word]).await?
         }
         WaitlistOfferEnd::Missed => {
-            let number = next_number(tx, &waiter.show()).await?;
+            let number = take_next_number(tx, &waiter.show()).await?;
             let sql = "UPDATE waiters SET hold = NULL, missed = missed + 1, number = $3 \
                  WHERE waiter = $1 AND hold = $2 AND ended_at IS NULL";
             tx.execute(sql, &[&id, &hold, &number]).await?

@@ -58,8 +58,8 @@ impl OrderDesk {
         for (item, name) in found.items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }
-        // The seats may have become free only while this call waited for the store. So the time is
-        // read again: the successor must not be dated before the end of the order that had the
+        // The seats may have become free while this call waited for the store. The time is read
+        // again, because the successor must not be dated before the end of the order that had the
         // seats.
         self.exchange_for(&wanted, &terms, found, clock.now_ms())
             .await
@@ -225,7 +225,7 @@ impl OrderDesk {
             // Another try of the same call ordered or released the hold.
             Ok(()) | Err(InventoryRefusal::Gone | InventoryRefusal::Ordered) => {}
             Err(error) => {
-                tracing::warn!(%error, hold = %hold.id, "the seats of a lost exchange were not given back; they run out by themselves");
+                tracing::warn!(%error, hold = %hold.id, "the hold of a failed exchange was not released; it lapses by itself");
             }
         }
         refusal

@@ -22,9 +22,9 @@ impl WantedExchange<'_> {
     /// Returns the cells that the order does not have, and the seat limit for taking these cells.
     ///
     /// # Errors
-    /// [`OrderRefusal::OtherQuantity`] if the number of seats is not the order's.
-    /// [`OrderRefusal::NothingToExchange`] if no cell is gained, unless cells are lost and the new
-    /// seats cost no more.
+    /// [`OrderRefusal::OtherQuantity`] if the number of seats differs from the order's.
+    /// [`OrderRefusal::NothingToExchange`] if no cell changes, or if cells are only lost and the
+    /// new seats cost more.
     pub(super) fn gained(&self, items: &[OrderItem]) -> Result<(Vec<HeldSeat>, u32), OrderRefusal> {
         let order = self.order;
         if items.len() != order.items.len() {
@@ -78,9 +78,9 @@ impl WantedExchange<'_> {
     ) -> Order {
         let order = self.order;
         let mut gained = self.parts(items).gained;
-        let mut left = deal.due;
+        let mut difference = deal.due;
         for item in &mut gained {
-            item.amount = std::mem::take(&mut left);
+            item.amount = std::mem::take(&mut difference);
         }
         let pay_until_ms = now_ms + i64::from(self.show.document.pay_s) * 1_000;
         let buyer = (order.buyer.clone(), order.currency, gained);

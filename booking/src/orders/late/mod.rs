@@ -33,8 +33,8 @@ pub const CONSENT_MS: i64 = 15 * 60 * 1_000;
 /// How long seats stay locked while the ledger writes the decision.
 const LOCK_MS: i64 = 60_000;
 
-/// How long other nodes and later runs leave an order to the run that took it.
-const AGAIN_MS: i64 = 4_000;
+/// How long an order belongs to the run that took it. Other nodes and later runs wait until then.
+const ORDER_LENT_MS: i64 = 4_000;
 
 /// How many orders a run takes at once. If one show is slow, other nodes can settle the remaining
 /// orders.
@@ -95,7 +95,7 @@ impl LateMoneyWorker {
             let now_ms = self.clock.now_ms();
             let due = self
                 .ledger
-                .late_due(now_ms, now_ms + AGAIN_MS, BATCH_MAX)
+                .late_due(now_ms, now_ms + ORDER_LENT_MS, BATCH_MAX)
                 .await?;
             if due.is_empty() {
                 return Ok(seen);
@@ -170,7 +170,7 @@ impl LateMoneyWorker {
             self.decide(order, LateMoneyOutcome::Back(why), None)
                 .await?;
         }
-        self.give_back_unused(id, order, now_ms).await
+        self.release_unused_holds(id, order, now_ms).await
     }
 
     async fn same_seats(
@@ -298,7 +298,7 @@ impl LateMoneyWorker {
                     metrics::counter!("fairgate_late_money_total", "outcome" => outcome)
                         .increment(1);
                 }
-                // If the locked seats are not used, `give_back_unused` releases them later.
+                // If the locked seats are not used, `release_unused_holds` releases them later.
                 return Ok(KeepSeatsOutcome::Decided);
             }
             Err(SeatClaimRefused::Taken(_)) => KeepSeatsOutcome::Taken,
@@ -325,7 +325,7 @@ impl LateMoneyWorker {
     /// Releases the holds that were taken for an order's late money and that the decision does not
     /// use. Such a hold remains if this run or an interrupted run did not release it, or if another
     /// run made the decision.
-    async fn give_back_unused(
+    async fn release_unused_holds(
         &self,
         id: &OrderId,
         order: &Order,
@@ -352,7 +352,7 @@ impl LateMoneyWorker {
             .unsecure(&hold.id, hold.lock_until_ms, now_ms + LOCK_MS)
             .await;
         if let Err(error) = store.release(&hold.id, hold.visitor, &[hold.purpose]).await {
-            tracing::warn!(%error, hold = %hold.id, "seats kept for late money were not given back; they lapse by themselves");
+            tracing::warn!(%error, hold = %hold.id, "seats locked for late money could not be released; their lock ends by itself");
         }
     }
 

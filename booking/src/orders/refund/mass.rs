@@ -1,6 +1,6 @@
 //! The mass refund of cancelled shows. All paid tickets that were not scanned at the door are
-//! refunded, order by order. Only the ledger knows which orders are left. So after a crash the node
-//! that has the lease continues with these orders.
+//! refunded, order by order. The list of the remaining orders is stored only in the ledger. After a
+//! crash, the node that has the lease continues with these orders.
 
 use std::time::Duration;
 
@@ -47,12 +47,12 @@ impl MassRefundWorker {
     pub async fn refund_cancelled_shows(&self, owner: &str) -> Result<usize, LedgerError> {
         let mut refunded_orders = 0;
         loop {
-            let left = self.ledger.orders_to_refund(BATCH_MAX).await?;
-            if left.is_empty() || !self.ledger.lease(LEASE, owner, LEASE_MS).await? {
+            let remaining = self.ledger.orders_to_refund(BATCH_MAX).await?;
+            if remaining.is_empty() || !self.ledger.lease(LEASE, owner, LEASE_MS).await? {
                 return Ok(refunded_orders);
             }
             let mut changed = 0;
-            for order in &left {
+            for order in &remaining {
                 let refunded =
                     self.ledger
                         .refund(order, TicketSelection::Unscanned, self.clock.now_ms());

@@ -152,7 +152,7 @@ fn fault_of_error(status: u16, error: &Value) -> StripeFault {
     }
 }
 
-/// Error codes that mean that the state of the intent or its charge does not allow the call.
+/// Codes of errors whose cause is the state of the intent or of its charge.
 const STATE_ERROR_CODES: [&str; 4] = [
     "payment_intent_unexpected_state",
     "charge_already_refunded",
@@ -160,7 +160,7 @@ const STATE_ERROR_CODES: [&str; 4] = [
     "charge_expired_for_capture",
 ];
 
-/// Error codes that mean that the account or its keys are wrong, not the call.
+/// Codes of errors whose cause is the account or its keys, not the call.
 const SET_UP_ERROR_CODES: [&str; 8] = [
     "account_invalid",
     "api_key_expired",

@@ -97,8 +97,8 @@ pub fn read(body: &[u8]) -> ParsedProviderEvent {
         "payment_intent.payment_failed" => (K::Declined, "amount", "id"),
         "payment_intent.canceled" => (K::Voided, "amount", "id"),
         "charge.refunded" => (K::Refunded, "amount_refunded", "payment_intent"),
-        // This refund may have been reported as done before. So the inbox reads from Stripe how
-        // much was really refunded.
+        // Stripe may have reported this refund as done before. The inbox therefore reads from
+        // Stripe how much was really refunded.
         "refund.failed" => (K::Refunded, "amount", "payment_intent"),
         _ => return ParsedProviderEvent::Ignored,
     };

@@ -29,20 +29,20 @@ pub const PUBLIC_URL: &str = "https://api.stripe.com";
 const PUBLIC_SCRIPT_ORIGIN: &str = "https://js.stripe.com";
 
 /// How many tries use one idempotency key. Stripe stores its answer with the key, even a 500, and
-/// gives it to every further try. So after this many tries the next try uses another key. Nothing
-/// is done twice, because before each repeated try the payment is read, to see whether the call was
-/// carried out.
+/// gives it to every further try. The next try after these uses another key. Nothing is done twice,
+/// because each repeated try first reads from the payment whether the call was carried out.
 const TRIES_PER_KEY: u32 = 8;
 
-/// How many tries to make an intent use one key. The number is smaller than [`TRIES_PER_KEY`],
-/// because an intent cannot be read before its id is known, and a second intent does no harm.
+/// When an intent is made, this many tries use one key. The number is smaller than
+/// [`TRIES_PER_KEY`], because an intent cannot be read before its id is known, and a second intent
+/// does no harm.
 const MAKES_PER_KEY: u32 = 2;
 
 /// The keys and the address of an account. `Debug` shows no secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StripeSettings {
-    /// The secret key, `sk_…` or, better, a restricted one, `rk_…`, that may write
-    /// PaymentIntents and refunds and read charges.
+    /// The secret key, `sk_…`. A restricted key, `rk_…`, is better: it needs the rights to
+    /// write PaymentIntents, to write refunds and to read charges.
     pub secret_key: String,
     /// The secret that signs events, `whsec_…`.
     pub webhook_secret: String,
@@ -68,8 +68,8 @@ impl StripeSettings {
         self.secret_key.contains("_test_")
     }
 
-    /// Returns the address of the script that shows the card form. Stripe requires that it is
-    /// loaded from Stripe's own host. An API at another address must provide its own script.
+    /// Returns the address of the script that shows the card form. Stripe requires that the script
+    /// is loaded from Stripe's own host. An API at another address must provide its own script.
     #[must_use]
     pub fn script(&self) -> String {
         if self.is_public() {
@@ -143,8 +143,8 @@ impl StripeProvider {
             if state == wanted {
                 return Ok(());
             }
-            // Money that was captured in the meantime cannot be released. Stripe may have stored a
-            // faulty answer under the key, which would hide the capture.
+            // Money that was captured in the meantime cannot be released. The call below might hide
+            // the capture, because Stripe may repeat a stored error.
             if wanted == PaymentState::Voided && state.is_taken() {
                 return Err(ProviderError::Refused("the money was taken".to_owned()));
             }
@@ -263,8 +263,8 @@ impl PaymentProvider for StripeProvider {
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        // If the answer was lost, nobody knows the secret of the first intent. So it does no harm
-        // to make a second intent soon.
+        // If the answer was lost, nobody knows the secret of the first intent. A second intent
+        // therefore does no harm.
         let tries = (attempt / MAKES_PER_KEY).saturating_mul(TRIES_PER_KEY);
         let intent = self
             .api

@@ -1,6 +1,6 @@
-//! Refunds at Stripe. A refund that Stripe accepted may be pending for days and may still fail. So
-//! a refund is recorded as done only when Stripe reports that it succeeded. A failed refund is
-//! asked for again, under another key.
+//! Refunds at Stripe. A refund that Stripe accepted may be pending for days and may still fail. A
+//! refund is therefore recorded as done only when Stripe reports that it succeeded. A failed refund
+//! is asked for again, under another key.
 
 use std::collections::HashSet;
 
@@ -113,7 +113,8 @@ impl StripeProvider {
     }
 
     /// Gives back a part of the payment. After each failed refund it uses a new key. Stripe stores
-    /// our refund's id, so that a refund whose answer was lost is found again under any key.
+    /// our refund's id. By this id, a refund whose answer was lost is found again, whatever its key
+    /// was.
     pub(super) async fn give_part_back(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
         let (payment, attempt) = (&refund.payment, refund.attempts);
         let earlier = sum_refunds_of(&self.list_refunds(payment).await?, &refund.id);

@@ -38,8 +38,8 @@ const FRESH_MS: i64 = 250;
 const GOOD_MS: i64 = 2_000;
 /// How long a search waits for a newer answer if the last answer is too old, or there is none.
 const WAIT_MAX: Duration = Duration::from_millis(200);
-/// How long one reading of a train may take. After that it is given up, and the next search begins
-/// another.
+/// How long one reading of a train may take. A slower reading is given up, and the next search
+/// begins a new one.
 const READ_MAX: Duration = Duration::from_secs(5);
 /// How many trains are read at the same time, at most. The limit keeps a search over many trains
 /// from delaying holds in the store.
@@ -130,7 +130,8 @@ impl Availability {
         Some(self.of_show(show, legs).await)
     }
 
-    /// Returns the free seats of a train that has a row in the ledger.
+    /// Returns the cached free seats of a train that has a row in the ledger. If they are old or
+    /// unknown, also starts a new reading.
     async fn of_show(&self, show: Arc<Show>, legs: &Range<u16>) -> DepartureFreeSeats {
         let entry = self.train_entry(&show.id);
         let mut known = entry.known.subscribe();

@@ -38,9 +38,9 @@ impl AvailabilitySource for SeatPictureSource {
                 held_seats_known,
             });
         }
-        // Either the show is not open in the store, and nobody holds seats. Or the store does not
-        // answer: then held seats count as free, because only the store knows them, and
-        // `held_seats_known` is false.
+        // If the show is not open in the store, nobody holds seats. If the store does not answer,
+        // `held_seats_known` is false, and held seats count as free, because only the store knows
+        // them.
         let held_seats_known =
             self.store.cursor(&show.id).await != Err(InventoryRefusal::Unreachable);
         let states = show.claimed_only(&self.ledger.claimed(&show.id).await?);

@@ -11,8 +11,8 @@ use fairgate_model::choosing::rail::{TrainSeatStates, is_offered};
 pub struct FreeSeatTally {
     classes: Vec<String>,
     /// How many times the train stops: the number of its legs plus one.
-    calls: usize,
-    /// The counts by class, first leg, and the index after the last leg.
+    stop_count: usize,
+    /// The counts, indexed by class, by the first leg, and by the leg after the last.
     free: Vec<u32>,
 }
 
@@ -22,12 +22,12 @@ impl FreeSeatTally {
     #[must_use]
     pub fn from_train(train: &TrainSeatStates<'_>) -> Self {
         let (map, legs) = (train.map, train.grid.legs);
-        let calls = usize::from(legs) + 1;
+        let stop_count = usize::from(legs) + 1;
         let classes = map.categories.iter().map(|category| category.key.clone());
         let mut tally = Self {
             classes: classes.collect(),
-            calls,
-            free: vec![0; map.categories.len() * calls * calls],
+            stop_count,
+            free: vec![0; map.categories.len() * stop_count * stop_count],
         };
         for (at, seat) in (0..).zip(&map.seats).filter(|(_, seat)| is_offered(seat)) {
             let mut start = 0;
@@ -54,14 +54,14 @@ impl FreeSeatTally {
     }
 
     fn slot_index(&self, class: usize, from: u16, to: u16) -> usize {
-        (class * self.calls + usize::from(from)) * self.calls + usize::from(to)
+        (class * self.stop_count + usize::from(from)) * self.stop_count + usize::from(to)
     }
 
     /// Returns the number of seats that are free over all these legs, by class. Every number is 0
     /// if the train does not have these legs.
     #[must_use]
     pub fn free_by_class(&self, legs: &Range<u16>) -> BTreeMap<String, u32> {
-        let legs_exist = usize::from(legs.end) < self.calls && !legs.is_empty();
+        let legs_exist = usize::from(legs.end) < self.stop_count && !legs.is_empty();
         let count = |class: usize| {
             let at = self.slot_index(class, legs.start, legs.end);
             self.free

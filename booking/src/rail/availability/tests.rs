@@ -16,8 +16,8 @@ use super::*;
 use crate::catalogue::departures::{DepartureShow, DepartureSource};
 use crate::ledger::Ledger;
 
-/// A source of free seats. The test can make trains silent, or make every answer count as read
-/// without the store.
+/// A source of free seats. The test can make trains silent, or let the source answer as if the
+/// store were silent.
 #[derive(Default)]
 struct ControlledSource {
     reads: AtomicUsize,

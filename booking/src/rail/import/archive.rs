@@ -36,8 +36,9 @@ const ENTRIES_MAX: usize = 10_000;
 /// Unpacks the feed in an archive. Its files may be in any folder of the archive.
 ///
 /// # Errors
-/// One fault, if the file is no archive, is damaged, has too many files or too many unpacked bytes,
-/// or has two files of the same name in one folder, or a file of the feed twice.
+/// Returns one fault if the file is no archive, is damaged, or has too many files or unpacked
+/// bytes. Also returns one fault if a folder has two files of the same name, or if the archive has
+/// a file of the feed twice.
 pub fn unpack_feed(archive: &Path) -> Result<TempDir, Vec<RailFeedFault>> {
     unpack_within(archive, UNPACKED_BYTES_MAX).map_err(|(file, code, message)| {
         vec![RailFeedFault {
@@ -68,7 +69,7 @@ fn unpack_within(archive: &Path, bytes_max: u64) -> Result<TempDir, ArchiveFault
         let message = format!("it has more than {ENTRIES_MAX} files and folders");
         return Err(feed_fault("too_large", message));
     }
-    // Of two files with one name, the archive's reader would only see the later one.
+    // If two files had the same name, the archive's reader would see only the later one.
     if packed.has_duplicate_names() {
         let message = "it has two files of the same name in one folder".to_owned();
         return Err(feed_fault("duplicate_file", message));
@@ -119,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes an archive with these files. Returns the folder that it is in, and its path.
+    /// Writes an archive with these files. Returns the archive's folder and path.
     fn archive(
         method: CompressionMethod,
         files: &[(&str, &[u8])],

@@ -46,8 +46,8 @@ impl TripCalls {
                 let (latest_time, of_line) = latest;
                 if time < latest_time {
                     let message = format!(
-                        "the {what} at {} is before {} of line {of_line}, when trip {trip:?} was \
-                         still elsewhere",
+                        "the {what} at {} is before the previous time of trip {trip:?}: {} in line \
+                         {of_line}",
                         clock_text(time),
                         clock_text(latest_time)
                     );
@@ -77,17 +77,18 @@ impl TripCalls {
             (station.lon, station.lat)
         };
         let stops = &mut self.stops;
-        let mut at_m = 0_u32;
+        let mut travelled_m = 0_u32;
         for at in 1..stops.len() {
-            at_m = at_m.saturating_add(metres(point(&stops[at - 1]), point(&stops[at])));
-            stops[at].at_m = at_m;
+            travelled_m =
+                travelled_m.saturating_add(metres(point(&stops[at - 1]), point(&stops[at])));
+            stops[at].at_m = travelled_m;
         }
     }
 
     /// Fills in missing times. If a call has only an arrival or only a departure, it gets the same
-    /// time for both. If it has neither, they are computed from the distances to the nearest calls
-    /// with times. Afterwards the first call has no arrival, and the last call has no departure.
-    /// The error names the missing time if the first or the last call has no time.
+    /// time for both. If a call has neither, both are computed from the distances to the nearest
+    /// calls with times. Afterwards the first call has no arrival, and the last call has no
+    /// departure. The error names the missing time if the first or the last call has no time.
     pub fn fill_in_times(&mut self) -> Result<(), &'static str> {
         let stops = &mut self.stops;
         for stop in stops.iter_mut() {

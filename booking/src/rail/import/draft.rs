@@ -177,12 +177,12 @@ impl TimetableDraft {
 
     /// Leaves out the trips without calls, and their lists of calls.
     pub fn leave_out_empty_trips(&mut self) {
-        let kept_until = |kept: &mut u32, calls: &TripCalls| {
+        let new_index = |kept: &mut u32, calls: &TripCalls| {
             let at = *kept;
             *kept += u32::from(!calls.stops.is_empty());
             Some(at)
         };
-        let new_patterns: Vec<u32> = self.calls.iter().scan(0, kept_until).collect();
+        let new_patterns: Vec<u32> = self.calls.iter().scan(0, new_index).collect();
         let trips = std::mem::take(&mut self.trips).into_iter();
         let all = trips.zip(std::mem::take(&mut self.details));
         let all = all.filter(|(trip, _)| !self.calls[trip.pattern as usize].stops.is_empty());
@@ -254,7 +254,7 @@ pub fn check_timetable(parts: TimetableParts) -> Result<TimetableParts, Vec<Rail
 /// How many days after the service date a time may be. A larger number is a fault.
 pub const DAYS_MAX: u32 = 29;
 
-/// Adds days to a time in seconds.
+/// Adds days, at most [`DAYS_MAX`], to a time in seconds.
 pub fn add_days(time: u32, days: u32) -> u32 {
     time + days.min(DAYS_MAX) * DAY_S
 }

@@ -47,7 +47,7 @@ impl FeedFares {
         let mut prices: Vec<i64> = Vec::new();
         let columns = ["fare_id", "price", "currency_type"];
         let read = each_line(folder, ATTRIBUTES, &columns, faults, |line| {
-            let price = all.price_of(line);
+            let price = all.read_price(line);
             let at = u32::try_from(prices.len()).unwrap_or(u32::MAX);
             if let Some(id) = line.needed("fare_id")
                 && fares.register_name(line, "fare", id, at)
@@ -84,7 +84,7 @@ impl FeedFares {
         all
     }
 
-    fn price_of(&mut self, line: &FeedTableLine<'_>) -> Option<i64> {
+    fn read_price(&mut self, line: &FeedTableLine<'_>) -> Option<i64> {
         let (price, code) = (line.needed("price")?, line.needed("currency_type")?);
         let Some(currency) = Currency::parse(code) else {
             let message = format!("currency_type is {code:?}; it is three capital letters");
@@ -114,12 +114,13 @@ impl FeedFares {
 
     /// Gives the trips their prices. Each route that has fares gets a table, and stretches without
     /// an entry in the table are not sold. The trips of other routes stay priced by distance.
-    /// Returns notes for the person who imports the feed. They say how everything without a fare is
-    /// sold. `of_route` has the route of each trip, and `zones` has the zone of each station.
+    /// Returns notes for the person who imports the feed. They say what is left out, not sold, or
+    /// priced by distance. `trip_routes` has the route of each trip, and `zones` has the zone of
+    /// each station.
     pub fn price_trips(
         &self,
         parts: &mut TimetableParts,
-        of_route: &[u32],
+        trip_routes: &[u32],
         routes: &[&str],
         zones: &[String],
     ) -> Vec<String> {
@@ -138,7 +139,7 @@ impl FeedFares {
             return notes;
         }
         let mut tariffs: BTreeMap<u32, u32> = BTreeMap::new();
-        for (route, pairs) in stretches_by_route(parts, of_route) {
+        for (route, pairs) in stretches_by_route(parts, trip_routes) {
             let id = routes.get(route as usize).copied().unwrap_or_default();
             let table = self.route_price_table(parts, id, &pairs, zones);
             if is_empty_table(&table) {
@@ -162,7 +163,7 @@ impl FeedFares {
             });
             tariffs.insert(route, u32::try_from(at).unwrap_or_default());
         }
-        for (trip, route) in parts.trips.iter_mut().zip(of_route) {
+        for (trip, route) in parts.trips.iter_mut().zip(trip_routes) {
             trip.tariff = tariffs.get(route).copied().unwrap_or_default();
         }
         notes
@@ -207,11 +208,11 @@ impl FeedFares {
 /// the route.
 fn stretches_by_route(
     parts: &TimetableParts,
-    of_route: &[u32],
+    trip_routes: &[u32],
 ) -> BTreeMap<u32, BTreeSet<(u32, u32)>> {
     let mut pairs: BTreeMap<u32, BTreeSet<(u32, u32)>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
-    for (trip, route) in parts.trips.iter().zip(of_route) {
+    for (trip, route) in parts.trips.iter().zip(trip_routes) {
         if !seen.insert((*route, trip.pattern)) {
             continue;
         }

@@ -21,7 +21,7 @@ struct Headway {
     line: u64,
 }
 
-/// Replaces each trip that has headways by its departures.
+/// Replaces each trip that has headways with one trip for each departure.
 pub fn expand_headways(
     folder: &Path,
     draft: &mut TimetableDraft,

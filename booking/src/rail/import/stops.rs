@@ -11,8 +11,8 @@ use super::value::degrees;
 
 const STOPS: &str = "stops.txt";
 
-/// Reads the stops. Returns the station's index for the id of each station and platform, and the
-/// fare zone of each station.
+/// Reads the stops. The returned names map the id of each station and platform to the station's
+/// index. Also returns the fare zone of each station.
 pub fn read_stops(
     folder: &Path,
     draft: &mut TimetableDraft,
@@ -104,7 +104,7 @@ impl GtfsStops {
         for place in std::mem::take(&mut self.platforms) {
             let Some(at) = self.stations.get(&place.parent).copied() else {
                 let message = format!(
-                    "there is no station {:?}, which parent_station names",
+                    "parent_station is {:?}; there is no such station",
                     place.parent
                 );
                 faults.add(STOPS, place.line, "dangling_stop", message);

@@ -66,7 +66,7 @@ struct SeenLines {
 }
 
 impl SeenLines {
-    /// Returns whether the line is new.
+    /// Records the line. Returns false if it repeats an earlier line.
     fn add(&mut self, number: u64, record: &StringRecord) -> bool {
         let hashed = |key: &RandomState| {
             let mut hasher = key.build_hasher();

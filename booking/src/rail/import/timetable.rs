@@ -173,8 +173,8 @@ fn trains(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) ->
 }
 
 /// Reads the days of a train. Every train runs daily from its first to its last day. A train with
-/// `ALL` may lack either day, and then has no limit there. The number that other trains have in
-/// `service_days` is not used.
+/// `ALL` may lack the first day, the last day or both. A missing day means no limit. The number
+/// that other trains have in `service_days` is not used.
 fn service(line: &FeedTableLine<'_>) -> Option<ServiceCalendar> {
     let days = line.needed("service_days")?;
     let limit_day = |column: &str| -> Result<Option<Date>, ()> {

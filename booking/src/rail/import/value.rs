@@ -81,8 +81,8 @@ pub fn plain_date(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
 /// Reads a date such as `2016-01-31`, or a day number as spreadsheets store it. Adds a fault if the
 /// text is neither.
 pub fn date_column(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
-    /// Day 0 of spreadsheets. They count 29 February 1900, which did not exist, so only later days
-    /// are right.
+    /// Day 0 of spreadsheets. Spreadsheets also count 29 February 1900, which did not exist. Dates
+    /// after it are right.
     const DAY_0: Date = jiff::civil::date(1899, 12, 30);
     let text = line.needed(column)?;
     let date = match text.parse::<i64>() {

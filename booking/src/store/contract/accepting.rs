@@ -29,7 +29,7 @@ const BASKET_UNTIL: BasketDeadlines = BasketDeadlines {
     expires_at_ms: EXPIRES_MS,
     lock_until_ms: LOCK_MS,
 };
-/// Until when somebody waits, in milliseconds.
+/// The time until which somebody waits, in milliseconds.
 const WAIT_UNTIL_MS: i64 = LOCK_MS * 4;
 
 fn offer(key: &str, visitor: Holder, of: &[u32]) -> Hold {

@@ -1,5 +1,5 @@
-//! The contract of every inventory store. Each case tests one statement, gets a fresh store, and
-//! fails under its own name.
+//! The contract of every inventory store. Each case tests one promise of the store. It gets a fresh
+//! store, and fails under its own name.
 
 mod accepting;
 mod deciding;
@@ -25,7 +25,7 @@ use super::{
 pub(crate) type Store = Arc<dyn InventoryStore>;
 type Case = ContractCase<'static, Store>;
 
-/// Runs every case, each on a store of its own from `make`, and names all that failed.
+/// Runs every case, each on a store of its own from `make`, and names all cases that failed.
 ///
 /// # Panics
 /// Panics if a case fails. The message names the case.

@@ -11,7 +11,7 @@ use crate::store::memory::MemoryStore;
 use crate::store::{BasketDeadlines, InventoryRefusal};
 
 const LIMIT: u32 = 4;
-/// Until when somebody waits, in milliseconds. It is later than every random sweep.
+/// The time until which somebody waits, in milliseconds. It is later than every random sweep.
 const WAIT_UNTIL_MS: i64 = LOCK_MS * 4;
 
 /// One transition of a random sequence.
@@ -194,8 +194,8 @@ impl Model {
             return Ok(hold);
         }
         let in_hold = |seat: &u32| hold.items.iter().any(|item| item.seat == *seat);
-        if let Some(stranger) = remove.iter().find(|seat| !in_hold(seat)) {
-            return Err(InventoryRefusal::NotHeld(vec![*stranger]));
+        if let Some(not_held) = remove.iter().find(|seat| !in_hold(seat)) {
+            return Err(InventoryRefusal::NotHeld(vec![*not_held]));
         }
         let more = add.len().saturating_sub(remove.len());
         self.admit(visitor, u32::try_from(more).expect("small"), add)?;

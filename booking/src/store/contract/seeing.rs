@@ -21,8 +21,8 @@ struct Moment {
     states: Vec<CellState>,
     packed: (u64, u32, bytes::Bytes),
     counts: CellCounts,
-    /// The changes as followers get them: since each earlier moment in turn, and last since this
-    /// moment.
+    /// The changes that followers get: first the changes since each earlier moment, then the
+    /// changes since this moment.
     changes: Vec<CellChanges>,
 }
 

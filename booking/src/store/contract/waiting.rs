@@ -1,5 +1,5 @@
-//! Cases of the waitlist. While somebody waits, freed cells are kept for the waitlist, and stay
-//! held for everybody else. Then they are offered or become free.
+//! Cases of the waitlist. While somebody waits, freed cells are kept for the waitlist, so other
+//! visitors cannot take them. Kept cells are later offered or become free.
 
 use fairgate_model::holds::HoldSignalState::{Lapsed, Offered};
 

@@ -24,8 +24,8 @@ pub(super) struct ShowCells {
     /// The hold that has the lock on a cell. Every held cell has a lock, except the cells in
     /// `kept`.
     locks: HashMap<u32, HoldId>,
-    /// Until when freed cells are kept for the waitlist, or `None` if nobody waits. The cells in
-    /// `kept` are held, but have no lock.
+    /// The time until which freed cells are kept for the waitlist, or `None` if nobody waits. The
+    /// cells in `kept` are held, but have no lock.
     kept_until_ms: Option<i64>,
     kept: BTreeSet<u32>,
     pub(super) cursor: u64,
@@ -80,7 +80,7 @@ impl ShowCells {
         &mut self,
         hold: Hold,
         limit: u32,
-        may_have: impl Fn(&Self, u32) -> bool,
+        is_available: impl Fn(&Self, u32) -> bool,
     ) -> Result<Hold, InventoryRefusal> {
         if let Some(present) = self.table.find(&hold.id) {
             return if present.visitor == hold.visitor {
@@ -95,7 +95,7 @@ impl ShowCells {
         self.table
             .check_limit(hold.visitor, seat_count(&hold.items), limit)?;
         let cells = hold.cells(self.grid);
-        self.check_available(&cells, may_have)?;
+        self.check_available(&cells, is_available)?;
         self.lock(&cells, &hold.id);
         self.table.insert(hold.clone());
         Ok(hold)
@@ -117,15 +117,15 @@ impl ShowCells {
             return Ok(present.clone());
         }
         let leaving: HashSet<u32> = remove.iter().copied().collect();
-        let strangers: Vec<u32> = leaving
+        let not_held: Vec<u32> = leaving
             .iter()
             .copied()
             .filter(|seat| present.items.iter().all(|item| item.seat != *seat))
             .collect();
-        if !strangers.is_empty() {
-            return Err(InventoryRefusal::NotHeld(strangers));
+        if !not_held.is_empty() {
+            return Err(InventoryRefusal::NotHeld(not_held));
         }
-        let (out, mut kept): (Vec<HeldSeat>, Vec<HeldSeat>) = present
+        let (out, mut staying): (Vec<HeldSeat>, Vec<HeldSeat>) = present
             .items
             .iter()
             .cloned()
@@ -137,9 +137,9 @@ impl ShowCells {
         self.check_available(&taken, Self::is_free)?;
         self.lock(&taken, id);
         self.unlock(&cells_of(&out, self.grid), id);
-        kept.extend(add.iter().cloned());
+        staying.extend(add.iter().cloned());
         let change = (add, remove.to_vec());
-        self.table.change(id, kept, side_by_side, change)
+        self.table.change(id, staying, side_by_side, change)
     }
 
     pub(super) fn release(
@@ -273,8 +273,8 @@ impl ShowCells {
         }
     }
 
-    /// Frees overdue holds, and signals baskets that end soon. The flag says whether the batch was
-    /// full, so that more holds may be due.
+    /// Frees overdue holds, and signals baskets that end soon. The flag is true if the batch was
+    /// full. More holds are then due.
     pub(super) fn sweep(&mut self, now_ms: i64, batch_max: usize) -> (Vec<HoldSignal>, bool) {
         let mut signals = Vec::new();
         if self
@@ -292,7 +292,7 @@ impl ShowCells {
             }
         }
         while signals.len() < batch_max
-            && let Some(id) = self.table.next_warning(now_ms)
+            && let Some(id) = self.table.take_due_warning(now_ms)
         {
             if let Some(hold) = self.table.find(&id) {
                 signals.push(signal_of(hold, HoldSignalState::Short));
@@ -301,9 +301,9 @@ impl ShowCells {
         (signals, false)
     }
 
-    /// Returns the cells of holds that the ledger's picture `opening` does not have: baskets, and
-    /// orders that were being made or decided while the picture was read. If there are such cells,
-    /// the picture must not replace this show.
+    /// Returns the cells of holds that are missing from the ledger's picture `opening`: baskets,
+    /// and orders that were being made or decided while the picture was read. If there are such
+    /// cells, the picture must not replace this show.
     pub(super) fn cells_beyond(&self, opening: &OpeningInventory) -> Vec<u32> {
         let known: HashSet<&HoldId> = opening.ordered.iter().map(|hold| &hold.id).collect();
         let beyond = self.table.all().filter(|hold| !known.contains(&hold.id));
@@ -322,12 +322,12 @@ impl ShowCells {
     fn check_available(
         &self,
         cells: &[u32],
-        may_have: impl Fn(&Self, u32) -> bool,
+        is_available: impl Fn(&Self, u32) -> bool,
     ) -> Result<(), InventoryRefusal> {
         let taken: Vec<u32> = cells
             .iter()
             .copied()
-            .filter(|cell| !may_have(self, *cell))
+            .filter(|cell| !is_available(self, *cell))
             .collect();
         if taken.is_empty() {
             Ok(())
@@ -336,7 +336,8 @@ impl ShowCells {
         }
     }
 
-    /// Returns an error with those cells of a hold whose locks the hold does not have.
+    /// Checks that a hold still has the locks of all its cells. The error names the cells without
+    /// this lock.
     fn check_has_cells(&self, hold: &Hold) -> Result<(), InventoryRefusal> {
         self.check_available(&hold.cells(self.grid), |show, cell| {
             show.locks.get(&cell) == Some(&hold.id)
@@ -352,8 +353,8 @@ impl ShowCells {
             .set_cells(cells.iter().copied(), CellState::Held);
     }
 
-    /// Removes this hold's locks from the cells, and keeps or frees these cells. Cells whose lock
-    /// another hold has are left alone.
+    /// Removes this hold's locks from the cells, and keeps or frees these cells. Cells that another
+    /// hold has locked do not change.
     fn unlock(&mut self, cells: &[u32], id: &HoldId) {
         let own: Vec<u32> = cells
             .iter()

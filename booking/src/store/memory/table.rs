@@ -28,7 +28,7 @@ pub(super) struct HoldTable {
     extensions: HashMap<HoldId, CallId>,
     /// The baskets that were offers of the waitlist, to recognise a repeated acceptance.
     accepted: HashSet<HoldId>,
-    /// The holds that were released last, with their visitors, to recognise a repeated release. The
+    /// The most recently released holds, with their visitors, to recognise a repeated release. The
     /// newest is at the back.
     released: VecDeque<(HoldId, Holder)>,
     deadlines: BTreeSet<(i64, HoldId)>,
@@ -217,8 +217,8 @@ impl HoldTable {
         (*at_ms <= now_ms).then(|| id.clone())
     }
 
-    /// Returns the next hold whose owner must be warned, if one is due, and removes its warning.
-    pub(super) fn next_warning(&mut self, now_ms: i64) -> Option<HoldId> {
+    /// Removes the first warning that is due, and returns the hold whose owner must be warned.
+    pub(super) fn take_due_warning(&mut self, now_ms: i64) -> Option<HoldId> {
         let due = self.warnings.first().is_some_and(|(at, _)| *at <= now_ms);
         due.then(|| self.warnings.pop_first())
             .flatten()

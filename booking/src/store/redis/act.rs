@@ -103,8 +103,8 @@ impl InventoryStoreState {
         followed.life().ok_or(InventoryRefusal::NotReady)
     }
 
-    /// Returns the refusal for an error. Closes the show if the error means that its data cannot be
-    /// relied on.
+    /// Closes the show if the error means that the show's data cannot be relied on. Returns the
+    /// refusal for the error. After a `CLOCK` error, first asks Redis once more.
     pub(super) async fn refusal(
         &self,
         followed: &FollowedShow,
@@ -116,8 +116,8 @@ impl InventoryStoreState {
             Some("LIFE") => ShowCloseReason::Building,
             Some("SERVER") => ShowCloseReason::Server,
             Some("CLOCK") => {
-                // A process that was stopped for a while sends an old time. So a clock counts as
-                // wrong only if two measurements in a row say so.
+                // A process that was paused for a while sends an old time. A clock therefore counts
+                // as wrong only after two such errors in a row.
                 let nothing = ReadShowFeedScript {
                     counter: i64::MAX.unsigned_abs(),
                     sub: 0,

@@ -137,13 +137,15 @@ impl CachedShow {
         entry: &RedisReply,
     ) -> Result<Result<Option<HoldSignal>, FeedSequenceGap>, RedisCallError> {
         let (counter, sub) = position(entry.item_at(0)?)?;
-        let here = self.position();
-        if (counter, sub) != (here.0, here.1 + 1) && (counter, sub) != (here.0 + 1, 0) {
+        let known_point = self.position();
+        if (counter, sub) != (known_point.0, known_point.1 + 1)
+            && (counter, sub) != (known_point.0 + 1, 0)
+        {
             return Ok(Err(FeedSequenceGap));
         }
         // Item 1 of an entry is its only field: first the field's name, then the change.
         let change = packing::read_change(entry.item_at(1)?.item_at(1)?.as_bytes()?)?;
-        if counter > here.0 {
+        if counter > known_point.0 {
             self.picture
                 .apply_change(counter, packing::read_cells(change.cells));
         }

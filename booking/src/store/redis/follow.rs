@@ -17,9 +17,9 @@ use crate::store::InventoryRefusal;
 const ENTRIES_MAX: usize = 512;
 /// How often the feeds of shows in use are read.
 const EVERY: Duration = Duration::from_millis(50);
-/// How often the feed of a show at rest is read, if holds may run out in it.
+/// How often the feed of a show at rest is read, if the show has holds.
 const IDLE_EVERY: Duration = Duration::from_secs(2);
-/// This process forgets a show without holds that was neither used nor read for this long.
+/// If a show has no holds and was neither used nor read for this long, this process forgets it.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
 /// How often this process checks that the data set belongs to its ledger.
 const CHECK_LEDGER_EVERY: Duration = Duration::from_secs(2);
@@ -62,7 +62,7 @@ impl InventoryStoreState {
         }
         loop {
             let began_at = Instant::now();
-            match self.read_on(followed).await {
+            match self.read_new_entries(followed).await {
                 Ok(CatchUpOutcome::More) => {}
                 Ok(CatchUpOutcome::UpToDate) => {
                     followed.state().fresh_at = Some(began_at);
@@ -83,15 +83,18 @@ impl InventoryStoreState {
         }
     }
 
-    async fn read_on(&self, followed: &FollowedShow) -> Result<CatchUpOutcome, InventoryRefusal> {
+    async fn read_new_entries(
+        &self,
+        followed: &FollowedShow,
+    ) -> Result<CatchUpOutcome, InventoryRefusal> {
         let seen = followed.newest();
-        let here = {
+        let known_point = {
             let state = followed.state();
             // After a loss the known picture is of an old life, so the whole show must be read.
             let usable = state.known.as_ref().filter(|_| state.closed.is_none());
             usable.map(|known| (known.life, known.position()))
         };
-        let Some((life, (counter, sub))) = here else {
+        let Some((life, (counter, sub))) = known_point else {
             return Ok(CatchUpOutcome::Gap);
         };
         let follow = ReadShowFeedScript {
@@ -140,7 +143,7 @@ impl InventoryStoreState {
             .call(followed, life, CloseRegressedScript { counter, sub })
             .await;
         if let Err(error) = closed_for_all {
-            tracing::warn!(show = %followed.show, %error, "a show that was set back could not be closed for the others");
+            tracing::warn!(show = %followed.show, %error, "a show whose data is older than before could not be closed for the other processes");
         }
         Err(InventoryRefusal::NotReady)
     }

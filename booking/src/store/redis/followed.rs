@@ -55,7 +55,7 @@ pub(super) struct FollowedShowState {
     pub(super) closed: Option<ShowCloseReason>,
     /// When the newest answered catch-up began.
     pub(super) fresh_at: Option<Instant>,
-    /// The newest point of the feed that an answer to this process named.
+    /// The newest point of the feed that any answer of Redis has named so far.
     newest_named: FeedPoint,
     used_at: Option<Instant>,
     swept_at: Option<Instant>,
@@ -83,8 +83,8 @@ impl FollowedShow {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, FollowedShowState> {
-        // A panic while an entry is applied may leave a picture that lacks a part of the entry. So
-        // the next reading reads the whole show.
+        // A panic while an entry is applied may leave a picture that lacks a part of the entry. The
+        // picture is therefore dropped, and the next reading reads the whole show.
         self.state.lock().unwrap_or_else(|poisoned| {
             self.state.clear_poison();
             let mut state = PoisonError::into_inner(poisoned);
@@ -167,9 +167,10 @@ impl FollowedShow {
         !state.has_all_changes() || old && known.has_holds()
     }
 
-    /// Returns whether to ask Redis for overdue holds. Redis is asked if something is due in the
-    /// known picture, if the picture lacks a reported change, or if `sweep_anyway` is set. A used
-    /// show with holds is also swept once a second. A closed show is never swept.
+    /// Returns whether to sweep the show now, and then counts it as swept. Also clears
+    /// `sweep_anyway`. The show is swept if something is due in the known picture, if the picture
+    /// lacks a reported change, or if `sweep_anyway` is set. A used show with holds is also swept
+    /// once a second. A closed show is never swept.
     pub(super) fn wants_sweep(&self, now_ms: i64, idle: Duration) -> bool {
         let used = self.idle_time() < idle;
         let mut state = self.state();

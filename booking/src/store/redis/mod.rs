@@ -56,8 +56,9 @@ pub struct RedisStoreOptions {
     /// How much the difference between Redis's clock and the ledger's clock may change after the
     /// show was opened: 5 s.
     pub clock_off_ms_max: i64,
-    /// Added to the time by Redis's clock: 0, except in tests. A hold ends only when its deadline
-    /// has passed by both clocks. So with a large value, the ledger's clock alone decides.
+    /// How many milliseconds are added to the time that Redis's clock shows: 0, except in tests. A
+    /// hold ends only when its deadline has passed by both clocks. With a large value, the ledger's
+    /// clock alone therefore decides.
     pub assumed_ahead_ms: i64,
     /// While the known picture is younger than this, a hold is refused without asking Redis if its
     /// cells are taken in the picture: 1 s.
@@ -170,14 +171,14 @@ impl InventoryStoreState {
         shows.get(show).cloned()
     }
 
-    /// Returns a show for a caller that uses it.
+    /// Returns a show, and notes that it is used. Begins to follow the show if necessary.
     fn followed(&self, show: &ShowId) -> Arc<FollowedShow> {
         let followed = self.followed_without_use(show);
         followed.touch();
         followed
     }
 
-    /// Returns a show for a caller that only checks it: the show may still come to rest.
+    /// Returns a show without noting that it is used. Begins to follow the show if necessary.
     fn followed_without_use(&self, show: &ShowId) -> Arc<FollowedShow> {
         self.find_followed(show).unwrap_or_else(|| {
             let mut shows = self.shows.write();
@@ -209,8 +210,8 @@ impl InventoryStoreState {
     /// Reads the known picture of a show, after bringing it up to date if possible.
     async fn read_show<T>(&self, show: &ShowId, look: impl FnOnce(&CachedShow) -> T) -> Option<T> {
         let followed = self.followed_without_use(show);
-        // If Redis does not answer or the show is being opened again, the last picture is read. So
-        // if there is a picture, the caller waits only for a short time.
+        // If Redis does not answer or the show is being opened again, the last picture is read. The
+        // caller therefore waits only for a short time if there is a picture.
         let at_most = match followed.state().known {
             Some(_) => NEWER_PICTURE_WAIT_MAX,
             None => Duration::MAX,

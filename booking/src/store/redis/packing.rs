@@ -121,7 +121,7 @@ pub(super) fn is_bit_set(bytes: &[u8], cell: u32) -> bool {
         .is_some_and(|byte| byte >> (7 - cell % 8) & 1 == 1)
 }
 
-/// Packs a view of `cells` bits in which some cells are set.
+/// Packs a view that has a bit for each of `cells` cells. The bits of the cells in `set` are 1.
 pub(super) fn pack_bits(cells: u32, set: impl IntoIterator<Item = u32>) -> Vec<u8> {
     let mut bytes = vec![0_u8; (cells as usize).div_ceil(8)];
     for cell in set {

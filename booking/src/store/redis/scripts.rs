@@ -170,7 +170,7 @@ redis_scripts! {
         terms: u32,
         /// The newest row of the seat outbox when the claim was read.
         cursor: u64,
-        /// The least gain for which a lock is prolonged, in milliseconds.
+        /// A lock is prolonged only if its deadline moves by this much or more, in milliseconds.
         gain_ms_min: i64,
     }
 
@@ -239,11 +239,13 @@ redis_scripts! {
     pub struct GoLiveScript = go_live [building] {
         /// The newest row of the seat outbox that the life contains.
         cursor: u64,
-        /// Milliseconds that are added to the time by Redis's clock. 0 except in tests.
+        /// How many milliseconds are added to the time that Redis's clock shows: 0, except in
+        /// tests.
         ahead_ms: i64,
     }
 
-    /// Closes a show whose outbox rows the ledger deleted before the show got them.
+    /// Closes a show that lacks rows of the seat outbox, if the ledger has already deleted these
+    /// rows.
     pub struct AbandonShowScript = abandon_show [enter] {
         cursor: u64,
     }

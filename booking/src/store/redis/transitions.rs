@@ -69,10 +69,10 @@ impl InventoryStore for RedisStore {
     }
 
     async fn free_kept_cells(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal> {
-        let let_go = FreeKeptCellsScript {
+        let free_cells = FreeKeptCellsScript {
             packed_cells: packing::pack_numbers(cells),
         };
-        let (_, reply) = self.inner.run_transition(show, let_go).await?;
+        let (_, reply) = self.inner.run_transition(show, free_cells).await?;
         check_reply(&reply, 0)
     }
 
@@ -287,8 +287,8 @@ impl InventoryStore for RedisStore {
     }
 
     async fn glance(&self, show: &ShowId) -> Option<VersionedCells> {
-        let here = self.inner.find_followed(show);
-        let followed = here.unwrap_or_else(|| Arc::new(FollowedShow::new(show.clone())));
+        let known = self.inner.find_followed(show);
+        let followed = known.unwrap_or_else(|| Arc::new(FollowedShow::new(show.clone())));
         self.inner.catch_up(&followed).await.ok()?;
         let state = followed.state();
         state.known.as_ref().map(CachedShow::view)

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::siteverify::SiteverifyFault;
 
 /// How many calls in a row must fail before an outage begins. One visitor causes at most two calls,
-/// so at least two visitors have failed by then.
+/// so the calls of at least two visitors must fail.
 const FAILURES_MIN: u32 = 3;
-/// A failure that comes later than this after the last one begins a new count.
+/// If the last failure was this long ago or longer, the next failure starts a new count.
 const FAILURES_WITHIN: Duration = Duration::from_secs(60);
 
 /// What the last calls to a provider have shown. Pure.
@@ -22,7 +22,7 @@ pub(super) struct ProviderHealth {
 }
 
 impl ProviderHealth {
-    /// Notes that the provider answered a visitor's call. Only [`Self::end_outage`] ends an outage.
+    /// Notes that the provider answered a call. Only [`Self::end_outage`] ends an outage.
     pub(super) fn note_answer(&mut self) {
         self.in_a_row = 0;
     }

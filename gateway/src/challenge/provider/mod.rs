@@ -66,7 +66,7 @@ pub struct ChallengeProviders {
 }
 
 impl ChallengeProviders {
-    /// Makes the handle. `secret` is the installation's, which all nodes share.
+    /// Makes the handle. `secret` is the installation's secret, which all nodes share.
     ///
     /// # Errors
     /// Fails if the system provides no TLS.
@@ -101,8 +101,8 @@ impl ChallengeProviders {
         client.map_or("", |client| client.page_origins())
     }
 
-    /// Returns one sentence for each provider that rooms ask for and that is not set up here or
-    /// does not answer.
+    /// Returns one sentence for each provider in `asked` that is not set up here or does not
+    /// answer. `asked` are the providers that rooms ask for.
     #[must_use]
     pub fn warnings(&self, asked: impl Iterator<Item = ChallengeProvider>) -> Vec<String> {
         let asked: BTreeSet<_> = asked.collect();
@@ -124,7 +124,7 @@ impl ChallengeProviders {
     }
 
     /// Returns the check that a visitor of a room must pass. Returns `None` if the provider is not
-    /// set up here, does not answer, or could not be asked about this visitor a short time ago.
+    /// set up here, does not answer, or recently could not be asked about this visitor.
     #[must_use]
     pub fn challenge(
         &self,
@@ -146,7 +146,8 @@ impl ChallengeProviders {
         })
     }
 
-    /// Asks the provider about an answer that a holder of a room sent.
+    /// Asks the provider about an answer that a holder of a room sent. If the provider cannot be
+    /// asked, the holder gets a proof of work in place of the check for a while.
     ///
     /// # Errors
     /// [`ProviderRefusal`].
@@ -202,9 +203,9 @@ async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<Sitever
     };
     let is_silent = matches!(fault, SiteverifyFault::Silent(_));
     note_fault(client, &fault);
-    let left = ANSWER_WITHIN.checked_sub(begun.elapsed());
-    match client.ask(answer, left.filter(|_| is_silent)?).await {
-        // The first call may have used the answer up, so a refusal now says nothing about it.
+    let remaining = ANSWER_WITHIN.checked_sub(begun.elapsed());
+    match client.ask(answer, remaining.filter(|_| is_silent)?).await {
+        // The first call may have used up the answer, so a refusal of the second proves nothing.
         Ok(verdict) => verdict.success.then_some(verdict),
         Err(fault) => {
             note_fault(client, &fault);

@@ -5,7 +5,7 @@ use fairgate_base::config::{SecretSetting, SettingReader};
 /// The account of one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
-    /// The key that pages show the provider.
+    /// The public key that a page gives to the provider's script.
     pub site_key: String,
     /// The key with which this server asks the provider.
     pub secret: SecretSetting,

@@ -24,7 +24,7 @@ const CALLS_MAX: usize = 256;
 const RETRY_EVERY: Duration = Duration::from_secs(2);
 /// How long (bytes) a visitor's answer may be. A longer one is not sent on to the provider.
 const ANSWER_BYTES_MAX: usize = 4_096;
-/// The text that a provider is asked about to see whether it answers. It is no visitor's answer.
+/// Sent to the provider as if it were a visitor's answer, to see whether the provider responds.
 const PROBE: &str = "fairgate-probe";
 
 /// What the provider says about an answer.
@@ -40,8 +40,8 @@ pub(super) struct SiteverifyAnswer {
 /// Why the provider said nothing about an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SiteverifyFault {
-    /// So many ask at once that the provider was not asked.
-    #[error("too many are asked about at once")]
+    /// The provider was not asked, because too many calls were running.
+    #[error("too many visitors are checked at once")]
     Crowded,
     /// No usable answer came.
     #[error("it does not answer ({0})")]
@@ -79,7 +79,7 @@ impl ProviderClient {
             // A redirect could send the secret to another host.
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
-        let own = account.url.as_deref();
+        let custom_url = account.url.as_deref();
         let (interface, scripts, origins) = match provider {
             ChallengeProvider::Turnstile => {
                 let url = "https://challenges.cloudflare.com";
@@ -98,9 +98,9 @@ impl ProviderClient {
         Ok(Self {
             provider,
             account: account.clone(),
-            address: format!("{}{siteverify}", own.unwrap_or(interface)),
-            script: format!("{}{script}?render=explicit", own.unwrap_or(scripts)),
-            origins: own.unwrap_or(origins).to_owned(),
+            address: format!("{}{siteverify}", custom_url.unwrap_or(interface)),
+            script: format!("{}{script}?render=explicit", custom_url.unwrap_or(scripts)),
+            origins: custom_url.unwrap_or(origins).to_owned(),
             http,
             turns: Semaphore::new(CALLS_MAX),
             health: Mutex::default(),
@@ -133,7 +133,7 @@ impl ProviderClient {
             .lock()
             .note_failure(fault.clone(), Instant::now());
         // The log of warnings says once that the provider is away.
-        tracing::debug!(provider, %fault, begins, "a visitor's check could not be asked about");
+        tracing::debug!(provider, %fault, begins, "the provider could not be asked about a visitor's check");
         begins
     }
 
@@ -204,8 +204,8 @@ fn percent_encoded(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-/// Asks a provider again and again until it answers, so that no visitor has to try it. Also ends
-/// when the client is dropped.
+/// Asks a provider again and again until it answers, so that no visitor has to try it. Then ends
+/// the outage. Also returns when the client is dropped.
 pub(super) async fn ask_until_answered(client: Weak<ProviderClient>) {
     loop {
         tokio::time::sleep(RETRY_EVERY).await;

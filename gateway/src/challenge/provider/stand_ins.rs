@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use fairgate_pass::Holder;
 
-/// How long such a visitor gets work in place of the check.
+/// How long a remembered visitor gets work in place of the check.
 const STANDS_IN_FOR: Duration = Duration::from_secs(300);
 /// How many visitors are remembered, at most. Further visitors get the provider's check again.
 const REMEMBERED_MAX: usize = 10_000;

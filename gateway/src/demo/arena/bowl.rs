@@ -112,8 +112,9 @@ pub fn upper_tier() -> Vec<ArenaSection> {
 }
 
 /// Cuts the ring around the floor into sections, and returns the two angles (degrees) of each.
-/// `on_side` sections are on each long side, `at_end` are at the end that faces the stage. With
-/// `beside_stage`, one more is on each side of the stage. Every section is on a single arc.
+/// Each long side has `on_side` sections, and the end that faces the stage has `at_end` sections.
+/// With `beside_stage`, one more section is on each side of the stage. Every section is on a single
+/// arc.
 fn ring(beside_stage: bool, on_side: u32, at_end: u32) -> Vec<(f64, f64)> {
     let junction = junction();
     let cut = |from: f64, to: f64, parts: u32| {

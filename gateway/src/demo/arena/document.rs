@@ -82,7 +82,7 @@ pub fn points(list: &[ArenaPoint]) -> Vec<DocumentPoint> {
 
 impl Serialize for DocumentPoint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        [in_tenths(self.0.0), in_tenths(self.0.1)].serialize(serializer)
+        [round_to_tenths(self.0.0), round_to_tenths(self.0.1)].serialize(serializer)
     }
 }
 
@@ -91,10 +91,10 @@ impl Serialize for DocumentPoint {
     reason = "the signature that serde asks for"
 )]
 fn tenths<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    in_tenths(*value).serialize(serializer)
+    round_to_tenths(*value).serialize(serializer)
 }
 
 /// Rounds to a tenth of a unit, 2.5 millimetres. Adding 0.0 turns -0.0 into 0.0.
-fn in_tenths(value: f64) -> f64 {
+fn round_to_tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0 + 0.0
 }

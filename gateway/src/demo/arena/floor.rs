@@ -6,7 +6,7 @@ use super::oval::{ArenaPoint, half_width};
 use super::stand::{BORDER, CHAIR, ROW, chairs_on};
 
 /// The width of the walkway between the floor's outermost chairs and the bowl.
-const WAY: f64 = 110.0;
+const WALKWAY: f64 = 110.0;
 /// The number of chairs in a row of a block in the middle.
 const MIDDLE_CHAIRS: u32 = 24;
 /// The distance from the arena's axis to a block beside a middle block.
@@ -95,7 +95,7 @@ pub fn blocks() -> Vec<ArenaSection> {
     let mut blocks: Vec<ArenaSection> = Vec::new();
     for line in &BLOCK_LINES {
         let back = line.y + f64::from(line.rows - 1) * ROW;
-        let half_space = half_width(line.y).min(half_width(back)) - WAY;
+        let half_space = half_width(line.y).min(half_width(back)) - WALKWAY;
         let inner = if line.middle {
             BESIDE_MIDDLE
         } else {

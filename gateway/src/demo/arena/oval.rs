@@ -1,5 +1,5 @@
-//! The oval around the arena's floor. Four arcs form it, and all rows of the bowl are arcs around
-//! the same four centres. So all rows are parallel to the oval.
+//! The oval around the arena's floor. Four arcs form it. All rows of the bowl are arcs around the
+//! same four centres, which makes them parallel to the oval.
 //!
 //! The middle of the arena is the origin. A chair is 20 units wide. x grows to the right. y grows
 //! downwards, to the end that faces the stage. An angle names a point of the oval: the direction

@@ -19,7 +19,7 @@ fn section_label(map: &SeatMap, section: Option<u32>) -> &str {
     &map.sections[section.expect("every seat is in a section") as usize]
 }
 
-/// Returns whether a point is inside a shape. A line from an inner point to the right crosses the
+/// Returns whether a point is inside a shape: then a line from the point to the right crosses the
 /// edge an odd number of times.
 fn inside(shape: &[OutlinePoint], [x, y]: OutlinePoint) -> bool {
     let next = shape.iter().cycle().skip(1);
@@ -151,11 +151,11 @@ fn outwards(x: f32, y: f32) -> f64 {
         .filter_map(|direction: f64| {
             let arc = arc_at(direction);
             let radius = arc.radius_at(0.0);
-            let on = arc.point(direction.to_radians(), -radius);
-            let angle = (y - on.1).atan2(x - on.0).to_degrees();
+            let center = arc.point(direction.to_radians(), -radius);
+            let angle = (y - center.1).atan2(x - center.0).to_degrees();
             let same = |angle: f64| arc_at(angle).point(0.0, 0.0) == arc.point(0.0, 0.0);
             let nearest = same(if angle < -90.0 { angle + 360.0 } else { angle });
-            nearest.then(|| (x - on.0).hypot(y - on.1) - radius)
+            nearest.then(|| (x - center.0).hypot(y - center.1) - radius)
         });
     distances.fold(f64::NAN, f64::min)
 }

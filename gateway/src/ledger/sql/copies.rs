@@ -19,9 +19,9 @@ use crate::ledger::{LineCopyOutcome, LineFeedEntry, PassStopCause};
 impl RoomLedger {
     /// Copies joins and leavings of the life `incarnation` from Redis into the ledger. Copying the
     /// same rows again is harmless. If a holder has two living numbers, the lower one stays valid.
-    /// If two holders joined with one code, the number that was copied first stays valid. The other
-    /// number becomes void, and its code stays used. Returns `None` and writes nothing if another
-    /// life has begun.
+    /// If two holders joined with one code, the number that was copied first stays valid. The
+    /// number that was copied later becomes void, and the code stays used. Returns `None` and
+    /// writes nothing if another life has begun.
     pub async fn copy_line(
         &self,
         room: &str,
@@ -161,7 +161,8 @@ async fn look_up_places_fused(
     Ok(())
 }
 
-/// Stops the passes of the places that ended, and of those that had ended before they were copied.
+/// Stops the passes of the recorded places that end now, and of the new rows whose places have
+/// ended already.
 async fn stop_passes_of_ended(
     tx: &SqlTransaction,
     room: &str,

@@ -108,7 +108,7 @@ pub(super) async fn record_joins(
             Ok(LedgerJoinOutcome::CodeRefused)
         } else {
             Err(LedgerError::Unavailable(format!(
-                "number {} was not recorded: another holder has it, or its holder has another number",
+                "number {} was not recorded: another holder has this number, or the visitor already has a different one",
                 join.number
             )))
         }
@@ -248,8 +248,8 @@ pub(super) async fn record_leave(
     stops::stop_passes(tx, room, &[number], (PassStopCause::Left, ""), at).await
 }
 
-/// Removes the networks of places. Looks for them first, because an update would make the writer
-/// commit even if it changes nothing.
+/// Removes the networks of places. First looks whether there are any, because an update would make
+/// the writer commit even if it changes nothing.
 pub(super) async fn forget_networks(
     tx: &SqlTransaction,
     room: &str,

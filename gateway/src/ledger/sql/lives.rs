@@ -130,9 +130,9 @@ pub(super) async fn reserve_numbers(
     row.as_ref().map(life_of_row).transpose()
 }
 
-/// Freezes the line under the lock of the room's life. So a batch that is copied at the same time
-/// is written either before or after the freeze. After the freeze, new numbers below it are
-/// refused.
+/// Freezes the line under the lock of the room's life. A batch that is copied at the same time is
+/// therefore written either before or after the freeze. After the freeze, a batch can add no number
+/// below `freeze.n`.
 pub(super) async fn freeze_line(
     tx: &SqlTransaction,
     room: &str,

@@ -105,7 +105,7 @@ fn write_alone<'a>(
     async move {
         let outcomes = write_changes(tx, std::slice::from_ref(change)).await?;
         let outcome = outcomes.into_iter().next();
-        outcome.unwrap_or_else(|| Err(LedgerError::Corrupt("a change came to nothing".into())))
+        outcome.unwrap_or_else(|| Err(LedgerError::Corrupt("a change has no outcome".into())))
     }
     .boxed()
 }
@@ -136,8 +136,8 @@ async fn settle_group(
     let changes = Arc::new(changes);
     match commit_group(installation, &changes).await {
         Ok(outcomes) => outcomes,
-        // If the database refuses one change, the others must not fail with it, so each is written
-        // alone.
+        // If the database refuses one change, the other changes must not fail with it. Therefore
+        // each change is written alone.
         Err(failure) if changes.len() > 1 && !matches!(failure, LedgerError::Unknown(_)) => {
             let mut outcomes = Vec::with_capacity(changes.len());
             for change in changes.iter() {
@@ -189,8 +189,8 @@ async fn write_changes(
     while let Some((room, change)) = changes.get(outcomes.len()) {
         match change {
             LineChange::Join(_) => {
-                let run = run_of_joins(&changes[outcomes.len()..]);
-                let recorded = joins::record_joins(tx, room, &run).await?;
+                let leading = leading_joins(&changes[outcomes.len()..]);
+                let recorded = joins::record_joins(tx, room, &leading).await?;
                 outcomes.extend(
                     recorded
                         .into_iter()
@@ -213,8 +213,8 @@ async fn write_changes(
 
 /// Returns the joins at the beginning of `changes` that one statement can take: all are of one
 /// room, and no number, holder or code comes twice.
-fn run_of_joins(changes: &[RoomLineChange]) -> Vec<JoinRow> {
-    let (mut run, mut numbers, mut holders, mut codes) =
+fn leading_joins(changes: &[RoomLineChange]) -> Vec<JoinRow> {
+    let (mut leading, mut numbers, mut holders, mut codes) =
         (Vec::new(), HashSet::new(), HashSet::new(), HashSet::new());
     let first = changes.first().map(|(room, _)| room);
     for (room, change) in changes {
@@ -228,9 +228,9 @@ fn run_of_joins(changes: &[RoomLineChange]) -> Vec<JoinRow> {
         if !fits {
             break;
         }
-        run.push(*join);
+        leading.push(*join);
     }
-    run
+    leading
 }
 
 impl RoomLedger {
@@ -275,7 +275,7 @@ impl RoomLedger {
         .boxed()
     }
 
-    /// Waits until every write that was queued before is durable or has failed.
+    /// Waits until every write that was queued before this call is durable or has failed.
     pub fn barrier(&self) -> DurableWrite<()> {
         let written = self.queue.push("", LineChange::Nothing);
         async move { written.await.map(drop) }.boxed()
@@ -283,5 +283,7 @@ impl RoomLedger {
 }
 
 fn unexpected(changed: &LineChangeOutcome) -> LedgerError {
-    LedgerError::Corrupt(format!("a queued change came to {changed:?}"))
+    LedgerError::Corrupt(format!(
+        "a queued change has the wrong outcome: {changed:?}"
+    ))
 }

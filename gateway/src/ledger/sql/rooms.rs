@@ -226,9 +226,9 @@ async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool> {
     tx.query_one(sql, &[&room]).await?.get(0)
 }
 
-/// Locks the room for a join. A transaction whose change is allowed only before the first join has
-/// called [`anybody_joined`]. This function waits for such transactions, and those that begin later
-/// wait for this transaction. Joins do not wait for each other.
+/// Locks the room for a join. A change that is allowed only before the first join locks the room
+/// with [`anybody_joined`]. The join waits for such a change if it is running, and later changes
+/// wait for the join. Joins do not wait for each other.
 pub(super) async fn lock_for_join(tx: &SqlTransaction, room: &str) -> Result<()> {
     lock_room_row(tx, room, "FOR KEY SHARE").await
 }

@@ -1,6 +1,6 @@
 //! Stops passes before they expire. A place that has ended has a row of its own in `gw_passes`,
-//! even if it never had a pass. So a claim and the end of its place write the same row:
-//! whichever comes second waits for the first and reads what the first wrote.
+//! even if it never had a pass. A claim and the end of its place therefore write the same row.
+//! Whichever comes second waits for the first and reads what the first wrote.
 
 use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_pass::Holder;
@@ -38,7 +38,7 @@ impl RoomLedger {
             .await
     }
 
-    /// Returns the number above all recorded numbers.
+    /// Returns the first number above all recorded numbers.
     pub async fn next_number(&self, room: &str) -> Result<u64> {
         self.installation
             .read(room.to_owned(), |tx, room| next_number(tx, room).boxed())
@@ -66,8 +66,8 @@ impl RoomLedger {
             .await
     }
 
-    /// Stops the passes of all numbers below a limit that have not expired at `now` (ms). `cause`
-    /// has the reason, and the note for the visitors.
+    /// Stops the passes of all numbers below `below`, except passes that have expired at `now`
+    /// (ms). `cause` has the reason, and the note for the visitors.
     pub async fn stop_open_passes(
         &self,
         room: &str,

@@ -164,13 +164,14 @@ pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<J
     (headers, Json(lobby.rooms.keyring().jwks()))
 }
 
-/// Returns the live pass of the room that a request shows, as Bearer or in its cookie. A site
-/// behind a proxy may use the header `Authorization` for something else. So if the Bearer is not a
-/// live pass of the room, the cookie is read.
+/// Returns the live pass that a request shows for `room`, as Bearer or in the cookie. If the Bearer
+/// is not a live pass of the room, the cookie is read, because a site behind a proxy may use the
+/// header `Authorization` for something else.
 ///
 /// # Errors
 /// 401 `pass_invalid` without a pass, or with a pass that is not one of this room; 401
-/// `pass_expired` or `pass_stopped`. If both are refused, the error is the cookie's.
+/// `pass_expired` or `pass_stopped`. If Bearer and cookie are both refused, the error is the
+/// cookie's.
 pub fn live_pass(
     lobby: &WaitingLine,
     room: &str,

@@ -28,8 +28,8 @@ pub(super) fn take_visitor_end(parts: &mut Parts) -> Option<OnUpgrade> {
     asks.then(|| parts.extensions.remove::<OnUpgrade>())?
 }
 
-/// Sends a request for a WebSocket to the shop. If the shop takes it, the WebSocket stays open
-/// until one side closes it, its pass is no longer good, or this process drains.
+/// Sends a request for a WebSocket to the shop. If the shop accepts, the WebSocket stays open until
+/// one side closes it, the visitor's pass is no longer valid, or this process drains.
 pub(super) async fn forward(
     shop: &ShopGuard,
     parts: &Parts,

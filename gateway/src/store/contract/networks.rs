@@ -25,7 +25,7 @@ fn visitor(of: u64, networks: &[NetworkKey], own: u64, wider: u64) -> StoreJoinR
     }
 }
 
-fn too_cheap(own: u64, wider: u64) -> Option<TollRefusal> {
+fn too_many_places(own: u64, wider: u64) -> Option<TollRefusal> {
     Some(TollRefusal::TooManyPlaces(NetworkPlaces { own, wider }))
 }
 
@@ -42,12 +42,15 @@ pub(super) async fn a_network_gets_as_many_places_as_it_paid_for(Pair { store, .
     for of in 0..2 {
         assert_eq!(join(visitor(of, &[OWN, WIDER], 2, 5)).await, None);
     }
-    assert_eq!(join(visitor(2, &[OWN, WIDER], 2, 5)).await, too_cheap(2, 2));
+    assert_eq!(
+        join(visitor(2, &[OWN, WIDER], 2, 5)).await,
+        too_many_places(2, 2)
+    );
     // A neighbour in the same wider network still gets a place.
     assert_eq!(join(visitor(3, &[[3; 8], WIDER], 2, 5)).await, None);
     assert_eq!(
         join(visitor(4, &[[4; 8], WIDER], 2, 3)).await,
-        too_cheap(0, 3)
+        too_many_places(0, 3)
     );
     // Whoever has a place finds it again, however full the network is.
     assert_eq!(join(visitor(0, &[OWN, WIDER], 0, 0)).await, None);
@@ -82,7 +85,7 @@ pub(super) async fn a_place_counts_after_it_was_left(Pair { store, .. }: Pair) {
     let place = store.join("r", visitor(0, &[OWN], 1, 1)).await.unwrap();
     store.leave("r", leaving(place.number, 2000)).await.unwrap();
     let again = store.join("r", visitor(0, &[OWN], 1, 1)).await;
-    assert_eq!(toll_refusal(again), too_cheap(1, 0));
+    assert_eq!(toll_refusal(again), too_many_places(1, 0));
 }
 
 pub(super) async fn a_solution_counts_once(Pair { store, .. }: Pair) {

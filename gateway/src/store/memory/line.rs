@@ -81,7 +81,7 @@ impl RoomLine {
         }
         let slots = &line.slots;
         line.passes
-            .count_inside(|number| slots.get(index(number)).is_some_and(|slot| !slot.done));
+            .mark_inside(|number| slots.get(index(number)).is_some_and(|slot| !slot.done));
         // The freeze may be above the last recorded number: the numbers between them are void,
         // because their write failed. If the room was in Redis before, Redis may have given
         // numbers, all below the life's ceiling, that never reached the ledger. They are void, too.
@@ -93,7 +93,7 @@ impl RoomLine {
     fn fill_up_to(&mut self, number: u64) {
         while self.next_number() < number {
             let void = self.next_number();
-            self.slots.push(LineSlot::NOBODYS);
+            self.slots.push(LineSlot::VOID);
             self.absent.mark_void(void);
         }
     }
@@ -188,8 +188,8 @@ impl RoomLine {
     /// Gives a place up. Returns whether the ledger must make its leaf void.
     pub(super) fn leave(&mut self, leaving: &StoreLeaveRequest) -> bool {
         self.end_place(leaving);
-        // A leaf is made void only before the freeze. After it, the leaves below the frozen count
-        // are in the published root, and later leaves are in no draw.
+        // A leaf is made void only before the freeze. After the freeze, the leaves below the frozen
+        // count are in the published root, and later leaves are in no draw.
         self.frozen.is_none()
     }
 

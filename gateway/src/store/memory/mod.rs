@@ -311,7 +311,7 @@ impl RoomStore for MemoryRoomStore {
         let outcome = durable.await.and_then(|recorded| match recorded {
             LedgerFreezeOutcome::Stands(freeze) => Ok(freeze),
             LedgerFreezeOutcome::OtherLife | LedgerFreezeOutcome::NotBefore(_) => Err(
-                LedgerError::Corrupt("a store without lives was refused for its life".into()),
+                LedgerError::Corrupt("the ledger refused a freeze without a life".into()),
             ),
         });
         // The line takes the freeze that the ledger has. If the ledger returned none, the line is

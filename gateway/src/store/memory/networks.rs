@@ -9,7 +9,7 @@ use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
 use crate::store::{NetworkToll, SingleUseId, TollRefusal, WaitRequest, WaitReservation};
 
 /// While there are fewer entries than this, entries that have ended are kept.
-const ENDING_KEPT: usize = 1024;
+const SWEEP_AT_MIN: usize = 1024;
 
 /// Entries that end by themselves.
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl<K: Eq + Hash> EndingEntries<K> {
     }
 
     fn insert(&mut self, key: K, ends: i64, now: i64) {
-        if self.ends.len() >= self.sweep_at.max(ENDING_KEPT) {
+        if self.ends.len() >= self.sweep_at.max(SWEEP_AT_MIN) {
             self.ends.retain(|_, ends| *ends > now);
             self.sweep_at = self.ends.len() * 2;
         }
@@ -38,7 +38,7 @@ impl<K: Eq + Hash> EndingEntries<K> {
 #[derive(Default)]
 pub(super) struct LineNetworks {
     places: HashMap<NetworkKey, u64>,
-    /// The used challenges.
+    /// The used ids of challenges and codes.
     used: EndingEntries<[u8; 16]>,
     /// When the last wait of each network ends.
     waits: EndingEntries<NetworkKey>,
@@ -71,7 +71,7 @@ impl LineNetworks {
         Ok(())
     }
 
-    /// Puts a wait behind the last one of the network, unless it would last too long.
+    /// Reserves a wait after the network's last wait, unless the visitor would wait too long.
     pub(super) fn reserve_wait(&mut self, wait: &WaitRequest) -> WaitReservation {
         let last = self.waits.end_of(&wait.network, wait.now);
         let reserved = wait.after(last.unwrap_or_default());
@@ -97,7 +97,8 @@ impl LineNetworks {
         }
     }
 
-    /// Forgets the places of earlier epochs, or all places and waits.
+    /// With `since`, keeps only the places of the day `since` and of later days. Otherwise forgets
+    /// all places, waits and used ids.
     pub(super) fn forget(&mut self, since: Option<NetworkEpoch>) {
         match since {
             Some(since) => self

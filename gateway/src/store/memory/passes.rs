@@ -21,7 +21,8 @@ pub(super) struct LinePasses {
 }
 
 impl LinePasses {
-    /// Builds the passes from those of the ledger. No visitor counts as inside yet.
+    /// Builds this from the number and the expiry (unix seconds) of each pass in the ledger. No
+    /// visitor counts as inside yet.
     pub(super) fn of_ledger(passes: &[(u64, i64)]) -> Self {
         Self {
             expires_s: passes.iter().copied().collect(),
@@ -31,7 +32,7 @@ impl LinePasses {
 
     /// Counts the visitor of each number with a pass as inside, if `is_counted` returns true for
     /// the number.
-    pub(super) fn count_inside(&mut self, is_counted: impl Fn(u64) -> bool) {
+    pub(super) fn mark_inside(&mut self, is_counted: impl Fn(u64) -> bool) {
         let inside = self
             .expires_s
             .iter()

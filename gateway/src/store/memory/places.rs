@@ -15,7 +15,7 @@ pub(super) struct LineSlot {
 
 impl LineSlot {
     /// The slot of a void number.
-    pub(super) const NOBODYS: Self = Self {
+    pub(super) const VOID: Self = Self {
         holder: VOID,
         at: 0,
         code: None,

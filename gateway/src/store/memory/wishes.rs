@@ -11,7 +11,7 @@ pub(super) struct LineWishes {
     by_number: HashMap<u64, WishList>,
     /// The version of the last change of each number.
     last_change: HashMap<u64, u64>,
-    /// By version, the number that it changed. Only the last version of each number is kept.
+    /// For each version, the number whose wishes changed. Only a number's last version is kept.
     changes: BTreeMap<u64, u64>,
     version: u64,
 }

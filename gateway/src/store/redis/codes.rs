@@ -54,14 +54,14 @@ impl RoomCodes {
                 Ok(RoomChangeOutcome::To(version))
             }
             other => {
-                self.take_from_ledger(room, &life).await?;
+                self.copy_from_ledger(room, &life).await?;
                 Ok(other?)
             }
         }
     }
 
     /// Writes the ledger's codes to Redis and ends the pause of the joins.
-    pub async fn take_from_ledger(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
+    pub async fn copy_from_ledger(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let line = self.ledger.bare_line(room).await?;
         let codes: Vec<Digest> = line.codes.into_iter().map(|(code, _)| code).collect();
         self.write_to_redis(room, life, &codes).await

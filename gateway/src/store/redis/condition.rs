@@ -139,7 +139,7 @@ impl StoreCondition {
             .filter(|(_, at)| now - **at < WARNING_STAYS_MS);
         warnings.extend(recent.map(|(room, at)| {
             let at = rfc3339(*at);
-            format!("the ledger was set back: at {at} it had lost numbers of the room \"{room}\" that it had reserved. None of them is given again")
+            format!("the ledger was set back: at {at} it had lost reserved numbers of the room \"{room}\". None of these numbers is given again")
         }));
         warnings.extend(recent_loss_warning(lives, now));
         warnings

@@ -74,14 +74,14 @@ impl LineCopier {
                 from,
                 entries_max: BATCH,
             };
-            let left = self.scripts.run_as(room, AnyRoomFamily {}, salvage).await?;
-            let Some((last, rows)) = read_feed_entries(&left)? else {
+            let leftover = self.scripts.run_as(room, AnyRoomFamily {}, salvage).await?;
+            let Some((last, rows)) = read_feed_entries(&leftover)? else {
                 return Ok(());
             };
             tracing::info!(
                 room,
                 rows = rows.len(),
-                "copying the entries that the last life left to the ledger"
+                "copying to the ledger the entries that the last life left behind"
             );
             self.copy_rows(room, life, rows).await?;
             from = read::id_after(&last);

@@ -47,7 +47,7 @@ impl LineTransitions {
                 return Ok(place);
             }
         }
-        let used_up = "more joined at once than numbers were reserved";
+        let used_up = "more visitors joined at once than there were reserved numbers";
         Err(StoreFailure::NotReady(used_up.into()).into())
     }
 

@@ -26,9 +26,9 @@ const INSPECTIONS_MAX: usize = 32;
 /// How many rooms are filled in or copied at once. This work takes long, so inspections do not wait
 /// for it.
 const WORKS_AT_ONCE: usize = 8;
-/// If the server's `master_replid` (the id of its history of data) changes, a life goes on only if
-/// a round found the life in Redis within this time. A server that took over another server's data
-/// within this time still has the other server's id as its `master_replid2`, unless
+/// The `master_replid` of a server is the id of its history of data. If this id changes, a life
+/// goes on only if a round found the life in Redis at most this long ago. A server that has since
+/// taken over another server's data still has the other server's id as its `master_replid2`, unless
 /// `repl-backlog-ttl` (an hour by default) is shorter. This is how `adopt_life.lua` recognises such
 /// a server.
 const LIFE_SEEN_WITHIN: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ impl RoomKeeper {
             log_failed_try!(
                 error,
                 room,
-                "a room's store could not be looked after; the next round tries again"
+                "a room could not be maintained in the room store; the next round tries again"
             );
         }
     }
@@ -109,7 +109,7 @@ impl RoomKeeper {
             }
             RoomKeeperTask::Codes(life) => {
                 let _work = limits.works.acquire().await;
-                self.codes.take_from_ledger(room, &life).await
+                self.codes.copy_from_ledger(room, &life).await
             }
         }
     }
@@ -151,7 +151,8 @@ impl RoomKeeper {
         Ok(RoomKeeperTask::Nothing)
     }
 
-    /// Finds out why Redis does not have the room's life, and returns what the room needs.
+    /// Continues the life if only the server's id changed. Otherwise finds out why Redis does not
+    /// have the life. Returns what the room needs.
     async fn find_why_life_is_missing(
         &self,
         room: &str,

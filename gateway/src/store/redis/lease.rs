@@ -1,6 +1,6 @@
 //! The lives of all rooms as the ledger has them, and how long this node may rely on them. A node
-//! gives numbers only within a second after it asked for the lives. So once a life is more than a
-//! second old, no node gives a number of an older life.
+//! gives numbers only within a second after it asked for the lives. Once a new life is more than a
+//! second old, no node therefore gives a number of an older life.
 //!
 //! A ledger that failed over to an older copy may have lost blocks that it had reserved. This node
 //! uses the lives of such a ledger, but remembers the lost blocks, so that none of their numbers is

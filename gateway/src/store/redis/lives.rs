@@ -60,7 +60,9 @@ impl RoomLifeReader {
         self.rooms.refuse_silent(room)?;
         let held = self.lease.leased_life(room, Instant::now());
         held.ok_or_else(|| {
-            StoreFailure::NotReady("the ledger has not been read for a second".into())
+            StoreFailure::NotReady(
+                "this node has not read the ledger within the last second".into(),
+            )
         })
     }
 

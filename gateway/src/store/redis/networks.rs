@@ -36,7 +36,8 @@ impl NetworkScripts {
         Ok(read::network_places(&reply)?)
     }
 
-    /// Forgets the networks of places: with `since` those of earlier epochs, otherwise all.
+    /// Forgets the networks of places. With `since`, keeps those of the day `since` and of later
+    /// days.
     pub async fn forget_networks(
         &self,
         room: &str,
@@ -51,7 +52,7 @@ impl NetworkScripts {
         Ok(())
     }
 
-    /// Puts a wait behind the last wait of a network, unless it would last too long.
+    /// Reserves a wait after the network's last wait, unless the visitor would wait too long.
     pub async fn reserve_wait(
         &self,
         room: &str,

@@ -47,7 +47,7 @@ impl PlaceFinder {
             Ok(status) => return status,
             Err(error) => error,
         };
-        tracing::debug!(room, %error, "Redis did not answer for a place; the ledger is asked, and otherwise its signature is trusted");
+        tracing::debug!(room, %error, "Redis did not answer about a place; the ledger is asked, and if it does not know the place, the place's signature is trusted");
         if let Ok(Some(place)) = self.recorded_place(room, shown.holder).await {
             return PresentedPlaceStatus::Here(place);
         }
@@ -67,8 +67,8 @@ impl PlaceFinder {
         })
     }
 
-    /// Restores places that the last life lost. Returns the incarnation in which all batches ran.
-    /// Stops at the first batch that fails.
+    /// Restores places that were lost with the last life. Returns the incarnation in which all
+    /// batches ran. Stops at the first batch that fails.
     pub async fn restore_places(
         &self,
         room: &str,
@@ -103,8 +103,8 @@ impl PlaceFinder {
             Ok(here.then(|| read::place(&reply)).transpose()?)
         };
         match asked.await {
-            // A new place is only in Redis at first. So if the ledger has no place, this returns
-            // the error and not "no place".
+            // A new place is only in Redis at first. If the ledger has no place, this therefore
+            // returns the error and not "no place".
             Err(error) => match self.recorded_place(room, holder).await {
                 Ok(Some(place)) => Ok(Some(place)),
                 Ok(None) | Err(_) => Err(error),

@@ -47,7 +47,8 @@ impl RoomPresence {
         }
     }
 
-    /// Reads the numbers without a visitor, if they changed since they were last read.
+    /// Reads the numbers without a visitor. Redis sends them only if they changed since this node
+    /// last read them.
     pub async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure> {
         let life = self.lives.last_known_life(room)?;
         let known = self.absent.lock().get(room).cloned().unwrap_or_default();

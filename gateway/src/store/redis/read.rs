@@ -1,4 +1,4 @@
-//! Reads the scripts' replies into the store's types.
+//! Converts the scripts' replies into the store's types.
 
 use fairgate_pass::{Digest, Holder};
 use fairgate_redis::{RedisCallError, RedisReply};
@@ -77,8 +77,8 @@ pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)
         holder: Holder(read_hash(reply.item_at(0)?)?),
         code: read_code(reply.item_at(2)?)?,
         at: at.map_or(0, i64::from_be_bytes),
-        // Redis does not know the networks of a place. So a place that is left before it was copied
-        // to the ledger counts for no network in the ledger.
+        // Redis does not know the networks of a place. If a visitor gives a place up before it was
+        // copied to the ledger, the ledger counts the place for no network.
         networks: NetworkKeys::NONE,
     };
     Ok(Some((join, reply.item_at(3)?.as_integer()? == 1)))
@@ -115,7 +115,7 @@ pub fn figures(reply: &RedisReply, node: &str) -> Result<TickFigures, RedisCallE
     });
     let (ticked_by, row) = (reply.item_at(8)?.as_text()?, reply.item_at(9)?);
     let by_other = !ticked_by.is_empty() && ticked_by != node;
-    let left = TickCarryover {
+    let carryover = TickCarryover {
         row: ReleaseRow {
             released: row.item_at(0)?.as_count()?,
             remainder_u: row.item_at(1)?.as_count()?,
@@ -137,15 +137,15 @@ pub fn figures(reply: &RedisReply, node: &str) -> Result<TickFigures, RedisCallE
         calls: calls.collect::<Result<_, RedisCallError>>()?,
         counted_until: reply.item_at(7)?.as_integer()?,
         by_other,
-        left_by_other: by_other.then_some(left),
+        left_by_other: by_other.then_some(carryover),
         vitals: vitals
             .map(|text| Ok(text.as_text()?.to_owned()))
             .collect::<Result<_, RedisCallError>>()?,
     })
 }
 
-/// Converts the bits of Redis, which count from the highest bit of the first byte, into a
-/// [`NumberSet`], which counts from the lowest bit of the first word.
+/// Converts bits of Redis into a [`NumberSet`]. In Redis, number 0 is the highest bit of the first
+/// byte. In the set, number 0 is the lowest bit of the first word.
 pub fn numbers_from_bits(bits: &[u8]) -> NumberSet {
     let words = bits.chunks(8).map(|bytes| {
         let mut word = [0; 8];
@@ -164,7 +164,7 @@ fn read_networks(fields: &RedisReply) -> Result<NetworkKeys, RedisCallError> {
         Some(networks) => networks.as_bytes()?,
     };
     NetworkKeys::from_bytes(bytes)
-        .ok_or_else(|| RedisCallError::Wrong("Redis answered no networks".into()))
+        .ok_or_else(|| RedisCallError::Wrong("Redis answered networks that cannot be read".into()))
 }
 
 /// Reads the places of a visitor's networks, the visitor's own network first.

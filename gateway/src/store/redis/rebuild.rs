@@ -1,7 +1,7 @@
 //! Rebuilds a room in Redis if Redis is new, lost its data, went back to older data or was
-//! replaced. A new life begins in the ledger, above all numbers that were reserved. The room is
-//! then filled in from the ledger, a batch at a time. A number below the new life that is not in
-//! the ledger is void until its holder shows the signed place again.
+//! replaced. A new life begins in the ledger. Its numbers are higher than every number that was
+//! reserved before. The room is then filled in from the ledger, a batch at a time. An earlier
+//! number that is not in the ledger is void until its holder shows the signed place again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -239,7 +239,7 @@ impl RoomBuilder {
 }
 
 impl LineFillSummary {
-    /// Adds a place to this summary, and converts it into the record that the script takes.
+    /// Adds a place to this summary, and returns the place's record for the script.
     fn add_place(&mut self, place: &StoredPlace) -> FilledPlace {
         let StoredPlace {
             join,
@@ -271,7 +271,7 @@ impl LineFillSummary {
         }
     }
 
-    /// Returns a bit for each number below `first` that has no visitor.
+    /// Returns one bit for each number below `first`. The bit is set if the number has no visitor.
     fn absent(&self, first: u64) -> Vec<u8> {
         let mut bits: Vec<u8> = self.living.iter().map(|living| !living).collect();
         if let Some(last) = bits.last_mut()

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::store::StoreFailure;
 
-/// How long Redis may be silent about a room before all calls for the room fail at once. Calls run
-/// again as soon as Redis answers a round of the room.
+/// If Redis has been silent about a room for this long, calls for the room fail without asking
+/// Redis. Redis is asked again as soon as it answers a round of the room.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// The rooms that are open on this node.

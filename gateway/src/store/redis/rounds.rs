@@ -34,7 +34,7 @@ async fn read_lives(store: Weak<StoreParts>) {
             metrics::counter!("fairgate_room_leases_missed_total").increment(1);
             log_failed_try!(
                 error,
-                "the rooms' lives could not be read; no number is given until they are"
+                "the rooms' lives could not be read; no number is given until they can be read"
             );
         }
     }

@@ -211,14 +211,15 @@ redis_scripts! {
         [networks]: [u8; 8],
     }
 
-    /// Forgets the networks of places: those of epochs before `since`, or all.
+    /// Forgets the networks of places. With `since`, keeps those of the day `since` and of later
+    /// days.
     pub struct ForgetNetworksScript = forget_networks [networks] {
         since: Option<u64>,
         /// The epoch of networks that count as long as their room lasts.
         lasting: u64,
     }
 
-    /// Puts a wait behind the last wait of a network, unless it would last too long.
+    /// Reserves a wait after the network's last wait, unless the visitor would wait too long.
     pub struct ReserveWaitScript = reserve_wait [] {
         network: [u8; 8],
         takes_ms: i64,

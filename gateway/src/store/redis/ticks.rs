@@ -42,7 +42,7 @@ impl TickTransitions {
     /// Ends a tick. Returns whether its accounts were stored: they are not if another tick ended
     /// first.
     pub async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
-        let left = end.left;
+        let carryover = end.left;
         let ticked = EndTickScript {
             counted_since: end.since,
             counted_until: end.until,
@@ -50,11 +50,11 @@ impl TickTransitions {
             credit_u: end.credit_u,
             per_s_u: end.per_s_u,
             node: self.node.clone(),
-            row_released: left.row.released,
-            row_remainder_u: left.row.remainder_u,
-            row_ticked_at_ms: left.row.ticked_at,
-            row_memory: left.row.memory,
-            memory: left.memory,
+            row_released: carryover.row.released,
+            row_remainder_u: carryover.row.remainder_u,
+            row_ticked_at_ms: carryover.row.ticked_at,
+            row_memory: carryover.row.memory,
+            memory: carryover.memory,
             called: end
                 .called
                 .iter()

@@ -1,4 +1,4 @@
-//! Stores the wishes of a room's places, and reads which of them changed.
+//! Stores the wishes of a room's places, and reads which wishes changed.
 
 use std::sync::Arc;
 

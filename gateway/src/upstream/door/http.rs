@@ -117,7 +117,7 @@ impl BookingDoor {
 }
 
 /// Returns whether booking answered that payments are not configured. Such an answer says nothing
-/// about its health.
+/// about booking's health.
 fn is_payments_not_configured(answer: &Response) -> bool {
     let code = answer.headers().get(fairgate_base::http::CODE);
     code.is_some_and(|code| code == ProblemCode::PaymentsNotConfigured.as_str())

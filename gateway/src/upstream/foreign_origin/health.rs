@@ -1,4 +1,4 @@
-//! Knows whether a server that is not Fairgate's answers.
+//! Tracks whether an HTTP server outside Fairgate still answers.
 
 use parking_lot::Mutex;
 use std::sync::Arc;

@@ -25,8 +25,8 @@ use super::settings::parse_base_url;
 
 /// How long to wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// How long the server may send nothing: before its answer, counted from the last progress of the
-/// request's body, and between two parts of its answer.
+/// How long the server may send nothing. Before the answer, this time counts from the last progress
+/// of the request's body. After that, it counts from the last part of the answer.
 const SILENT_MAX: Duration = Duration::from_secs(55);
 /// How long an idle connection is kept. Few servers close an idle connection earlier, so few
 /// requests use a connection that is being closed.
@@ -87,7 +87,7 @@ pub type OriginStream = reqwest::Upgraded;
 
 /// The answer to a request for a WebSocket.
 pub enum WebSocketAnswer {
-    /// The server has switched: its 101, and the bytes of the WebSocket.
+    /// The server has switched to WebSocket: its answer (101), and the bytes of the WebSocket.
     Open(Response, OriginStream),
     /// The server has answered in another way.
     Refused(Response),
@@ -172,7 +172,7 @@ impl ForeignOrigin {
 
     fn request(&self, parts: &Parts, headers: HeaderMap) -> RequestBuilder {
         let mut url = self.base.clone();
-        // All paths are guarded alike, so it does no harm if dots lead from one to another.
+        // All paths are guarded alike, so dots that lead to another path do no harm.
         url.set_path(parts.uri.path());
         url.set_query(parts.uri.query());
         self.client

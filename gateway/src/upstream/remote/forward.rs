@@ -102,7 +102,7 @@ async fn send_to_any(
             // ledger, so the next one finds what this one did. If the next one fails, too, its
             // answer is passed back.
             Ok(answer) if may_repeat && failing.is_none() && answer.status().is_server_error() => {
-                tracing::debug!(booking = %node.base_url(), status = %answer.status(), "a booking failed; another one is asked if there is one");
+                tracing::debug!(booking = %node.base_url(), status = %answer.status(), "a booking process failed; the next one is asked if there is one");
                 was_sent = true;
                 failing = Some(answer);
             }

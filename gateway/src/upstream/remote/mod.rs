@@ -213,7 +213,7 @@ impl BookingCore for RemoteBooking {
             return Ok(None);
         }
         let bytes = answer.bytes().await.map_err(|error| {
-            tracing::warn!(%error, show, "a picture of seats broke off");
+            tracing::warn!(%error, show, "a snapshot of seats broke off");
             BookingFailure::Unreachable
         })?;
         let (version, cells, packed) =
@@ -243,8 +243,8 @@ impl BookingCore for RemoteBooking {
         read_json(answer).await
     }
 
-    async fn sync_waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
-        let ask = WaitingRequest { here };
+    async fn sync_waiting(&self, connected: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
+        let ask = WaitingRequest { here: connected };
         read_json(self.post("/waiting", &ask).await?).await
     }
 

@@ -177,7 +177,7 @@ impl BookingNodePool {
             .collect()
     }
 
-    /// Begins an internal call to one booking process.
+    /// Builds the request for an internal call to one booking process.
     pub fn internal(&self, node: &BookingNode, method: Method, path: &str) -> RequestBuilder {
         let mut url = node.base.clone();
         url.set_path(&format!("{PREFIX}{path}"));
@@ -189,8 +189,8 @@ impl BookingNodePool {
     }
 
     /// Sends a call to the booking processes in order, until one answers with success or a refusal.
-    /// If one fails or does not answer, the next one gets the same call. So a call may be carried
-    /// out twice, which is harmless for internal calls.
+    /// If one fails or does not answer, the next one gets the same call. A call may therefore be
+    /// carried out twice, which is harmless for internal calls.
     ///
     /// # Errors
     /// Fails if no process answers with success, or one refuses the call.

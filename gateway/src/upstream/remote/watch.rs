@@ -104,8 +104,8 @@ async fn read_signals(shared: &RemoteBookingState, mut answer: Response) {
     }
 }
 
-/// Removes and reads the whole lines; the rest is the beginning of the next line. Signals that this
-/// version does not know are skipped, since a newer booking may send more kinds.
+/// Removes and reads all complete lines. What remains is the beginning of the next line. Signals
+/// that this version does not know are skipped, because a newer booking may send more kinds.
 fn take_lines(heard: &mut Vec<u8>) -> Vec<HoldSignal> {
     let Some(end) = heard.iter().rposition(|byte| *byte == b'\n') else {
         return Vec::new();

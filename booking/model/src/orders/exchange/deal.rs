@@ -16,8 +16,8 @@ pub struct ExchangeCost {
     /// What the exchange itself costs. The fee is a part of what is due, or is taken from what goes
     /// back.
     pub fee: i64,
-    /// A sum that would be due but is less than the payment provider takes. The sum is waived now,
-    /// and the order's later refunds and exchanges take it into account.
+    /// A sum that would be due but is below the smallest sum that the payment provider takes. It is
+    /// waived now, and the order's later refunds and exchanges take it into account.
     pub waived: i64,
 }
 
@@ -113,7 +113,7 @@ pub fn credit(order: &Order) -> i64 {
 
 /// Computes what it costs to exchange `order`'s seats for new ones at `price`. `least` is the
 /// smallest sum that the payment provider takes. If the terms of the order differ from the show's
-/// present terms, those that are better for the buyer apply.
+/// present terms, the terms that are better for the buyer apply.
 ///
 /// # Errors
 /// [`ExchangeRuleError`] if no rule allows an exchange now.

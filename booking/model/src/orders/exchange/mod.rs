@@ -1,7 +1,7 @@
-//! Exchanges the seats of a paid order for others. The new seats belong to an order of their own,
-//! the *successor*, which costs the difference. The old order keeps its seats until the difference
-//! is paid, and then one transaction swaps the seats. This module is pure and only decides; the
-//! ledger writes the result.
+//! Exchanges the seats of a paid order for other seats. The new seats belong to an order of their
+//! own, the *successor*, which costs the difference. The old order keeps its seats until the
+//! difference is paid, and then one transaction swaps the seats. This module is pure and only
+//! decides; the ledger writes the result.
 
 pub mod deal;
 mod parts;
@@ -90,7 +90,7 @@ pub enum ExchangeRole {
         of: OrderId,
         /// The new seats, as they were when the exchange began.
         items: Vec<OrderItem>,
-        /// Whether the swap is done, so that the new seats are the order's.
+        /// Whether the swap is done. The new seats then belong to the order.
         done: bool,
     },
     /// The order's seats were exchanged for others, or such an exchange has begun.
@@ -132,10 +132,11 @@ pub fn check_exchangeable(
     if decide(order.state, OrderEvent::Exchanged).is_none() {
         return Err(OrderExchangeError::State(order.state));
     }
-    let inside = |ticket: &&Ticket| ticket.scanned_at_ms.is_some() && ticket.voided_at_ms.is_none();
+    let is_scanned =
+        |ticket: &&Ticket| ticket.scanned_at_ms.is_some() && ticket.voided_at_ms.is_none();
     let scanned: Vec<String> = tickets
         .iter()
-        .filter(inside)
+        .filter(is_scanned)
         .map(|ticket| ticket.label.clone())
         .collect();
     if !scanned.is_empty() {

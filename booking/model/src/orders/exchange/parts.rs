@@ -7,8 +7,8 @@ use crate::holds::HeldSeat;
 use crate::orders::OrderItem;
 
 /// The cells that change in an exchange. An item without legs has no cell and only counts as one
-/// seat. A seat that both orders have appears equally often in both lists, so that the lengths of
-/// the lists give the right change in the number of seats.
+/// seat. If both orders have a seat, both lists have equally many entries for it. The lengths of
+/// the lists therefore give the right change in the number of seats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangedSeats {
     /// The cells to claim.

@@ -71,8 +71,8 @@ pub struct Refund {
     pub items: Vec<OrderItem>,
     /// The sum that goes back from the order's own payment, in minor units.
     pub amount: i64,
-    /// The sum that also goes back from the payments of earlier orders, whose seats were exchanged
-    /// for this order's, in minor units.
+    /// The sum that goes back in addition to `amount`, in minor units. It comes from the payments
+    /// of earlier orders whose seats were exchanged for this order's seats.
     pub elsewhere: i64,
     /// If this refund is a part of a later order's refund, the id of that refund; none otherwise.
     pub part_of: Option<RefundId>,
@@ -264,8 +264,8 @@ pub fn plan_refund(
         OrderEvent::RefundedPart(rule.reason)
     };
     let decision = decide(order.state, event).ok_or(OrderRefundError::State(order.state))?;
-    // A sum that was waived when the buyer got these seats by exchange was never paid. So it is not
-    // refunded.
+    // In an exchange for these seats, a sum may have been waived. The buyer never paid this sum,
+    // and does not get it back.
     let uncharged = order.waived.min(paid - fee).max(0);
     Ok(Some(RefundPlan {
         tickets: going

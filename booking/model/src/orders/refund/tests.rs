@@ -250,8 +250,8 @@ proptest! {
             order.state = plan.decision.state;
             order.items = plan.staying;
         }
-        let left: i64 = order.items.iter().map(|item| item.amount).sum();
-        prop_assert_eq!(back + kept + left, order.total);
+        let remaining: i64 = order.items.iter().map(|item| item.amount).sum();
+        prop_assert_eq!(back + kept + remaining, order.total);
         prop_assert_eq!(gone + order.items.len(), seats);
         let rule = RefundRuleInForce { fee_pct, until_ms: None, reason: RefundReason::ByBuyer };
         prop_assert!(kept <= rule.fee_for_price(order.total));

@@ -24,9 +24,9 @@ impl RowLine {
     /// Returns the positions of `count` seats. The distance between neighbours is the same
     /// everywhere. A single seat stands at the line's beginning.
     ///
-    /// A bend of at most half the length is an arc of at most half a circle. With half the length
-    /// `h`, the bend `b` and half the arc's angle `a`, `tan(a / 2) = b / h` and the radius is
-    /// `h / sin(a)`.
+    /// A bend of at most half the length is an arc of at most half a circle. Let `h` be half the
+    /// length, `b` the bend, and `a` half the arc's angle. Then `tan(a / 2)` is `b / h`, and the
+    /// radius is `h / sin(a)`.
     pub fn seats(&self, count: u32) -> Vec<ExactPoint> {
         let half = self.length() / 2.0;
         let along = |share: f64| {
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn the_middle_is_to_the_right_of_somebody_who_walks_along_the_row() {
-        // On the plan, y grows downwards. So somebody who walks down has the left edge of the plan
-        // on the right.
+        // On the plan, y grows downwards. Somebody who walks down therefore has the left edge of
+        // the plan on the right-hand side.
         let line = RowLine {
             from: (0.0, 0.0),
             to: (0.0, 100.0),

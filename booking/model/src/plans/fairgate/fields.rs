@@ -8,7 +8,7 @@ use crate::plans::foreign_json::{PlanFaults, PlanObject, drawn_corner, quote_val
 use crate::plans::seatmap::{OUTLINE_POINTS_MAX, OutlinePoint};
 use crate::plans::{COORDINATE_MAX, LABEL_CHARS_MAX};
 
-/// The largest seat number that may be counted along a row.
+/// The largest number of a seat in a row that is numbered by `first` and `step`.
 pub const SEAT_NUMBER_MAX: i64 = 1_000_000;
 
 impl<'a> PlanObject<'a> {
@@ -92,8 +92,8 @@ impl<'a> PlanObject<'a> {
             }
             corner
         });
-        // Every corner is read before the first bad one ends the list, so that every fault is
-        // listed.
+        // All corners are read first, so that every fault is listed. Only then does a bad corner
+        // make the result `None`.
         corners.collect::<Vec<_>>().into_iter().collect()
     }
 

@@ -33,7 +33,7 @@ const STEP_MAX: i64 = 100;
 /// The number of a seat, and its position.
 type NumberedPlace = (String, ExactPoint);
 
-/// Which seats of a row a flag is set for.
+/// The seats of a row that have a flag.
 enum FlaggedSeats {
     All,
     Numbers(HashSet<String>),
@@ -71,8 +71,8 @@ impl FairgateReader {
             let point = placed(at, place, &mut self.faults);
             let label = format!("{}{label}-{number}", scope.prefix);
             let (Some(category), Some(PlanPoint { x, y })) = (category, point) else {
-                // A seat with another fault still claims its label. So a second seat with that
-                // label is also found.
+                // A seat with another fault still claims its label, so that a second seat with the
+                // label is found, too.
                 self.draft.claim_label(&label, at, &mut self.faults);
                 continue;
             };
@@ -181,7 +181,7 @@ impl FairgateReader {
         let last = first + step * (count - 1);
         if count > 1 && (step == 0 || !(0..=SEAT_NUMBER_MAX).contains(&last)) {
             let message = format!(
-                "With `first` {first} and `step` {step}, {count} seats are not all numbered apart between 0 and {SEAT_NUMBER_MAX}."
+                "With `first` {first} and `step` {step}, the {count} seats do not get different numbers from 0 to {SEAT_NUMBER_MAX}."
             );
             self.faults.add_fault(spot.path(), "bad_number", message);
             return None;
@@ -199,9 +199,9 @@ impl FairgateReader {
     }
 
     /// Reads the line on which the seats of a row stand. A single seat needs no end point.
-    fn row_line(&mut self, spot: &PlanObject<'_>, has_end: bool) -> Option<RowLine> {
+    fn row_line(&mut self, spot: &PlanObject<'_>, needs_end: bool) -> Option<RowLine> {
         let from = spot.required_pair("from", &mut self.faults);
-        let to = if has_end {
+        let to = if needs_end {
             spot.required_pair("to", &mut self.faults)
         } else {
             spot.pair("to", &mut self.faults).or(from)
@@ -213,14 +213,14 @@ impl FairgateReader {
             bend: bend?,
         };
         let length = line.length();
-        if has_end && length == 0.0 {
+        if needs_end && length == 0.0 {
             let message = "`from` and `to` are the same point, so all seats would be in one place.";
             self.faults.add_fault(spot.path(), "bad_row", message);
             return None;
         }
         if line.bend.abs() > length / 2.0 {
             let message = format!(
-                "`bend` is {}; at most half the distance from `from` to `to`, {:.1}, is an arc of half a circle.",
+                "`bend` is {}; expected at most half the distance from `from` to `to`, which is {:.1}.",
                 line.bend,
                 length / 2.0
             );
@@ -230,7 +230,8 @@ impl FairgateReader {
         Some(line)
     }
 
-    /// Reads which seats have a flag: `true` means all, or a list has their numbers.
+    /// Reads which seats have a flag. The value is `true` for all seats, or a list of their
+    /// numbers.
     fn flagged_seats(
         &mut self,
         spot: &PlanObject<'_>,

@@ -2,8 +2,8 @@
 
 use crate::plans::PlanFault;
 
-/// The most faults that are listed. The others are only counted, because a plan of half a million
-/// broken seats would otherwise give an answer many times as long as the plan.
+/// How many faults are listed, at most. Further faults are only counted, because a plan of half a
+/// million broken seats would otherwise give an answer many times as long as the plan.
 const FAULTS_LISTED_MAX: usize = 10_000;
 
 /// The faults found while a document is read.

@@ -2,7 +2,7 @@
 //! that the seats belong to. The index of a seat is its position in the list.
 //!
 //! A map is immutable. Its [`SeatMapParts`] come from an importer, or from the JSON that the ledger
-//! stores. The map is built from all of them, checked once, and never changed. So an index always
+//! stores. The map is built from all of them, checked once, and never changed. An index therefore
 //! means the same seat for as long as a show pins this version.
 
 mod bench;

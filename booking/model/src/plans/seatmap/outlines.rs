@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The most corners of one shape.
+/// How many corners one shape has, at most.
 pub const OUTLINE_POINTS_MAX: usize = 1_000;
 
 /// A corner of a shape: the distances to the right and downwards, in the plan's units.

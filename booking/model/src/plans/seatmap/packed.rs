@@ -138,13 +138,13 @@ impl SeatMap {
         if out.len() % 2 == 1 {
             out.push(0);
         }
-        differences(
+        push_differences(
             &mut out,
             self.seats.iter().map(|seat| seat.x),
             bounds.min_x,
             step,
         );
-        differences(
+        push_differences(
             &mut out,
             self.seats.iter().map(|seat| seat.y),
             bounds.min_y,
@@ -159,7 +159,7 @@ impl SeatMap {
     }
 }
 
-fn differences(out: &mut Vec<u8>, values: impl Iterator<Item = f32>, origin: f32, step: f64) {
+fn push_differences(out: &mut Vec<u8>, values: impl Iterator<Item = f32>, origin: f32, step: f64) {
     let mut before = 0_i16;
     for value in values {
         let steps = ((f64::from(value) - f64::from(origin)) / step)

@@ -65,7 +65,7 @@ impl SeatsioReader {
     }
 
     fn read_table(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
-        if !spot.flag("published", true, &mut self.faults) || !self.sold_by_the_seat(spot) {
+        if !spot.flag("published", true, &mut self.faults) || !self.check_sold_by_the_seat(spot) {
             return;
         }
         let label = spot.label(&mut self.faults);
@@ -178,7 +178,7 @@ impl SeatsioReader {
     }
 
     fn read_area(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
-        if !spot.flag("published", true, &mut self.faults) || !self.sold_by_the_seat(spot) {
+        if !spot.flag("published", true, &mut self.faults) || !self.check_sold_by_the_seat(spot) {
             return;
         }
         let capacity = spot.capacity(&mut self.faults);
@@ -284,7 +284,7 @@ impl SeatsioReader {
         )
     }
 
-    fn sold_by_the_seat(&mut self, spot: &PlanObject<'_>) -> bool {
+    fn check_sold_by_the_seat(&mut self, spot: &PlanObject<'_>) -> bool {
         let whole: Vec<&str> = ["bookAsAWhole", "variableOccupancy"]
             .into_iter()
             .filter(|flag| spot.flag(flag, false, &mut self.faults))

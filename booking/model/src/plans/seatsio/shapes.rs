@@ -1,5 +1,5 @@
-//! Reads the shapes of a chart that pages draw: the stage and the outlines of sections. No sale
-//! depends on a shape. So a shape that cannot be read is left out, and this is not a fault.
+//! Reads the shapes of a chart that pages draw: the stage and the outlines of sections. A shape
+//! that cannot be read is left out. This is not a fault, because no sale depends on a shape.
 
 use std::f64::consts::TAU;
 
@@ -71,7 +71,8 @@ fn ellipse(shape: &SeatsioObject) -> Option<Vec<OutlinePoint>> {
     around_center(shape, corners)
 }
 
-/// Turns corners by the shape's `rotationAngle` (degrees), and moves them to its `center`.
+/// Rotates corners by the shape's `rotationAngle` (degrees), and moves them to the shape's
+/// `center`.
 fn around_center(
     shape: &SeatsioObject,
     corners: impl IntoIterator<Item = (f64, f64)>,

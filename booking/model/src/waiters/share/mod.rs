@@ -9,7 +9,7 @@ use super::{Waiter, WaitlistParty};
 use crate::grid::CellState;
 use crate::waiters::wish::{PartySeats, ShowLayout, with_held_freed};
 
-/// The most offers in one round. The next round makes the remaining offers.
+/// How many offers one round makes, at most. The next round makes the remaining offers.
 const OFFERS_MAX: usize = 100;
 
 /// The result of one round.

@@ -145,11 +145,11 @@ proptest! {
             }
         }
         // Any seats suit these parties, so a party is passed over only if too few are left.
-        let mut left = kept.len() + free.len();
+        let mut remaining = kept.len() + free.len();
         for (at, waiter) in line.iter().enumerate().filter(|(_, waiter)| waiter.is_here(NOW_MS)) {
             let size = waiter.party.quantity as usize;
-            prop_assert_eq!(served.contains(&at), size <= left, "party {}", at);
-            if size <= left { left -= size; }
+            prop_assert_eq!(served.contains(&at), size <= remaining, "party {}", at);
+            if size <= remaining { remaining -= size; }
         }
         let unoffered: Vec<u32> = kept.iter().copied().filter(|cell| !given.contains(cell)).collect();
         prop_assert_eq!(shares.left, unoffered);
@@ -282,8 +282,8 @@ fn a_train_seat_with_a_free_leg_and_a_freed_leg_is_offered() {
     let (_, seated) = &shares.offers[0];
     assert_eq!((&seated.seats, &seated.legs), (&vec![3], &(1..3)));
     assert!(shares.left.is_empty());
-    // The seat's first leg is in a basket and its last leg is sold. So the party gets no offer for
-    // these journeys, and the kept cell is left.
+    // The seat's first leg is in a basket and its last leg is sold. The party therefore gets no
+    // offer for these journeys, and the kept cell is left.
     for (from, to) in [(0, 2), (1, 4), (0, 1)] {
         let shares = give(&[waits(from, to)]);
         assert_eq!((shares.offers.len(), &shares.left), (0, &vec![legs[1]]));
@@ -337,8 +337,8 @@ proptest! {
         let mut free: Vec<bool> = cells.iter().map(|cell| matches!(cell, Cell::Kept | Cell::Free)).collect();
         let mut offers = shares.offers.iter();
         for (at, (quantity, first, (from, to), here)) in parties.iter().enumerate() {
-            let room = line.seats_over(&free, *first, *from..*to);
-            if !here || room.len() < *quantity as usize {
+            let free_seats = line.seats_over(&free, *first, *from..*to);
+            if !here || free_seats.len() < *quantity as usize {
                 continue;
             }
             let Some((served, seated)) = offers.next() else {
@@ -349,7 +349,7 @@ proptest! {
             let distinct: HashSet<u32> = seated.seats.iter().copied().collect();
             prop_assert_eq!(distinct.len(), *quantity as usize);
             for seat in distinct {
-                prop_assert!(room.contains(&seat), "seat {} is not free for party {}", seat, at);
+                prop_assert!(free_seats.contains(&seat), "seat {} is not free for party {}", seat, at);
                 for cell in line.house().grid().cells_of(seat, *from..*to) {
                     free[cell as usize] = false;
                 }

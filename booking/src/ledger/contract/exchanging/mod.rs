@@ -45,10 +45,10 @@ pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
     let hold = HoldId::of_exchange(&show(), &old.id, key);
     let id = OrderId::of_hold(&hold);
     let total = (total_price(&items) - total_price(&old.items)).max(0);
-    let mut left = total;
+    let mut difference = total;
     let mut gained = parts(&old.items, &items).gained;
     for item in &mut gained {
-        item.amount = std::mem::take(&mut left);
+        item.amount = std::mem::take(&mut difference);
     }
     let successor = Order {
         payment: PaymentId::of_order(&id),

@@ -362,8 +362,9 @@ fn import_error_text(file: &Path, refused: &ProgrammeImportError) -> String {
             lines.join("\n")
         }
         ProgrammeImportError::Refused(ProgrammePutRefusal::PlanInUse(shows)) => {
-            let mut lines =
-                vec!["nothing was imported: new plans move seats that are held or sold".to_owned()];
+            let mut lines = vec![
+                "nothing was imported: new plans would move seats that are held or sold".to_owned(),
+            ];
             lines.extend(
                 shows
                     .iter()

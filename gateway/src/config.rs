@@ -144,7 +144,7 @@ impl GatewayConfig {
             origins: reader.parsed_or_default(
                 "origins",
                 Vec::new(),
-                "a list of origins such as https://app.example, by commas",
+                "a list of origins such as https://app.example, separated by commas",
                 |text| text.split(',').map(|part| origin(part.trim())).collect(),
             ),
             trusted_hops: reader.parsed_or_default(
@@ -166,7 +166,7 @@ impl GatewayConfig {
             api_keys: reader.parsed_or_default(
                 "api_keys",
                 Vec::new(),
-                "a list of name:key:per_s:burst by commas, each key 16 to 200 of A-Z, a-z, 0-9, - and _",
+                "a list of name:key:per_s:burst separated by commas, each key 16 to 200 of A-Z, a-z, 0-9, - and _",
                 |text| text.split(',').map(|part| ApiKey::parse(part.trim())).collect(),
             ),
             providers: ProvidersSettings::read(&mut reader),
@@ -195,12 +195,12 @@ impl GatewayConfig {
         }
         if self.trusted_hops == 0 && reader.setting_source("forwarding_header").is_some() {
             reader.fault(
-                "FAIRGATE_FORWARDING_HEADER: no header is read while FAIRGATE_TRUSTED_HOPS is 0: set it to the number of proxies in front, or take FAIRGATE_FORWARDING_HEADER out",
+                "FAIRGATE_FORWARDING_HEADER: no header is read while FAIRGATE_TRUSTED_HOPS is 0: set it to the number of proxies in front, or remove FAIRGATE_FORWARDING_HEADER",
             );
         }
         if self.stores.redis_url.is_some() && self.stores.database_url.is_none() {
             reader.fault(
-                "places and seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or take FAIRGATE_REDIS_URL out",
+                "places and seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or remove FAIRGATE_REDIS_URL",
             );
         }
     }

@@ -140,8 +140,8 @@ impl Booking {
         })
     }
 
-    /// Puts the departures of this timetable on sale. Those of the previous timetable are no longer
-    /// on sale.
+    /// Sells the departures of this timetable from now on. Departures that have a row in the ledger
+    /// stay as they are.
     ///
     /// # Errors
     /// Returns an error where the plans of its carriages cannot be read.

@@ -21,8 +21,8 @@ const RADIUS_KM_MAX: f64 = 20_100.0;
 #[derive(Debug, Clone, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShowingParams {
-    /// Words of the title or beginnings of such words, or whole words of genre and description; 1
-    /// to 100 characters.
+    /// What to look for, 1 to 100 characters. The title matches by whole words or by beginnings of
+    /// words, the genre and the description only by whole words.
     keyword: String,
     /// A film's id.
     film: String,
@@ -36,18 +36,17 @@ pub struct ShowingParams {
     lon: String,
     /// The largest distance from that point, in kilometres; needs `lat` and `lon`.
     radius_km: String,
-    /// Showings that begin at or after this moment, or on or after this day where the cinema is.
-    /// Without it: now.
+    /// The earliest begin: a moment, or a day in the cinema's time zone. Without it: now.
     from: String,
-    /// Showings that begin at or before this moment, or on or before this day where the cinema is.
+    /// The latest begin: a moment, or a day in the cinema's time zone.
     to: String,
     /// The cinema's postal code.
     postal_code: String,
     /// Whether titles that are only similar to the keyword are found, too: `true` or `false`.
     /// Without it, the most similar titles are found if no title matches the keyword exactly.
     fuzzy: String,
-    /// `start`, `distance` (needs `lat` and `lon`), `price` or `title`. Without it, the titles that
-    /// match the keyword best come first, and then those that start first.
+    /// `start`, `distance` (needs `lat` and `lon`), `price` or `title`. Without it, the best
+    /// matches of the keyword come first, and equal matches by their beginning.
     sort: String,
     /// From 1.
     page: String,

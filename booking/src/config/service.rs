@@ -72,13 +72,13 @@ impl BookingConfig {
         };
         if !config.listen.ip().is_loopback() && config.internal.key.is_none() {
             reader.fault(format!(
-                "FAIRGATE_LISTEN: {} can be reached from other machines, so gateways must show a key: set FAIRGATE_INTERNAL_KEY here and at every gateway, or listen on 127.0.0.1",
+                "FAIRGATE_LISTEN: {} can be reached from other machines, so gateways must show a key: set FAIRGATE_INTERNAL_KEY for this process and for every gateway, or listen on 127.0.0.1",
                 config.listen
             ));
         }
         match (&config.stores.database_url, &config.stores.redis_url) {
             (None, Some(_)) => reader.fault(
-                "FAIRGATE_REDIS_URL: seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or take FAIRGATE_REDIS_URL out",
+                "FAIRGATE_REDIS_URL: seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or remove FAIRGATE_REDIS_URL",
             ),
             (Some(_), None) => reader.fault(
                 "FAIRGATE_DATABASE_URL: several processes over one database share their seats in Redis: set FAIRGATE_REDIS_URL too, or let one gateway host booking itself",

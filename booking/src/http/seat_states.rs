@@ -53,7 +53,7 @@ pub async fn seats(
 pub(super) fn not_encoded() -> Problem {
     Problem::new(
         ProblemCode::Internal,
-        "The states of the seats could not be written. Nothing was changed; try again.",
+        "The server could not write its answer, the states of the seats. Nothing was changed; try again.",
     )
 }
 

@@ -72,7 +72,7 @@ impl Timetables {
         let read = read.map_err(|error| corrupt(&error.to_string()))?;
         let timetable = read.map_err(|why| corrupt(&why))?;
         if stored.plans.len() != timetable.stocks.len() {
-            return Err(corrupt("its trains have other plans"));
+            return Err(corrupt("it does not have one plan for each kind of train"));
         }
         let current = Arc::new(CurrentTimetable {
             version,
@@ -89,9 +89,9 @@ impl Timetables {
         self.current.read().clone()
     }
 
-    /// Makes the departure for a show's id from the newest timetable. Returns departures up to the
-    /// last date on sale. Also returns departures of the past, as far back as the service runs, so
-    /// that old orders can be read. The caller checks whether the departure can still be sold.
+    /// Makes the departure for a show's id from the newest timetable. Returns `None` after the last
+    /// date on sale. A departure of the past is made as far back as the service runs, so that old
+    /// orders can be read. The caller checks whether the departure can still be sold.
     #[must_use]
     pub fn departure(&self, id: &ShowId) -> Option<Departure> {
         let current = self.current()?;

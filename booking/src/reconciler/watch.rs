@@ -107,8 +107,9 @@ impl Reconciler {
         let Some(seats) = &self.seats else {
             return Ok(false);
         };
-        // If this order is being made already, `give_up` makes the ledger refuse the attempt. A
-        // later try first moves the lock's deadline, and then `unsecure` below changes nothing.
+        // `give_up` makes the ledger refuse every try to make this order that began before now,
+        // unless its claim is already written. A later try first moves the lock's deadline, and
+        // then `unsecure` below changes nothing.
         let given_up = self
             .ledger
             .give_up(&secured.hold, self.clock.now_ms())

@@ -210,10 +210,11 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// hold.
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
-    /// Keeps freed cells for the waitlist until `until_ms`: other visitors cannot take a cell that
-    /// becomes free before then. A call that would move the end by less than 3 s may change
-    /// nothing. The caller must repeat the call before the end. An `until_ms` of 0 means that
-    /// nobody waits any more, and all kept cells become free. Returns the kept cells, ascending.
+    /// Keeps freed cells for the waitlist: until `until_ms`, a cell that becomes free can be taken
+    /// only by an offer (or by `prolong`). A call that would move the end by less than 3 s may
+    /// change nothing. The caller must repeat the call before the end. An `until_ms` of 0 means
+    /// that nobody waits any more, and all kept cells become free. Returns the kept cells,
+    /// ascending.
     async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, InventoryRefusal>;
 
     /// Takes all cells of the hold, or none, as `take` does. Cells that are kept for the waitlist

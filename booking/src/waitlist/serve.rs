@@ -75,7 +75,7 @@ impl Waitlist {
             if let Err(error) = self.report_seen_visitors().await {
                 log_failed_try!(
                     error,
-                    "the waiting visitors that this node has seen could not be reported; the next report tries again"
+                    "the waiting visitors that this node has seen could not be reported; those who stay are seen and reported again"
                 );
             }
         }

@@ -6,9 +6,9 @@
 pub const BANKED_MS_MAX: u64 = 1000;
 /// One visitor in the unit of [`PaceInput::remainder_u`].
 pub const VISITOR_U: u64 = 1_000_000;
-/// The most ranks of absent people that a tick passes for each person that it may call. If
-/// everybody in a line loses the network for a minute, the counter must not reach the end of the
-/// line before the people are back.
+/// A tick that may call one person passes at most this many ranks of absent people. If everybody in
+/// a line loses the network for a minute, the counter must not reach the end of the line before the
+/// people are back.
 pub const AWAY_PER_PERSON: u64 = 32;
 
 /// Who is at a rank.
@@ -38,7 +38,7 @@ pub struct PaceInput {
     /// The most people who may be called so that at most `max_inside` are inside. This limit always
     /// applies.
     pub callable: u64,
-    /// How many people booking's health and the remaining seats allow. Beyond them only the trickle
+    /// The number of people for whom booking is fit and seats remain. Beyond it, only the trickle
     /// is released.
     pub wanted: u64,
     /// The debt for late comers who were admitted ahead of new releases, in millionths of a

@@ -1,6 +1,6 @@
 //! A wait replaces the proof of work in browsers without scripts. The people of one wider network
-//! wait one after the other, each at most as long as a phone would work, so waiting gives few
-//! places.
+//! wait one after the other, so a network gets few places by waiting. Nobody's own wait is longer
+//! than a phone needs for the proof of work.
 //!
 //! A wait is a signed ticket. The store keeps only the time at which the network's last wait ends.
 

@@ -70,11 +70,12 @@ pub enum LineFeedEntry {
     },
 }
 
-/// The numbers of copied rows that the ledger did not record as Redis has them, in rising order.
+/// The numbers whose rows in the ledger differ from those that were copied from Redis, in rising
+/// order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineCopyOutcome {
-    /// Void numbers: they were left before the freeze, their holder has a lower number, another
-    /// holder used their code, or the room has no such code.
+    /// Void numbers. A number is void for one of four reasons: its holder left before the freeze or
+    /// has a lower number, another holder used the code, or the room has no such code.
     pub voided: Vec<u64>,
     /// Numbers that the row's holder cannot have: they are below the freeze, not reserved, or
     /// another holder's.

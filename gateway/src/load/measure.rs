@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 /// How long a sample is used. Delays that come once a second, as the ticks of rooms do, are always
 /// at least three in this time.
-const KEEP: Duration = Duration::from_secs(4);
-/// The last samples are used however old they are, because a long stall leaves few younger ones.
-const SAMPLES_MIN: usize = 8;
+pub(super) const KEEP: Duration = Duration::from_secs(4);
+/// The last samples are used however old they are: those of two seconds without stalls. Otherwise a
+/// process that stands still for seconds at a time would look calm.
+const SAMPLES_MIN: usize = 80;
 
 /// A sliding window of samples.
 #[derive(Debug, Default)]
@@ -66,18 +67,15 @@ mod tests {
     }
 
     #[test]
-    fn old_samples_are_forgotten_except_the_last_eight() {
-        let early = [[900; 3].as_slice(), &[5; 158]].concat();
-        assert_eq!(
-            third_largest(25, &early),
-            900,
-            "the first is four seconds old"
-        );
-        let old = [[900; 3].as_slice(), &[5; 159]].concat();
-        assert_eq!(third_largest(25, &old), 5);
-        let slow = [[900; 3].as_slice(), &[5; 5]].concat();
-        assert_eq!(third_largest(3_000, &slow), 900);
-        let slow = [[900; 3].as_slice(), &[5; 6]].concat();
-        assert_eq!(third_largest(3_000, &slow), 5);
+    fn old_samples_are_forgotten_except_the_last_eighty() {
+        for (apart_ms, samples, forgotten) in [(25, 161, false), (25, 162, true)] {
+            let late = [[900; 3].as_slice(), &vec![5; samples - 3]].concat();
+            let expected = if forgotten { 5 } else { 900 };
+            assert_eq!(third_largest(apart_ms, &late), expected, "{samples}");
+        }
+        for (samples, expected) in [(80, 900), (81, 5)] {
+            let late = [[900; 3].as_slice(), &vec![5; samples - 3]].concat();
+            assert_eq!(third_largest(3_000, &late), expected, "{samples}");
+        }
     }
 }

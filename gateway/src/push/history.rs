@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(
             history.since(3, ANY_LEN),
             Some(delta(3, 10, &[(2, 0), (5, 2)])),
-            "a delta merged before the newest one is not sent again"
+            "a merged delta without the newest change is not sent again"
         );
     }
 

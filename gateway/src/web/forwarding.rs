@@ -1,5 +1,6 @@
-//! Reads the address of a client from the one header in which the trusted proxies name it. An
-//! address that an outsider wrote into the header never counts.
+//! Reads the address of a client from the one header in which the trusted proxies name it. What
+//! outsiders wrote into the header does not count, because each trusted proxy appends to the header
+//! or overwrites it.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

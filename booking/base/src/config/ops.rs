@@ -23,7 +23,7 @@ impl OpsSettings {
             reader.parsed_or_default("ops_listen", None, what, |text| text.parse().ok().map(Some));
         if listen.is_some_and(|own| own == public && own.port() != 0) {
             reader.fault(format!(
-                "FAIRGATE_OPS_LISTEN and FAIRGATE_LISTEN are both {public}: give operators a port of their own, or take FAIRGATE_OPS_LISTEN out"
+                "FAIRGATE_OPS_LISTEN and FAIRGATE_LISTEN are both {public}: give operators a port of their own, or remove FAIRGATE_OPS_LISTEN"
             ));
         }
         Self { listen }

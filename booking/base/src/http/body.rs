@@ -136,7 +136,7 @@ fn check_json_type(request: &Request) -> Result<(), Problem> {
     }
     Err(Problem::new(
         ProblemCode::UnsupportedMediaType,
-        "The body is JSON, but its Content-Type says something else. Nothing was read or changed. Send it as application/json (curl: -H 'Content-Type: application/json').",
+        "This address takes JSON, but the Content-Type names something else. Nothing was read or changed. Send the body as application/json (curl: -H 'Content-Type: application/json').",
     ))
 }
 

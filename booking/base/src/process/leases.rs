@@ -147,7 +147,7 @@ impl ProcessLeases {
         for held in self.leases.iter().filter(|lease| !lease.shared) {
             let lease = held.keeps.lease_name();
             if let Err(error) = self.installation.release_lease(lease, &held.owner).await {
-                tracing::debug!(%error, "the lease runs out by itself");
+                tracing::debug!(%error, "the lease could not be ended; it runs out by itself");
             }
         }
     }

@@ -130,7 +130,7 @@ impl SeatInventory {
             if ledger_has_all {
                 regressed.remove(show);
             } else if regressed.insert(show.clone()) {
-                tracing::error!(%show, cursor, "the ledger lacks decisions that the seats have seen; the show is not sold any more");
+                tracing::error!(%show, cursor, "the ledger lacks decisions that the store knows; the show is not sold any more");
             }
             regressed.len()
         };

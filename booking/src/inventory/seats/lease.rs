@@ -44,7 +44,7 @@ pub(super) async fn run_under_lease<T>(
         tracing::warn!(name, %error, "a lease was not renewed");
     }
     if let Err(error) = ledger.end_lease(name, owner).await {
-        tracing::debug!(name, %error, "the lease runs out by itself");
+        tracing::debug!(name, %error, "the lease could not be ended; it runs out by itself");
     }
     Ok(Some(done))
 }

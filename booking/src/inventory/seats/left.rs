@@ -45,8 +45,8 @@ impl SeatInventory {
     /// Returns the seats left of each show, by category index.
     ///
     /// # Errors
-    /// Returns an error if the ledger does not answer for a show that is not open. The show's
-    /// earlier counts, if there are any, are returned instead of the error.
+    /// Returns an error if the store has no view of a show (it is not open, or the store is
+    /// silent), the ledger does not answer, and the show has no earlier counts.
     pub async fn seats_left(
         &self,
         shows: &[Arc<Show>],

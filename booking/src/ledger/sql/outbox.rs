@@ -113,9 +113,9 @@ pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
     count(&tx.query_one(sql, &[&show.as_str()]).await?, 0)
 }
 
-/// Numbers the show's committed rows, and returns the show's picture with the newest number. One
-/// statement reads both, so they are of one snapshot. An order's state and its outbox row are
-/// always written in one transaction. The picture therefore shows the effect of exactly the
+/// On a server, first numbers the show's committed rows. Returns the show's picture with the newest
+/// number. One statement reads both, so they are of one snapshot. An order's state and its outbox
+/// row are always written in one transaction. The picture therefore shows the effect of exactly the
 /// numbered rows, and not the effect of a row that is committed later.
 pub(super) async fn picture(
     tx: &SqlTransaction,

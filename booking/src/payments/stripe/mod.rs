@@ -30,7 +30,9 @@ const PUBLIC_SCRIPT_ORIGIN: &str = "https://js.stripe.com";
 
 /// How many tries use one idempotency key. Stripe stores its answer with the key, even a 500, and
 /// gives it to every further try. The next try after these uses another key. Nothing is done twice,
-/// because each repeated try first reads from the payment whether the call was carried out.
+/// because each repeated try first reads from the payment whether the call was carried out. A
+/// partial refund could be made twice, so the list of refunds is read before every try, also the
+/// first.
 const TRIES_PER_KEY: u32 = 8;
 
 /// When an intent is made, this many tries use one key. The number is smaller than

@@ -39,8 +39,9 @@ impl RefundPages {
     /// Adds a page. Returns the id of its last refund if more pages follow.
     ///
     /// # Errors
-    /// [`StripeFault::Later`] if the page is no list, if it repeats a refund, if a refund has no id
-    /// that an address can contain, or if the page is empty although more pages follow.
+    /// [`StripeFault::Later`] if the page is no list, if it repeats a refund, if a refund has no
+    /// amount or no id that an address can contain, or if the page is empty although more pages
+    /// follow.
     fn add_page(&mut self, mut page: Value) -> Result<Option<String>, StripeFault> {
         let unreadable =
             || StripeFault::Later("Stripe's list of refunds cannot be read".to_owned());
@@ -52,7 +53,7 @@ impl RefundPages {
         for refund in part {
             let id = refund["id"].as_str().filter(|id| is_plain_id(id));
             let id = id.ok_or_else(unreadable)?.to_owned();
-            if !self.ids.insert(id.clone()) {
+            if !self.ids.insert(id.clone()) || money(&refund, "amount").is_none() {
                 return Err(unreadable());
             }
             self.refunds.push(refund);
@@ -237,7 +238,10 @@ mod tests {
     }
 
     fn page(ids: &[&str], has_more: bool) -> Value {
-        let data: Vec<Value> = ids.iter().map(|id| json!({ "id": id })).collect();
+        let data: Vec<Value> = ids
+            .iter()
+            .map(|id| json!({ "id": id, "amount": 1, "currency": "eur" }))
+            .collect();
         json!({ "object": "list", "data": data, "has_more": has_more })
     }
 
@@ -257,7 +261,8 @@ mod tests {
             json!({}),
             json!({ "data": [], "has_more": null }),
             json!({ "data": {}, "has_more": false }),
-            json!({ "data": [{ "amount": 1 }], "has_more": false }),
+            json!({ "data": [{ "amount": 1, "currency": "eur" }], "has_more": false }),
+            json!({ "data": [{ "id": "re_0", "status": "succeeded" }], "has_more": false }),
             page(&[], true),
             page(&["re_2", "re_2"], false),
             page(&["re_1"], true),

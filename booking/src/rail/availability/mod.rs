@@ -130,8 +130,9 @@ impl Availability {
         Some(self.of_show(show, legs).await)
     }
 
-    /// Returns the cached free seats of a train that has a row in the ledger. If they are old or
-    /// unknown, also starts a new reading.
+    /// Returns a train's free seats from the cache. If they are older than `FRESH_MS` or unknown,
+    /// starts a reading. If they are older than `GOOD_MS` or unknown, also waits up to `WAIT_MAX`
+    /// for it. The train must have a row in the ledger.
     async fn of_show(&self, show: Arc<Show>, legs: &Range<u16>) -> DepartureFreeSeats {
         let entry = self.train_entry(&show.id);
         let mut known = entry.known.subscribe();

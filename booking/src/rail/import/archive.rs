@@ -37,8 +37,8 @@ const ENTRIES_MAX: usize = 10_000;
 ///
 /// # Errors
 /// Returns one fault if the file is no archive, is damaged, or has too many files or unpacked
-/// bytes. Also returns one fault if a folder has two files of the same name, or if the archive has
-/// a file of the feed twice.
+/// bytes. Also returns one fault if a folder has two files of the same name, or if two folders have
+/// the same file of the feed.
 pub fn unpack_feed(archive: &Path) -> Result<TempDir, Vec<RailFeedFault>> {
     unpack_within(archive, UNPACKED_BYTES_MAX).map_err(|(file, code, message)| {
         vec![RailFeedFault {

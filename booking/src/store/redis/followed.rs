@@ -167,10 +167,10 @@ impl FollowedShow {
         !state.has_all_changes() || old && known.has_holds()
     }
 
-    /// Returns whether to sweep the show now, and then counts it as swept. Also clears
-    /// `sweep_anyway`. The show is swept if something is due in the known picture, if the picture
-    /// lacks a reported change, or if `sweep_anyway` is set. A used show with holds is also swept
-    /// once a second. A closed show is never swept.
+    /// Returns whether to sweep the show now, and if so counts it as swept. Clears `sweep_anyway`,
+    /// except for a show that is closed or has no known picture, which is never swept. The show is
+    /// swept if something is due in the known picture, if the picture lacks a reported change, or
+    /// if `sweep_anyway` is set. A used show with holds is also swept once a second.
     pub(super) fn wants_sweep(&self, now_ms: i64, idle: Duration) -> bool {
         let used = self.idle_time() < idle;
         let mut state = self.state();

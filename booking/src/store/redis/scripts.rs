@@ -244,8 +244,8 @@ redis_scripts! {
         ahead_ms: i64,
     }
 
-    /// Closes a show that lacks rows of the seat outbox, if the ledger has already deleted these
-    /// rows.
+    /// Closes a show that never got some rows of the seat outbox, which the ledger has deleted.
+    /// Does nothing if the show's cursor is no longer `cursor`.
     pub struct AbandonShowScript = abandon_show [enter] {
         cursor: u64,
     }

@@ -131,7 +131,7 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_un
     assert_eq!(
         enter(2, 100_000).await,
         AdmissionDecision::Wait,
-        "the pace limits second passes"
+        "a visitor's second pass waits for the pace"
     );
 }
 
@@ -258,7 +258,7 @@ pub(super) async fn if_two_ticks_begin_together_only_the_first_to_end_stores_its
     }
     assert_eq!(
         let_in, 2,
-        "at most one second of the pace is saved for latecomers"
+        "latecomers get at most the entries that one second allows"
     );
 }
 

@@ -98,10 +98,23 @@ impl ServerProcess {
         let Some(mut child) = self.child.lock().take() else {
             return;
         };
-        // The process is paused first, so that it makes no more children.
+        // The process is paused first, so that it makes no more children. A signal acts a moment
+        // later, so the children are looked up again until the pause has begun and all have ended.
+        // A child that still ends would keep PostgreSQL's shared memory, and a new server with the
+        // same data would not start.
         send(child.id(), Signal::STOP);
-        for child in children(child.id()) {
-            send(child, Signal::KILL);
+        let asked = Instant::now();
+        loop {
+            let is_paused = has_state(child.id(), "TtZX");
+            let running = children(child.id()).into_iter();
+            let running: Vec<u32> = running.filter(|pid| !has_state(*pid, "ZX")).collect();
+            if is_paused && running.is_empty() || asked.elapsed() > ENDS_WITHIN {
+                break;
+            }
+            for child in running {
+                send(child, Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
         // The process may have ended by itself.
         let _ = child.kill();
@@ -259,6 +272,17 @@ fn children(pid: u32) -> Vec<u32> {
         .split_whitespace()
         .filter_map(|pid| pid.parse().ok())
         .collect()
+}
+
+/// Returns whether a process is in one of the states that `ps` names by these letters. A process
+/// that no longer exists is in any state.
+fn has_state(pid: u32, letters: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The program's name stands in parentheses before the state, and may contain any text.
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    state.is_none_or(|state| letters.contains(state))
 }
 
 /// Returns whether we run as root.

@@ -50,11 +50,6 @@ pub fn seats_like(
     rng: &mut impl rand::Rng,
 ) -> Option<Vec<OrderItem>> {
     let map = &show.plan.map;
-    let category = |item: &OrderItem| {
-        map.seats
-            .get(item.held.seat as usize)
-            .map(|seat| seat.category)
-    };
     let train = TrainSeatStates {
         map,
         grid: show.grid(),
@@ -64,7 +59,7 @@ pub fn seats_like(
     let legs = order.items.first().map(|item| item.held.legs.clone())?;
     let mut groups: Vec<(u16, Vec<&OrderItem>)> = Vec::new();
     for item in &order.items {
-        let category = category(item)?;
+        let category = map.seats.get(item.held.seat as usize)?.category;
         if show.fare(item.held.seat, &item.held.legs) != Some(item.amount) {
             return None;
         }
@@ -99,15 +94,17 @@ fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
 
 /// Returns the items of a hold that locks seats for an order. Each item gets the price and the
 /// traveller of one of the order's seats in the same category. Returns `None` if the hold has more
-/// seats of a category than the order.
+/// seats of a category than the order, or seats that the plan does not have.
 #[must_use]
 pub fn items_of(show: &Show, order: &Order, held_seats: &[HeldSeat]) -> Option<Vec<OrderItem>> {
+    // Two categories of a plan may have the same label, so only the plan tells them apart.
+    let category_of = |seat: u32| Some(show.plan.map.seats.get(seat as usize)?.category);
     let mut unmatched: Vec<&OrderItem> = order.items.iter().collect();
     let item = |held: &HeldSeat| {
-        let category = show.category(held.seat);
+        let category = Some(category_of(held.seat)?);
         let position = unmatched
             .iter()
-            .position(|item| item.category == category)?;
+            .position(|item| category_of(item.held.seat) == category)?;
         let like = unmatched.remove(position);
         Some(OrderItem {
             traveller: like.traveller.clone(),
@@ -115,4 +112,98 @@ pub fn items_of(show: &Show, order: &Order, held_seats: &[HeldSeat]) -> Option<V
         })
     };
     held_seats.iter().map(item).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::ids::{HoldId, OrderId, PaymentId};
+    use crate::money::Currency;
+    use crate::orders::{Buyer, OrderState};
+    use crate::plans::parse_grid;
+    use crate::plans::pinned::{EncodedGeometry, SeatingPlan};
+    use crate::plans::seatmap::SeatMap;
+    use crate::shows::terms::UNNUMBERED;
+
+    /// A hall of two rows: seats 0 and 1 cost 90.00, and seats 2 and 3 cost 50.00. Both categories
+    /// have the same label.
+    fn show() -> Show {
+        let grid = parse_grid("2x2").expect("a grid");
+        let mut parts = (*grid).clone();
+        for category in &mut parts.categories {
+            category.label = "Seat".to_owned();
+        }
+        let document = serde_json::json!({
+            "venue": "hall", "title": "A night", "starts_at": "2027-06-01T20:00:00Z", "prices": {},
+        });
+        Show {
+            id: "night-1".parse().expect("a slug"),
+            document: serde_json::from_value(document).expect("a document"),
+            plan: Arc::new(SeatingPlan {
+                version: 1,
+                map: SeatMap::try_from(parts).expect("a plan"),
+                geometry: EncodedGeometry {
+                    json: Default::default(),
+                    packed: Default::default(),
+                    digest: String::new(),
+                },
+            }),
+            prices: vec![Some(9_000), Some(5_000)],
+            run: None,
+            untouched: false,
+            fate: None,
+            terms: UNNUMBERED,
+        }
+    }
+
+    fn held(seat: u32) -> HeldSeat {
+        HeldSeat { seat, legs: 0..1 }
+    }
+
+    fn order(show: &Show, seats: &[u32]) -> Order {
+        let visitor = fairgate_pass::Holder([1; 32]);
+        let hold = HoldId::of_key(&show.id, visitor, "k");
+        let id = OrderId::of_hold(&hold);
+        let price = |seat: u32| show.price(seat).expect("a price");
+        let item = |seat: &u32| order_item_for_seat(show, held(*seat), price(*seat));
+        Order {
+            payment: PaymentId::of_order(&id),
+            id,
+            show: show.id.clone(),
+            hold,
+            visitor,
+            room: "room".to_owned(),
+            buyer: Buyer {
+                name: "Ana".to_owned(),
+                email: "ana@example.org".to_owned(),
+            },
+            currency: Currency::EUR,
+            total: seats.iter().map(|seat| price(*seat)).sum(),
+            items: seats.iter().map(item).collect(),
+            plan_version: 1,
+            terms: 1,
+            waived: 0,
+            state: OrderState::Expired,
+            reason: "late_money".to_owned(),
+            created_at_ms: 0,
+            pay_until_ms: 0,
+            claim_until_ms: 0,
+        }
+    }
+
+    #[test]
+    fn replacement_seats_keep_their_own_price_if_two_categories_have_one_label() {
+        let show = show();
+        let order = order(&show, &[0, 2]);
+        let items = items_of(&show, &order, &[held(3), held(1)]).expect("as many of each category");
+        let prices: Vec<_> = items
+            .iter()
+            .map(|item| (item.held.seat, item.amount))
+            .collect();
+        assert_eq!(prices, [(3, 5_000), (1, 9_000)]);
+        assert_eq!(items_of(&show, &order, &[held(0), held(1)]), None);
+        assert_eq!(items_of(&show, &order, &[held(3), held(4)]), None);
+    }
 }

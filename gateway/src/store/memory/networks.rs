@@ -98,13 +98,13 @@ impl LineNetworks {
     }
 
     /// With `since`, keeps only the places of the day `since` and of later days. Otherwise forgets
-    /// all places, waits and used ids.
+    /// all places. Waits and used ids stay until they end.
     pub(super) fn forget(&mut self, since: Option<NetworkEpoch>) {
         match since {
             Some(since) => self
                 .places
                 .retain(|key, _| NetworkEpoch::of(key).is_since(since)),
-            None => *self = Self::default(),
+            None => self.places.clear(),
         }
     }
 

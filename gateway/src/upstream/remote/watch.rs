@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use booking::internal::wire;
-use reqwest::{Method, Response};
+use reqwest::{Method, Response, StatusCode};
 use tokio::time::{sleep, timeout};
 
 use super::RemoteBookingState;
@@ -67,11 +67,14 @@ async fn fetch_state(
         .internal(node, Method::GET, "/state")
         .timeout(STATE_MAX);
     let answer = asked.send().await.map_err(|error| failure_reason(&error))?;
-    if !answer.status().is_success() {
-        return Err(format!(
-            "it answers {} to a gateway; give both the same FAIRGATE_INTERNAL_KEY",
-            answer.status()
-        ));
+    match answer.status() {
+        status if status.is_success() => {}
+        StatusCode::UNAUTHORIZED => {
+            return Err(
+                "it refuses the gateway's key; give both the same FAIRGATE_INTERNAL_KEY".to_owned(),
+            );
+        }
+        status => return Err(format!("it answers {status} to a gateway")),
     }
     answer.json().await.map_err(|error| failure_reason(&error))
 }

@@ -1,7 +1,7 @@
 //! Speaks HTTP as visitors do. It uses keep-alive connections from many source addresses, and reads
-//! each answer whole. Only this file names hyper's client. Visitors share connections, because a
-//! new connection would cost the swarm as much processor time as the call itself, and the gateway
-//! under test needs the same processors.
+//! each answer whole. Only this file uses hyper's client. Visitors share connections, because a new
+//! connection would cost the swarm as much processor time as the call itself, and the gateway under
+//! test needs the same processors.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,11 +21,11 @@ pub type SourceNetwork = ipnet::Ipv4Net;
 
 /// A call without an answer after this time has an unknown outcome.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// The longest wait for an answer that sends a whole ledger.
+/// The longest wait for an answer that contains a whole ledger.
 const SLOW_ANSWER_MAX: Duration = Duration::from_secs(600);
 /// The number of source addresses on loopback.
 const SOURCES: u8 = 16;
-/// The most source addresses of a network that are used. Each address has its own connections.
+/// How many source addresses of a network are used at most. Each address has its own connections.
 const SOURCES_MAX: usize = 4_096;
 
 /// How long a gateway is avoided after it did not answer, in milliseconds. A load balancer's health
@@ -66,7 +66,7 @@ pub struct LoadHttpCall {
     pub body: Option<Value>,
     /// A form instead of a JSON body, as a card form sends it to the provider.
     pub form: Option<String>,
-    /// The address that a proxy would report as the caller's, for gateways that trust one.
+    /// The address that a proxy would report as the caller's, for gateways that trust a proxy.
     pub forwarded: Option<String>,
     /// The `Accept` header, if it matters.
     pub accept: Option<&'static str>,
@@ -214,8 +214,8 @@ impl LoadHttpClient {
         }
     }
 
-    /// Returns an address from which calls would come and which this machine does not have, or
-    /// `None` if it has all of them.
+    /// Returns the first source address of `network` that this machine does not have, or `None` if
+    /// it has all of them.
     pub fn missing_source(network: SourceNetwork) -> Option<Ipv4Addr> {
         let mut used = network.hosts().take(SOURCES_MAX);
         used.find(|address| std::net::TcpListener::bind((*address, 0)).is_err())
@@ -270,8 +270,8 @@ impl LoadHttpClient {
         answer
     }
 
-    /// Sends the first gateway a call whose answer may take minutes, such as a call that reads a
-    /// whole ledger.
+    /// Sends a call to the first gateway. The answer may take minutes, for example because it
+    /// contains a whole ledger.
     ///
     /// # Errors
     /// As [`Self::send`].

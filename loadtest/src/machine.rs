@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Machine {
     /// The name of the processor.
     pub processor: String,
-    /// The processors that the measured processes could use.
+    /// The number of processors that the measured processes could use.
     pub cpus: usize,
     /// The memory, in megabytes (10^6 bytes).
     pub memory_mb: f64,

@@ -29,13 +29,13 @@ struct LoadtestArgs {
 
 #[derive(Subcommand)]
 enum LoadtestCommand {
-    /// One figure, with its baseline in the same run.
+    /// One measurement, with a baseline from the same run if it needs one.
     Bench(bench::BenchOptions),
     /// What each kind of work costs on this machine, for plans.
     Calibrate(calibration::CalibrateOptions),
     /// Figures side by side: a plan and a run, or two runs.
     Compare(compare::CompareOptions),
-    /// Seeded schedules of faults against real processes, each ending in a verdict.
+    /// Seeded schedules of faults against real processes, with a verdict on each.
     Faults(faults::FaultTrialOptions),
     /// A simulated sale: when it is sold out, who waits how long, and who gets a seat.
     Plan(plan::PlanOptions),
@@ -46,7 +46,7 @@ enum LoadtestCommand {
     /// One process of a swarm that several processes share; `loadtest swarm` starts it.
     #[command(name = swarm::WORKER_COMMAND, hide = true)]
     SwarmWorker,
-    /// Whether a run kept its promises, by its history and the ledger's dump alone.
+    /// Whether a run kept its promises, judged from its history and the ledger's dump.
     Verdict(verdict::VerdictOptions),
 }
 

@@ -8,7 +8,7 @@ use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
 use fairgate_simulation::summary::SeedFigures;
 
-/// The shortest time between two messages on the progress.
+/// The shortest time between two messages about the progress.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// The figures of all seeds.

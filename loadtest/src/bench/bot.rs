@@ -1,6 +1,6 @@
-//! Lets one bot on one address join as often as it can, with a whole core for the challenges, while
-//! people join from addresses of their own. The bot must get few of the places, and everybody else
-//! must get one.
+//! One bot on one address joins as often as it can, and has a whole core for the challenges.
+//! Meanwhile people join, each from an address of their own. The bot must get few of the places,
+//! and every person must get one.
 
 use std::time::{Duration, Instant};
 
@@ -23,13 +23,13 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 #[derive(clap::Args)]
 pub struct BotBenchOptions {
-    /// How many people join, each from another network.
+    /// How many people join. Each has a network of their own.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     people: u32,
-    /// For how long the bot joins.
+    /// How long the bot keeps joining, in seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
-    /// The processes; the bot calls all gateways in turn.
+    /// The processes. The bot calls all gateways in turn.
     #[arg(long, default_value = "gateways=1,bookings=0,redis=none,ledger=sqlite")]
     rig: RigSpecification,
     /// Print the figures as JSON.
@@ -183,8 +183,8 @@ async fn run_bot(http: LoadHttpClient, until: Instant) -> anyhow::Result<BotLoot
     Ok(loot)
 }
 
-/// Solves the challenge of a new visitor, and joins with the solution. Returns `None` if the time
-/// was over before the challenge was solved.
+/// Solves the challenge of a new visitor, and joins with the solution. Returns the refusal if the
+/// gateway gives no challenge, and `None` if the time was over before the challenge was solved.
 async fn pay(
     http: &LoadHttpClient,
     turn: usize,

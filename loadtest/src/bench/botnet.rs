@@ -1,7 +1,7 @@
 //! Lets bots on a hundred networks ask for ten times as many places as there are people. The bots
-//! have a whole core for the challenges. Runs four times: without limits of networks, with the
-//! default limits, and with proof of work or Turnstile for everybody. Every person must get a
-//! place. The other figures have no threshold: they say what the limits are worth.
+//! have a whole core for the challenges. Runs four times: without limits for networks, with the
+//! default limits, with proof of work for everybody, and with Turnstile for everybody. Every person
+//! must get a place. The other figures have no threshold. They show how much each limit helps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,13 +27,13 @@ const AT_ONCE: u64 = 8;
 
 #[derive(clap::Args)]
 pub struct BotnetBenchOptions {
-    /// How many people join, each from another network.
+    /// How many people join. Each has a network of their own.
     #[arg(long, default_value_t = 1_000)]
     people: u32,
-    /// On how many networks the bots are, each an IPv4 /24 of its own.
+    /// How many networks the bots are on. Each is an IPv4 /24.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     networks: u64,
-    /// For how long the bots join at most.
+    /// How long the bots join at most, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// The processes.
@@ -53,7 +53,7 @@ struct BotnetRun {
     bot_solved: u64,
     /// How long the bots' core worked on challenges, in seconds.
     solving_s: f64,
-    /// The bots' share of the first ranks. As many ranks count as there are people.
+    /// The bots' share of the front of the line. The front has as many ranks as there are people.
     front_share: f64,
     /// The gateways' processor time for one place, in milliseconds.
     gateway_ms: f64,
@@ -185,7 +185,8 @@ async fn measure_once(
     })
 }
 
-/// Joins as one person, who solves every challenge. Returns the place.
+/// Joins as one person, who solves every challenge. Returns the place, or `None` if the person got
+/// none.
 async fn join_person(
     http: LoadHttpClient,
     provider: &fairgate_servers::FakeChallengeServer,
@@ -244,7 +245,8 @@ async fn run_bots(
     Ok(places)
 }
 
-/// Takes one place for a bot, if it can. The bots pass no provider's check.
+/// Takes a place for a bot. Returns `None` if the bot gets none. Bots solve proof of work, but
+/// cannot pass the check of a provider.
 async fn take_place(
     http: &LoadHttpClient,
     loot: &BotnetLoot,

@@ -1,6 +1,7 @@
-//! Lets many people join from the one address of their carrier, which the room does not exempt from
-//! its limits. With the check of a provider, everybody must get a place soon. With proof of work
-//! alone there is no threshold: the figures say what the work costs the people and the gateway.
+//! Many people join from the one address of their carrier. The room does not exempt this address
+//! from its limits. If the room asks for the check of a provider, everybody must get a place soon.
+//! If it asks for proof of work, there is no threshold. The figures then show what the work costs
+//! the people and the gateway.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,7 +69,8 @@ struct CarrierBenchFigures {
     placed: u64,
     /// Places a second, from the start until the last person was done.
     joins_per_s: f64,
-    /// The times from a person's first call to the place, without the proof of work, in seconds.
+    /// The times from a person's first call to the place, in seconds. The time for the proof of
+    /// work, with the wait for the shared core, does not count.
     wait_p50_s: f64,
     wait_p99_s: f64,
     wait_max_s: f64,
@@ -80,7 +82,7 @@ struct CarrierBenchFigures {
     held: bool,
 }
 
-/// How one person fared.
+/// The times of one person who got a place.
 struct JoinedPerson {
     waited: Duration,
     phone_s: f64,

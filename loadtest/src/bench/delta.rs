@@ -1,6 +1,7 @@
-//! Lets people buy as fast as the gateway can: alone, then beside thousands of watchers of the same
-//! seats on the same processors, and alone again. People who buy go first: the watchers must cost
-//! few purchases, and their pictures of the seats must stay fresh.
+//! Lets people buy as fast as the gateway can. They buy alone, then beside thousands of watchers of
+//! the same seats on the same processors, and then alone again. Buyers come first: the watchers
+//! must reduce the purchases only a little. The watchers' pictures of the seats must still stay
+//! fresh.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -16,9 +17,10 @@ use super::fans::sockets::{FanObserver, FanSockets};
 use super::{BenchOutcome, fans, report};
 use crate::http::LoadHttpClient;
 
-/// The least purchases with watchers, as a part of the purchases without watchers.
+/// The smallest allowed ratio of the purchases with watchers to the purchases without watchers.
 const RATIO_MIN: f64 = 0.8;
-/// The longest time between two pictures that a watcher gets while seats are sold, in milliseconds.
+/// The longest allowed time between two pictures that a watcher gets while seats are sold, in
+/// milliseconds.
 const GAP_MS_MAX: f64 = 2_000.0;
 /// How many of the watchers note when their pictures come.
 const OBSERVERS: usize = 12;
@@ -38,8 +40,8 @@ pub struct DeltaBenchOptions {
     /// How long purchases are counted, without watchers and with them, in seconds.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=20))]
     seconds: u64,
-    /// Print the figures without judging the purchases, as is right for programs that are built
-    /// without optimisation.
+    /// Print the figures without judging them. Use this for programs that are built without
+    /// optimisation.
     #[arg(long)]
     unjudged: bool,
     /// Print the figures as JSON.
@@ -55,13 +57,13 @@ struct DeltaBenchFigures {
     /// Purchases a second without watchers, before they come and after they leave.
     alone_per_s: [f64; 2],
     watched_per_s: f64,
-    /// The purchases with watchers, as a part of the mean of the purchases without watchers.
+    /// The purchases a second with watchers, divided by the mean of the two rates without watchers.
     ratio: f64,
     /// The longest `seats_every_ms` in the observers' last `line` frames, in milliseconds.
     seats_every_ms: u64,
     /// The longest time between two pictures of an observer, in milliseconds.
     gap_ms: f64,
-    /// How many frames with seats all watchers together got in a second.
+    /// The frames with seats that all watchers together got in a second, without the observers.
     seat_frames_per_s: f64,
     held: bool,
 }
@@ -160,7 +162,7 @@ fn open_all(
     Ok((sockets, observers.collect::<anyhow::Result<_>>()?))
 }
 
-/// Returns the purchases a second in this time.
+/// Counts purchases for this many seconds, and returns the purchases a second.
 async fn purchases_per_s(buyers: &Buyers, seconds: u64) -> f64 {
     let (begun, before) = (Instant::now(), buyers.bought());
     sleep(Duration::from_secs(seconds)).await;

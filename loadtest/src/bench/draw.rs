@@ -1,6 +1,6 @@
-//! Measures what a draw that anybody can check costs in addition to a plain shuffle. Compares the
-//! time of the whole draw, which makes the permutation and its inverse, with the time of a plain
-//! shuffle of as many numbers. Also measures the memory that a draw takes.
+//! Measures how much more time a draw that anybody can check takes than a plain shuffle. Compares
+//! the time of the whole draw, which makes the permutation and its inverse, with the time of a
+//! plain shuffle of as many numbers. Also measures the memory that a draw takes.
 
 use std::{hint::black_box, process};
 
@@ -26,7 +26,8 @@ pub struct DrawBenchOptions {
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
-    /// Draw once and print this process's peak memory in bytes: how the bench measures memory.
+    /// Draw once, and print the peak memory of this process in bytes. The bench starts itself with
+    /// this option to measure memory.
     #[arg(long, hide = true)]
     once: bool,
 }
@@ -162,8 +163,8 @@ fn is_a_draw(drawn: &shuffle::ShuffledLine) -> bool {
     drawn.line.len() == drawn.ranks.len() && drawn.line.iter().enumerate().all(inverse)
 }
 
-/// Starts a process that draws once, and returns the peak memory of that process. The peak of this
-/// process would include the plain shuffles and earlier rounds.
+/// Starts a process that draws once, and returns the peak memory of that process. The peak of the
+/// calling process would include the plain shuffles and earlier rounds.
 fn peak_bytes_of_one_draw(n: u32) -> anyhow::Result<u64> {
     let program =
         std::env::current_exe().context("cannot find this program to measure its memory")?;

@@ -1,5 +1,5 @@
-//! Lets calls come from 100,000 foreign networks. A gateway gives at most as many networks a quota
-//! of their own. Meanwhile fresh visitors join, each from a network that the gateway has not seen.
+//! Calls come from 100,000 foreign networks. A gateway gives at most that many networks a quota of
+//! their own. Meanwhile fresh visitors join, each from a network that the gateway has not seen.
 //! Every fresh visitor must get a place.
 
 use std::time::{Duration, Instant};
@@ -13,7 +13,8 @@ use crate::rig::{Rig, RigFeatures, RigSpecification};
 
 /// The room that everybody joins.
 const ROOM: &str = "sale";
-/// How many fresh visitors come. They are spread evenly among the foreign networks.
+/// At least this many fresh visitors come, unless fewer networks come. They are spread evenly among
+/// the foreign networks.
 const FRESH: usize = 200;
 /// How long a fresh visitor may wait for the place.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -103,9 +104,9 @@ async fn measure(options: &ForeignBenchOptions) -> anyhow::Result<ForeignBenchFi
     })
 }
 
-/// Calls from a foreign network. If `who` is a multiple of `every`, also joins as a fresh visitor,
-/// and returns how long the join took, or `Some(None)` if the visitor got no place at the first
-/// call. Returns `None` if no fresh visitor came.
+/// Calls from a foreign network. If `who` is a multiple of `every`, a fresh visitor also joins.
+/// Returns `None` if no fresh visitor came, `Some(None)` if the visitor got no place at the first
+/// call, and otherwise how long the join took.
 async fn come(
     http: LoadHttpClient,
     who: usize,

@@ -1,6 +1,6 @@
-//! Opens thousands of live sockets that only wait, and measures what they cost the gateway: its
-//! memory, and its processor time before the draw and while selling. What the same gateway uses
-//! without sockets is subtracted.
+//! Opens thousands of live sockets that only wait. Measures the gateway's memory for them, and its
+//! processor time for them before the draw and while selling. Subtracts what the same gateway uses
+//! without sockets.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ const SOCKET_BYTES_MAX: f64 = 3_000.0;
 /// The longest mean time between two `line` frames of a socket, in seconds. The gateway sends one
 /// every five seconds. One more second allows for the start and the end of a short run.
 const LINE_EVERY_MAX: f64 = 6.0;
-/// How long the gateway comes to rest before it is measured, in seconds.
+/// How long the gateway may come to rest before each measurement, in seconds.
 const SETTLE_S: u64 = 8;
 
 #[derive(clap::Args)]
@@ -36,7 +36,7 @@ pub struct IdleBenchOptions {
     /// How long each part is measured, in seconds.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
-    /// Print the figures without judging them, as is right for programs that are built without
+    /// Print the figures without judging them. Use this for programs that are built without
     /// optimisation.
     #[arg(long)]
     unjudged: bool,
@@ -54,7 +54,7 @@ struct IdleBenchFigures {
     joins_per_s: f64,
     /// The memory that one place took, in bytes.
     place_bytes: f64,
-    /// The percent of a core that the gateway uses without sockets.
+    /// The percentage of a core that the gateway uses without sockets.
     baseline_percent: f64,
     before: IdleCost,
     selling: IdleCost,
@@ -65,7 +65,7 @@ struct IdleBenchFigures {
 /// What the sockets cost in one part of the run.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct IdleCost {
-    /// The percent of a core that the gateway used beyond what it uses without sockets.
+    /// The percentage of a core that the gateway used beyond what it uses without sockets.
     core_percent: f64,
     /// The mean seconds between two `line` frames of a socket.
     line_every_s: f64,
@@ -159,7 +159,7 @@ async fn measure(options: &IdleBenchOptions) -> anyhow::Result<IdleBenchFigures>
     })
 }
 
-/// Returns the percent of a core that the gateway uses in this time.
+/// Returns the percentage of a core that the gateway uses in this time.
 async fn core_percent(rig: &Rig, time: Duration) -> anyhow::Result<f64> {
     let (begun, before) = (Instant::now(), fans::gateway_cpu_s(rig)?);
     sleep(time).await;

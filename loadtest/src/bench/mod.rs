@@ -30,37 +30,37 @@ mod wishes;
 /// The benches.
 #[derive(clap::Subcommand)]
 pub enum BenchCommand {
-    /// One bot on one address with a whole core, and people on networks of their own: the bot's
+    /// One bot on one address, with a whole core, beside people on networks of their own: the bot's
     /// share of the places.
     Bot(bot::BotBenchOptions),
-    /// Bots on a hundred networks, with and without limits: their share of the front, and what it
-    /// costs.
+    /// Bots on a hundred networks, with and without limits: their share of the front of the line,
+    /// and what it costs.
     Botnet(botnet::BotnetBenchOptions),
-    /// Many people on one carrier's address: each gets a place, and how long it takes.
+    /// Many people on one carrier's address: whether each gets a place, and how long it takes.
     Carrier(carrier::CarrierBenchOptions),
-    /// A hundred thousand foreign networks: fresh visitors join all the same.
+    /// A hundred thousand foreign networks: whether fresh visitors can still join.
     Foreign(foreign::ForeignBenchOptions),
     /// Clients that misuse the edge: long bodies without a key, clients that never read, slow
-    /// bodies, silent sockets; and what a large seat map costs.
+    /// bodies, silent sockets. Also what a large seat map costs.
     Edge(edge::EdgeBenchOptions),
     /// Thousands of sockets that only wait, before the draw and while selling: the gateway's
     /// processor time and memory for them.
     Idle(idle::IdleBenchOptions),
-    /// Purchases a second with thousands of watchers of the seats, and without.
+    /// Purchases a second with and without thousands of watchers of the seats.
     Delta(delta::DeltaBenchOptions),
-    /// Permutation and inverse of n numbers against a plain shuffle of as many.
+    /// A draw of n numbers, permutation and inverse, compared with a plain shuffle of n numbers.
     Draw(draw::DrawBenchOptions),
-    /// Holds a second through booking's Redis store against its bare scripts.
+    /// Holds a second through booking's Redis store, compared with its bare scripts.
     Holds(holds::HoldBenchOptions),
-    /// A country's timetable: import, cold start, availability under a rush, one hot train beside
-    /// the others.
+    /// A country's timetable: import, cold start, searches for free seats under load, and one hot
+    /// train beside the others.
     Rail(rail::RailBenchOptions),
-    /// Everybody at once for one seat, over several gateways: exactly one hold.
+    /// Everybody asks for one seat at once, over several gateways: whether exactly one gets it.
     OneSeat(one_seat::OneSeatBenchOptions),
     /// A million seats in one Redis: memory, a sell-out, a restart, a rebuild.
     Seats(seats::SeatBenchOptions),
-    /// A thousand parties on a waitlist, baskets that lapse, a kill: served in turn, no seat twice,
-    /// nobody forgotten.
+    /// A thousand parties on a waitlist, while baskets lapse and a process is killed: whether
+    /// parties are served in turn, no seat is offered to two, and nobody is forgotten.
     Waitlist(waitlist::WaitlistBenchOptions),
     /// Simulated sales in which visitors say their wishes: whether the odds that they are told for
     /// each wish come true.
@@ -70,8 +70,8 @@ pub enum BenchCommand {
 /// The command line of `loadtest bench`.
 #[derive(clap::Args)]
 pub struct BenchOptions {
-    /// Writes the figures into this file, an HTML page that needs nothing else, and beside it as
-    /// .json
+    /// Writes the figures into this file, an HTML page that needs no other file. Also writes them
+    /// beside it as .json
     #[arg(long, global = true, value_parser = crate::html::page_file)]
     html: Option<PathBuf>,
     #[command(subcommand)]

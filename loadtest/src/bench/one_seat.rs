@@ -17,8 +17,8 @@ use crate::swarm::SwarmSeatSnapshot;
 
 /// The id of the show.
 const SHOW: &str = "night";
-/// How long a visitor repeats its call, as a browser does, if a busy gateway puts the call off (429
-/// or 503) or a connection ends without an answer.
+/// How long a visitor repeats its call. It repeats the call, as a browser does, if a busy gateway
+/// puts it off (429 or 503) or a connection ends without an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 /// The wait before the next try if a connection ended without an answer, in seconds.
 const RETRY_AFTER_NO_ANSWER_S: f64 = 0.1;
@@ -27,13 +27,13 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub struct OneSeatBenchOptions {
-    /// How many ask at once.
+    /// How many visitors ask at once.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..=5_000))]
     visitors: u32,
     /// The number of rounds. Each round uses another seat.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// The processes; visitors spread over the gateways.
+    /// The processes. The visitors spread over the gateways.
     #[arg(
         long,
         default_value = "gateways=3,bookings=2,redis=single,ledger=postgres"

@@ -18,7 +18,7 @@ const ROOM: &str = "sale";
 const GRANTED_WITHIN: Duration = Duration::from_secs(60);
 /// The longest time until every node knows of a new room.
 const KNOWN_EVERYWHERE_WITHIN: Duration = Duration::from_secs(15);
-/// How many right answers in a row are awaited. A gateway asks its booking processes in turn, so
+/// How many right answers in a row a gateway must give. It asks its booking processes in turn, so
 /// each of them has answered by then.
 const ANSWERS_IN_A_ROW: u32 = 12;
 /// The wait between two tries of a call.
@@ -26,7 +26,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// The wait between two tries of a call that was refused because too many calls came. With shorter
 /// waits, these tries alone would be too many.
 const AGAIN_UNDER_LOAD: Duration = Duration::from_millis(200);
-/// How often a call that got no answer is repeated.
+/// How often a call that got no answer is repeated at most.
 const UNANSWERED_MAX: u32 = 3;
 /// The most tasks that `for_everybody` runs at the same time.
 const AT_ONCE: usize = 64;
@@ -69,7 +69,7 @@ pub async fn open_room(
         "opens_at": "2026-01-01T00:00:00Z", "draw_at": "2026-01-01T00:00:00Z", "closes_at": "2027-05-01T00:00:00Z",
     });
     put(http, key, &format!("rooms/{ROOM}"), room).await?;
-    // A gateway cannot be asked for a pattern such as `a*`.
+    // Patterns such as `a*` are skipped, because a gateway can be asked only for a single show.
     for show in shows.iter().filter(|show| !show.ends_with('*')) {
         until_sold_everywhere(http, show).await?;
     }
@@ -100,8 +100,8 @@ async fn until_sold_everywhere(http: &LoadHttpClient, show: &str) -> anyhow::Res
     Ok(())
 }
 
-/// Opens the lobby of a room that is drawn only by hand, and waits until every gateway knows the
-/// room. `changes` are further fields of the room's document.
+/// Opens the lobby of a room, and waits until every gateway knows the room. The room is drawn only
+/// by hand, unless `changes` say otherwise. `changes` are fields of the room's document.
 ///
 /// # Errors
 /// As [`put`], or where a gateway does not learn of the room in time.
@@ -216,7 +216,7 @@ pub async fn granted(
     loop {
         let answer = match http.send(call, who).await {
             Ok(answer) => answer,
-            // A call gets no answer if its connection is closed just then.
+            // A call gets no answer if its connection closes at that moment.
             Err(_) if unanswered < UNANSWERED_MAX => {
                 unanswered += 1;
                 continue;

@@ -16,7 +16,7 @@ pub trait BenchFigures: Serialize {
     fn lines(&self) -> Vec<String>;
 }
 
-/// Prints the figures, and returns them with whether every threshold was met.
+/// Prints the figures. Returns them, and whether every threshold was met.
 ///
 /// # Errors
 /// Where the figures cannot be written as JSON.

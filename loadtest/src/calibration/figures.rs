@@ -11,7 +11,7 @@ use crate::machine::Machine;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// When it was measured, in RFC 3339.
+    /// The time of the measurement, in RFC 3339.
     pub made_at: String,
     /// The processes that were measured, as `--rig` names them.
     pub rig: String,
@@ -21,11 +21,11 @@ pub struct Calibration {
     pub machine: Machine,
     /// What one unit of each kind of work costs.
     pub work: WorkCosts,
-    /// What one visitor takes of the memory.
+    /// The memory that one visitor takes.
     pub memory: MemoryCosts,
     /// What the ledger's disk can do.
     pub ledger: LedgerCosts,
-    /// What TLS costs a proxy; missing if the machine has no `openssl`.
+    /// What TLS costs a proxy. Missing if `openssl` could not measure it.
     pub tls: Option<TlsCosts>,
 }
 
@@ -58,19 +58,19 @@ pub struct WorkCost {
     /// How many units were done in a second. The crowd ran on the same machine, so the processes
     /// may be able to do more.
     pub per_s: f64,
-    /// The processor's time of the gateways, in milliseconds.
+    /// The processor time of the gateways, in milliseconds.
     pub gateway_ms: f64,
-    /// The processor's time of the booking processes, in milliseconds.
+    /// The processor time of the booking processes, in milliseconds.
     pub booking_ms: f64,
-    /// The processor's time of Redis, in milliseconds.
+    /// The processor time of Redis, in milliseconds.
     pub redis_ms: f64,
-    /// The processor's time of PostgreSQL, in milliseconds.
+    /// The processor time of PostgreSQL, in milliseconds.
     pub ledger_ms: f64,
     /// The bytes on the network in both directions, including those between the processes.
     pub bytes: f64,
 }
 
-/// What one visitor takes of the memory, in bytes.
+/// The memory that one visitor takes, in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryCosts {
@@ -78,7 +78,8 @@ pub struct MemoryCosts {
     pub place_bytes: f64,
     /// A live socket in the gateway.
     pub socket_bytes: f64,
-    /// A live socket in the kernel: by how much the kernel's caches grew for each end of a socket.
+    /// A live socket in the kernel. This is how much the kernel's caches grew for each end of a
+    /// socket.
     pub kernel_socket_bytes: f64,
 }
 
@@ -88,7 +89,7 @@ pub struct MemoryCosts {
 pub struct LedgerCosts {
     /// How many pages a second one writer can write if it waits until each is on the disk.
     pub syncs_per_s: f64,
-    /// The commits of one purchase; missing for SQLite, which does not count commits.
+    /// The commits of one purchase. Missing for SQLite, which does not count commits.
     pub commits_per_purchase: Option<f64>,
 }
 
@@ -96,14 +97,14 @@ pub struct LedgerCosts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsCosts {
-    /// The processor's time of one new connection, in milliseconds: a signature and a key exchange.
+    /// The processor time of one new connection, in milliseconds: a signature and a key exchange.
     pub handshake_ms: f64,
-    /// The processor's time to encrypt a megabyte, in milliseconds.
+    /// The processor time to encrypt a megabyte, in milliseconds.
     pub megabyte_ms: f64,
 }
 
 impl WorkCost {
-    /// Returns the processor's time of all processes, in milliseconds.
+    /// Returns the processor time of all processes, in milliseconds.
     pub fn all_ms(&self) -> f64 {
         self.gateway_ms + self.booking_ms + self.redis_ms + self.ledger_ms
     }
@@ -139,7 +140,7 @@ impl Calibration {
     /// Reads the file of a calibration.
     ///
     /// # Errors
-    /// Why the file is no calibration, with the place in the file.
+    /// Where the file cannot be read, or is no calibration. The error says why.
     pub fn read(path: &Path) -> Result<Self, String> {
         let told = |fault: String| format!("{} is no calibration: {fault}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
@@ -162,7 +163,7 @@ impl Calibration {
         std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
     }
 
-    /// Returns why a figure cannot be true, or `None` if all figures can be true.
+    /// Returns why a figure is impossible, or `None` if none of the checked figures is.
     fn fault(&self) -> Option<String> {
         let memory = &self.memory;
         let amounts = [

@@ -23,14 +23,13 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 use crate::machine::{kernel_cache_bytes, this_machine};
 use crate::rig::{Rig, RigComponent, RigFeatures};
 
-/// How many people buy at the same time. If there are fewer visitors, as many people buy as there
-/// are visitors.
+/// How many people buy at the same time. If there are fewer visitors, only that many people buy.
 const BUYERS: usize = 400;
 /// How many visitors claim a pass and hold seats.
 const HOLDERS: usize = 1_000;
 /// How often each of these visitors takes seats and puts them back.
 const HOLDS_EACH: usize = 2;
-/// How long the processes come to rest between two kinds of work.
+/// How long the processes may come to rest between two kinds of work.
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// A rig, and what it uses while nobody calls it.
@@ -139,7 +138,7 @@ impl CalibrationRig {
         })
     }
 
-    /// Runs `work`. Returns its result, and the cost of one of its `units`.
+    /// Runs `work`, which does `units` units of work. Returns its result, and the cost of one unit.
     async fn work<T>(
         &self,
         units: f64,

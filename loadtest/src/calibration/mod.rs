@@ -18,17 +18,18 @@ pub use figures::{Calibration, WorkCost};
 /// The command line of `loadtest calibrate`.
 #[derive(clap::Args)]
 pub struct CalibrateOptions {
-    /// The file of the figures, in TOML
+    /// The file for the figures, in TOML
     #[arg(long)]
     out: PathBuf,
-    /// The processes to measure, as gateways=3,bookings=2,redis=cluster,ledger=postgres,cpus=1;
-    /// redis is none, single, replica, sentinel or cluster, and ledger sqlite or postgres
+    /// The processes to measure, such as
+    /// gateways=3,bookings=2,redis=cluster,ledger=postgres,cpus=1. redis is none, single, replica,
+    /// sentinel or cluster, and ledger is sqlite or postgres
     #[arg(long, default_value = "")]
     rig: RigSpecification,
     /// How many visitors join and wait on sockets
     #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(100..=18_000))]
     visitors: u32,
-    /// How long each kind of work that has no end of its own is measured, in seconds
+    /// How long to measure each kind of work that does not end by itself, in seconds
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=20))]
     seconds: u64,
 }
@@ -38,7 +39,7 @@ pub struct CalibrateOptions {
 /// # Errors
 /// Why the figures could not be measured or written.
 pub fn run(options: &CalibrateOptions) -> anyhow::Result<LoadtestExitCode> {
-    // The file is opened first. If it cannot be written, a minute of measuring would be in vain.
+    // The file is opened first, because a measurement that cannot be written would be lost.
     if let Err(error) = std::fs::OpenOptions::new()
         .create(true)
         .append(true)

@@ -1,5 +1,5 @@
-//! Works out what TLS costs a proxy from `openssl speed`. A new connection needs one signature, one
-//! new key and one key exchange. Each byte is encrypted once.
+//! Works out from the output of `openssl speed` what TLS costs a proxy. A new connection needs one
+//! signature, one new key and one key exchange. Each byte is encrypted once.
 
 use std::process::Command;
 

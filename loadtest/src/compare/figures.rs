@@ -16,12 +16,12 @@ pub struct FigureFile {
     bands: BTreeMap<String, [f64; 2]>,
 }
 
-/// A figure that is to be compared: `sold_out_s`, or `sold_out_s=20`.
+/// A figure to compare, such as `sold_out_s`, or `sold_out_s=20` if it may differ by 20 %.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestedFigure {
     name: String,
     /// The largest difference that is allowed, as a part of the first figure, or of 1 for shares.
-    /// If it is missing, the largest difference for all figures counts.
+    /// If it is missing, the largest difference for all figures applies.
     within: Option<f64>,
 }
 
@@ -59,7 +59,7 @@ impl FigureFile {
     /// Reads what `loadtest plan --json` or `loadtest swarm --json` printed.
     ///
     /// # Errors
-    /// Why the file has no figures.
+    /// Where the file cannot be read or has no figures, or its run is invalid. The error says why.
     pub fn read(file: &Path) -> Result<Self, String> {
         let told = |fault: String| format!("{}: {fault}", file.display());
         let text = std::fs::read_to_string(file).map_err(|error| told(error.to_string()))?;
@@ -136,7 +136,7 @@ impl FigureFile {
 /// first figure, or of 1 for shares.
 ///
 /// # Errors
-/// If the two files have no figure in common.
+/// If `asked` is empty, and the two files have no figure in common.
 pub fn compare(
     first: &FigureFile,
     second: &FigureFile,

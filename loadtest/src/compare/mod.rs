@@ -17,15 +17,16 @@ use figures::RequestedFigure;
 pub struct CompareOptions {
     /// The figures to compare with: what `loadtest plan --json` or `loadtest swarm --json` printed
     first: PathBuf,
-    /// The figures that are compared. Of several runs, the median counts
+    /// The figures that are compared. With several files, the median counts
     #[arg(required = true)]
     second: Vec<PathBuf>,
-    /// Compares only these figures, each within --within or a percentage of its own, as
-    /// sold_out_s=20,wait_p50_s; without it, all that both have
+    /// Compares only these figures, such as sold_out_s=20,wait_p50_s. A figure with a percentage
+    /// may differ by that much, and the others by --within. Without this option, compares all
+    /// figures that both have
     #[arg(long, value_delimiter = ',')]
     figures: Vec<RequestedFigure>,
-    /// The largest difference, in percent of the first figure. Of shares between 0 and 1, the
-    /// difference itself counts, as a percentage of 1
+    /// The largest difference, in percent of the first figure. For shares between 0 and 1, it is a
+    /// percentage of 1
     #[arg(long, default_value_t = 10.0)]
     within: f64,
     /// Prints the comparison as one JSON document

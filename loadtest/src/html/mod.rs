@@ -1,6 +1,6 @@
-//! Writes a report as one HTML file that needs nothing else: no network, no other file. A chart is
-//! drawn from the table below it, so both always have the same numbers, and without scripts the
-//! tables remain.
+//! Writes a report as one HTML file that needs no network and no other file. A script draws each
+//! chart from the table below it, so both always have the same numbers. Without scripts, the tables
+//! remain.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -65,8 +65,8 @@ pub struct ReportTable {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Reads the name of a page's file. The figures beside the page end with .json and .csv, so the
-/// page must not.
+/// Reads the name of a page's file. The name must not end with .json or .csv, because the files of
+/// figures beside the page do.
 pub fn page_file(name: &str) -> Result<PathBuf, String> {
     let file = PathBuf::from(name);
     let ending = file.extension().and_then(|ending| ending.to_str());

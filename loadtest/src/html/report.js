@@ -5,7 +5,7 @@ const COLOURS = ["#1d4ed8", "#b45309", "#047857", "#9d174d", "#4b5563"];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [4, 4]];
 const HEIGHT = 300;
 
-/** Returns the numbers of one column; an empty cell has none. */
+/** Returns the numbers of one column. An empty cell gives null. */
 function columnOf(rows, at) {
   return rows.map((row) => {
     const text = row.cells[at].textContent;

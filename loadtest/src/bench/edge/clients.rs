@@ -13,8 +13,9 @@ use tokio::time::{sleep, timeout};
 
 /// How long one answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// The size of the segments in a network with a small MTU, in bytes. With the large segments of a
-/// loopback device, the kernel would buffer whole answers for clients that do not read.
+/// The size of the clients' TCP segments in bytes, as in a network with a small MTU. With the large
+/// segments of a loopback device, the kernel would buffer whole answers for clients that do not
+/// read.
 const SEGMENT_BYTES: u32 = 536;
 /// The receive buffer of a client that does not read, in bytes.
 const RECEIVE_BYTES: usize = 4_096;
@@ -159,8 +160,8 @@ pub async fn open_many(
     Ok(open)
 }
 
-/// Sends a byte a second on every connection until the server has ended all of them. Returns how
-/// long that took.
+/// Sends a byte a second on every connection until the server has ended all of them. A connection
+/// also counts as ended when the server answers on it. Returns how long that took.
 ///
 /// # Errors
 /// Where a connection is still open after `deadline`.

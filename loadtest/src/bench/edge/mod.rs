@@ -1,6 +1,6 @@
-//! Lets clients misuse a gateway's edge: they send long bodies without a key, never read an answer,
-//! send a body of a byte a second, or open sockets and send nothing. Measures the gateway's memory,
-//! how long another visitor waits meanwhile, and what a large seat map costs.
+//! Lets clients misuse a gateway. They send long bodies without a key, never read an answer, send a
+//! body at one byte a second, or open sockets and send nothing. Measures the gateway's memory, how
+//! long another visitor waits meanwhile, and what a large seat map costs.
 
 mod clients;
 
@@ -37,9 +37,9 @@ const MAP_BYTES_MAX: usize = 30_000;
 const MAP_CPU_MS_MAX: f64 = 0.2;
 /// How many people join at the same time.
 const JOINS_AT_ONCE: u32 = 4;
-/// The wait before a join that was refused under load is tried again.
+/// The wait before the next try of a join that was refused under load.
 const JOIN_AGAIN: Duration = Duration::from_millis(500);
-/// For how long clients that do not read are watched.
+/// How long the memory is measured while clients do not read.
 const UNREAD_FOR: Duration = Duration::from_secs(5);
 /// The time within which the server must have ended every slow body.
 const CUT_WITHIN: Duration = Duration::from_secs(40);
@@ -49,17 +49,18 @@ pub struct EdgeBenchOptions {
     /// How many clients upload 60 MB each without a key.
     #[arg(long, default_value_t = 40)]
     uploads: usize,
-    /// How many people join before the draw, which makes as many leaves of 32 bytes.
+    /// How many people join before the draw. Each makes a leaf of 32 bytes.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     leaves: u32,
     /// How many clients ask for the leaves and never read them.
     #[arg(long, default_value_t = 400)]
     readers: usize,
-    /// How many clients send a body of a byte a second, and as many open a socket and send nothing.
+    /// How many clients send a body at one byte a second. As many others open a socket and send
+    /// nothing.
     #[arg(long, default_value_t = 3_000)]
     sockets: usize,
-    /// How many requests for the seat map are measured. With 0, their cost is not judged, as is
-    /// right for programs that are built without optimisation.
+    /// How many requests for the seat map are measured. With 0, the cost of a request is not
+    /// judged. Use 0 for programs that are built without optimisation.
     #[arg(long, default_value_t = 3_000)]
     map_requests: u32,
     /// Print the figures as JSON.
@@ -234,7 +235,7 @@ async fn join_every_nth(address: SocketAddr, first: u32, joins: u32) -> anyhow::
     Ok(())
 }
 
-/// Returns by how many megabytes the gateway's memory grew at most during the work.
+/// Does the work. Returns the largest growth of the gateway's memory meanwhile, in megabytes.
 async fn memory_growth_mb(
     rig: &Rig,
     work: impl Future<Output = anyhow::Result<()>>,

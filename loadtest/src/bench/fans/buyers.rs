@@ -1,5 +1,6 @@
-//! Buyers, who all buy at the same time. A buyer buys again and again: each time as a new person,
-//! who buys one seat, from the join to the ticket. No two people choose the same seat.
+//! Buyers who all buy at the same time. Each buyer makes one purchase after another. For each
+//! purchase, the buyer acts as a new person, who joins, buys one seat and gets the ticket. No two
+//! people choose the same seat.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -19,7 +20,7 @@ use crate::http::{LoadHttpCall, LoadHttpClient};
 const TICKETED_WITHIN: Duration = Duration::from_secs(15);
 /// How often a buyer looks for the ticket.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// The time from the join after which the person is surely called.
+/// How long after the join the person is surely called.
 const RELEASED_AFTER: Duration = Duration::from_millis(1_300);
 
 /// Running buyers. They stop when this value is dropped.
@@ -92,7 +93,7 @@ impl Buyers {
     /// Lets every buyer finish.
     ///
     /// # Errors
-    /// The first refusal that a buyer met.
+    /// The first error of a buyer.
     pub async fn finish(mut self) -> anyhow::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
         while let Some(done) = self.tasks.join_next().await {

@@ -1,6 +1,6 @@
-//! Reads the frames of a server from a stream of bytes. Server frames are not masked.
+//! Reads a server's WebSocket frames from a stream of bytes. A server does not mask its frames.
 
-/// The kinds of frames that fans tell apart.
+/// The kinds of frames that fans distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FanFrame<'a> {
     /// A `line` frame, with its text.

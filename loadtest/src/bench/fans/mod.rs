@@ -1,4 +1,4 @@
-//! Many live sockets of fans, who only wait or watch the seats, and buyers beside them.
+//! Opens many live sockets for fans, who only wait or watch the seats. Runs buyers beside them.
 
 pub mod buyers;
 mod frames;

@@ -1,6 +1,6 @@
-//! Thousands of live sockets that cost this machine as little as they can: two threads read each
-//! socket once a second, because the gateway under test needs the same processors. A few observers
-//! read every frame as soon as it comes, and note the time.
+//! Opens thousands of live sockets that cost this machine as little as possible, because the
+//! gateway under test needs the same processors. Two threads read each socket once a second. A few
+//! observers read every frame as soon as it comes, and note the time.
 
 use parking_lot::Mutex;
 use std::io::{ErrorKind, Read, Write};
@@ -19,19 +19,19 @@ use super::{ROOM, SHOW};
 
 /// How often each socket is read.
 const SWEEP: Duration = Duration::from_secs(1);
-/// The threads that read the sockets.
+/// The number of threads that read the sockets.
 const THREADS: usize = 2;
 /// How long one upgrade may take.
 const UPGRADE_MAX: Duration = Duration::from_secs(15);
 
-/// What the sockets have seen.
+/// What the sockets have received.
 #[derive(Debug, Default)]
 pub struct FanCounts {
-    /// `line` frames.
+    /// The number of `line` frames.
     pub lines: AtomicU64,
-    /// Frames with seats.
+    /// The number of frames with seats.
     pub seats: AtomicU64,
-    /// Sockets that the server closed or that broke.
+    /// The number of sockets that the server closed or that broke.
     ended: AtomicU64,
     /// The reason that the server gave for the first socket that it closed.
     reason: Mutex<Option<String>>,
@@ -44,7 +44,7 @@ pub struct FanSockets {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// A socket of which each frame is read as soon as it comes.
+/// A socket whose frames are read as soon as they come.
 pub struct FanObserver {
     seen: Arc<Mutex<FanObserved>>,
     stop: Arc<AtomicBool>,
@@ -97,7 +97,7 @@ impl FanSockets {
     /// Checks that every socket is open.
     ///
     /// # Errors
-    /// How many sockets have ended, and the first reason that the server gave.
+    /// Where a socket has ended. The error says how many have, and the server's first reason.
     pub fn ensure_open(&self) -> anyhow::Result<()> {
         let ended = self.counts.ended.load(Ordering::Relaxed);
         let reason = self.counts.reason.lock();
@@ -109,7 +109,7 @@ impl FanSockets {
         Ok(())
     }
 
-    /// Returns what the sockets have seen so far.
+    /// Returns what the sockets have received so far.
     pub fn counts(&self) -> &FanCounts {
         &self.counts
     }

@@ -1,6 +1,6 @@
-//! Measures how much slower booking's Redis store is than its bare scripts. In the same run, it
-//! compares the holds a second through the store with the rate of the very same script calls from a
-//! pipelined client that does nothing else. It also measures holds over HTTP.
+//! Measures how much slower booking's Redis store is than its bare scripts. Measures the holds a
+//! second through the store. In the same run, a pipelined client that does nothing else sends the
+//! very same script calls, and its rate is the baseline. Also measures holds over HTTP.
 
 mod record;
 mod replay;
@@ -28,10 +28,10 @@ pub struct HoldBenchOptions {
     /// How many holds of two seats a round takes.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1_000..))]
     n: u32,
-    /// How many of them are on their way at once.
+    /// How many holds are under way at the same time.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4_096))]
     at_once: u32,
-    /// Leaves out the way over HTTP, which needs PostgreSQL.
+    /// Do not measure holds over HTTP.
     #[arg(long)]
     no_http: bool,
     /// Print the figures as JSON.

@@ -1,5 +1,5 @@
 //! Measures the baseline without the store. Sends recorded commands again over one connection, with
-//! about as many in flight as the store had. Of the answers, only the number of errors is counted.
+//! about as many in flight as the store had. Reads the answers only to count the errors.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-/// The number of commands in a burst, which is one write. The bursts in flight contain together at
-/// least as many commands as the store had in flight.
+/// The number of commands in a burst. Each burst is one write. Together, the bursts in flight
+/// contain at least as many commands as the store had in flight.
 const BURST: usize = 32;
 
 /// Sends all commands to the Redis on a port, with about `at_once` in flight. Returns how long it

@@ -1,4 +1,5 @@
-//! Looks up a train on a date, holds a seat of it for a stretch and a class, and releases the hold.
+//! Looks up a train on a date, holds one of its seats for a stretch and a class, and releases the
+//! hold.
 
 use std::time::Instant;
 

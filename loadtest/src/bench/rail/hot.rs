@@ -13,7 +13,7 @@ use super::pace::{self, CallLatencies};
 use super::timetable::{RailBenchTimetable, RailBenchTrip};
 use crate::http::LoadHttpClient;
 
-/// The number of trains without the hot one.
+/// The number of trains beside the hot one.
 const OTHERS: usize = 50;
 /// The holds a second of each train without a rush.
 const EACH_PER_S: u32 = 2;

@@ -33,14 +33,15 @@ const TO: &str = "AOH";
 const IMPORT_MAX: Duration = Duration::from_secs(30);
 /// The longest time from the start of the process until a trip is found.
 const COLD_MAX: Duration = Duration::from_secs(1);
-/// The number of visitors who hold seats. With fewer visitors, a visitor would ask for a train
-/// again while the visitor's last hold of that train was not released yet.
+/// The number of visitors who hold seats. With fewer visitors, a visitor would ask for the same
+/// train again before their last hold of it was released.
 const VISITORS: usize = 600;
 /// The longest wait for the first answer after a start.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Imports the timetable into one process with everything embedded, starts it, and measures.
+/// Imports the timetable into one process with everything embedded, starts the process, and
+/// measures it.
 #[derive(clap::Args)]
 pub struct RailBenchOptions {
     /// The folder with stations.csv, trains.csv and stop_times.csv.
@@ -49,7 +50,7 @@ pub struct RailBenchOptions {
     /// How many searches for free seats a second.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=20_000))]
     per_s: u32,
-    /// How long each of the measurements lasts, seconds.
+    /// How long each of the measurements lasts, in seconds.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=600))]
     for_s: u32,
     /// Print the figures as JSON.
@@ -146,8 +147,8 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
     })
 }
 
-/// Kills the gateway and imports the timetable, because a ledger file belongs to one process.
-/// Returns how long the import took.
+/// Kills the gateway first, because only one process at a time may use a ledger file. Then imports
+/// the timetable. Returns how long the import took.
 async fn import(rig: &Rig, options: &RailBenchOptions) -> anyhow::Result<Duration> {
     rig.kill(RigComponent::Gateway(0)).await?;
     let begun = Instant::now();

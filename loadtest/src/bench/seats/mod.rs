@@ -1,5 +1,5 @@
-//! Measures a million seats in one Redis: how much memory they take, and how long it takes to
-//! import them, to sell a show out, to restart booking and to rebuild lost keys.
+//! Measures a million seats in one Redis. How much memory do they take? How long does it take to
+//! import them, to sell a show out, to restart booking and to rebuild lost keys?
 
 mod sale;
 mod stages;
@@ -20,18 +20,18 @@ const REBUILD_MAX: Duration = Duration::from_secs(5);
 /// The longest time until every show is served. If it takes longer, the run is invalid.
 const SERVED_WITHIN: Duration = Duration::from_secs(120);
 
-/// Imports shows through the promoter's calls, sells one of them out through holds, orders and
-/// payments of parties of 100, starts booking again, empties Redis, and waits until every show is
-/// rebuilt.
+/// Imports shows through the promoter's calls. Sells one of them out: parties of 100 hold, order
+/// and pay. Starts booking again. Deletes the keys of the sold-out show, then all keys, and waits
+/// each time until the shows are rebuilt.
 #[derive(clap::Args)]
 pub struct SeatBenchOptions {
-    /// How many shows.
+    /// The number of shows.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     shows: u32,
-    /// Rows of each.
+    /// The number of rows of each show.
     #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..=2_000))]
     rows: u32,
-    /// Seats of each row.
+    /// The number of seats of each row.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=2_000))]
     columns: u32,
     /// Print the figures as JSON.

@@ -1,11 +1,12 @@
-//! Judges whether a waitlist was served correctly, from what its parties saw. Seats must go to the
-//! first party, in the order of joining, that is present and that the seats fit. No seat may be
-//! offered to two parties at the same time, and no party may be forgotten. The functions are pure.
-//! All times are milliseconds of the machine's clock.
+//! Judges whether a waitlist was served correctly, from what its parties saw. Seats must go to a
+//! party that is present and wants no more seats than there are. Of several such parties, the one
+//! that joined first must get them. No seat may be offered to two parties at the same time, and no
+//! party may be forgotten. The functions are pure. All times are milliseconds of the machine's
+//! clock.
 
 use std::collections::HashMap;
 
-/// How long a party is present for the waitlist after it read its state, in milliseconds.
+/// How long a party counts as present after it read its state, in milliseconds.
 const HERE_MS: i64 = 15_000;
 /// The longest time until the waitlist knows that a party has read its state, in milliseconds.
 const TOLD_WITHIN_MS: i64 = 4_000;
@@ -27,7 +28,7 @@ pub struct WaitlistBenchParty {
     /// The spans in which the party read its state, from the call to the answer.
     pub looks: Vec<WaitlistBenchSpan>,
     pub offers: Vec<WaitlistBenchOffer>,
-    /// When the party called to leave, if it did.
+    /// When the party asked to leave, if it did.
     pub left: Option<i64>,
     /// The server's word for how the party's waiting ended.
     pub end: Option<String>,
@@ -53,8 +54,8 @@ pub struct WaitlistBenchOffer {
 pub enum WaitlistBenchFate {
     /// The party ordered the seats.
     Ordered,
-    /// The party declined the offer or let it run out. All parties that had joined by then come
-    /// before this party from then on.
+    /// The party declined the offer or let it run out. From then on, all parties that had already
+    /// joined come before this party.
     Passed,
     /// The offer was lost with the killed process, because no other process knew of it.
     Lost,
@@ -75,7 +76,7 @@ pub struct WaitlistBenchRun {
 #[derive(Debug, Default)]
 pub struct WaitlistBenchReport {
     pub findings: Vec<String>,
-    /// The number of offers whose seats also fitted a later party that waited.
+    /// The number of offers whose seats were also enough for a later party that waited.
     pub choices: usize,
 }
 
@@ -123,8 +124,9 @@ impl WaitlistBenchRun {
         }
     }
 
-    /// Finds parties that were passed over: another party got the offer, although this party came
-    /// first, was present and fitted the seats. Also counts the choices.
+    /// Finds parties that were passed over. A party was passed over if another party got an offer
+    /// although this party came first, was present and wanted no more seats. Also counts the
+    /// choices.
     fn passed_over(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             for offer in &party.offers {
@@ -153,7 +155,7 @@ impl WaitlistBenchRun {
     }
 
     /// Returns whether a party certainly waited and was present when another party's offer was
-    /// made. Returns false if the party already had an offer, unless a kill lost that offer.
+    /// made. Returns false if the party had got an offer by then, unless the kill lost that offer.
     fn surely_waits(&self, party: &WaitlistBenchParty, others: &WaitlistBenchOffer) -> bool {
         let at = others.made;
         let in_line = party.joined < at && party.left.is_none_or(|left| left > at);
@@ -200,7 +202,8 @@ impl WaitlistBenchRun {
         after.filter(|after| *after >= 0).min()
     }
 
-    /// Finds parties that neither were served nor left.
+    /// Finds parties whose waiting did not end as expected. It must end as `left` if the party
+    /// left, and otherwise as `taken`.
     fn forgotten(&self, judged: &mut WaitlistBenchReport) {
         for (at, party) in self.parties.iter().enumerate() {
             let expected = if party.left.is_some() {

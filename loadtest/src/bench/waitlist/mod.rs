@@ -42,12 +42,12 @@ const TOLD_MAX: usize = 10;
 
 #[derive(clap::Args)]
 pub struct WaitlistBenchOptions {
-    /// How many parties wait; from 500 on some let offers and orders run out, which takes a minute
-    /// more.
+    /// How many parties wait. With 500 or more, some let offers and orders run out, which takes a
+    /// minute more.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(20..=5_000))]
     parties: u32,
-    /// The processes. Of several bookings, or of gateways with booking inside, the one that serves
-    /// the line is killed.
+    /// The processes. The bench kills the booking process that serves the waitlist, or the gateway
+    /// that serves it if booking is inside the gateways.
     #[arg(long, default_value = "gateways=1,bookings=0,redis=none,ledger=sqlite")]
     rig: RigSpecification,
     /// Print the figures as JSON.
@@ -69,7 +69,7 @@ struct WaitlistBenchFigures {
     passed: usize,
     /// The number of offers that were lost with the killed process.
     lost: usize,
-    /// The number of offers whose seats also fitted a later party that waited.
+    /// The number of offers whose seats were also enough for a later party that waited.
     choices: usize,
     killed: String,
     killed_after: usize,

@@ -200,8 +200,8 @@ impl WaitlistPartyClient {
     }
 
     /// Sends a call until the status of the answer is one of `expected`. Tries again after 429, 5xx
-    /// or no answer. Also tries again while the same call is still running, because a killed
-    /// process did not answer it. Fails on any other status.
+    /// or no answer. Also tries again while the server says that the same call is still running. It
+    /// says so if a killed process did not finish the call. Fails on any other status.
     async fn ask(&self, call: LoadHttpCall, expected: &[u16]) -> anyhow::Result<LoadHttpAnswer> {
         let call = call.bearer(&self.pass);
         loop {
@@ -220,8 +220,8 @@ impl WaitlistPartyClient {
 }
 
 /// Sets the fate of the last offer from the server's answer. If a party declined or ignored the
-/// offer just before a kill, only the server knows whether it stored this. If it did not, the party
-/// still comes before those who joined later.
+/// offer just before a kill, only the server knows whether it stored that. If the server did not
+/// store it, the party still comes before those who joined later.
 fn set_last_fate(party: &mut WaitlistBenchParty, stands: &Value) {
     let Some((last, before)) = party.offers.split_last_mut() else {
         return;

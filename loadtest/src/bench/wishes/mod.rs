@@ -26,11 +26,12 @@ pub struct WishBenchOptions {
     /// The first seed.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Read the odds so many seconds after the beginning of the sale, instead of at its beginning.
+    /// Read the odds this many seconds after the draw, in every kind of sale. This also replaces
+    /// the reading before the draw.
     #[arg(long, value_name = "SECONDS")]
     read_after: Option<f64>,
-    /// Simulate one sale with every seed: the one that this seed would have. A gateway does not
-    /// know its habits, so the odds may be off.
+    /// Simulate the same sale with every seed: the sale that this seed makes. A gateway does not
+    /// know the habits of its visitors, so the odds may be wrong.
     #[arg(long, value_name = "SEED")]
     sale: Option<u64>,
     /// Print the figures as JSON.
@@ -49,11 +50,11 @@ struct WishBenchFigures {
     held: bool,
 }
 
-/// The figures of one kind of sales.
+/// The figures of one kind of sale.
 #[derive(Serialize)]
 struct KindFigures {
     kind: &'static str,
-    /// The wishes by the odds that were told for them.
+    /// The wishes, grouped by the odds that were told for them.
     told: Vec<ToldOddsBin>,
 }
 
@@ -84,7 +85,7 @@ pub fn run(options: &WishBenchOptions) -> anyhow::Result<BenchOutcome> {
     report::print(&figures, options.json)
 }
 
-/// Simulates sales of a kind, and adds up what was told.
+/// Simulates sales of a kind, and adds up the odds that were told and what came true.
 fn told_odds(
     first: u64,
     count: u32,

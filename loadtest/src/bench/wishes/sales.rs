@@ -1,6 +1,6 @@
 //! Makes the sales for which the odds are checked. Every seed makes a different sale, because
-//! nobody knows beforehand how many people give up, or what people want who do not say it. Odds are
-//! right if they are right over many such sales.
+//! nobody knows beforehand how many people give up, or what people want if they do not say it. Odds
+//! are right if they are right over many such sales.
 
 use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::pace_settings::{PaceSettings, TRICKLE_MIN_U};
@@ -13,17 +13,17 @@ use fairgate_simulation::sale::{
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-/// How long after the beginning of the sale the odds are read, in seconds.
+/// How long after the draw the odds are read, in seconds.
 const READ_AFTER_S: f64 = 2.0;
 /// How long before the draw the odds are read in the lobby, in seconds.
 const READ_BEFORE_S: f64 = 20.0;
 
-/// A kind of sales.
+/// A kind of sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaleKind {
     /// A hall of 1,000 to 3,000 seats in four categories.
     Hall,
-    /// The same, and the odds are read before the draw.
+    /// The same as [`Self::Hall`], but the odds are read before the draw.
     Lobby,
     /// Two evenings of 600 to 1,500 seats in six categories. Fewer people say their wishes, and
     /// they take longer to choose.

@@ -98,7 +98,7 @@ impl report::BenchFigures for BotBenchFigures {
                 self.bot_solve_s
             ),
             format!(
-                "  at most {:.0} % of the places may be the bot's",
+                "  the bot may get at most {:.0} % of the places",
                 self.share_max * 100.0
             ),
         ]

@@ -123,8 +123,10 @@ async fn measure(options: &DeltaBenchOptions) -> anyhow::Result<DeltaBenchFigure
     sleep(settle).await;
     observers.iter().for_each(|observer| drop(observer.take()));
     let frames = sockets.counts().seats.load(Ordering::Relaxed);
+    let begun = Instant::now();
     let watched_per_s = purchases_per_s(&buyers, options.seconds).await;
     let frames = sockets.counts().seats.load(Ordering::Relaxed) - frames;
+    let ended = Instant::now();
     let seen: Vec<_> = observers.iter().map(FanObserver::take).collect();
     sockets.ensure_open()?;
     tokio::task::spawn_blocking(move || drop((sockets, observers))).await?;
@@ -133,9 +135,11 @@ async fn measure(options: &DeltaBenchOptions) -> anyhow::Result<DeltaBenchFigure
     let last = purchases_per_s(&buyers, options.seconds).await;
     buyers.finish().await?;
     rig.stop().await?;
-    let gaps = seen.iter().flat_map(|seen| seen.seats.windows(2));
-    let gap = gaps.map(|pair| pair[1] - pair[0]).max();
-    let gap_ms = gap.context("no observer saw two pictures")?.as_secs_f64() * 1e3;
+    let gaps = seen
+        .iter()
+        .map(|seen| longest_gap(begun, &seen.seats, ended));
+    let gap = gaps.max().context("there is no observer")?;
+    let gap_ms = gap.as_secs_f64() * 1e3;
     let told = seen.iter().filter_map(|seen| seen.seats_every_ms).max();
     let ratio = watched_per_s / ((first + last) / 2.0);
     Ok(DeltaBenchFigures {
@@ -144,11 +148,23 @@ async fn measure(options: &DeltaBenchOptions) -> anyhow::Result<DeltaBenchFigure
         alone_per_s: [first, last],
         watched_per_s,
         ratio,
-        seats_every_ms: told.context("no line frame told the cadence")?,
+        seats_every_ms: told.context("no line frame gave the interval of the pictures")?,
         gap_ms,
         seat_frames_per_s: frames as f64 / options.seconds as f64,
         held: options.unjudged || (ratio >= RATIO_MIN && gap_ms <= GAP_MS_MAX),
     })
+}
+
+/// Returns the longest time without a picture between `begun` and `ended`. An observer that gets no
+/// picture has one gap, which is the whole time.
+fn longest_gap(begun: Instant, pictures: &[Instant], ended: Instant) -> Duration {
+    let mut gap = Duration::ZERO;
+    let mut before = begun;
+    for picture in pictures.iter().chain([&ended]) {
+        gap = gap.max(picture.saturating_duration_since(before));
+        before = *picture;
+    }
+    gap
 }
 
 fn open_all(
@@ -169,4 +185,26 @@ async fn purchases_per_s(buyers: &Buyers, seconds: u64) -> f64 {
     let per_s = (buyers.bought() - before) as f64 / begun.elapsed().as_secs_f64();
     eprintln!("  {per_s:.0} purchases a second");
     per_s
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_observer_without_pictures_at_the_begin_or_the_end_has_a_gap_there() {
+        let begun = Instant::now();
+        let after = |seconds: u64| begun + Duration::from_secs(seconds);
+        for (pictures, seconds) in [
+            (vec![], 10),
+            (vec![4, 5], 5),
+            (vec![1, 2, 7, 9], 5),
+            (vec![6, 8], 6),
+            (vec![2, 4, 6, 8, 10, 12], 2),
+        ] {
+            let pictures: Vec<_> = pictures.into_iter().map(after).collect();
+            let gap = longest_gap(begun, &pictures, after(10));
+            assert_eq!(gap, Duration::from_secs(seconds));
+        }
+    }
 }

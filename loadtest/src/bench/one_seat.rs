@@ -118,7 +118,7 @@ async fn measure(options: &OneSeatBenchOptions) -> anyhow::Result<OneSeatBenchFi
     let key = rig.promoter_key();
     people::put(&http, key, "venues/hall", json!({"plan": "grid:10x20"})).await?;
     let show = json!({
-        "venue": "hall", "title": "A night", "starts_at": "2027-06-01T20:00:00Z", "orphans": "allow",
+        "venue": "hall", "title": "A night", "starts_at": "2099-06-01T20:00:00Z", "orphans": "allow",
         "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": options.rounds, "hold_s": 3_600,
     });
     people::put(&http, key, &format!("shows/{SHOW}"), show).await?;

@@ -75,7 +75,7 @@ pub fn page(outcome: &BenchOutcome) -> HtmlReport {
         ],
         origin: vec![
             format!("Measured by loadtest {}.", env!("CARGO_PKG_VERSION")),
-            "Figures of one run are compared with each other. Those of another machine or day say little about them.".to_owned(),
+            "Compare only figures of the same run. Figures of another machine or day are not comparable.".to_owned(),
         ],
     }
 }

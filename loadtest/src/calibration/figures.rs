@@ -165,13 +165,19 @@ impl Calibration {
 
     /// Returns why a figure is impossible, or `None` if none of the checked figures is.
     fn fault(&self) -> Option<String> {
-        let memory = &self.memory;
+        let (memory, tls) = (&self.memory, self.tls.as_ref());
         let amounts = [
             ("memory.place_bytes", memory.place_bytes),
             ("memory.socket_bytes", memory.socket_bytes),
             ("memory.kernel_socket_bytes", memory.kernel_socket_bytes),
             ("ledger.syncs_per_s", self.ledger.syncs_per_s),
             ("machine.memory_mb", self.machine.memory_mb),
+            (
+                "ledger.commits_per_purchase",
+                self.ledger.commits_per_purchase.unwrap_or_default(),
+            ),
+            ("tls.handshake_ms", tls.map_or(0.0, |tls| tls.handshake_ms)),
+            ("tls.megabyte_ms", tls.map_or(0.0, |tls| tls.megabyte_ms)),
         ];
         let works = self.works();
         let costs = works.iter().flat_map(|(name, work)| {
@@ -191,11 +197,15 @@ impl Calibration {
             .chain(costs)
             .find(|(_, value)| !(0.0..=1e15).contains(value));
         if let Some((name, value)) = bad {
+            return Some(format!("{name} is {value}, but must be between 0 and 1e15"));
+        }
+        if self.machine.memory_mb < 1.0 {
             return Some(format!(
-                "{name} is {value}, and cannot be below 0 or so large"
+                "machine.memory_mb is {}, but must be at least 1",
+                self.machine.memory_mb
             ));
         }
-        (self.machine.cpus == 0).then(|| "machine.cpus is 0".to_owned())
+        (self.machine.cpus == 0).then(|| "machine.cpus is 0, but must be at least 1".to_owned())
     }
 
     /// Returns each kind of work with its name.
@@ -251,7 +261,7 @@ impl Calibration {
             None => String::new(),
         };
         lines.push(format!(
-            "  disk         {:.0} waits for a page a second{commits}",
+            "  disk         {:.0} page writes a second, each waited for{commits}",
             self.ledger.syncs_per_s
         ));
         lines.push(match &self.tls {
@@ -259,7 +269,10 @@ impl Calibration {
                 "  TLS          {:.2} ms a connection, {:.2} ms a megabyte, at the proxy",
                 tls.handshake_ms, tls.megabyte_ms
             ),
-            None => "  TLS          not measured: there is no openssl".to_owned(),
+            None => {
+                "  TLS          not measured: openssl is missing, or its output was not understood"
+                    .to_owned()
+            }
         });
         if !self.optimised {
             lines.push(
@@ -337,6 +350,12 @@ mod tests {
                 "work.purchase.gateway_ms",
             ),
             ("cpus = 2", "cpus = 0", "machine.cpus"),
+            ("memory_mb = 4000.0", "memory_mb = 0.0", "machine.memory_mb"),
+            (
+                "syncs_per_s = 1000.0",
+                "syncs_per_s = 1000.0\ncommits_per_purchase = nan",
+                "ledger.commits_per_purchase",
+            ),
             ("cpus = 2", "cores = 2", "cores"),
             ("rig = ", "rug = ", "rug"),
         ] {

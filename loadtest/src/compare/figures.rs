@@ -35,7 +35,8 @@ impl FromStr for RequestedFigure {
         };
         let percent = percent.parse::<f64>().ok();
         let percent = percent.filter(|percent| (0.0..=1_000.0).contains(percent));
-        let percent = percent.ok_or_else(|| format!("\"{text}\" is not such as sold_out_s=20"))?;
+        let percent =
+            percent.ok_or_else(|| format!("\"{text}\" is not a figure such as sold_out_s=20"))?;
         Ok(Self {
             name: name.to_owned(),
             within: Some(percent / 100.0),
@@ -66,7 +67,9 @@ impl FigureFile {
         let document: Value =
             serde_json::from_str(&text).map_err(|error| told(error.to_string()))?;
         if document["valid"] == false {
-            return Err(told("the run is invalid: the swarm was late itself".into()));
+            return Err(told(
+                "the run is invalid: the swarm missed its own schedule".into(),
+            ));
         }
         Self::from_document(&document).ok_or_else(|| {
             told("it is not what `loadtest plan --json` or `loadtest swarm --json` prints".into())

@@ -71,7 +71,7 @@ pub fn page_file(name: &str) -> Result<PathBuf, String> {
     let file = PathBuf::from(name);
     let ending = file.extension().and_then(|ending| ending.to_str());
     if matches!(ending, Some("json" | "csv")) {
-        return Err("the page is HTML, and its figures stand beside it as .json and .csv; name the page so that it ends with .html".to_owned());
+        return Err("the page is HTML. Its figures are written beside it as .json and .csv, so its name must end with .html".to_owned());
     }
     Ok(file)
 }
@@ -139,7 +139,7 @@ impl HtmlReport {
         }
         page.push_str("<h2>Settings</h2>\n");
         page.push_str(&definitions(&self.settings));
-        page.push_str("<h2>How this came about</h2>\n");
+        page.push_str("<h2>How these figures were made</h2>\n");
         for sentence in &self.origin {
             let _ = writeln!(page, "<p>{}</p>", escaped(sentence));
         }

@@ -60,7 +60,7 @@ struct HoldBenchFigures {
 /// Where the run is invalid. The error gives the reason.
 pub fn run(options: &HoldBenchOptions) -> anyhow::Result<BenchOutcome> {
     if let Some(missing) = fairgate_servers::missing_programs() {
-        bail!("this bench starts servers, and there is no {missing}");
+        bail!("this bench starts servers, and these programs are missing: {missing}");
     }
     report::measured(options.json, measure(options))
 }

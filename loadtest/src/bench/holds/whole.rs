@@ -25,7 +25,7 @@ pub async fn holds_per_s() -> anyhow::Result<f64> {
     let key = rig.promoter_key();
     people::put(&http, key, "venues/hall", json!({"plan": "grid:50x80"})).await?;
     let show = json!({
-        "venue": "hall", "title": "A night", "starts_at": "2027-06-01T20:00:00Z",
+        "venue": "hall", "title": "A night", "starts_at": "2099-06-01T20:00:00Z",
         "prices": {"cat1": 9900, "cat2": 4900},
     });
     people::put(&http, key, "shows/night", show).await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use jiff::civil::Date;
 use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
@@ -121,6 +121,12 @@ async fn trains(
     // The trips are taken at even distances in the timetable, so that they include trains of all
     // kinds.
     let everyday: Vec<&RailBenchTrip> = timetable.everyday().collect();
+    ensure!(
+        everyday.len() > OTHERS,
+        "the timetable has only {} trains that run every day, and the bench needs {}",
+        everyday.len(),
+        OTHERS + 1
+    );
     for trip in everyday.iter().step_by(everyday.len() / (OTHERS + 1)) {
         let (from, to) = trip.stretch(&mut dice);
         trains.push(RailBenchDeparture::find(http, trip, (from, to), date).await?);

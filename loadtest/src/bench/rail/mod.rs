@@ -180,7 +180,10 @@ async fn cold_start(
             return Ok((took, found));
         }
         if begun.elapsed() > ANSWERED_WITHIN {
-            bail!("no trips are told after {} s", ANSWERED_WITHIN.as_secs());
+            bail!(
+                "the search for trips was not answered within {} s",
+                ANSWERED_WITHIN.as_secs()
+            );
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

@@ -155,7 +155,7 @@ async fn import(
     people::put(http, key, "venues/hall", json!({ "plan": plan })).await?;
     for show in shows {
         let document = json!({
-            "venue": "hall", "title": show, "starts_at": "2027-06-01T20:00:00Z", "orphans": "allow",
+            "venue": "hall", "title": show, "starts_at": "2099-06-01T20:00:00Z", "orphans": "allow",
             "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": sale::PARTY, "hold_s": 3_600,
         });
         people::put(http, key, &format!("shows/{show}"), document).await?;

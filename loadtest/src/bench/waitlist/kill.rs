@@ -54,7 +54,7 @@ pub async fn kill_serving_process(
     rig.revive(part).await?;
     let to = now_ms();
     eprintln!(
-        "{part}, which served the line, was killed after {after} were served, and back {} ms later",
+        "{part}, which served the waitlist, was killed after {after} parties were served, and was back {} ms later",
         to - from
     );
     let gone = WaitlistBenchSpan { from, to };

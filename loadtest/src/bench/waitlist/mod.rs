@@ -168,7 +168,7 @@ async fn open(rig: &Rig, http: &LoadHttpClient, rows: u32, visitors: usize) -> a
     let plan = json!({"plan": format!("grid:{rows}x{ACROSS}")});
     people::put(http, key, "venues/hall", plan).await?;
     let show = json!({
-        "venue": "hall", "title": "A night", "starts_at": "2027-06-01T20:00:00Z", "orphans": "allow",
+        "venue": "hall", "title": "A night", "starts_at": "2099-06-01T20:00:00Z", "orphans": "allow",
         "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": BASKET, "hold_s": HOLD_S, "pay_s": 5, "claim_grace_s": 5,
     });
     people::put(http, key, &format!("shows/{SHOW}"), show).await?;

@@ -13,7 +13,7 @@ use crate::{Digest, Holder};
 pub struct PlaceClaims {
     /// The room's slug.
     pub room: String,
-    /// Always 1: the incarnations of a room's data are counted in its store, and not in places.
+    /// Always 1. The room's store counts the incarnations of the room's data; places do not.
     pub incarnation: u64,
     /// The join number, from 0.
     pub number: u64,
@@ -112,8 +112,8 @@ pub enum VerifiedPass {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LivePass(pub(crate) PassClaims);
 
-/// The pass was valid and has expired. It allows no new holds, but the holds and orders made with
-/// it can still be finished.
+/// The pass was valid and has expired. It allows no new holds. The holds and orders that were made
+/// with it can still be finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the pass ran out; what was begun with it can still be finished, for new seats claim another pass"

@@ -13,15 +13,16 @@ pub(crate) const CODE_PREFIX: &str = "FG1:";
 /// The most characters of a code: as many as a QR code of version 9 holds at the error-correction
 /// level L. A code is longer only if the seat's label has more than 56 bytes.
 pub const CODE_CHARS_MAX: usize = 335;
-/// How many bytes the characters after the prefix encode: three characters encode two bytes.
+/// How many bytes the characters after the prefix can encode. Three characters encode two bytes.
 const CODE_BYTES_MAX: usize = (CODE_CHARS_MAX - CODE_PREFIX.len()) / 3 * 2;
 /// The most bytes of a name in a code.
 const NAME_BYTES_MAX: usize = 48;
 const SIGNATURE_BYTES: usize = 64;
 /// How many bytes of a key's thumbprint name the key.
 const KEY_TAG_BYTES: usize = 4;
-/// This text is signed in front of the fields. It contains spaces and a zero byte, and what a JWS
-/// signs contains neither. So the signature of a JWS is never the signature of a code.
+/// The signature covers this text, followed by the fields. The text contains spaces and a zero
+/// byte. The bytes that a JWS signs contain neither, so the signature of a JWS is never valid for a
+/// code.
 const CONTEXT: &[u8] = b"fairgate ticket code 1\0";
 const IS_TEST: u8 = 1;
 const HAS_NAME: u8 = 2;
@@ -41,13 +42,14 @@ pub(crate) enum CodeFault {
     BadSignature,
 }
 
-/// Returns the bytes that name a key in a code, from the key's name.
+/// Returns the first bytes of a key's thumbprint, which name the key in a code. Returns `None` if
+/// `kid` is too short, or is not base64url.
 pub(crate) fn key_tag(kid: &str) -> Option<[u8; KEY_TAG_BYTES]> {
     let thumbprint = URL_SAFE_NO_PAD.decode(kid).ok()?;
     thumbprint.first_chunk().copied()
 }
 
-/// Signs the code of a ticket. The title and the name are cut to what fits.
+/// Signs the code of a ticket. A title or a name that is too long is cut.
 pub(crate) fn sign_code(
     claims: &TicketClaims,
     kid: &str,
@@ -87,7 +89,7 @@ fn fields(claims: &TicketClaims, kid: &str) -> Option<Vec<u8>> {
     Some(writer.bytes)
 }
 
-/// Returns the beginning of a text: at most `bytes_max` bytes.
+/// Returns as many whole characters from the beginning of a text as fit into `bytes_max` bytes.
 fn cut(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
@@ -96,7 +98,8 @@ fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..end]
 }
 
-/// Returns the 16 bytes of an id `{kind}_{show}_{32 hex digits}`.
+/// Returns the 16 bytes that the digits of an id `{kind}_{show}_{32 hex digits}` encode. Returns
+/// `None` if the id does not have this form.
 fn id_bytes(kind: &str, show: &str, id: &str) -> Option<[u8; 16]> {
     let rest = id.strip_prefix(kind)?.strip_prefix('_')?;
     let digits = rest.strip_prefix(show)?.strip_prefix('_')?;
@@ -108,8 +111,8 @@ fn id_text(kind: &str, show: &str, bytes: [u8; 16]) -> String {
     format!("{kind}_{show}_{:032x}", u128::from_be_bytes(bytes))
 }
 
-/// Reads the code of a ticket. `keys` gets the bytes that name a key in the code, and returns the
-/// public keys that they name.
+/// Reads the code of a ticket. `keys` gets the bytes that name the key in the code, and returns the
+/// public keys with this name.
 pub(crate) fn read_code<'a, K>(
     code: &str,
     keys: impl FnOnce([u8; KEY_TAG_BYTES]) -> K,

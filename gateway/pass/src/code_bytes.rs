@@ -1,15 +1,15 @@
-//! Writes and reads the parts of a ticket's code: numbers, texts, slugs and legs as bytes, and
-//! bytes as the 45 characters that a QR code packs closely (RFC 9285).
+//! Writes and reads the parts of a ticket's code. Numbers, texts, slugs and legs become bytes. The
+//! bytes become base45 (RFC 9285), because a QR code packs its 45 characters closely.
 
 use crate::fields::{push_number, take, take_number};
 
 const CHARACTERS: &[u8; 45] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:";
-/// The characters of a slug. They are numbered from 1; 0 means that there is no character.
+/// The characters of a slug. They are numbered from 1; 0 means no character.
 const SLUG_CHARACTERS: &[u8; 37] = b"-0123456789abcdefghijklmnopqrstuvwxyz";
-/// The radix of a slug: three characters in two bytes.
+/// The radix in which three characters of a slug make a number of two bytes.
 const SLUG_RADIX: u16 = 40;
 
-/// Writes bytes as characters.
+/// Encodes bytes as base45.
 pub(crate) fn to_base45(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(2) * 3);
     for pair in bytes.chunks(2) {
@@ -24,7 +24,7 @@ pub(crate) fn to_base45(bytes: &[u8]) -> String {
     text
 }
 
-/// Reads bytes that were written as characters.
+/// Decodes base45.
 pub(crate) fn from_base45(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 3 * 2 + 1);
     for group in text.as_bytes().chunks(3) {
@@ -76,8 +76,8 @@ impl CodeWriter {
         }
     }
 
-    /// Writes the number of byte pairs, and then the slug: each pair holds three characters.
-    /// Returns `None` if the text is no slug.
+    /// Writes the number of byte pairs, and then the slug. Each pair holds three characters.
+    /// Returns `None` if the text has a character that no slug has.
     pub(crate) fn slug(&mut self, slug: &str) -> Option<()> {
         let groups = slug.as_bytes().chunks(3);
         self.number(groups.len() as u64);

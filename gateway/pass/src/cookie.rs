@@ -1,6 +1,6 @@
-//! Writes and reads places and passes as cookies. They have the same contents as the JWTs in a
-//! quarter of the bytes. Proxies limit how long a request's header may be, and the browser of a
-//! visitor of twenty rooms sends the cookies of all twenty.
+//! Writes and reads places and passes as cookies. A cookie has the same contents as the JWT in a
+//! quarter of the bytes. Cookies must be short, because proxies limit the length of a request's
+//! headers. After visits to twenty rooms, a browser sends the cookies of all twenty.
 //!
 //! A value is the base64url of its fields and of a MAC of 16 bytes. The MAC covers the fields, the
 //! kind of the value and its room. Only the gateways of an installation can make and check a value,
@@ -15,7 +15,7 @@ use crate::{
     Digest, Holder, Keyring, PassClaims, PassError, PlaceClaims, TokenError, VerifiedPass,
 };
 
-/// The bytes of a MAC.
+/// The length of a MAC, in bytes.
 const MAC_BYTES: usize = 16;
 /// The longest value that is read, in characters. Every value that is written is shorter.
 const VALUE_CHARS_MAX: usize = 160;
@@ -54,7 +54,8 @@ impl CookieKind {
 
 fn mac(key: &hmac::Key, kind: CookieKind, room: &str, fields: &[u8]) -> [u8; MAC_BYTES] {
     let mut context = hmac::Context::with_key(key);
-    // Neither a kind nor a room's slug contains a zero byte, so no other parts give the same bytes.
+    // Neither a kind nor a room's slug contains a zero byte. So different parts never give the same
+    // bytes.
     for part in [kind.context(), &[0], room.as_bytes(), &[0], fields] {
         context.update(part);
     }
@@ -72,8 +73,8 @@ impl Keyring {
         Some(self.write_cookie(CookieKind::Place, &claims.room, fields))
     }
 
-    /// Reads the value of a place's cookie of `room`. The caller must check whether the place has
-    /// expired.
+    /// Reads a place of `room` from the value of its cookie. The caller must check whether the
+    /// place has expired.
     ///
     /// # Errors
     /// Fails if the value is not a place of this room that this installation wrote.
@@ -102,7 +103,7 @@ impl Keyring {
             .then(|| self.write_cookie(CookieKind::Pass, &claims.room, fields))
     }
 
-    /// Checks the value of a pass's cookie of `room` at `now` (unix seconds).
+    /// Reads a pass of `room` from the value of its cookie, and checks it at `now` (unix seconds).
     ///
     /// # Errors
     /// Fails if the value is not a pass of this room that this installation wrote, or is not valid
@@ -212,8 +213,8 @@ mod tests {
     use super::*;
     use crate::StoredKey;
 
-    /// The most characters of a value, so that a cookie with a name of 10 characters, a slug of 20
-    /// and `=` has at most 150 bytes.
+    /// The most characters of a value. A whole cookie may have 150 bytes: a name of 10 characters,
+    /// a slug of 20, `=`, and the value.
     const ENOUGH: usize = 150 - 10 - 20 - 1;
 
     fn keyring() -> Keyring {

@@ -1,10 +1,11 @@
-//! The fields of short values, one after the other: bytes of a known count, and numbers.
+//! Writes and reads the fields of cookies and codes. A field is a number, or a known count of
+//! bytes.
 
-/// A value that ends before its fields do, or a number of over 64 bits.
+/// The value ends before its fields do, or a number has more than ten bytes.
 #[derive(Debug)]
 pub(crate) struct BrokenField;
 
-/// Appends a number in 7 bits a byte, lowest bits first (LEB128).
+/// Appends a number as LEB128: 7 bits in each byte, the lowest bits first.
 pub(crate) fn push_number(fields: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         fields.push((number & 0x7f) as u8 | 0x80);

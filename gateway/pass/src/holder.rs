@@ -1,13 +1,13 @@
-//! The 32-byte values that are written as hex. `Holder` and `Digest` are two types, so that a
-//! commitment cannot be passed where a holder is meant.
+//! The 32-byte values that are written as hex. `Holder` and `Digest` are two types, so that no
+//! commitment can be passed as a holder.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest as _, Sha256};
 
-/// The holder of a place: SHA-256 of the visitor's secret. It is public, and never a credential. It
-/// is written as 64 lower-case hex digits.
+/// The holder of a place: SHA-256 of the visitor's secret. It is public, so it never serves as a
+/// credential. It is written as 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Holder(pub [u8; 32]);
 

@@ -14,7 +14,7 @@ use crate::{
     verify::{ISSUER, TokenKind},
 };
 
-/// A cheap handle on the keys. It derefs to a [`Verifier`], so it also verifies.
+/// A handle to the keys; a clone is cheap. It derefs to a [`Verifier`], so it also verifies.
 #[derive(Clone)]
 pub struct Keyring(Arc<KeyringShared>);
 
@@ -25,7 +25,7 @@ struct KeyringShared {
     codes: Ed25519KeyPair,
     jwks: Jwks,
     verifier: Verifier,
-    /// The keys of cookies, in the order of the JWKS. The first one writes.
+    /// The keys of cookies, in the order of the JWKS. New cookies are written with the first one.
     cookie_keys: Vec<hmac::Key>,
 }
 
@@ -50,7 +50,7 @@ struct JwtPayload<'a, C> {
 }
 
 impl Keyring {
-    /// Makes a keyring of all keys that verify. The newest key that is not retired signs.
+    /// Makes a keyring. All of its keys verify; the newest key that is not retired signs.
     ///
     /// # Errors
     /// Fails if a key is damaged or misnamed, or if no key can sign.
@@ -116,7 +116,7 @@ impl Keyring {
         self.sign_addressed(TokenKind::Pass, claims)
     }
 
-    /// Signs a freeze: the payload is exactly the claims. The same claims give the same text.
+    /// Signs a freeze. The payload is exactly the claims. The same claims give the same text.
     pub fn sign_freeze(&self, claims: &FreezeClaims) -> String {
         self.sign_payload(TokenKind::Freeze, claims)
     }
@@ -133,9 +133,9 @@ impl Keyring {
         }
     }
 
-    /// Signs the code of a ticket, which its QR code holds: the same claims in less than half of
-    /// the characters. Title and name are cut so that the QR code's version is at most 9. The same
-    /// claims give the same text.
+    /// Signs the code that a ticket's QR code holds. It has the claims of the JWS in less than half
+    /// as many characters. The title and the name are cut so that the code fits into
+    /// [`CODE_CHARS_MAX`](crate::CODE_CHARS_MAX). The same claims give the same text.
     ///
     /// # Errors
     /// [`TicketWithoutCode`] if the ids or the times are not of the form that booking writes.

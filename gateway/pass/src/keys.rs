@@ -12,8 +12,8 @@ use base64::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The context that cookie keys are derived with. If the layout of cookies changes, so does the
-/// number.
+/// The context with which the keys of cookies are derived. If the layout of cookies changes, so
+/// does the number.
 const COOKIE_KEY_CONTEXT: &[u8] = b"fairgate cookies 1";
 
 /// A signing key as the ledger stores it. It is secret, so its `Debug` output shows only the name.
@@ -21,7 +21,7 @@ const COOKIE_KEY_CONTEXT: &[u8] = b"fairgate cookies 1";
 pub struct StoredKey {
     /// RFC 7638 thumbprint of the public half.
     pub kid: String,
-    /// The Ed25519 private key, PKCS#8 DER; base64 in texts.
+    /// The Ed25519 private key, PKCS#8 DER. It is serialised as base64.
     #[serde(with = "as_base64")]
     pub pkcs8: Vec<u8>,
     /// When the key was made, unix seconds. The newest key that is not retired signs.
@@ -56,7 +56,7 @@ pub struct Jwk {
 /// The answer of `/.well-known/jwks.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jwks {
-    /// The signing key first, then the retired ones.
+    /// The keys. In the answer of an installation the first one is the key that signs.
     pub keys: Vec<Jwk>,
 }
 
@@ -74,7 +74,7 @@ pub enum TokenKeyError {
         /// The key's name.
         kid: String,
     },
-    /// The name is not the thumbprint of the key under it.
+    /// The key's name is not its thumbprint.
     #[error("key {kid} is stored under a name that is not its thumbprint {thumbprint}")]
     Misnamed {
         /// The name under which it is stored.
@@ -122,8 +122,8 @@ impl StoredKey {
         })
     }
 
-    /// Returns the public half, after checking that the key is readable and that its name is its
-    /// thumbprint.
+    /// Checks that the key is readable and that its name is its thumbprint, and returns the public
+    /// half.
     pub(crate) fn public(&self) -> Result<Jwk, TokenKeyError> {
         let pair = self.key_pair()?;
         let jwk = Jwk::from_public_bytes(pair.public_key().as_ref());
@@ -159,7 +159,7 @@ impl Jwk {
         }
     }
 
-    /// Returns whether this is an Ed25519 signing key. A key set may contain other keys, which are
+    /// Returns whether this is an Ed25519 signing key. A key set may contain other keys. They are
     /// ignored (RFC 7517 §5).
     pub(crate) fn is_ours(&self) -> bool {
         (
@@ -170,7 +170,7 @@ impl Jwk {
         ) == ("OKP", "Ed25519", "EdDSA", "sig")
     }
 
-    /// Returns the 32 public bytes, after checking that the key's name is their thumbprint.
+    /// Checks that the key's name is its thumbprint, and returns the 32 public bytes.
     pub(crate) fn public_bytes(&self) -> Result<Vec<u8>, TokenKeyError> {
         let bytes = URL_SAFE_NO_PAD
             .decode(&self.x)

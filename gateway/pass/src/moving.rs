@@ -1,6 +1,7 @@
-//! Codes that bring a place to another device. A code contains the whole place, an id by which the
-//! code can be used only once, and the time at which the code expires. Codes are written and
-//! checked as cookies are, so only the gateways of an installation can make and check them.
+//! Codes that bring a place to another device. A code contains the whole place, an id, and the time
+//! at which the code expires. With the id, gateways make sure that a code is used only once. Codes
+//! are written and checked like cookies, so only the gateways of an installation can make and check
+//! them.
 
 use crate::cookie::{CookieKind, place_fields, take_place};
 use crate::fields::take;
@@ -18,8 +19,9 @@ pub struct PlaceMove {
 }
 
 impl Keyring {
-    /// Writes a code for the place of these claims, up to 152 characters of base64url. Returns
-    /// `None` if the place's `iat` or `exp` is before 1970 or after 2106.
+    /// Writes a code for the place of these claims: up to 152 characters of base64url. `exp` is
+    /// when the code expires, unix seconds. Returns `None` if `exp` or the place's `iat` is before
+    /// 1970 or after 2106.
     pub fn move_code(&self, claims: &PlaceClaims, id: [u8; 16], exp: i64) -> Option<String> {
         let mut fields = Vec::with_capacity(128);
         fields.extend(id);

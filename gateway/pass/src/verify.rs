@@ -1,5 +1,5 @@
-//! Checks all kinds of signed values: first the length, then algorithm, type and key in the header,
-//! then the signature, then issuer and audience, then the time. The checks before the signature
+//! Checks all kinds of signed values, in this order: the length; the algorithm, type and key in the
+//! header; the signature; the issuer and the audience; the time. The checks before the signature
 //! need no cryptography.
 
 use std::{collections::HashMap, sync::Arc};
@@ -131,13 +131,13 @@ pub enum PassError {
     NotYet,
 }
 
-/// Checks signed values with public keys only; a cheap handle.
+/// Checks signed values. It has only public keys, and a clone is cheap.
 #[derive(Clone)]
 pub struct Verifier(Arc<HashMap<String, PublicKey>>);
 
 struct PublicKey {
     decoding: DecodingKey,
-    /// The 32 bytes.
+    /// The 32 public bytes.
     bytes: Vec<u8>,
 }
 
@@ -196,9 +196,9 @@ impl Verifier {
         self.read_claims(TokenKind::Freeze, jws)
     }
 
-    /// Checks a ticket: the code that its QR code holds, or the JWS, which the QR codes of earlier
-    /// versions held. The caller must check whether the ticket was scanned before, was refunded or
-    /// is a test ticket.
+    /// Checks a ticket. The text is the code that its QR code holds, or the JWS. The QR codes of
+    /// earlier versions held the JWS. The caller must check whether the ticket was scanned before,
+    /// was refunded or is a test ticket.
     ///
     /// # Errors
     /// Fails if the text is not a ticket that one of these keys signed.
@@ -247,7 +247,7 @@ impl Verifier {
 }
 
 impl FreezeClaims {
-    /// Reads a freeze without checking its signature. So a caller without the key can compare the
+    /// Reads a freeze without checking its signature. A caller without the key can then compare the
     /// freeze with a published record.
     ///
     /// # Errors
@@ -277,7 +277,7 @@ fn check_header(kind: TokenKind, token: &str) -> Result<Option<String>, TokenErr
     }
 }
 
-/// Compares the times of a pass, whose signature is valid, with `now` (unix seconds).
+/// Compares the times of a pass with `now` (unix seconds). The caller has checked the signature.
 pub(crate) fn judge_pass(claims: PassClaims, now: i64) -> Result<VerifiedPass, PassError> {
     if now < claims.nbf.saturating_sub(LEEWAY_S) {
         return Err(PassError::NotYet);

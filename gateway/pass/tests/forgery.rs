@@ -88,7 +88,7 @@ fn header(typ: &str, kid: &str, alg: Algorithm) -> Header {
     header
 }
 
-/// Signs any payload with a real key, which outside tests only a faulty gateway could do.
+/// Signs any payload with a real key. Outside tests, only a faulty gateway could do this.
 fn sign_with(key: &StoredKey, header: &Header, payload: &Value) -> String {
     encode(header, payload, &EncodingKey::from_ed_der(&key.pkcs8)).unwrap()
 }

@@ -20,11 +20,12 @@ use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
 use running::figures;
 
-/// The most time of one core that the forecasts of a minute may take, in milliseconds, as the mean
-/// over a sale. The first forecasts of a sale simulate nearly all of it, and the last ones little.
+/// The forecasts of a minute may take this much time of one core, in milliseconds. The limit is for
+/// the mean over a sale, because the first forecasts simulate nearly all of the sale, and the last
+/// ones little.
 const MINUTE_MS_MAX: f64 = 50.0;
-/// How many seconds pass between two samples of a report: in the first [`FIRST_S`] seconds of a
-/// sale, and later.
+/// How many seconds pass between two samples of a report: first in the first [`FIRST_S`] seconds of
+/// a sale, then later.
 const SAMPLE_S: [u32; 2] = [5, 10];
 const FIRST_S: u32 = 300;
 

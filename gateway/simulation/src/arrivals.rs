@@ -1,5 +1,5 @@
-//! Counts how many visitors have come by each second. It draws one count for each second instead of
-//! one time for each visitor, so a crowd of any size takes the same work.
+//! Counts how many visitors have come by each second. It draws one count for each second, and not a
+//! time for each visitor. So a larger crowd takes no more work.
 
 use rand::Rng;
 use rand_distr::{Binomial, Distribution};
@@ -35,7 +35,7 @@ impl ArrivalCounts {
         Self { before }
     }
 
-    /// Takes the counts of a past sale: how many visitors came in each second after the start.
+    /// Makes the counts of a past sale from how many visitors came in each second after the start.
     #[must_use]
     pub fn from_counts(counts: impl IntoIterator<Item = u64>) -> Self {
         let mut before = vec![0];
@@ -71,8 +71,8 @@ impl ArrivalCounts {
         from + (came as f64 * (at_s.max(0.0) - second as f64)) as u64
     }
 
-    /// Returns when a visitor comes, in seconds after the start. `nth` counts visitors in the order
-    /// in which they come. A fraction is a moment between two visitors.
+    /// Returns when the visitor with the number `nth` comes, in seconds after the start. Numbers
+    /// begin at 0, in the order of arrival. A number with a fraction lies between two visitors.
     #[must_use]
     pub fn time_of(&self, nth: f64) -> f64 {
         let second = self

@@ -30,8 +30,8 @@ pub struct VisitorBehaviour {
     /// The labels of the seats that every visitor asks for; if empty, visitors choose by
     /// themselves.
     pub wanted: Vec<String>,
-    /// When everybody first asks for seats at once, in seconds after the draw; 0 means that each
-    /// visitor asks as soon as it has chosen.
+    /// When all visitors make their first request for seats at the same time, in seconds after the
+    /// draw; 0 means that each visitor asks as soon as it has chosen.
     pub together_s: f64,
     /// The share of visitors who say in the lobby which seats they would like, and hold them with
     /// one tap when their turn comes.
@@ -50,29 +50,29 @@ pub struct VisitorBehaviour {
     pub cancel: f64,
     /// The share of visitors with tickets who give some or all of them back.
     pub give_back: f64,
-    /// The share of visitors who exchange their tickets, among those with tickets who give none
+    /// The share of visitors who exchange their tickets, among visitors with tickets who give none
     /// back.
     pub exchange: f64,
-    /// The share of visitors who have their tickets scanned at the door, among those who neither
-    /// give tickets back nor exchange them.
+    /// The share of visitors who have their tickets scanned at the door, among visitors with
+    /// tickets who neither give them back nor exchange them.
     pub scan: f64,
     /// The share of exchanges for which several calls are made at once, each with its own key.
     pub exchange_at_once: f64,
     /// The share of baskets whose visitor first tries to order another visitor's hold.
     pub foreign: f64,
-    /// The share of holds for which two calls with different bodies and one key are made at once,
-    /// at two gateways. Holds of a train are excepted.
+    /// The share of holds for which two calls are made at once, at two gateways. The calls have
+    /// different bodies and the same key. Holds of a train are never made in this way.
     pub two_bodies: f64,
     /// The share of visitors who pay with a card that other visitors also use.
     pub one_card: f64,
     /// The time from the tickets to a refund, an exchange or the first scan, and between two
     /// refunds, in seconds.
     pub give_back_s: SecondsRange,
-    /// The share of visitors who leave the line within [`Self::MISHAP_WITHIN_S`] of the draw or, if
-    /// that is later, of their join.
+    /// The share of visitors who leave the line early: within [`Self::MISHAP_WITHIN_S`] after the
+    /// draw or after their join, whichever is later.
     pub leave: f64,
-    /// How long visitors wait after the draw or, if that is later, after their join, in seconds.
-    /// Then they leave the line. Without it they wait until the end.
+    /// How long visitors wait after the draw or after their join, whichever is later, in seconds.
+    /// Then they leave the line. If it is `None`, they wait until the end.
     pub patience_s: Option<SecondsRange>,
     /// The share of visitors with a socket who lose it once while they wait, and connect again.
     pub drop_socket: f64,
@@ -80,7 +80,7 @@ pub struct VisitorBehaviour {
     pub drop_s: SecondsRange,
     /// The share of visitors who join and then disappear.
     pub no_show: f64,
-    /// Only no-shows with a rank below this disappear; 0 means every no-show.
+    /// Only no-shows with a rank below this disappear; 0 means that every no-show disappears.
     pub no_show_head: u64,
     /// The share of visitors who claim their pass only at `late_at_s`.
     pub late: f64,
@@ -88,7 +88,7 @@ pub struct VisitorBehaviour {
     pub late_at_s: f64,
     /// The time from the call to the claim, in seconds.
     pub claim_s: SecondsRange,
-    /// The time that a choice of seats takes, in seconds.
+    /// The time that a visitor takes to choose seats, in seconds.
     pub choose_s: SecondsRange,
     /// The time from the basket to the order, in seconds.
     pub order_s: SecondsRange,
@@ -147,10 +147,10 @@ impl Default for VisitorBehaviour {
 }
 
 impl VisitorBehaviour {
-    /// Visitors who leave, or lose their socket, do so within this time after the draw or their
-    /// join, whichever is later, in seconds.
+    /// If a visitor leaves early or loses its socket, this happens within this time after the draw
+    /// or after its join, whichever is later, in seconds.
     pub const MISHAP_WITHIN_S: f64 = 20.0;
-    /// How long booking lets a party wait, in seconds.
+    /// The longest time that booking lets a party wait, in seconds.
     pub const WAITLIST_S_MAX: f64 = 3_600.0;
 
     /// Returns true with the probability `share`.
@@ -158,8 +158,9 @@ impl VisitorBehaviour {
         share > 0.0 && rng.random::<f64>() < share
     }
 
-    /// Draws how long a visitor waits at most, in seconds after the draw or its join, whichever is
-    /// later. Returns `None` if it waits until the end.
+    /// Draws the longest time that a visitor waits, in seconds after the draw or its join,
+    /// whichever is later. `leaves` says whether the visitor leaves early. Returns `None` if the
+    /// visitor waits until the end.
     pub fn leaves_after_s(&self, leaves: bool, rng: &mut impl Rng) -> Option<f64> {
         let mishap = SecondsRange(0.0, Self::MISHAP_WITHIN_S);
         let leaves_s = leaves.then(|| mishap.draw(rng));

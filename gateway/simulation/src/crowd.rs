@@ -1,13 +1,13 @@
-//! Describes when visitors come, as `[crowd]` of a scenario or of an on-sale file says it.
+//! Describes when visitors come: the section `[crowd]` of a scenario or of an on-sale file.
 
 use rand::{Rng, RngExt};
 use serde::Deserialize;
 
-/// How arrivals are spread over their time.
+/// How arrivals are spread over the time in which visitors arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalPattern {
-    /// Arrivals are independent of each other, at a mean rate.
+    /// Arrivals are independent of each other. Their mean rate stays the same.
     #[default]
     Poisson,
     /// Arrivals are evenly spaced.
@@ -45,8 +45,8 @@ pub struct CrowdSettings {
     /// The number of visitors who open a socket, watch the seats, and never read from the socket.
     #[serde(default)]
     pub mute: usize,
-    /// The number of bots who come in addition. They do what visitors do, but many come from one
-    /// network, and no bot solves a challenge.
+    /// The number of bots, who come in addition to the visitors. They do what visitors do, but many
+    /// come from one network, and no bot solves a challenge.
     #[serde(default)]
     pub bots: usize,
     /// How many networks the bots come from. Each visitor who is no bot has a network of its own.
@@ -110,14 +110,14 @@ impl ArrivalSpan {
 pub struct PlacedBots {
     /// How many bots have a place.
     pub placed: usize,
-    /// How many of them are refused at the claim. Their network has used up its free places, so a
-    /// pass costs a challenge.
+    /// How many of them are refused at the claim. Their network has used up its free places, so
+    /// they would have to solve a challenge for a pass.
     pub refused: usize,
 }
 
 impl CrowdSettings {
     /// Returns how many bots get a place, and how many of these are refused at the claim. The room
-    /// gives each network `free_places` places for nothing, and bots solve no challenge.
+    /// gives each network `free_places` places without a challenge, and bots solve no challenge.
     #[must_use]
     pub fn placed_bots(&self, free_places: u64) -> PlacedBots {
         let free = usize::try_from(free_places).unwrap_or(usize::MAX);
@@ -142,8 +142,8 @@ impl CrowdSettings {
     /// The lobby opens at `opens_s`, and the draw is at `draw_s`.
     pub fn arrival_s(&self, who: usize, opens_s: f64, draw_s: f64, rng: &mut impl Rng) -> f64 {
         let passed = match self.arrivals {
-            // If the number of arrivals of a Poisson process is known, the arrivals are independent
-            // and evenly distributed over the time.
+            // If the number of arrivals of a Poisson process is known, their times are independent
+            // of each other and uniformly distributed.
             ArrivalPattern::Poisson | ArrivalPattern::Ramp => rng.random::<f64>(),
             ArrivalPattern::Uniform => who as f64 / self.visitors as f64,
         };
@@ -177,7 +177,8 @@ impl CrowdSettings {
             .fold(opens_s, f64::max)
     }
 
-    /// Returns the spans of the main crowd, of the rush, and of those who come after the draw.
+    /// Returns three spans: of the main crowd, of the rush, and of the visitors who come after the
+    /// draw.
     fn spans(&self, opens_s: f64, draw_s: f64) -> [ArrivalSpan; 3] {
         let before = 1.0 - self.after_draw;
         let rush_from_s = (draw_s - self.rush_s).max(opens_s);

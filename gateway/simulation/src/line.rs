@@ -1,5 +1,5 @@
-//! Works out the visitor at a rank from the seed and the rank, so that nothing is stored for a
-//! rank.
+//! Works out the visitor at a rank from the seed and the rank. So the visitors of the line need not
+//! be stored.
 
 use fairgate_rules::pace::RankPresence;
 use fairgate_rules::room_document::LineMethod;
@@ -12,9 +12,9 @@ use crate::sale::PlannedSale;
 
 /// A visitor who was not seen for this long counts as away, in seconds.
 const AWAY_AFTER_S: f64 = 60.0;
-/// The most ranks in the sample. From the sample it is estimated how many visitors are still there.
+/// The most ranks in the sample. The number of visitors who are still there is estimated from it.
 const SAMPLED_MAX: u64 = 4_096;
-/// The same for a sale that is running already. Its forecast asks only whether anybody waits.
+/// The same for the forecast of a running sale. A forecast uses no figure from the sample.
 const SAMPLED_RUNNING_MAX: u64 = 128;
 
 /// The line of one simulated sale.
@@ -24,8 +24,8 @@ pub struct SimulatedLine<'a> {
     /// How many ranks were shuffled; 0 without a draw.
     shuffled: u64,
     seed: u64,
-    /// A sample of ranks at equal distances. Each entry is a rank, and from when until when its
-    /// visitor is there, in seconds after the start.
+    /// A sample of ranks at equal distances. Each entry has a rank, when its visitor joins, and
+    /// until when that visitor is there, in seconds after the start.
     sampled: Vec<(u64, f64, f64)>,
 }
 
@@ -36,10 +36,10 @@ pub struct RankedVisitor {
     pub joined_s: f64,
     /// When the visitor leaves the line; infinity if it waits until the end.
     pub leaves_s: f64,
-    /// Whether the visitor joined and disappeared.
+    /// Whether the visitor disappears right after the join.
     pub no_show: bool,
-    /// Whether the visitor never enters, because it does not read from its socket or is a bot that
-    /// is refused at the claim. The line counts it as present.
+    /// Whether the visitor never enters. Such a visitor does not read from its socket, or is a bot
+    /// that is refused at the claim. The line counts it as present.
     pub never_enters: bool,
     /// Whether the visitor claims its pass late.
     pub late: bool,
@@ -138,7 +138,7 @@ impl<'a> SimulatedLine<'a> {
         }
     }
 
-    /// Returns who is at a rank at a time, in seconds after the start.
+    /// Returns whether the visitor at a rank is present at a time, in seconds after the start.
     #[must_use]
     pub fn presence(&self, rank: u64, now_s: f64) -> RankPresence {
         let visitor = self.visitor(rank);

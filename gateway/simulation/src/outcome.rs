@@ -39,9 +39,9 @@ pub struct SecondFigures {
 /// What became of the visitors in one tenth of the line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LinePart {
-    /// Visitors who were called and were there, and those who waited until they were told that
-    /// everything is sold. Visitors who still wait at the end are not counted, because their
-    /// outcome is not known.
+    /// Visitors who were called and were there. Also visitors who waited until they were told that
+    /// everything is sold or that the room is closed. Visitors who still wait at the end are not
+    /// counted, because their outcome is not known.
     pub people: u64,
     /// Those of them for whom a seat was left when they were called, or who got one later.
     pub seat_left: u64,
@@ -88,8 +88,8 @@ pub struct ToldOddsBin {
     pub came_true: f64,
 }
 
-/// Returns the value that `share` of the sorted values do not exceed, or `None` if there are no
-/// values.
+/// Returns the value that the given share of the sorted values does not exceed. Returns `None` if
+/// there are no values.
 pub(crate) fn percentile_of(sorted: &[f32], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let at = (share * last as f64).round() as usize;
@@ -101,35 +101,37 @@ pub(crate) fn percentile_of(sorted: &[f32], share: f64) -> Option<f64> {
 pub struct SaleOutcome {
     /// The figures of each second.
     pub seconds: Vec<SecondFigures>,
-    /// When no cell was free or held any more, in seconds after the beginning of the sale.
+    /// When for the first time no cell was free or held, in seconds after the beginning of the
+    /// sale.
     pub sold_out_s: Option<f64>,
-    /// When 99 of 100 cells were sold, in seconds after the beginning of the sale, to a second. The
-    /// last seats take long, because baskets run out and their seats are offered again.
+    /// When 99 of 100 cells were sold, in seconds after the beginning of the sale. It is exact to a
+    /// second. The last seats take long, because baskets run out and their seats are offered again.
     pub sold_99_s: Option<f64>,
-    /// How long each called visitor waited after the beginning of the sale or, if that is later,
-    /// after its join, in seconds, the shortest wait first.
+    /// How long each called visitor waited, in seconds, the shortest wait first. A wait begins with
+    /// the sale or with the visitor's join, whichever is later.
     pub waits_s: Vec<f32>,
-    /// How long half and nine in ten of the called visitors waited at most, in seconds, by tenth of
-    /// the line; `None` for a tenth in which nobody was called.
+    /// The times that half and nine in ten of the called visitors waited at most, in seconds, by
+    /// tenth of the line; `None` for a tenth in which nobody was called.
     pub waits_by_part: [Option<[f64; 2]>; PARTS],
     /// The line by tenths.
     pub parts: [LinePart; PARTS],
     /// The visits that have ended.
     pub ends: VisitEnds,
     /// The mean square of the difference between the odds that visitors read after the draw and
-    /// what came true for them, from a sample of the line.
+    /// what came true for them. It is measured in a sample of the line.
     pub odds_brier: Option<f64>,
     /// The visitors of the same sample, grouped by the odds that they read.
     pub odds_told: Vec<ToldOddsBin>,
-    /// The wishes of a sample of the line, grouped by the odds that were told for them, and the
-    /// share of them that could be met when their visitor first chose seats. A visitor counts once
-    /// for each wish. Empty if the sale has no wishes.
+    /// The wishes of a sample of the line, grouped by the odds that were told for them. A wish came
+    /// true if it could be met when its visitor first chose seats. A visitor counts once for each
+    /// wish. Empty if the sale has no wishes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wishes_told: Vec<ToldOddsBin>,
-    /// Visitors who were told that everything is sold, in the line or inside.
+    /// Visitors in the line who were told that everything is sold or that the room is closed, and
+    /// visitors whose visit ended because they found no seats.
     pub told_no: u64,
-    /// When one in ten, half and nine in ten of these visitors had been told so, in seconds after
-    /// the beginning of the sale.
+    /// When one in ten, half and nine in ten of these visitors had learned it, in seconds after the
+    /// beginning of the sale.
     pub told_no_by_s: Option<[f64; 3]>,
     /// The most visitors inside at once.
     pub inside_most: u64,
@@ -142,8 +144,8 @@ pub struct SaleOutcome {
 }
 
 impl SaleOutcome {
-    /// Returns how long a share of the called visitors waited at most, in seconds. Returns `None`
-    /// if nobody was called.
+    /// Returns the time that the given share of the called visitors waited at most, in seconds.
+    /// Returns `None` if nobody was called.
     #[must_use]
     pub fn wait_s(&self, share: f64) -> Option<f64> {
         percentile_of(&self.waits_s, share)

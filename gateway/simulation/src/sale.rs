@@ -20,7 +20,7 @@ pub struct PlannedSale {
     /// the claim.
     pub bots: PlacedBots,
     /// How many visitors came in each second of a past sale. If this is given, the crowd's own
-    /// times and number do not count.
+    /// times and number of visitors are not used for the arrivals.
     pub arrivals: Option<ArrivalCounts>,
     /// What visitors do.
     pub behaviour: VisitorBehaviour,
@@ -28,7 +28,7 @@ pub struct PlannedSale {
     pub wishes: Option<PlannedWishes>,
     /// How fast booking answers.
     pub server: PlannedServer,
-    /// A gateway that is lost, if one is.
+    /// The gateway that is lost, if any.
     pub lost_gateway: Option<LostGateway>,
     /// The calls of a sale that is already running. The first seconds of the simulation repeat
     /// them.
@@ -58,11 +58,12 @@ pub struct PlannedWishes {
     pub unsaid: f64,
     /// The weights with which visitors choose the category of a wish.
     pub popularity: [f64; CATEGORIES_MAX],
-    /// The share of visitors with a wish who have a second one, and the share of those who have a
-    /// third one. Each is for another category.
+    /// The share of visitors with a wish who have a second one, and the share of visitors with two
+    /// wishes who have a third one. Each wish is for another category.
     pub more: [f64; 2],
-    /// When visitors read the odds that are compared with the outcome, in seconds after the draw.
-    /// If it is negative, the odds are those of a random place in the line.
+    /// When visitors read the odds that are compared with the outcome, in seconds after the draw. A
+    /// negative number is a time before the draw. The odds are then those of a random place in the
+    /// line.
     pub read_after_s: f64,
 }
 
@@ -98,7 +99,7 @@ pub struct PlannedRoom {
     pub draw_s: f64,
     /// When the room closes, if it does.
     pub closes_s: Option<f64>,
-    /// How long after a call its visitor is expected to claim, in seconds.
+    /// For how long after the call a visitor is expected to claim, in seconds.
     pub claim_s: u32,
 }
 
@@ -107,13 +108,13 @@ pub struct PlannedRoom {
 pub struct PlannedShow {
     /// How many seats are for sale.
     pub seats: u32,
-    /// How many legs a seat has, 1 to 64: 1 for a hall, the stops less one for a train.
+    /// How many legs a seat has, 1 to 64. A hall has 1, a train has one less than it has stops.
     pub legs: u32,
-    /// How long seats stay in a basket as the buyer sees it, in seconds.
+    /// How long seats stay in a basket according to what the buyer sees, in seconds.
     pub hold_s: u32,
-    /// How much longer they really stay, in seconds.
+    /// How much longer than that the seats really stay, in seconds.
     pub grace_s: u32,
-    /// For how long an order can be paid at least, in seconds.
+    /// The shortest time for which an order can be paid, in seconds.
     pub pay_s: u32,
     /// How long an order keeps its seats after its time to pay has ended, in seconds.
     pub claim_grace_s: u32,
@@ -165,7 +166,8 @@ impl PlannedCategories {
 pub struct PlannedServer {
     /// How many calls booking answers in a second; `None` if it is never the limit.
     pub calls_per_s: Option<f64>,
-    /// How long the answer to one call takes while booking has nothing else to do, in milliseconds.
+    /// How long one call takes besides its time in the queue and the work that `calls_per_s`
+    /// limits, in milliseconds.
     pub answer_ms: f64,
     /// A span in which booking is slower, if there is one.
     pub slow: Option<PlannedSlowSpan>,

@@ -1,5 +1,5 @@
-//! Models how long booking takes to answer: one queue that is served at a fixed rate. The delay
-//! grows as soon as more calls come than are served, as it does at the real server.
+//! Models how long booking takes to answer. All calls are in one queue that is served at a fixed
+//! rate. As at the real server, answers take longer as soon as more calls come than are served.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,8 @@ use crate::sale::PlannedServer;
 /// The time over which booking's health is read, in milliseconds.
 const HEALTH_WINDOW_MS: i64 = 3_000;
 
-/// The longest time that a call takes, in milliseconds. It is longer than any plan. Larger numbers
-/// might not fit the integer types.
+/// The longest time that a call takes, in milliseconds. It is longer than any simulated sale.
+/// Larger numbers might not fit the integer types.
 const ANSWER_MS_MAX: f64 = 1e9;
 
 /// Booking as its callers see it.
@@ -19,7 +19,8 @@ pub struct SimulatedServer {
     server: PlannedServer,
     /// Until when the server has work, in milliseconds after the start.
     busy_until_ms: f64,
-    /// The calls of the last seconds: when each was answered, and how long that took.
+    /// The calls of the last seconds: when each was answered, in milliseconds after the start, and
+    /// how many milliseconds that took.
     answers: VecDeque<(i64, u32)>,
     calls: u64,
     /// When the last call was made, in milliseconds after the start.

@@ -11,8 +11,8 @@ use crate::sale::PlannedShow;
 use crate::train_seats::{FREE, HELD, SOLD, TrainSeats, mask};
 use crate::wishes::WishedSeats;
 
-/// Held cells whose baskets run out within this time count as free for somebody who is called now,
-/// in milliseconds. Booking counts in the same way.
+/// If a basket runs out within this time, in milliseconds, its cells count as free for somebody who
+/// is called now. Booking counts in the same way.
 const SOON_MS: i64 = 10_000;
 
 /// The seats of all shows.
@@ -26,8 +26,8 @@ pub struct SeatStock {
     freed: bool,
     /// How many cells were sold and given back.
     given_back: u64,
-    /// How many cells are in baskets that are not ordered, by the time at which their lock ends,
-    /// and by show.
+    /// How many cells are in baskets that are not ordered. The keys are the time at which the lock
+    /// ends and the index of the show.
     lapses: BTreeMap<(i64, usize), u64>,
 }
 
@@ -134,13 +134,13 @@ impl SeatStock {
         Some(taken)
     }
 
-    /// Orders a basket. The seats of an unpaid order do not count as free soon.
+    /// Orders a basket. The seats of an unpaid order do not count as seats that are free soon.
     pub fn order(&mut self, taken: &mut TakenSeats) {
         self.forget_lapse(taken);
         taken.basket_until_ms = None;
     }
 
-    /// Sells the seats of a basket.
+    /// Sells the seats of a basket or an unpaid order.
     pub fn sell(&mut self, taken: &TakenSeats) {
         self.forget_lapse(taken);
         self.held -= taken.cells();
@@ -160,7 +160,7 @@ impl SeatStock {
         }
     }
 
-    /// Frees the seats of a basket.
+    /// Frees the seats of a basket or an unpaid order.
     pub fn put_back(&mut self, taken: &TakenSeats) {
         self.forget_lapse(taken);
         self.held -= taken.cells();
@@ -194,8 +194,8 @@ impl SeatStock {
         }
     }
 
-    /// Takes free seats out of the first show until at most `cells` cells are left, free or in
-    /// baskets. Only a hall of one category is changed.
+    /// Takes free seats out of the first show until at most `cells` cells are free or held, or
+    /// until no seat is free. Only a hall of one category is changed.
     pub fn reduce_to(&mut self, cells: u64) {
         let free = cells.saturating_sub(self.held).min(self.free);
         if let Some(ShowSeats::Hall(categories)) = self.shows.first_mut()
@@ -211,8 +211,8 @@ impl SeatStock {
         std::mem::take(&mut self.freed)
     }
 
-    /// Returns whether enough seats for this request are not sold: they are free or may come free.
-    /// Booking ends the wait of a party for which this is false.
+    /// Returns whether enough seats for this request are free or may come free, because they are
+    /// not sold. If this is false, booking ends the wait of the party.
     pub fn may_come_free(&self, wish: &SeatRequest) -> bool {
         let seats = match self.shows.get(wish.show) {
             Some(ShowSeats::Hall(categories)) => {
@@ -260,8 +260,8 @@ impl SeatStock {
         for ((_, show), cells) in self.lapses.range(..=(now_ms + SOON_MS, usize::MAX)) {
             lapsing[*show] += cells;
         }
-        // A seat of a train has several cells. As in booking, the count is at most the number of
-        // held seats.
+        // A seat of a train has several cells, so the cells may be more than the held seats. As in
+        // booking, the count is at most the number of held seats.
         let lapsing = lapsing
             .iter()
             .zip(&self.shows)

@@ -1,5 +1,5 @@
-//! Sums up the outcomes of several seeds. The spread between seeds shows what chance alone changes
-//! in a sale.
+//! Sums up the outcomes of several seeds. The differences between seeds show what chance alone
+//! changes in a sale.
 
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ impl SeedPercentiles {
     }
 }
 
-/// The figures of one seed, without the figures of single seconds.
+/// The figures of one seed. The figures of single seconds are left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeedFigures {
     /// See [`SaleOutcome::sold_out_s`].
@@ -61,7 +61,7 @@ pub struct SeedFigures {
     pub waitlisted: u64,
     /// See [`SaleOutcome::calls_per_s_most`].
     pub calls_per_s_most: u64,
-    /// The longest time in milliseconds within which booking answered 99 of 100 calls.
+    /// The largest `p99_ms` of any second.
     pub p99_ms_most: u64,
     /// See [`SaleOutcome::ends`].
     pub ends: VisitEnds,
@@ -93,8 +93,8 @@ impl From<&SaleOutcome> for SeedFigures {
 /// The figures of all seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SaleSummary {
-    /// When everything was sold, in seconds after the beginning of the sale, over the seeds in
-    /// which everything was sold.
+    /// When everything was sold, in seconds after the beginning of the sale. Only seeds in which
+    /// everything was sold count.
     pub sold_out_s: Option<SeedPercentiles>,
     /// See [`SeedFigures::sold_99_s`].
     pub sold_99_s: Option<SeedPercentiles>,
@@ -104,18 +104,18 @@ pub struct SaleSummary {
     pub wait_p50_s: Option<SeedPercentiles>,
     /// See [`SeedFigures::wait_p90_s`].
     pub wait_p90_s: Option<SeedPercentiles>,
-    /// How long half of the called visitors waited at most, by tenth of the line.
+    /// How long half of the called visitors waited at most, in seconds, by tenth of the line.
     pub wait_p50_by_part: Vec<Option<SeedPercentiles>>,
-    /// How long nine in ten of the called visitors waited at most, by tenth of the line.
+    /// How long nine in ten of the called visitors waited at most, in seconds, by tenth of the
+    /// line.
     pub wait_p90_by_part: Vec<Option<SeedPercentiles>>,
     /// See [`SeedFigures::odds`].
     pub odds: Vec<Option<SeedPercentiles>>,
-    /// The band in which 95 of 100 seeds have their [`SeedFigures::odds_brier`].
+    /// The lowest and the highest [`SeedFigures::odds_brier`] of the middle 95 of 100 seeds.
     pub odds_brier_95: Option<[f64; 2]>,
     /// See [`SeedFigures::told_no`].
     pub told_no: Option<SeedPercentiles>,
-    /// When one in ten, half and nine in ten of the visitors in `told_no` had been told so, as the
-    /// median of the seeds, in seconds after the beginning of the sale.
+    /// The medians of [`SeedFigures::told_no_by_s`] over the seeds.
     pub told_no_by_s: Option<[f64; 3]>,
     /// See [`SeedFigures::inside_most`].
     pub inside_most: Option<SeedPercentiles>,
@@ -184,7 +184,7 @@ impl SaleSummary {
     }
 }
 
-/// Returns the band that leaves out one in forty values at each end.
+/// Returns the lowest and the highest value that remain without one in forty values at each end.
 fn band_95(values: impl IntoIterator<Item = f64>) -> Option<[f64; 2]> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_unstable_by(f64::total_cmp);

@@ -17,7 +17,7 @@ const BINS: usize = 10;
 pub struct ToldOdds {
     /// The odds, by rank.
     told: BTreeMap<u64, f64>,
-    /// Whether a seat was left, by rank, as far as it is known.
+    /// Whether a seat was left, by rank. Ranks for which this is not known yet are missing.
     came_true: BTreeMap<u64, bool>,
 }
 

@@ -23,14 +23,14 @@ pub type WaitingVisitors = Vec<(u64, VisitorWishes)>;
 /// The odds that a sample of the line was told for its wishes.
 #[derive(Debug, Clone, Default)]
 pub struct ToldWishes {
-    /// The wishes of each rank that were not checked yet, with their odds.
+    /// The wishes that were not checked yet, with their odds, by rank.
     told: BTreeMap<u64, Vec<(WishedSeats, f64)>>,
     bins: [ToldOddsBin; BINS],
 }
 
 impl ToldWishes {
-    /// Forecasts the wishes as the gateway does, and tells the odds. `waiting` are the visitors
-    /// whose ranks are not released, in the order of their ranks.
+    /// Forecasts the wishes as the gateway does, and tells the odds. `waiting` has the visitors
+    /// whose ranks are not released yet, in the order of their ranks.
     pub fn tell(
         &mut self,
         sale: &PlannedSale,
@@ -71,8 +71,8 @@ impl ToldWishes {
         }
     }
 
-    /// Notes for each wish of the visitor at a rank whether it could be met. Ranks whose visitors
-    /// were told no odds, or that were noted before, are ignored.
+    /// Notes for each wish of the visitor at a rank whether it can be met. Ignores a rank whose
+    /// visitor was told no odds, or that was noted before.
     pub fn note(&mut self, rank: u64, can_be_met: impl Fn(&WishedSeats) -> bool) {
         for (seats, told) in self.told.remove(&rank).unwrap_or_default() {
             let bin = &mut self.bins[(told * (BINS - 1) as f64).round() as usize];
@@ -82,7 +82,7 @@ impl ToldWishes {
         }
     }
 
-    /// Notes that none of the wishes of visitors with the rank `from` or a later one could be met.
+    /// Notes for all visitors with the rank `from` or a later one that their wishes were not met.
     pub fn note_in_vain(&mut self, from: u64) {
         let ranks: Vec<u64> = self.told.range(from..).map(|(rank, _)| *rank).collect();
         for rank in ranks {
@@ -104,7 +104,7 @@ impl ToldWishes {
     }
 }
 
-/// Returns the categories of all shows as booking tells them to the gateway.
+/// Returns the categories of all shows in the form in which the gateway gets them from booking.
 fn supply(sale: &PlannedSale, stock: &SeatStock) -> Vec<CategorySupply> {
     let shows = 0..sale.shows.len();
     let of_show = |show: usize| {

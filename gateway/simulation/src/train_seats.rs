@@ -5,21 +5,21 @@ use std::ops::Range;
 
 use crate::sale::PlannedShow;
 
-/// Free. This and the next two are the states of a seat, as indices of counts by state.
+/// Free. This, [`HELD`] and [`SOLD`] are the states of a seat, and the indices of counts by state.
 pub const FREE: usize = 0;
 /// Held: in a basket or an unpaid order.
 pub const HELD: usize = 1;
 /// Sold.
 pub const SOLD: usize = 2;
 
-/// Returns the legs as bits.
+/// Returns the legs as bits, one bit for each leg.
 pub fn mask(legs: &Range<u32>) -> u64 {
     let below = |leg: u32| if leg >= 64 { u64::MAX } else { (1 << leg) - 1 };
     below(legs.end) & !below(legs.start)
 }
 
-/// The seats of a train. The line counts them as booking does: a seat is free while one of its legs
-/// is free, and held while none is free but one may come free.
+/// The seats of a train. They are counted as in booking. A seat is free while one of its legs is
+/// free. It is held while none of its legs is free but one may come free.
 pub struct TrainSeats {
     legs: Vec<SeatLegs>,
     /// All legs of the train, as bits.

@@ -65,13 +65,13 @@ pub struct VisitWorld<'a> {
     pub seats_from_waitlist: u64,
 }
 
-/// A visitor from the call on.
+/// What a visitor does from the call on.
 pub struct SimulatedVisit {
     /// The visitor's rank.
     pub rank: u64,
     /// Whether the visitor is inside: it has a pass and no tickets yet.
     pub inside: bool,
-    /// When the visitor's pass was written last, in milliseconds after the start.
+    /// When the visitor got its newest pass, in milliseconds after the start; 0 before the first.
     pub entered_ms: i64,
     /// Whether a seat was left at the call, or the visitor held one later.
     pub seat_left: bool,
@@ -84,7 +84,7 @@ pub struct SimulatedVisit {
     wishes: Vec<WishedSeats>,
     wish: Option<SeatRequest>,
     gives_up: bool,
-    /// Whether the visitor reads the seats and picks some, instead of asking for the best.
+    /// Whether the visitor reads the seats and picks some. Otherwise it asks for the best seats.
     picks_seats: bool,
     rounds_left: u32,
     baskets: u32,
@@ -92,10 +92,10 @@ pub struct SimulatedVisit {
     /// other seats.
     offered: bool,
     taken: Option<TakenSeats>,
-    /// The number of the newest lock of a basket or order. The ends of earlier locks change
-    /// nothing.
+    /// The number of the newest lock of a basket or order. When an earlier lock ends, nothing
+    /// changes.
     lock: u32,
-    /// Until when the basket can be ordered or the order can be paid, in milliseconds after the
+    /// Until when the visitor can order the basket or pay the order, in milliseconds after the
     /// start.
     until_ms: i64,
 }
@@ -193,8 +193,8 @@ impl SimulatedVisit {
         match step {
             VisitStep::Hold => self.hold(world, now_ms),
             VisitStep::Swap => {
-                // The visitor reads the seats and makes the swap. The number of its seats stays the
-                // same.
+                // One call reads the seats, and one swaps a seat. The number of the visitor's seats
+                // stays the same.
                 world.server.answer(now_ms);
                 let answered_ms = world.server.answer(now_ms);
                 self.keep_basket(world, answered_ms);
@@ -263,8 +263,8 @@ impl SimulatedVisit {
         self.later(world, leave_ms, VisitStep::LeaveWaitlist(number));
     }
 
-    /// Gives the visitor seats that came free. The visitor learns of them when it next asks, and
-    /// then orders.
+    /// Offers seats that came free to the visitor. The visitor learns of the offer when it next
+    /// asks for its state, and then orders.
     pub fn offer(&mut self, offer: SimulatedOffer, world: &mut VisitWorld, now_ms: i64) {
         (self.offered, self.seat_left, self.until_ms) = (true, true, offer.until_ms);
         self.lock_until(offer.seats, offer.lock_ms, world);
@@ -288,7 +288,7 @@ impl SimulatedVisit {
         };
         choose_category(wish, &self.wishes, &world.stock, &mut self.rng);
         let (sale, show) = (world.sale, world.sale.shows[wish.show]);
-        // As in the swarm, travellers who find no seats look for another journey.
+        // As in the load test's swarm, travellers who find no seats look for another journey.
         (wish.from_leg, wish.to_leg) = journey(&show, &mut self.rng);
         let wish = wish.clone();
         let behaviour = &sale.behaviour;
@@ -404,9 +404,9 @@ impl SimulatedVisit {
     }
 }
 
-/// Chooses what to ask for. A visitor with wishes asks for the first wish that can be met, or for
-/// its first wish if none can. Any other visitor draws a category with room, in proportion to its
-/// free seats. Nothing is drawn in a hall of one category.
+/// Chooses what to ask for. A visitor with wishes asks for the first wish that can be met. If none
+/// can be met, it asks for its first wish. Any other visitor draws a category with enough free
+/// seats, in proportion to the free seats. Nothing is drawn in a hall of one category.
 fn choose_category(
     wish: &mut SeatRequest,
     wishes: &[WishedSeats],
@@ -433,8 +433,8 @@ fn choose_category(
     }
 }
 
-/// Draws the first leg that a visitor travels, and the one after its last. Each pair of stops is as
-/// likely as in the swarm.
+/// Draws the first leg that a visitor travels, and the leg after its last one. Each pair of stops
+/// is as likely as in the load test's swarm.
 fn journey(show: &PlannedShow, rng: &mut impl Rng) -> (u32, u32) {
     if show.legs == 1 {
         return (0, 1);

@@ -1,5 +1,5 @@
-//! Keeps the parties that wait for seats to come free. As in booking, freed seats are offered to
-//! the party that has waited longest among the parties that the seats suit.
+//! Keeps the parties that wait for seats to come free. As in booking, freed seats are offered to a
+//! party that they suit. If they suit several, the party that has waited longest gets the offer.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -14,8 +14,8 @@ pub const ASKS_EVERY_S: u64 = 5;
 /// The parties that wait.
 #[derive(Debug, Default)]
 pub struct SimulatedWaitlist {
-    /// The parties by what they want, first come first. A party that has left may still be here,
-    /// but its number is no longer in `waiting`.
+    /// The parties by what they want, in the order in which they joined. A party that has left may
+    /// still be here, but its number is no longer in `waiting`.
     lines: BTreeMap<SeatRequest, VecDeque<WaitingParty>>,
     /// The number under which each visit waits.
     waiting: HashMap<u32, u64>,
@@ -52,7 +52,7 @@ impl SimulatedWaitlist {
         number
     }
 
-    /// Removes a party. Returns false if it no longer waits under this number.
+    /// Removes a party. Returns false if the party no longer waits under this number.
     pub fn leave(&mut self, visit: u32, number: u64) -> bool {
         let waits = self.waiting.get(&visit) == Some(&number);
         if waits {
@@ -108,7 +108,8 @@ impl SimulatedWaitlist {
         })
     }
 
-    /// Removes the parties for which too few seats can still come free, and returns their visits.
+    /// Removes the parties for which too few seats can still come free. Returns the indices of
+    /// their visits.
     pub fn remove_unserved(&mut self, stock: &SeatStock) -> Vec<u32> {
         let (waiting, mut visits) = (&self.waiting, Vec::new());
         self.lines.retain(|wish, line| {

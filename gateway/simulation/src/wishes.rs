@@ -44,7 +44,7 @@ pub(crate) fn wishes_of(sale: &PlannedSale, seed: u64, rank: u64) -> VisitorWish
     let Some(planned) = &sale.wishes else {
         return VisitorWishes::default();
     };
-    // Wishes have a generator of their own, so that they do not change what else the visitor draws.
+    // Wishes have a generator of their own. So they do not change what else the visitor draws.
     let own = seed.rotate_left(32) ^ rank.wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(own);
     let said = VisitorBehaviour::roll(planned.said, &mut rng);
@@ -75,7 +75,8 @@ pub(crate) fn wishes_of(sale: &PlannedSale, seed: u64, rank: u64) -> VisitorWish
     VisitorWishes { seats, said }
 }
 
-/// Draws an index in proportion to its weight. Returns `None` if all weights are 0.
+/// Draws an index. Its probability is in proportion to its weight. Returns `None` if all weights
+/// are 0.
 pub(crate) fn by_weight(weights: &[f64], rng: &mut impl Rng) -> Option<usize> {
     let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
     let found = weights.iter().position(|weight| {

@@ -1,4 +1,4 @@
-//! Checks forecasts of simulated sales, whose end is known.
+//! Checks forecasts of simulated sales. It is known when these sales are sold out.
 
 mod common;
 #[path = "common/running.rs"]
@@ -11,7 +11,8 @@ use fairgate_simulation::sale::PlannedSale;
 use fairgate_simulation::simulate;
 use running::figures;
 
-/// Everybody buys two seats, so that the number of buyers follows from the sold seats.
+/// The number of seats that everybody buys. It is fixed, so that the number of buyers follows from
+/// the sold seats.
 const PARTY: f64 = 2.0;
 
 fn sale(seats: u32, per_s: u64, visitors: usize) -> PlannedSale {
@@ -36,8 +37,8 @@ fn sale(seats: u32, per_s: u64, visitors: usize) -> PlannedSale {
     sale
 }
 
-/// Simulates a sale. Returns the figures that a report has after a share of the sale's time, and
-/// when the sale is sold out, in seconds after its beginning.
+/// Simulates a sale. Returns the figures that a report has after the given share of the time until
+/// the sale is sold out. Also returns that time, in seconds after the beginning of the sale.
 fn until(sale: &PlannedSale, share: f64, seed: u64) -> (RunningSale, f64) {
     let outcome = simulate(sale, seed);
     let sold_out_s = outcome.sold_out_s.expect("it is sold out");

@@ -13,7 +13,7 @@ use fairgate_simulation::sale::{LostGateway, PlannedSale, PlannedShow};
 use fairgate_simulation::simulate;
 use proptest::prelude::*;
 
-/// Generates sales with visitors who do everything that is simulated.
+/// Generates random sales. Their visitors do most of what can be simulated.
 fn any_sale() -> impl Strategy<Value = PlannedSale> {
     let shares = (0.0..0.3, 0.0..0.3, 0.0..0.3, 0.0..0.3, 0.0..0.3, 0.0..0.5);
     let room = (
@@ -93,7 +93,8 @@ fn any_sale() -> impl Strategy<Value = PlannedSale> {
     )
 }
 
-/// Returns the same sale with visitors who are all alike: one seat each, and no change of mind.
+/// Returns the same sale with visitors who all behave alike: each buys one seat, and nobody changes
+/// its mind. The sale has one hall, a draw and a fixed pace.
 fn with_equal_visitors(mut sale: PlannedSale) -> PlannedSale {
     sale.behaviour = common::sale().behaviour;
     sale.room.method = LineMethod::Draw;
@@ -164,8 +165,9 @@ proptest! {
         let slow_s = simulate(&slow, seed).sold_out_s;
         let fast_s = simulate(&fast, seed).sold_out_s;
         if let Some(slow_s) = slow_s {
-            // Calls come with ticks, a second apart. Besides, the pace calls people one by one for
-            // the last seats, so at another pace other people take these seats.
+            // The limit is not exact, because ticks are a second apart. Besides, the pace calls
+            // people one by one for the last seats, so at another pace other people take these
+            // seats.
             let latest_s = slow_s * 1.05 + 2.0;
             prop_assert!(fast_s.is_some_and(|fast_s| fast_s <= latest_s), "{fast_s:?} {slow_s}");
         }
@@ -184,8 +186,8 @@ proptest! {
     fn littles_law_holds_between_entries_inside_and_the_time_inside(
         seed: u64, per_s in 2_u64..20, time_s in 10_u32..60,
     ) {
-        // To choose a seat takes longer than any pass lasts, so everybody stays inside as long as
-        // its pass lasts.
+        // Choosing a seat takes longer than any pass lasts. So everybody stays inside until its
+        // pass ends.
         let mut sale = sale();
         sale.crowd.visitors = 20_000;
         sale.shows[0].seats = 1_000_000;
@@ -208,10 +210,10 @@ proptest! {
 
 #[test]
 fn ten_visitors_a_second_have_their_tickets_when_it_was_worked_out_by_hand() {
-    // The sale begins at 20 s, and each tick from then on calls ten of a hundred visitors. They
-    // claim a second later, hold five seconds later, order two seconds later, and pay three seconds
-    // later. So the first ten have their tickets just after 31 s, and the last ten, called at 29 s,
-    // just after 40 s.
+    // The sale begins at 20 s. From then on, each tick calls ten of the hundred visitors. A visitor
+    // claims one second after the call, holds five seconds after that, orders two seconds after
+    // that, and pays three seconds after that. So the first ten have their tickets just after 31 s.
+    // The last ten are called at 29 s and have theirs just after 40 s.
     let mut few = sale();
     few.crowd.visitors = 100;
     few.shows[0].seats = 10_000;
@@ -270,10 +272,10 @@ fn seats_in_abandoned_baskets_come_back_when_their_lock_ends() {
 
 #[test]
 fn seats_of_declined_orders_go_to_those_who_wait_for_them_in_the_order_of_their_joining() {
-    // Everybody is inside at once and asks at 26 s; a hundred find seats, and about half of their
-    // payments are declined. All who find nothing join the waitlist. An unpaid order lapses 30 s of
-    // grace after its time to pay, which is at least 120 s. Its seats are then offered, until every
-    // seat is paid for.
+    // Everybody is inside at once and asks at 26 s. A hundred find seats, and about half of their
+    // payments are declined. All others join the waitlist. An order can be paid for at least 120 s.
+    // It lapses 30 s of grace later, and its seats are offered. This goes on until every seat is
+    // paid for.
     let mut open = sale();
     open.room.method = LineMethod::Open;
     open.room.pace.line = false;
@@ -289,7 +291,8 @@ fn seats_of_declined_orders_go_to_those_who_wait_for_them_in_the_order_of_their_
     assert_eq!(with.ends.ticketed, 100);
     let first = with.ends.ticketed - with.seats.from_waitlist;
     assert!((35..=65).contains(&first), "{:?}", with.seats);
-    // Each round of lapses takes at least the 150 s of an order that is not paid.
+    // An order that is not paid lapses after at least 150 s, so each round takes at least that
+    // long.
     assert!(with.sold_out_s.is_some_and(|sold_s| sold_s > 150.0));
     assert_eq!(
         with.told_no + with.ends.ticketed + with.ends.declined,
@@ -304,7 +307,7 @@ fn a_party_that_wants_more_seats_than_can_come_free_is_told_no_at_once() {
     open.room.pace.line = false;
     open.behaviour.waitlist = 1.0;
     let outcome = simulate(&open, 1);
-    // Nobody abandons anything: at 31 s all seats are sold, and the wait of all others ends with
+    // Nobody abandons a basket. So all seats are sold at 31 s, and the wait of all others ends with
     // the next tick.
     assert_eq!((outcome.ends.ticketed, outcome.told_no), (100, 900));
     assert_eq!(outcome.seconds.last().map(|second| second.at_s), Some(32));
@@ -324,8 +327,8 @@ fn a_lost_gateway_costs_only_the_time_until_its_sockets_are_open_again() {
     let broken = simulate(&lost, 1);
     let entered = |outcome: &SaleOutcome, at_s: usize| outcome.seconds[at_s - 1].entered;
     assert_eq!(entered(&whole, 50), entered(&broken, 50));
-    // Visitors who are called at 49 s claim at 50 s. Visitors who are called at 50 to 55 s hear it
-    // at 56 s.
+    // Visitors who are called at 49 s claim at 50 s. Visitors who are called at 50 to 55 s learn of
+    // it at 56 s.
     assert_eq!(entered(&whole, 56) - entered(&broken, 56), 50);
     assert_eq!(entered(&whole, 60), entered(&broken, 60));
     assert_eq!(whole.ends.ticketed, broken.ends.ticketed);

@@ -1,4 +1,4 @@
-//! Checks what the design promises about the pace, in simulated sales.
+//! Checks in simulated sales that the pace does what the design promises.
 
 mod common;
 
@@ -12,8 +12,8 @@ use fairgate_simulation::simulate;
 /// The beginning of the sale, in seconds after the start.
 const DRAW_S: usize = 20;
 
-/// Returns a sale with 20,000 visitors who want two seats each, with more seats than they want, and
-/// with a pace of at most fifty visitors a second. Booking answers a thousand calls a second.
+/// Returns a sale with 20,000 visitors who want two seats each. It has more seats than they want,
+/// and a pace of at most fifty visitors a second. Booking answers a thousand calls a second.
 fn long_line() -> PlannedSale {
     let mut sale = common::sale();
     sale.room.pace.mode = PaceMode::Auto;

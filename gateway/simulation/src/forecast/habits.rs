@@ -1,6 +1,6 @@
-//! Measures what the visitors of a running sale do, from the sale's figures: how many of the called
-//! visitors enter, how many of those buy, how many seats they take, and how long it takes them to
-//! enter and to buy.
+//! Measures what the visitors of a running sale do. From the sale's figures, it finds how many of
+//! the called visitors enter, how many of those buy, how many seats they take, and how long it
+//! takes them to enter and to buy.
 
 use super::running::RunningFigures;
 
@@ -14,17 +14,17 @@ const SHOW_UP: f64 = 0.95;
 const BUY: f64 = 0.8;
 /// Each delay that is tried is longer than the one before by this factor.
 const DELAY_STEP: f64 = 1.25;
-/// The factor for the delays that are tried near the best of those.
+/// The same factor for the delays that are then tried near the best one.
 const DELAY_STEP_FINE: f64 = 1.02;
 /// The shortest and the longest delay that are tried, in seconds.
 const DELAY_MIN_S: f64 = 0.5;
 const DELAY_MAX_S: f64 = 1_800.0;
 /// Delays are tried in small steps only if at least this many visitors entered or bought. With
-/// fewer, a longer delay and a larger share fit about as well, and the best of many tries is a
-/// matter of chance.
+/// fewer visitors, a longer delay with a larger share fits about as well. Chance then decides which
+/// of many delays fits best.
 const REFINED_FROM: f64 = 200.0;
 /// When less than this part of the seats is free, some buyers find no seats. So what visitors do is
-/// measured from the figures before that.
+/// measured from earlier figures, if enough visitors had tickets by then.
 const FREE_MIN: f64 = 0.1;
 
 /// What the visitors of a sale do.
@@ -41,7 +41,8 @@ pub struct MeasuredHabits {
     pub buyers: u64,
 }
 
-/// The share of one count that appears in another count, and the delay after which it does.
+/// How one count follows another: a share of the first count appears in the second after a delay.
+/// For example, a share of the called visitors enters some seconds after the call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelayedShare {
     /// The share, above 0 and at most 1.
@@ -50,8 +51,8 @@ pub struct DelayedShare {
     pub delay_s: f64,
 }
 
-/// Estimates how many people were called. A release also counts the ranks of visitors who had left,
-/// so their share is subtracted.
+/// Estimates how many people were called. The released ranks include ranks of visitors who have
+/// left, so the share of visitors who have left is subtracted.
 pub fn people_called(figures: &RunningFigures) -> f64 {
     let left = figures.left as f64 / (figures.joined as f64).max(1.0);
     figures.released as f64 * (1.0 - left.min(1.0))
@@ -108,10 +109,10 @@ impl MeasuredHabits {
     }
 }
 
-/// Finds the share and the delay with which one count follows another, by least squares. Tries
-/// delays in large steps, and then in small steps near the best of them. The small steps are
-/// needed: if a hundred visitors enter each second, a delay that is wrong by a tenth of a second
-/// makes ten of them look as if they had not bought.
+/// Finds by least squares with which share and delay one count follows another. It tries delays in
+/// large steps, and then in small steps near the best of them. The small steps matter when many
+/// visitors enter. If a hundred enter each second and the delay is wrong by a tenth of a second,
+/// ten of them look as if they had not bought.
 fn delayed_share(
     figures: &[RunningFigures],
     from: impl Fn(&RunningFigures) -> f64,
@@ -168,8 +169,8 @@ fn delays(least_s: f64, most_s: f64, factor: f64) -> impl Iterator<Item = f64> {
 mod tests {
     use super::*;
 
-    /// Ten visitors a second are called, eight of ten enter two seconds later, and half of those
-    /// have two tickets each twenty seconds after that.
+    /// Ten visitors a second are called. Eight of ten enter two seconds later. Twenty seconds after
+    /// that, half of those have two tickets each.
     fn figures() -> Vec<RunningFigures> {
         let after = |at_s: f64, delay_s: f64| (at_s - delay_s).max(0.0);
         (0..=9)

@@ -17,8 +17,9 @@ pub use running::{RunningFigures, RunningSale};
 const SEEDS: u64 = 6;
 /// How many times the rest of the sale is simulated at least.
 const SEEDS_MIN: usize = 2;
-/// When all simulations together have simulated more seconds than this, no further one begins. This
-/// keeps the forecasts of a minute below 50 ms of processor time on average over a sale.
+/// After [`SEEDS_MIN`] simulations, no further one begins once all of them together have covered
+/// more seconds than this. This keeps the forecasts of a minute below 50 ms of processor time on
+/// average over a sale.
 const SECONDS_MAX: usize = 3_000;
 /// Eight in ten values of a normal distribution are at most this many standard deviations from its
 /// middle.
@@ -44,9 +45,10 @@ pub enum SaleForecast {
     SeatsLeft,
 }
 
-/// Returns the time in which the number of the last cells falls to 1 / e, about a third, in
-/// seconds. It is the median of the simulations. A sale that is n times as large has n times as
-/// many cells left at the same time. So it is sold out later, by ln(n) times the returned time.
+/// Returns how long it takes until the number of the last cells has fallen to 1 / e of itself,
+/// about a third, in seconds. It is the median of the simulations. A sale that is n times as large
+/// has n times as many cells left at the same time. So it is sold out later, by ln(n) times the
+/// returned time.
 fn fade_s(outcomes: &[SaleOutcome]) -> f64 {
     let spans = outcomes.iter().filter_map(|outcome| {
         let first = |left: u64| {
@@ -60,8 +62,9 @@ fn fade_s(outcomes: &[SaleOutcome]) -> f64 {
     spans.sort_unstable_by(f64::total_cmp);
     // A cell whose buyers give up several times makes one span very long, so the median is used.
     let middle = spans.get(spans.len() / 2).copied().unwrap_or(0.0);
-    // If each cell is sold with the same probability in each second, one of four cells is sold in a
-    // fourth of this time, one of three in a third, and one of two in a half.
+    // If every cell is sold with the same probability in each second, the first of four cells is
+    // sold after a fourth of the returned time on average. The next one is sold after a third of
+    // it, and the next after a half.
     let fourths = 1.0 / 4.0 + 1.0 / 3.0 + 1.0 / 2.0;
     middle / fourths
 }

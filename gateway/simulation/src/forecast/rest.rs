@@ -1,5 +1,6 @@
-//! Makes the sale that a forecast simulates: the last minutes of the running sale as they went, and
-//! then the rest by the rules of the pace. A large sale is made smaller, with the same times.
+//! Makes the sale that a forecast simulates. It repeats the last minutes of the running sale as
+//! they went. The rest then follows the rules of the pace. A large sale is made smaller, but keeps
+//! its times.
 
 use fairgate_rules::room_document::{LineMethod, PaceMode};
 use rand::SeedableRng;
@@ -17,32 +18,33 @@ use crate::sale::{
 
 /// A forecast simulates about this many visitors who enter. A larger sale is made smaller.
 const VISITS: f64 = 2_000.0;
-/// The simulated line has this many times as many visitors as will probably be called for the seats
-/// that are left.
+/// The simulated line is limited to this many times the visitors who will probably be called for
+/// the seats that are left. The visitors of the trickle are added to this limit.
 const LINE: f64 = 3.0;
-/// This many visitors are added to that.
+/// This many visitors are also added to that limit.
 const LINE_MIN: f64 = 50.0;
 /// At most this many seconds of the past are simulated.
 const PAST_MAX_S: f64 = 900.0;
-/// If an auto room calls people at less than this part of its pace, booking's health limits the
-/// room, and not the promoter.
+/// If an auto room calls people at less than this part of the promoter's pace, booking's health is
+/// taken to be the limit.
 const SLOWED: f64 = 0.8;
 /// The number of seconds over which the rate of new visitors is measured. The rate is expected to
 /// stay the same.
 const JOINS_S: f64 = 120.0;
-/// The number of seconds over which the pace is measured if booking's health limits it. The pace is
-/// expected to stay the same. Cuts and recoveries of the pace alternate in less than a minute, so
-/// they even out.
+/// If booking's health limits the pace, the pace is measured over this many seconds and expected to
+/// stay the same. Cuts and recoveries of the pace alternate in less than a minute, so they even
+/// out.
 const LATELY_S: f64 = 60.0;
 /// If the measured share of called visitors who enter is larger than this, all of them are expected
-/// to come. In the figures, visitors who were just called look like a few who stay away. If the
-/// simulation kept room for people who stay away, the sale would end minutes later.
+/// to come. Visitors who were just called have not entered yet, so the figures look as if a few
+/// stayed away. If the simulation expected some to stay away, its sale would end minutes later.
 const ALL_COME: f64 = 0.97;
-/// A measured delay may be wrong by this part of it. Then the same part of the visitors who entered
-/// within the last such delay looks as if they did not buy, or as if they had bought already.
+/// A measured delay may be wrong by this part of itself. The error concerns visitors whose entry is
+/// less than one delay ago. The same part of them looks as if they did not buy, or as if they had
+/// bought already.
 const DELAY_DOUBT: f64 = 0.1;
-/// The doubt about a measured share is at least this part of the share or, if that is smaller, of
-/// the share of all others.
+/// The doubt about a measured share is at least this part of the share, or of 1 minus the share,
+/// whichever is smaller.
 const DOUBT_MIN: f64 = 0.02;
 
 /// The rest of a running sale.
@@ -82,21 +84,22 @@ impl<'a> RestOfSale<'a> {
         count / self.real_per_simulated
     }
 
-    /// Returns how many simulated cells are left. Each simulated visitor takes one cell, so the
-    /// last cells are never too few for a party.
+    /// Returns how many simulated cells are left. Each simulated visitor takes one cell, so even
+    /// the last cell is enough for a visitor.
     fn cells(&self) -> u64 {
         let buyers = Self::buyers_left(&last(self.sale), self.habits);
         (self.scaled_down(buyers).round() as u64).max(1)
     }
 
-    /// Returns how many of the real buyers that are left one simulated buyer represents.
+    /// Returns how many real buyers one simulated buyer represents. Only buyers of the cells that
+    /// are left count.
     pub fn real_buyers_per_simulated(&self) -> f64 {
         let buyers = Self::buyers_left(&last(self.sale), self.habits);
         (buyers / self.cells() as f64).max(1.0)
     }
 
-    /// Makes the sale. Each seed draws another share of buyers, within the doubt about the measured
-    /// share.
+    /// Makes the sale. Each seed draws a different share of buyers. The larger the doubt about the
+    /// measured share, the more the drawn shares differ.
     pub fn planned(&self, seed: u64) -> PlannedSale {
         let (now, figures) = (last(self.sale), &self.sale.figures);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -178,7 +181,8 @@ impl<'a> RestOfSale<'a> {
         self.sale.room.pace.per_s_u as f64 / 1e6
     }
 
-    /// Returns how many seconds of the rest are simulated at most.
+    /// Returns the longest time that is simulated after the last figures, in seconds. `wanted` is
+    /// how many real visitors will probably be called.
     fn rest_s(&self, wanted: f64) -> f64 {
         let (now, room) = (last(self.sale), &self.sale.room);
         let at_pace_s = wanted / self.pace().max(1e-6);
@@ -213,7 +217,7 @@ impl<'a> RestOfSale<'a> {
         pace.trickle_min_u = self.scaled_down(pace.trickle_min_u as f64) as u64;
         pace.max_inside = (self.scaled_down(pace.max_inside as f64).round() as u64).max(1);
         PlannedRoom {
-            // The order of those who wait is already drawn.
+            // The line is already drawn, so the simulation keeps its order.
             method: match room.method {
                 LineMethod::Draw | LineMethod::Fifo => LineMethod::Fifo,
                 LineMethod::Open => LineMethod::Open,
@@ -226,8 +230,8 @@ impl<'a> RestOfSale<'a> {
         }
     }
 
-    /// Returns the simulated hall. It has more seats at first, so that the simulated past does not
-    /// run out of seats.
+    /// Returns the simulated hall. At first it has more seats than are left, so that the simulated
+    /// past does not run out of seats.
     fn show(&self, cells: u64, called: &[u64]) -> PlannedShow {
         let taken = called.last().copied().unwrap_or(0);
         PlannedShow {
@@ -260,8 +264,7 @@ impl<'a> RestOfSale<'a> {
     }
 }
 
-/// Returns how many of the visitors who have entered did so within the last `within_s` seconds, as
-/// a share.
+/// Returns which share of the visitors who have entered did so within the last `within_s` seconds.
 fn share_entered_within(figures: &[RunningFigures], within_s: f64) -> f64 {
     let claimed = |figures: &RunningFigures| figures.claimed as f64;
     let now = figures.last().copied().unwrap_or_default();

@@ -44,8 +44,8 @@ pub struct RunningFigures {
 const SHORT_S: f64 = 300.0;
 
 impl RunningFigures {
-    /// Returns whether the sale that began with `first` is short, if its seats go on selling as
-    /// fast as so far. While nothing is sold, the sale is not short.
+    /// Returns whether the sale will be short if its seats keep selling as fast as so far. `first`
+    /// has the figures of its beginning. While nothing is sold, the sale is not short.
     #[must_use]
     pub fn is_short_sale(&self, first: &Self) -> bool {
         let sold = self.sold.saturating_sub(first.sold) as f64;

@@ -1,5 +1,5 @@
-//! Runs one sale: a tick of the pace every second, and between two ticks the steps of the visitors
-//! who were called.
+//! Runs one sale. The pace ticks every second. Between two ticks, the visitors who were called take
+//! their steps.
 
 mod tally;
 
@@ -30,8 +30,7 @@ use tally::SaleTally;
 /// A visitor who polls notices the call up to this much later, in seconds. Pages near the front ask
 /// once a second.
 const POLLED_WITHIN_S: f64 = 1.0;
-/// A visitor who was not let in claims again after this time or up to half a second more, in
-/// seconds.
+/// A visitor who was not let in claims again after this time plus up to half a second, in seconds.
 const CLAIM_AGAIN_S: f64 = 1.0;
 
 /// Simulates a sale. The same sale and the same seed give the same outcome.
@@ -40,8 +39,8 @@ pub fn simulate(sale: &PlannedSale, seed: u64) -> SaleOutcome {
     play(sale, seed, |_| false)
 }
 
-/// Simulates a sale as [`simulate`] does, but only until everything is sold. The outcome says
-/// nothing about later seconds, nor about visitors who were inside then.
+/// Simulates a sale as [`simulate`] does, but only until everything is sold. The outcome has no
+/// later seconds, and does not know how the visits of visitors who were still inside end.
 #[must_use]
 pub fn simulate_until_sold_out(sale: &PlannedSale, seed: u64) -> SaleOutcome {
     play(sale, seed, |run| run.tally.sold_out_ms.is_some())
@@ -92,8 +91,8 @@ struct SaleRun<'a> {
     cohorts: ReleaseCohorts,
     released: u64,
     remainder_u: u64,
-    /// Whether everybody in the line was told that everything is sold or that the room is closed.
-    /// They then leave.
+    /// Whether everybody in the line was told that everything is sold or that the room is closed,
+    /// and has left.
     line_dismissed: bool,
     tally: SaleTally,
 }
@@ -110,7 +109,7 @@ impl SaleRun<'_> {
 
     fn step(&mut self, visit: u32, step: VisitStep, now_ms: i64) {
         let own = &mut self.visits[visit as usize];
-        // If the visitor has got a later pass, the end of the earlier one changes nothing.
+        // The end of an earlier pass changes nothing if the visitor has a newer one.
         let pass_ms = i64::from(self.world.sale.room.pace.pass_s) * 1_000;
         if step == VisitStep::PassEnds && own.entered_ms + pass_ms != now_ms {
             return;
@@ -148,8 +147,8 @@ impl SaleRun<'_> {
         }
     }
 
-    /// Makes the calls with which waiting parties ask for their state, and ends the wait of parties
-    /// for which too few seats can still come free.
+    /// Makes the calls with which waiting parties ask for their state. Then ends the wait of
+    /// parties for which too few seats can still come free.
     fn tell_waiting_parties(&mut self, now_ms: i64) {
         for _ in 0..self.world.waitlist.len().div_ceil(ASKS_EVERY_S) {
             self.world.server.answer(now_ms);
@@ -344,9 +343,9 @@ impl SaleRun<'_> {
             .add(claim_ms, SaleEvent::Claim { visit });
     }
 
-    /// Returns when a visitor hears a call that is made at `called_s`. If the visitor's socket has
-    /// dropped, by itself or with a gateway, the visitor hears the call when the socket is open
-    /// again.
+    /// Returns when a visitor learns of a call that is made at `called_s`. The visitor's socket may
+    /// have dropped, by itself or with a gateway. Then the visitor learns of the call when the
+    /// socket is open again.
     fn hears_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
         let (sale, drop_s) = (self.world.sale, self.world.sale.behaviour.drop_s);
         let called_s = self.hears_unless_gateway_lost_s(visitor, called_s);
@@ -362,8 +361,8 @@ impl SaleRun<'_> {
         }
     }
 
-    /// Returns when a visitor hears a call that is made at `called_s`, if no gateway is lost. The
-    /// visitor's socket may drop by itself.
+    /// Returns when a visitor learns of a call that is made at `called_s`, if no gateway is lost.
+    /// The visitor's socket may drop by itself.
     fn hears_unless_gateway_lost_s(&self, visitor: &mut RankedVisitor, called_s: f64) -> f64 {
         let (sale, behaviour) = (self.world.sale, &self.world.sale.behaviour);
         if !visitor.socket || !VisitorBehaviour::roll(behaviour.drop_socket, &mut visitor.rng) {
@@ -380,7 +379,7 @@ impl SaleRun<'_> {
         }
     }
 
-    /// Tells the odds to a sample of the line, as visitors read them after the draw.
+    /// Tells a sample of the line the odds that visitors read after the draw.
     fn tell_odds(&mut self, limits: &PaceLimits, now_s: f64) {
         let Some(demand) = limits.demand else {
             return;
@@ -394,7 +393,7 @@ impl SaleRun<'_> {
         odds.tell(line.sampled_there(released, now_s), &demand, ahead);
     }
 
-    /// Tells the line the odds of its wishes, if visitors read them in this second.
+    /// Tells the visitors in the line the odds of their wishes, if they read them in this second.
     fn tell_wishes(&mut self, limits: &PaceLimits, now_s: f64) {
         let (sale, seed) = (self.world.sale, self.seed);
         let after_draw_s = now_s - sale.room.draw_s;

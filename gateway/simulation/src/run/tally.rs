@@ -31,7 +31,8 @@ pub struct SaleTally {
     inside_most: u64,
     /// For each second in which visitors entered, how many of them are still inside.
     inside_since: VecDeque<(i64, u64)>,
-    /// How many visitors were told that everything is sold, by the second after the start.
+    /// The visitors in [`SaleOutcome::told_no`], counted by the second after the start in which
+    /// they learned it.
     told_no: BTreeMap<i64, u64>,
     calls_per_s_most: u64,
     /// How long the called visitors waited, by tenth of the line.
@@ -70,14 +71,14 @@ impl SaleTally {
         self.inside
     }
 
-    /// Counts a visitor who was called after a wait.
+    /// Counts a visitor who was called after a wait of `waited_s` seconds.
     pub fn called(&mut self, rank: u64, waited_s: f64) {
         let part = self.part(rank);
         self.waits_s[part].push(waited_s.max(0.0) as f32);
         self.under_way += 1;
     }
 
-    /// Counts a visitor who enters.
+    /// Counts a visitor who enters. `first` is false for a visitor whose earlier pass ran out.
     pub fn entered(&mut self, now_ms: i64, first: bool) {
         self.entered += u64::from(first);
         self.inside += 1;
@@ -155,7 +156,8 @@ impl SaleTally {
         self.seconds.push(figures);
     }
 
-    /// Counts the visitors behind the release counter who are told that everything is sold.
+    /// Counts the visitors behind the release counter when they are told that everything is sold or
+    /// that the room is closed.
     pub fn told_waiting(
         &mut self,
         released: u64,
@@ -188,8 +190,8 @@ impl SaleTally {
         part.min(PARTS - 1)
     }
 
-    /// Returns when one in ten, half and nine in ten of those who were told that everything is sold
-    /// had been told so, in seconds after the start; `None` if nobody was.
+    /// Returns when one in ten, half and nine in ten of the visitors in [`SaleOutcome::told_no`]
+    /// had learned it, in seconds after the start. Returns `None` if there are no such visitors.
     fn told_no_by_s(&self) -> Option<[f64; 3]> {
         let all: u64 = self.told_no.values().sum();
         let by = |share: f64| {

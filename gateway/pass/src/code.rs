@@ -31,7 +31,7 @@ const HAS_NAME: u8 = 2;
 /// code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the ticket's ids or times are not of the form that booking writes; no code of it was signed"
+    "the ticket's ids or times are not of the form that booking writes; no code was signed for it"
 )]
 pub struct TicketWithoutCode;
 

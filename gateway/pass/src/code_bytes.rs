@@ -169,6 +169,10 @@ mod tests {
             writer.number(number);
             assert_eq!(CodeReader(&writer.bytes).number(), Some(number));
         }
+        for last in [0x02, 0x7f, 0x81] {
+            let too_large = [&[0xff; 9][..], &[last, 0]].concat();
+            assert_eq!(CodeReader(&too_large).number(), None, "{last}");
+        }
         for legs in [
             vec![],
             vec![0],

@@ -1,7 +1,7 @@
 //! Writes and reads the fields of cookies and codes. A field is a number, or a known count of
 //! bytes.
 
-/// The value ends before its fields do, or a number has more than ten bytes.
+/// The value ends before its fields do, or a number has more than 64 bits.
 #[derive(Debug)]
 pub(crate) struct BrokenField;
 
@@ -19,6 +19,10 @@ pub(crate) fn take_number(rest: &mut &[u8]) -> Result<u64, BrokenField> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
         let [byte] = *take::<1>(rest)?;
+        // Of the tenth byte, only one bit fits into the number.
+        if shift == 63 && byte > 1 {
+            return Err(BrokenField);
+        }
         number |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
             return Ok(number);

@@ -68,7 +68,7 @@ pub enum TokenKeyError {
     NotMade,
     /// The key is not an Ed25519 key, or is damaged.
     #[error(
-        "key {kid} is not a readable Ed25519 key; restore it from a backup of the ledger or take it out"
+        "key {kid} is not a readable Ed25519 key; restore it from a backup of the ledger or remove it"
     )]
     Unreadable {
         /// The key's name.

@@ -80,7 +80,7 @@ pub enum TokenError {
     #[error("not a well-formed signed value")]
     Malformed,
     /// The value is of another kind.
-    #[error("signed, but as something else than what is asked for here")]
+    #[error("signed, but as another kind of value than is expected here")]
     WrongType,
     /// The algorithm is not EdDSA.
     #[error("signed with an algorithm that is not accepted")]
@@ -90,7 +90,7 @@ pub enum TokenError {
     #[error("signed with a key that is not known here")]
     UnknownKey,
     /// The signature is wrong: the value was changed or forged.
-    #[error("the signature does not fit")]
+    #[error("the signature is not valid")]
     BadSignature,
     /// `iss` is missing or wrong.
     #[error("issued by somebody else")]

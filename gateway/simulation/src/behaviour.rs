@@ -193,7 +193,7 @@ impl VisitorBehaviour {
         let are_weights = weights.iter().all(|weight| (0.0..=1e9).contains(weight));
         if !are_weights || weights.iter().sum::<f64>() <= 0.0 {
             faults.push(
-                "behaviour.party: weights of parties of 1, 2, 3 … people, at least one above 0"
+                "behaviour.party: expected weights of parties of 1, 2, 3 … people, at least one above 0"
                     .to_owned(),
             );
         }
@@ -249,7 +249,7 @@ impl VisitorBehaviour {
         let mut faults: Vec<String> = bad
             .map(|(name, span, most)| {
                 format!(
-                    "behaviour.{name}: [{}, {}] is not a span of seconds, from less to more and at most {most}",
+                    "behaviour.{name}: [{}, {}] is not a range of seconds; expected two numbers from 0 to {most}, the smaller one first",
                     span.0, span.1
                 )
             })

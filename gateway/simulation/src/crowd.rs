@@ -210,12 +210,12 @@ impl CrowdSettings {
         let mut faults = Vec::new();
         if !(1..=VISITORS_MAX).contains(&self.visitors) || self.mute > self.visitors {
             faults.push(format!(
-                "crowd.visitors is between 1 and {VISITORS_MAX}, and mute is not above it"
+                "crowd.visitors must be between 1 and {VISITORS_MAX}, and crowd.mute not above it"
             ));
         }
         if self.bots > VISITORS_MAX || !(1..=BOT_NETWORKS_MAX).contains(&self.bot_networks) {
             faults.push(format!(
-                "crowd.bots is at most {VISITORS_MAX}, and bot_networks between 1 and {BOT_NETWORKS_MAX}"
+                "crowd.bots must be at most {VISITORS_MAX}, and crowd.bot_networks between 1 and {BOT_NETWORKS_MAX}"
             ));
         }
         let shares = [

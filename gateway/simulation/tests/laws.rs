@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn a_higher_pace_never_sells_out_later(sale in any_sale(), seed: u64, factor in 2_u64..5) {
+    fn a_higher_pace_sells_out_hardly_later(sale in any_sale(), seed: u64, factor in 2_u64..5) {
         let slow = with_equal_visitors(sale);
         let mut fast = slow.clone();
         fast.room.pace.per_s_u *= factor;
@@ -271,7 +271,7 @@ fn seats_in_abandoned_baskets_come_back_when_their_lock_ends() {
 }
 
 #[test]
-fn seats_of_declined_orders_go_to_those_who_wait_for_them_in_the_order_of_their_joining() {
+fn seats_of_declined_orders_go_to_those_who_wait_for_them() {
     // Everybody is inside at once and asks at 26 s. A hundred find seats, and about half of their
     // payments are declined. All others join the waitlist. An order can be paid for at least 120 s.
     // It lapses 30 s of grace later, and its seats are offered. This goes on until every seat is

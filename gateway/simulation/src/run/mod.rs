@@ -220,7 +220,7 @@ impl SaleRun<'_> {
         } else {
             self.line.end(now_s)
         };
-        if (now_s - sale.room.draw_s - READ_AFTER_S).abs() < 0.5 {
+        if is_second_of(sale.room.draw_s + READ_AFTER_S, now_s) {
             self.tell_odds(&limits, now_s);
         }
         self.tell_wishes(&limits, now_s);
@@ -399,7 +399,7 @@ impl SaleRun<'_> {
         let after_draw_s = now_s - sale.room.draw_s;
         let read = sale
             .wishes
-            .filter(|wishes| (after_draw_s - wishes.read_after_s).abs() < 0.5);
+            .filter(|wishes| is_second_of(wishes.read_after_s, after_draw_s));
         let (Some(wishes), Some(demand)) = (read, limits.demand) else {
             return;
         };
@@ -457,4 +457,10 @@ impl SaleRun<'_> {
             world.waitlist.joined(),
         )
     }
+}
+
+/// Returns whether the tick at `now_s` is the one for a moment. Ticks are a second apart, so each
+/// moment has exactly one tick.
+fn is_second_of(moment_s: f64, now_s: f64) -> bool {
+    (-0.5..0.5).contains(&(now_s - moment_s))
 }

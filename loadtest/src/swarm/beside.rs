@@ -9,14 +9,15 @@ use super::page::RunPage;
 use crate::compare::{FigureFile, compare_figures};
 use crate::machine::this_machine;
 
-/// A figure differs from the baseline's figure if the two are apart by more than this share of it.
+/// The largest difference that still counts as agreement. It is a part of the baseline's figure, or
+/// a part of 1 for the figures `seat_left_…`.
 const BASELINE_WITHIN: f64 = 0.1;
 
 /// Compares the run with an earlier one, prints what differs, and writes the HTML report, as the
 /// command line asks.
 ///
 /// # Errors
-/// Where the runs have no figure in common, or a file cannot be written.
+/// If the runs have no figure in common, or a file cannot be written.
 pub fn write(
     options: &SwarmOptions,
     outcome: &SwarmOutcome,
@@ -30,7 +31,7 @@ pub fn write(
             .context("the run could not be compared with the baseline")?,
         None => Vec::new(),
     };
-    // The differences go to standard error, because with `--json` standard output must have only
+    // The differences go to standard error, because with `--json` standard output must contain only
     // the document.
     for figure in compared.iter().filter(|figure| !figure.agrees) {
         eprintln!("differs from the baseline: {figure}");

@@ -1,5 +1,5 @@
-//! Provides one clock for a whole run. It reads the wall clock once at its start and then counts
-//! with the monotonic clock, so that a jump of the wall clock during the run changes no interval.
+//! Provides one clock for a whole run. It reads the wall clock once at its start. After that it
+//! counts with the monotonic clock, so a jump of the wall clock during the run changes no interval.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -7,8 +7,9 @@ use tokio::task::JoinSet;
 use super::stage::SwarmContext;
 use super::{plan, visitor};
 
-/// Plans a crowd from the seed, and plays the visitors for whom `is_own` returns true. Ends the run
-/// when all of them except the mute ones are done, or at the deadline. Returns when all have ended.
+/// Plans a crowd from the seed, and plays the visitors for whom `is_own` returns true. The run ends
+/// at the deadline, or earlier when all of these visitors except the mute ones are done. Returns
+/// when all of them have ended.
 pub async fn play(stage: &Arc<SwarmContext>, seed: u64, is_own: impl Fn(usize) -> bool) {
     let mut busy = JoinSet::new();
     let mut mute = JoinSet::new();

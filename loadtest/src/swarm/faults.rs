@@ -10,8 +10,8 @@ use super::scenario::PlannedSlowdown;
 use super::stage::{RunFinished, SwarmContext, round};
 use crate::rig::{KillTarget, PlannedKill, Rig};
 
-/// Inflicts all kills and the slowdown, each at its time. A kill also waits until the previously
-/// killed process is ready again.
+/// Inflicts all kills and the slowdown, each at its time. Before each kill, waits until the process
+/// that was killed before is ready again.
 pub async fn inflict(stage: Arc<SwarmContext>, rig: Arc<Rig>, kills: Vec<PlannedKill>) {
     let kills = kills.iter();
     let mut kills: Vec<(f64, KillTarget)> = kills

@@ -46,7 +46,7 @@ impl HistoryWriter {
         Ok((Self { lines }, HistoryWriterThread { thread }))
     }
 
-    /// Writes one record of this kind.
+    /// Writes one record with this kind and these fields.
     pub fn write(&self, kind: &str, fields: Value) {
         let mut record = Map::new();
         record.insert("kind".to_owned(), json!(kind));
@@ -79,8 +79,8 @@ impl HistoryWriter {
 }
 
 impl HistoryWriterThread {
-    /// Waits until everything is written, after [`HistoryWriter::close`], and returns the number of
-    /// lines.
+    /// Waits until everything is written, and returns the number of lines. Call
+    /// [`HistoryWriter::close`] first.
     ///
     /// # Errors
     /// If the file could not be written.

@@ -1,5 +1,5 @@
-//! Runs `loadtest swarm`: plays a crowd of visitors from join to ticket. The visitors know only the
-//! public contract.
+//! Runs `loadtest swarm`. It plays a crowd of visitors from join to ticket. The visitors know only
+//! the public contract.
 
 mod beside;
 mod clock;
@@ -53,8 +53,8 @@ pub use workers::{WORKER_COMMAND, run_worker};
 pub struct SwarmOptions {
     /// The scenario's file
     scenario: PathBuf,
-    /// Running gateways, such as http://127.0.0.1:8080, with a comma between two; the promoter's
-    /// key is read from FAIRGATE_PROMOTER_KEY
+    /// Running gateways, such as http://127.0.0.1:8080, separated by commas. The promoter's key is
+    /// read from FAIRGATE_PROMOTER_KEY
     #[arg(
         long,
         conflicts_with = "rig",
@@ -62,35 +62,38 @@ pub struct SwarmOptions {
         value_delimiter = ','
     )]
     target: Vec<String>,
-    /// Starts the processes itself:
+    /// Starts its own processes:
     /// gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     rig: Option<RigSpecification>,
-    /// Kills gateway, booking, redis or ledger without warning and starts it again, at a share of
-    /// the planned duration or after the draw: gateway@30%,gateway@draw+60s. If there are several
-    /// such processes, they are killed in turn
+    /// Kills gateway, booking, redis or ledger without warning, and starts it again. The time is a
+    /// share of the planned duration or a time after the draw: gateway@30%,gateway@draw+60s. If
+    /// there are several such processes, they are killed in turn
     #[arg(long, requires = "rig", value_delimiter = ',')]
     kill: Vec<PlannedKill>,
-    /// The file of the history; without it the history is deleted after the verdict
+    /// The file for the history. Without this option the history is deleted after the verdict
     #[arg(long)]
     history: Option<PathBuf>,
-    /// The file of the ledger's dump; without it the dump is deleted after the verdict
+    /// The file for the ledger's dump. Without this option the dump is deleted after the verdict
     #[arg(long, conflicts_with = "no_verdict")]
     dump: Option<PathBuf>,
-    /// Shares the visitors among this many processes. One process may open only so many sockets
+    /// Shares the visitors among this many processes. One process can open only a limited number of
+    /// sockets
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: u16,
-    /// Calls from the addresses of this network, such as 127.9.0.0/16, which the machine must have
+    /// Makes the calls from the addresses of this network, such as 127.9.0.0/16. The machine must
+    /// have these addresses
     #[arg(long, value_name = "CIDR")]
     from: Option<SourceNetwork>,
     /// Leaves the verdict to a later `loadtest verdict`
     #[arg(long)]
     no_verdict: bool,
-    /// Writes the result with charts into this file, an HTML page that needs nothing else, and
-    /// beside it the figures as .json and the points of the charts as .csv
+    /// Writes the result with charts into this file, an HTML page that needs no other file. Also
+    /// writes, beside it, the figures as .json and the points of the charts as .csv
     #[arg(long, value_parser = crate::html::page_file)]
     html: Option<PathBuf>,
-    /// An earlier run, as --json printed it: the report shows what differs
+    /// The file with the figures of an earlier run, as --json printed them. The report shows what
+    /// differs
     #[arg(long)]
     baseline: Option<PathBuf>,
     /// Prints all figures as one JSON document
@@ -133,7 +136,7 @@ pub fn run(options: &SwarmOptions) -> anyhow::Result<LoadtestExitCode> {
     runtime.block_on(async {
         tokio::select! {
             ended = perform(options, &scenario, earlier) => ended,
-            // Dropping the run ends the processes of the rig and removes its folder.
+            // When the run is dropped, the processes of the rig end and its folder is removed.
             _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
         }
     })

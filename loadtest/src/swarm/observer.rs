@@ -19,11 +19,11 @@ use crate::http::LoadHttpCall;
 
 /// The number of sockets that watch each show.
 const EACH: usize = 2;
-/// The seed of the observers, which need randomness only for their secrets and for the waits before
+/// The seed of the observers. They need randomness only for their secrets and for the waits before
 /// they connect again.
 const SEED: u64 = 0x0b5e_77e2;
 
-/// The running observers. They end when this is dropped.
+/// The running observers. They end when this value is dropped.
 pub struct Observers {
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
@@ -34,7 +34,7 @@ impl Drop for Observers {
     }
 }
 
-/// Joins the room with observers, in addition to the planned visitors, and starts them.
+/// Starts the observers. Each of them joins the room, in addition to the planned visitors.
 ///
 /// # Errors
 /// If an observer cannot join the room.

@@ -13,7 +13,7 @@ use crate::verdict::RunVerdict;
 
 /// The largest p99 of the swarm's own lateness in a valid run, in milliseconds.
 const LAG_P99_MAX_MS: f64 = 250.0;
-/// The largest share of calls that are sent more than a second late in a valid run.
+/// The largest share of calls that may be sent more than a second late in a valid run.
 const LATE_SENDS_MAX: f64 = 0.01;
 
 /// The result of a run that finished.
@@ -26,8 +26,8 @@ pub struct SwarmOutcome {
 }
 
 impl SwarmOutcome {
-    /// Judges the thresholds. If `killed`, processes were killed in the run, and thresholds that
-    /// are marked `undisturbed` are skipped.
+    /// Judges the thresholds. `killed` says whether processes were killed in the run. If they were,
+    /// thresholds that are marked `undisturbed` are skipped.
     pub fn from_report(
         scenario: &Scenario,
         report: SwarmReport,
@@ -53,13 +53,14 @@ impl SwarmOutcome {
         }
     }
 
-    /// Returns the reports of this run and of its baseline in which the swarm was late.
+    /// Returns the reports of this run and of its baseline, but only those in which the swarm was
+    /// late.
     fn late_runs(&self) -> impl Iterator<Item = &SwarmReport> {
         let runs = [Some(&self.report), self.baseline.as_ref()];
         runs.into_iter().flatten().filter(|report| is_late(report))
     }
 
-    /// Returns the exit code. If the swarm was late, thresholds do not count.
+    /// Returns the exit code. If the swarm was late, the thresholds do not count.
     pub fn ended(&self) -> LoadtestExitCode {
         let late = self.late_runs().next().is_some();
         let missed = self.thresholds.iter().any(|(_, judged)| judged.is_err());
@@ -76,7 +77,7 @@ impl SwarmOutcome {
         }
     }
 
-    /// Returns a text that says how the run ended and what happened.
+    /// Returns the sentences that say how the run ended and what happened.
     pub fn answer(&self) -> String {
         let figures = &self.report.figures;
         let figure = |name: &str| figures.get(name).copied().unwrap_or_default();
@@ -180,7 +181,7 @@ impl SwarmOutcome {
     }
 }
 
-/// Returns the operations that were called and booking as a whole, each with its values of
+/// Returns each operation that was called, and booking as a whole. Each has its values of
 /// [`OF_CALLS`] as text.
 pub fn operations(
     figures: &BTreeMap<String, f64>,

@@ -17,9 +17,9 @@ pub struct RunPage<'a> {
     pub settings: Vec<(String, String)>,
 }
 
-/// The operations whose latencies are drawn.
+/// The operations whose latencies the charts show.
 const DRAWN_OPERATIONS: [&str; 5] = ["join", "claim", "hold", "order", "pay"];
-/// The figures at the top of the page: the name of each in the report, its name on the page, and
+/// The figures at the top of the page. Each has its name in the report, its name on the page, and
 /// its unit.
 const TOP: [(&str, &str, &str); 17] = [
     ("visitors", "visitors", ""),
@@ -232,8 +232,8 @@ fn charts(report: &SwarmReport) -> Vec<ReportChart> {
     charts
 }
 
-/// Returns the chart of the odds that visitors were told, with the share of visitors for whom they
-/// came true.
+/// Returns the chart that compares the odds that visitors were told with the share of these
+/// visitors for whom a seat was left.
 fn told_odds(points: &RunCharts) -> ReportChart {
     ReportChart {
             title: "Odds".to_owned(),
@@ -297,8 +297,8 @@ fn pace(points: &RunCharts) -> ReportChart {
     }
 }
 
-/// Returns two charts by rank: the join number of each visitor who entered, and the time of its
-/// entry.
+/// Returns two charts over the ranks of the visitors who entered. One shows their join numbers, and
+/// the other the times of their entries.
 fn fairness(points: &RunCharts) -> [ReportChart; 2] {
     let mut by_rank = points.fairness.clone();
     by_rank.sort_unstable_by_key(|visitor| visitor.rank);
@@ -334,7 +334,7 @@ fn fairness(points: &RunCharts) -> [ReportChart; 2] {
     ]
 }
 
-/// Returns the latencies that are drawn, with their names.
+/// Returns the operations whose latencies the charts show, each with its latencies.
 fn drawn(points: &RunCharts) -> impl Iterator<Item = (&'static str, &Vec<f64>)> {
     let drawn = DRAWN_OPERATIONS.into_iter();
     drawn.filter_map(|name| Some((name, points.latencies.get(name)?)))
@@ -364,7 +364,7 @@ fn booking_over_time(report: &SwarmReport) -> Option<ReportChart> {
     })
 }
 
-/// Returns a chart over time. `told` are its title and its caption.
+/// Returns a chart over time. `told` contains its title and its caption.
 fn over_time(
     points: &RunCharts,
     told: [&str; 2],

@@ -1,6 +1,6 @@
-//! Plans from the seed when each visitor comes and what it will do, before the first visitor comes.
-//! A slow server therefore does not change when visitors arrive (an open model), and the same seed
-//! gives the same crowd again.
+//! Plans a crowd from a seed: when each visitor arrives and what it will do. The plan is complete
+//! before the first visitor arrives, so a slow server does not change when visitors arrive (an open
+//! model). The same seed gives the same crowd again.
 
 use std::net::Ipv4Addr;
 
@@ -17,26 +17,26 @@ const NETWORKS_MAX: usize = 65_536;
 pub struct VisitorPlan {
     /// The visitor's number in the swarm, from 0.
     pub who: usize,
-    /// When the visitor comes, in seconds after the start.
+    /// When the visitor arrives, in seconds after the start.
     pub arrives_s: f64,
     /// Whether the visitor opens a socket; otherwise it polls.
     pub socket: bool,
     /// Whether the visitor opens a socket and never reads from it.
     pub mute: bool,
-    /// Whether the visitor joins and then disappears. If the scenario sets `no_show_head`, only a
-    /// visitor with a rank below it disappears.
+    /// Whether the visitor joins and then disappears. If the scenario sets `no_show_head`, the
+    /// visitor disappears only if its rank is below that.
     pub no_show: bool,
     /// Whether the visitor claims its pass late.
     pub late: bool,
-    /// Whether the visitor leaves the line while waiting.
+    /// Whether the visitor leaves the line while it waits.
     pub leaves: bool,
-    /// Whether the visitor's socket drops while waiting.
+    /// Whether the visitor's socket drops while the visitor waits.
     pub drops: bool,
     /// Whether the visitor is a bot.
     pub bot: bool,
     /// The address that a proxy reports as the visitor's, if the scenario has bots.
     pub address: Option<Ipv4Addr>,
-    /// The visitor's own random number generator, for all other decisions.
+    /// The visitor's own random number generator. It makes all other decisions.
     pub rng: ChaCha8Rng,
 }
 
@@ -54,7 +54,7 @@ pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<VisitorPlan> {
     let draw_s = scenario.onsale.at_s("draw_at").unwrap_or_default();
     let plan = |who: usize| {
         let mut rng = rng_of(seed, who);
-        // Bots come over the same time as the others.
+        // Bots arrive over the same period as people.
         let arrives_s = crowd.arrival_s(who % crowd.visitors, opens_s, draw_s, &mut rng);
         plan_visitor(scenario, who, arrives_s, rng)
     };
@@ -84,8 +84,9 @@ fn plan_visitor(
     }
 }
 
-/// Returns the address of one visitor. Each person has its own /24 network. All bots of one of the
-/// scenario's bot networks have the same address.
+/// Returns the address of one visitor. Each person has its own /24 network. After [`NETWORKS_MAX`]
+/// people the networks repeat. Bots share the scenario's bot networks, and all bots of one network
+/// have the same address.
 fn address_of(scenario: &Scenario, who: usize) -> Ipv4Addr {
     let crowd = &scenario.crowd;
     let (base, network) = match who.checked_sub(crowd.visitors) {

@@ -1,4 +1,4 @@
-//! Reads every second how much time the rig's processes have spent on processors.
+//! Reads every second how much processor time the rig's processes have used.
 
 use std::collections::HashMap;
 use std::sync::Arc;

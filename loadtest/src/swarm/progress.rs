@@ -1,5 +1,5 @@
 //! Shows the progress of a run on standard error, once a second on a terminal and every five
-//! seconds elsewhere. Without it, a run of several minutes would look as if it hung.
+//! seconds elsewhere. Without it, a run of several minutes would seem to hang.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -51,9 +51,9 @@ fn line(stage: &SwarmContext) -> String {
     )
 }
 
-/// Returns a text that says how long the run will still take. The time is first what the scenario
-/// expects, then the most that the deadline allows, and when the crowd has ended the time until the
-/// last abandoned basket lapses.
+/// Returns a text that says how long the run will still take. At first this is the time that the
+/// scenario expects. If the run takes longer, it is the time until the deadline. When the crowd has
+/// ended, it is the time until the last abandoned basket lapses.
 fn time_left(stage: &SwarmContext) -> String {
     let (elapsed_s, scenario) = (stage.clock.elapsed_s(), &stage.scenario);
     if stage.is_over() {

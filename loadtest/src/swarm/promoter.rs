@@ -11,13 +11,14 @@ use super::scenario::PlannedCancel;
 use super::stage::{SwarmContext, round};
 use crate::http::LoadHttpCall;
 
-/// The wait before a failed cancellation is tried again.
+/// The wait before a failed cancellation is repeated.
 const AGAIN: Duration = Duration::from_millis(200);
-/// The most tries of a cancellation. All tries together take longer than any fault lasts.
+/// The largest number of tries of a cancellation. All tries together take longer than any fault
+/// lasts.
 const TRIES_MAX: usize = 300;
 
-/// Cancels a show at its time, repeats the call until it succeeds, and records the time of the
-/// success in the history.
+/// Cancels a show at its time. Repeats the call until it succeeds, and records in the history when
+/// it was first made and when it succeeded.
 ///
 /// # Errors
 /// If no try succeeded.
@@ -76,9 +77,10 @@ pub async fn all_refunds_are_done(stage: &SwarmContext, key: &str) -> bool {
     all
 }
 
-/// Reads the report of the room until it has no more forecasts than before, because each call makes
-/// only some of the missing forecasts. If a call fails, returns the report before it, or `null`.
-/// This is no error, because only the figure of the forecasts needs the report.
+/// Reads the report of the room. Each call makes only some of the missing forecasts, so the call is
+/// repeated until the report has no more forecasts than before. If a call fails, returns the report
+/// of the previous call, or `null` if there is none. A failure is not an error, because only the
+/// forecasts' figure and chart need the report.
 pub async fn room_report(stage: &SwarmContext, key: &str) -> Value {
     let room = stage.scenario.onsale.room();
     let call = LoadHttpCall::get(format!("/v1/promoter/rooms/{room}/report")).bearer(key);

@@ -24,7 +24,7 @@ use crate::http::{LoadHttpCall, LoadHttpClient, SourceNetwork};
 use crate::rig::{PlannedKill, Rig};
 use crate::verdict::oracle;
 
-/// The longest time until observers receive the last changes.
+/// The longest time that the last changes take to reach the observers.
 const LAST_FRAMES: Duration = Duration::from_millis(2_000);
 
 /// What a run needs in addition to the scenario.
@@ -33,7 +33,7 @@ pub struct SwarmEnvironment<'a> {
     pub urls: &'a [String],
     /// The promoter's key.
     pub key: &'a str,
-    /// The rig with the processes, if the swarm started them.
+    /// The rig, if the swarm started the processes itself.
     pub rig: Option<Arc<Rig>>,
     /// The faults that are inflicted on the system.
     pub trouble: SwarmFaults,
@@ -50,7 +50,7 @@ pub struct SwarmEnvironment<'a> {
 /// The processes that share a crowd.
 #[derive(Debug, Clone)]
 pub struct SwarmWorkers {
-    /// How many there are.
+    /// How many processes there are.
     pub count: usize,
     /// The scenario's file, which each of them reads.
     pub scenario: PathBuf,
@@ -67,7 +67,7 @@ pub enum SwarmFaults {
 }
 
 impl SwarmEnvironment<'_> {
-    /// Returns the address of the payment provider, or `None` if the rig does not run one.
+    /// Returns the address of the payment provider, or `None` if no rig runs one.
     fn provider(&self) -> Option<&str> {
         Some(self.rig.as_ref()?.stripe()?.url())
     }
@@ -111,8 +111,8 @@ pub async fn play_scenario(
     let http = &clients.gateways;
     let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
     apply(http, environment.key, &venues).await?;
-    // The clock starts only after the venues are applied, because the gateway may need a second to
-    // read a large plan, and no visitor should wait for that.
+    // The gateway may need a second to read a large plan, and no visitor should wait for that. The
+    // clock therefore starts only after the venues are applied.
     let clock = SwarmClock::start();
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
     apply(http, environment.key, &rest).await?;
@@ -172,8 +172,8 @@ pub async fn play_scenario(
     Ok(report)
 }
 
-/// Fails if a train has another number of seats than its `[[train]]` says, because a plan of the
-/// same file would then foretell another sale.
+/// Fails if a train does not have the number of seats that its `[[train]]` says. A plan of the same
+/// file would then predict a different sale.
 fn trains_are_as_planned(scenario: &Scenario, shows: &[SwarmShow]) -> anyhow::Result<()> {
     let trains = shows.iter().filter(|show| show.train.is_some());
     for (plan, train) in scenario.onsale.train_plans().iter().zip(trains) {
@@ -188,14 +188,14 @@ fn trains_are_as_planned(scenario: &Scenario, shows: &[SwarmShow]) -> anyhow::Re
     Ok(())
 }
 
-/// Returns how many processors a rig may use: those that it was given, or all.
+/// Returns how many processors a rig may use. Without a limit, it may use all.
 fn cpus(rig: Option<&Rig>) -> usize {
     let given = rig.and_then(|rig| rig.spec().cpus);
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Runs the crowd, and meanwhile cancels a show and inflicts faults, as the scenario and the run
-/// ask. Returns when the crowd is done, scheduled faults are healed and the show is cancelled.
+/// Runs the crowd. Meanwhile cancels a show if the scenario says so, and inflicts the faults of the
+/// run. Returns when the crowd is done, scheduled faults are healed and the show is cancelled.
 async fn crowd_in_trouble(
     stage: &Arc<SwarmContext>,
     ground: &SwarmEnvironment<'_>,
@@ -216,8 +216,8 @@ async fn crowd_in_trouble(
             let kills = faults::inflict(Arc::clone(stage), Arc::clone(rig), kills.clone());
             let kills = tokio::spawn(kills);
             ground.play_crowd(stage).await?;
-            // Kills that have not happened by now are dropped, because no visitor is left for them
-            // to disturb. `all_kills_were_inflicted` then fails the run.
+            // No visitor is left whom a kill could disturb, so kills that have not happened by now
+            // are dropped. `all_kills_were_inflicted` then fails the run.
             kills.abort();
             let _ = kills.await;
         }
@@ -255,7 +255,7 @@ fn write_ending(stage: &SwarmContext, report: &SwarmReport, is_settled: bool) {
     );
 }
 
-/// Splits the calls into those for venues and all others.
+/// Splits the calls into the calls for venues and all others.
 fn split(steps: Vec<PromoterCall>) -> (Vec<PromoterCall>, Vec<PromoterCall>) {
     steps
         .into_iter()
@@ -308,9 +308,9 @@ fn write_beginning(
     }
 }
 
-/// Gives visitors who never read their rank the rank of the published draw. The figures of the pace
-/// need their ranks, because the line counts such visitors as long as it assumes that they are
-/// present.
+/// Gives a rank to visitors who never read theirs: the rank of the published draw, or the join
+/// number if the draw does not contain the visitor. The line counts such visitors as long as it
+/// assumes that they are present, so the figures of the pace need their ranks.
 fn fill_missing_ranks(stage: &SwarmContext, record: &Value) {
     let seed = record["seed"]
         .as_str()

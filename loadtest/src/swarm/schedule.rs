@@ -16,15 +16,16 @@ const FROM_S: f64 = 2.5;
 const UNTIL_S: f64 = 7.5;
 /// The shortest and the longest fault, in seconds.
 const LASTS_S: (f64, f64) = (0.3, 3.0);
-/// The smallest and the largest number of faults in a run.
+/// The smallest and the largest number of faults that are drawn for a run.
 const STRIKES: (usize, usize) = (2, 3);
-/// The time that a part takes to recover after a fault, in seconds. It may have to restart, and to
-/// read its log first.
+/// The time that a part takes to recover after a fault, in seconds. The part may have to restart
+/// and to read its log.
 const STANDS_AGAIN_S: f64 = 2.0;
-/// The most draws for one fault. A fault is drawn again if it would hit a part that another fault
-/// still affects.
+/// The largest number of draws for one fault. A fault is drawn again if it would hit a part that
+/// another fault still affects. If every draw would hit such a part, the fault is left out.
 const TRIES: usize = 50;
-/// The number of rigs that seeds rotate through: two seeds with the same rig are this far apart.
+/// The number of rigs that seeds rotate through. Two seeds that differ by this number have the same
+/// rig.
 pub const RIGS: u64 = 10;
 
 /// The forms of Redis that seeds rotate through without `--rig`.
@@ -49,7 +50,7 @@ pub struct ScheduledFault {
 /// What a fault does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultAction {
-    /// `kill -9`, and a new start at the end.
+    /// `kill -9`, and a restart at the end.
     Kill(RigComponent),
     /// `SIGSTOP`, and `SIGCONT` at the end.
     Pause(RigComponent),
@@ -59,12 +60,12 @@ pub enum FaultAction {
     Flush,
     /// The replica misses all writes during the fault, and then becomes the primary.
     PromoteStale,
-    /// Redis' clocks are wrong by this many seconds, and right again at the end.
+    /// Redis' clocks are wrong by this many seconds, and correct again at the end.
     Clock(i64),
-    /// The clock of one gateway is wrong by this many seconds, and right again at the end.
+    /// The clock of one gateway is wrong by this many seconds, and correct again at the end.
     NodeClock(RigComponent, i64),
-    /// Connections to PostgreSQL are cut exactly at their COMMIT: some before the server reads it,
-    /// some after it has committed.
+    /// Connections to PostgreSQL are cut at their COMMIT. Some are cut before the server reads the
+    /// COMMIT, and some after it has committed.
     CutCommits,
     /// The disk of the ledger file is full, and has free space again at the end.
     FullDisk,
@@ -75,8 +76,8 @@ pub enum FaultAction {
 /// What is wrong with the payment provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderFaultMode {
-    /// The provider delays, repeats, reorders and drops events, answers 500 after it did what was
-    /// asked, or does not answer at all.
+    /// The provider delays, repeats, reorders and drops events. It answers some calls with 500
+    /// although it carried them out, and does not answer others at all.
     Misbehaves,
     /// The provider refuses every call and sends no event.
     Away,
@@ -84,14 +85,14 @@ pub enum ProviderFaultMode {
     RefusesSums,
 }
 
-/// How far Redis' clocks jump ahead, in seconds: longer than any hold lasts.
+/// How far Redis' clocks jump ahead, in seconds. This is longer than any hold lasts.
 const AHEAD_S: i64 = 20 * 60;
 /// How far Redis' clocks jump back, as a negative number of seconds.
 const BEHIND_S: i64 = -60 * 60;
-/// How far one gateway's clock is wrong, in seconds: an hour either way.
+/// How far one gateway's clock is wrong, in seconds. It is an hour ahead or an hour behind.
 const NODE_OFF_S: [i64; 2] = [60 * 60, -60 * 60];
 
-/// Every kind of fault, as the counts name it.
+/// The name of every kind of fault, as the counts use it.
 pub const KINDS: [&str; 22] = [
     "kill gateway",
     "kill booking",
@@ -158,9 +159,9 @@ impl FaultAction {
         }
     }
 
-    /// Returns the part that no other fault may hit at the same time, or `None` for the provider,
-    /// which is no process of the rig. All of Redis counts as one part, because its nodes are one
-    /// system.
+    /// Returns the part that no other fault may hit at the same time. All of Redis counts as one
+    /// part, because its nodes are one system. `None` stands for the provider, which is not a
+    /// process of the rig.
     fn subject(self) -> Option<RigComponent> {
         match self {
             Self::Kill(RigComponent::Redis(_)) | Self::Pause(RigComponent::Redis(_)) => {
@@ -168,7 +169,7 @@ impl FaultAction {
             }
             Self::Kill(part) | Self::Pause(part) | Self::NodeClock(part, _) => Some(part),
             Self::RestartLedger | Self::CutCommits => Some(RigComponent::Ledger),
-            // Only a rig with a single gateway has this fault, and the disk is that gateway's.
+            // Only a rig with a single gateway has this fault. The disk belongs to that gateway.
             Self::FullDisk => Some(RigComponent::Gateway(0)),
             Self::Flush | Self::PromoteStale | Self::Clock(_) => Some(RigComponent::Redis(0)),
             Self::Provider(_) => None,
@@ -218,8 +219,8 @@ impl ScheduledFault {
 /// Returns the rig of a seed, for runs whose command line names no rig.
 pub fn spec_of_seed(seed: u64) -> RigSpecification {
     let turn = usize::try_from(seed % RIGS).unwrap_or_default();
-    // Each form of Redis has two rigs, one for each payment provider. After them come two rigs with
-    // everything in one process and a ledger file.
+    // Each form of Redis has two rigs, one for each payment provider. The last two rigs have
+    // everything in one process, and a ledger file.
     if let Some(payments) = turn.checked_sub(2 * FORMS.len()) {
         return RigSpecification {
             payments: [RigPaymentProvider::Sandbox, RigPaymentProvider::Stripe][payments % 2],
@@ -240,16 +241,17 @@ pub fn spec_of_seed(seed: u64) -> RigSpecification {
     }
 }
 
-/// Returns the faults of a seed in the order of time. One of them is of the kind whose turn it is,
-/// because by chance alone some kinds would not come up in hundreds of seeds.
+/// Returns the faults of a seed, ordered by time. By chance alone, some kinds would not come up in
+/// hundreds of seeds. Kinds therefore take turns, and one of the faults is of the kind whose turn
+/// it is.
 pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let possible = possible(spec);
     let turn = in_turn(seed, &possible);
     let mut strikes: Vec<ScheduledFault> = Vec::new();
     for _ in 0..rng.random_range(STRIKES.0..=STRIKES.1) {
-        // The kind is drawn before the part, so that a kind with many parts does not come up more
-        // often.
+        // The kind is drawn first and the part second, so that a kind with many parts does not come
+        // up more often.
         let found = (0..TRIES).find_map(|_| {
             let kind = match strikes.is_empty() {
                 true => turn,
@@ -266,9 +268,9 @@ pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     strikes
 }
 
-/// Returns the kind whose turn it is with this seed. A round has [`RIGS`] seeds. In even rounds
-/// only the kinds that few rigs have take turns, if this rig has such kinds. Otherwise all kinds of
-/// this rig take turns.
+/// Returns the kind whose turn it is with this seed. A round has [`RIGS`] seeds. If this rig has
+/// kinds that only few rigs have, only those take turns in even rounds. Otherwise all kinds of this
+/// rig take turns.
 fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>> {
     let round = usize::try_from(seed / RIGS).unwrap_or_default();
     let rare: Vec<_> = possible.iter().filter(|kind| is_rare(kind)).collect();
@@ -283,7 +285,7 @@ fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>
 
 /// Returns whether only few rigs have this kind of fault.
 fn is_rare(kind: &[FaultAction]) -> bool {
-    // Sentinels have the indices after the two nodes that keep data.
+    // The sentinels come after the two nodes that keep data.
     let is_sentinel = |part: RigComponent| matches!(part, RigComponent::Redis(2..));
     kind.first().is_some_and(|what| match *what {
         FaultAction::PromoteStale | FaultAction::Provider(_) | FaultAction::FullDisk => true,
@@ -325,7 +327,8 @@ fn possible(spec: RigSpecification) -> Vec<Vec<FaultAction>> {
             .map(|part| FaultAction::NodeClock(*part, seconds))
             .collect()
     };
-    // The clock of a single gateway dates everything in the ledger, so no fault moves it.
+    // If there is only one gateway, its clock dates everything in the ledger. No fault changes that
+    // clock.
     if spec.gateways > 1 {
         kinds.extend(NODE_OFF_S.map(clock));
     }

@@ -1,5 +1,5 @@
-//! Carries out a schedule of faults. Begins each fault at its time, heals it at its end, and
-//! records both times in the history for the judge.
+//! Carries out a schedule of faults. Begins each fault at its time and heals it at its end. Records
+//! both times in the history for the judge.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use crate::rig::{RedisForm, Rig, RigComponent};
 use crate::swarm::figures::Disturbance;
 use crate::swarm::stage::{SwarmContext, round};
 
-/// How long the stores may take to be rebuilt after a loss, in milliseconds.
+/// How long it may take to rebuild the stores after a loss, in milliseconds.
 const REBUILT_WITHIN_MS: f64 = 3_000.0;
-/// How long sentinels may take to notice that the primary is lost and to promote a replica. They
-/// need at least a second to notice it.
+/// How long sentinels may take to notice that the primary is lost, and to promote a replica. They
+/// need at least a second to notice the loss.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(15);
 
 /// Inflicts all faults, and waits until each is healed and everything is ready again. Returns the
@@ -117,7 +117,7 @@ async fn carry_out(rig: &Rig, what: FaultAction, lasts: Duration) -> anyhow::Res
 }
 
 /// Returns the settings of a provider with this fault. The shares are so large that the fault
-/// affects most orders of that time.
+/// affects most orders while it lasts.
 fn chaos(mood: ProviderFaultMode) -> StripeFaultSettings {
     match mood {
         ProviderFaultMode::Away => StripeFaultSettings {
@@ -154,7 +154,7 @@ async fn promote_stale(rig: &Rig, lasts: Duration) -> anyhow::Result<()> {
     let replica = 1 - primary.min(1);
     rig.pause(RigComponent::Redis(replica));
     tokio::time::sleep(lasts).await;
-    // The primary is killed before the replica goes on, so that the replica cannot catch up.
+    // The primary is killed before the replica resumes, so that the replica cannot catch up.
     rig.kill(RigComponent::Redis(primary)).await?;
     rig.resume(RigComponent::Redis(replica));
     let killed = Instant::now();

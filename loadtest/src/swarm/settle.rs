@@ -1,7 +1,7 @@
 //! When the crowd is done, waits until no seat is held, all money is decided (captured, released or
-//! refunded) and all refunds are done. Some buyers leave before they see the final state of their
-//! order. For them it reads the order again, and accepts or refuses the other seats that are
-//! offered when a payment came too late.
+//! refunded) and all refunds are done. Some buyers end before they see the final state of their
+//! order. This module then reads the order in their place. If a payment came too late and other
+//! seats are offered for it, this module accepts or refuses them.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::rig::Rig;
 
 /// The longest wait for abandoned baskets and orders to lapse, in seconds.
 const SETTLE_MAX_S: f64 = 120.0;
-/// The longest wait after that for held seats and undecided money, in seconds.
+/// The longest wait after that for held seats, undecided money and refunds, in seconds.
 const HELD_MAX_S: f64 = 30.0;
 /// The time between two checks.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
@@ -31,8 +31,8 @@ pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str)
     while stage.clock.now_ms() < give_up_ms {
         let stripe = rig.and_then(Rig::stripe);
         let undecided = stripe.is_some_and(|stripe| stripe.undecided() > 0);
-        // The order of the checks matters: a buyer who refuses other seats frees them, and that
-        // buyer's money is then refunded.
+        // The order of the checks matters. If a buyer refuses other seats, they become free and the
+        // buyer's money is refunded.
         if all_seen_through(stage).await
             && held_cells(stage).await == 0
             && !undecided
@@ -45,7 +45,7 @@ pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str)
     None
 }
 
-/// Returns whether all refunds are done. True if the scenario cannot have any.
+/// Returns whether all refunds are done. This is always true if the scenario has none.
 async fn went_back(stage: &SwarmContext, key: &str) -> bool {
     !stage.scenario.gives_back() || promoter::all_refunds_are_done(stage, key).await
 }
@@ -63,8 +63,8 @@ async fn held_cells(stage: &SwarmContext) -> usize {
     held
 }
 
-/// Reads every order that may have been paid and whose final state has not been seen. Returns
-/// whether all of them have reached their final state.
+/// Reads every order that may have been paid and whose final state no one has seen. Returns whether
+/// all of these orders have reached their final state.
 async fn all_seen_through(stage: &SwarmContext) -> bool {
     let mut all = true;
     for paid in stage.unsettled_orders() {
@@ -98,8 +98,8 @@ pub fn accepts(who: usize) -> bool {
 }
 
 /// Returns whether a paid order, as it was read, has reached its final state. The provider may
-/// still have an open payment that the ledger does not know of; [`settle`] asks the provider about
-/// that.
+/// still have an open payment that the ledger does not know. [`settle`] asks the provider about
+/// such payments.
 pub fn is_over(order: &Value) -> bool {
     let money = order["payment"]["state"].as_str().unwrap_or_default();
     match order["state"].as_str().unwrap_or_default() {
@@ -109,7 +109,7 @@ pub fn is_over(order: &Value) -> bool {
     }
 }
 
-/// Reads the seats of a show as they are now.
+/// Reads the current states of a show's seats.
 ///
 /// # Errors
 /// If they cannot be read.

@@ -1,4 +1,4 @@
-//! Reads what a run sells, as visitors see it.
+//! Reads the shows and trains that a run sells, as visitors see them.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn read_show(http: &LoadHttpClient, show: &str) -> anyhow::Result<SwarmSho
     let asked = std::time::Instant::now();
     let map = loop {
         let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
-        // It may take a second until another node knows a new show, so the call is repeated.
+        // Another node may need a second to learn of a new show, so the call is repeated.
         if answer.is_ok() || asked.elapsed() > KNOWN_WITHIN {
             break answer.json();
         }

@@ -1,6 +1,6 @@
 //! Keeps a visitor's live socket open, connects again when it closes, and reads its frames. It
 //! records frames in the history and passes on those that concern the visitor. In the load test,
-//! only this module and its submodules name tokio-tungstenite.
+//! only this module and its submodules use tokio-tungstenite.
 
 mod frames;
 mod wire;
@@ -56,7 +56,7 @@ pub enum SwarmSocketCommand {
     Drop(Duration),
 }
 
-/// A handle of a socket. The socket closes when the handle is dropped; a visitor's socket also
+/// A handle to a socket. The socket closes when the handle is dropped. A visitor's socket also
 /// closes when the run ends.
 pub struct SwarmSocket {
     /// The events that the socket passes on.
@@ -66,10 +66,10 @@ pub struct SwarmSocket {
 
 /// How one connection ended.
 enum SwarmConnectionEnd {
-    /// The connection closed or broke. The server may have named the milliseconds to wait before
-    /// the next connection.
+    /// The connection closed or broke. The value is the wait before the next connection, in
+    /// milliseconds, if the server named one.
     Closed(Option<f64>),
-    /// The visitor dropped the connection on purpose, for this long.
+    /// The visitor dropped the connection on purpose. It connects again after this time.
     Dropped(Duration),
     /// The owner no longer needs the connection, or the run is over.
     Unwanted,
@@ -142,7 +142,7 @@ impl SwarmSocketTask {
                     opened = true;
                     let dropped = matches!(ended, SwarmConnectionEnd::Dropped(_));
                     if !dropped {
-                        // If the server has already closed the connection, this changes nothing.
+                        // If the server has already closed the connection, this has no effect.
                         let _ =
                             tokio::time::timeout(Duration::from_secs(1), socket.close(None)).await;
                     }
@@ -279,8 +279,8 @@ impl SwarmSocketTask {
     }
 }
 
-/// Waits until the socket is no longer needed. A visitor's socket ends with the run; an observer's
-/// socket stays until its handle is dropped.
+/// Waits until the socket is no longer needed. A visitor's socket is needed until the run ends. An
+/// observer's socket is needed until its handle is dropped, so for an observer this never returns.
 async fn unwanted(stage: &SwarmContext, owner: &SwarmSocketOwner) {
     if owner.observer {
         std::future::pending::<()>().await;
@@ -288,7 +288,7 @@ async fn unwanted(stage: &SwarmContext, owner: &SwarmSocketOwner) {
     stage.wait_until_over().await;
 }
 
-/// Returns the `retry_ms` that the reason of a close names, in milliseconds.
+/// Returns the `retry_ms` in the reason of a close frame, in milliseconds.
 fn retry_ms(reason: &str) -> Option<f64> {
     let hint: serde_json::Value = serde_json::from_str(reason).ok()?;
     hint["retry_ms"].as_f64()

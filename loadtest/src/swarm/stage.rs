@@ -17,11 +17,11 @@ use super::history::HistoryWriter;
 use super::scenario::{Scenario, ScenarioTrain};
 use crate::http::{LoadHttpAnswer, LoadHttpCall, LoadHttpClient, SourceNetwork};
 
-/// For how long a visitor repeats a call that gets no final answer, in milliseconds.
+/// How long a visitor repeats a call that gets no final answer, in milliseconds.
 const PATIENCE_MS: f64 = 90_000.0;
 
-/// The number of newest holds that are remembered, for visitors who try to order another visitor's
-/// hold.
+/// How many of the newest holds are remembered. Some visitors try to order one of them although it
+/// belongs to another visitor.
 const NEWEST_HOLDS_MAX: usize = 20;
 
 /// The error of a wait that ends because the run is over.
@@ -33,7 +33,7 @@ pub struct RunFinished;
 pub enum UnansweredCall {
     /// The run is over.
     Over,
-    /// The visitor's patience ran out, after this last error.
+    /// The visitor's patience ran out. The text describes the last try.
     Lost(String),
 }
 
@@ -46,15 +46,15 @@ pub struct SwarmShow {
     pub labels: Vec<String>,
     /// The keys of the categories.
     pub categories: Vec<String>,
-    /// Whether a visitor can ask for each seat by its label. False for standing room, which
-    /// visitors ask for by area.
+    /// For each seat, whether a visitor can ask for it by its label. This is false for standing
+    /// room, which visitors ask for by area.
     pub by_label: Vec<bool>,
     /// The stops and the class, if the show is a train.
     pub train: Option<ScenarioTrain>,
 }
 
 impl SwarmShow {
-    /// Returns the fields by which a party asks for the best seats. For a train, draws the two
+    /// Returns the fields with which a party asks for the best seats. For a train, draws the two
     /// stops at random.
     pub fn best(&self, quantity: usize, rng: &mut impl Rng) -> Value {
         let Some(train) = &self.train else {
@@ -68,7 +68,7 @@ impl SwarmShow {
         })
     }
 
-    /// Returns the body of a call that joins the waitlist.
+    /// Returns the body of the call with which a party joins the waitlist.
     pub fn waitlist_wish(&self, quantity: usize, rng: &mut impl Rng) -> Value {
         let mut wish = self.best(quantity, rng);
         let seats = wish["best"].take();
@@ -81,7 +81,8 @@ impl SwarmShow {
         seats.into_iter().chain(stretch).collect()
     }
 
-    /// Returns the legs of the stretch that a body asks for, or `None` if the show is no train.
+    /// Returns the legs of the stretch that a body asks for, or `None` if the show is not a train
+    /// or the body names no stretch.
     pub fn legs(&self, body: &Value) -> Option<Vec<usize>> {
         let train = self.train.as_ref()?;
         let stop = |name: &str| {
@@ -112,7 +113,8 @@ pub struct SwarmClients {
 }
 
 impl SwarmClients {
-    /// Makes the clients. Calls to gateways come from the addresses of `from` if it is given.
+    /// Makes the clients. If `from` is given, calls to gateways come from the addresses of that
+    /// network.
     pub fn new(urls: &[String], from: Option<SourceNetwork>, provider: Option<&str>) -> Self {
         Self {
             gateways: match from {
@@ -142,16 +144,17 @@ pub struct SwarmContext {
     pub shows: Vec<SwarmShow>,
     /// The key that the door sends with a scan.
     pub door_key: String,
-    /// The newest holds, the newest last: the visitor's number and the id of the hold.
+    /// The newest holds, with the newest one last. Each has the visitor's number and the id of the
+    /// hold.
     given: Mutex<VecDeque<(usize, String)>>,
-    /// When the last basket or order that a visitor abandoned lapses, in milliseconds since the
-    /// epoch.
+    /// The time at which the last abandoned basket or order lapses, in milliseconds since the
+    /// epoch; 0 if there is none.
     lapses_ms: Mutex<f64>,
-    /// Orders that may have been paid, and whose final state has not been seen yet.
+    /// The orders that may have been paid, and whose final state has not been seen yet.
     paid: Mutex<Vec<SwarmPaidOrder>>,
     /// The shows that the promoter cancelled or is about to cancel.
     cancelled: Mutex<Vec<String>>,
-    /// The progress that each worker process reported last.
+    /// The last progress that each worker process reported.
     workers: Mutex<Vec<CrowdProgress>>,
     /// Set when the run is over.
     over: AtomicBool,
@@ -193,7 +196,7 @@ impl SwarmContext {
         format!("/v1/rooms/{}/{what}", self.scenario.onsale.room())
     }
 
-    /// Notes that a visitor abandoned a basket or an order, and that it lapses at `at_ms`.
+    /// Notes that a visitor abandoned a basket or an order, which lapses at `at_ms`.
     pub fn note_abandoned(&self, at_ms: f64) {
         let mut lapses = self.lapses_ms.lock();
         *lapses = lapses.max(at_ms);
@@ -233,7 +236,7 @@ impl SwarmContext {
         all.clone()
     }
 
-    /// Notes that the promoter cancelled a show or is about to.
+    /// Notes that the promoter cancelled a show or is about to cancel it.
     pub fn cancel(&self, show: &str) {
         let mut all = self.cancelled.lock();
         all.push(show.to_owned());
@@ -245,18 +248,18 @@ impl SwarmContext {
         all.contains(&self.shows[show].id)
     }
 
-    /// Returns when the last abandoned basket or order lapses, in milliseconds since the epoch; 0
-    /// if there is none.
+    /// Returns the time at which the last abandoned basket or order lapses, in milliseconds since
+    /// the epoch; 0 if there is none.
     pub fn lapses_ms(&self) -> f64 {
         *self.lapses_ms.lock()
     }
 
-    /// Returns how far the visitors of this process are.
+    /// Returns the progress of this process's visitors.
     pub fn progress(&self) -> CrowdProgress {
         self.tally.progress(self.clock.now_ms())
     }
 
-    /// Notes how far a worker process is.
+    /// Notes the progress of a worker process.
     pub fn note_worker(&self, index: usize, progress: CrowdProgress) {
         let mut all = self.workers.lock();
         if all.len() <= index {
@@ -265,20 +268,20 @@ impl SwarmContext {
         all[index] = progress;
     }
 
-    /// Returns how far the worker processes are. Empty after their measurements were added to the
-    /// tally.
+    /// Returns the progress of the worker processes. The list is empty after
+    /// [`Self::forget_workers`].
     pub fn workers_progress(&self) -> Vec<CrowdProgress> {
         let all = self.workers.lock();
         all.clone()
     }
 
-    /// Forgets how far the worker processes were, because the tally has their measurements.
+    /// Forgets the progress of the worker processes. The tally gets their measurements instead.
     pub fn forget_workers(&self) {
         let mut all = self.workers.lock();
         all.clear();
     }
 
-    /// Ends the run for every visitor that waits.
+    /// Ends the run, and wakes the visitors that wait.
     pub fn end(&self) {
         self.over.store(true, Ordering::SeqCst);
         self.over_notify.notify_waiters();
@@ -317,11 +320,11 @@ impl SwarmContext {
 
     /// Makes a call at `intended_ms`, and repeats it with the same `Idempotency-Key` until it gets
     /// a final answer. A broken connection, a timeout, and an answer that asks the visitor to try
-    /// later are not final. The history records every try; `more` returns the fields that only this
-    /// operation has.
+    /// later are not final. The history records every try. `more` returns the fields that only this
+    /// operation has in its record.
     ///
     /// # Errors
-    /// If the run or the visitor's patience ended first.
+    /// If the run ended or the visitor's patience ran out first.
     pub async fn call(
         &self,
         who: usize,
@@ -411,7 +414,7 @@ pub fn round(ms: f64) -> f64 {
 }
 
 fn is_put_off(answer: &LoadHttpAnswer, code: Option<&str>) -> bool {
-    // The answer `waiting_room` is no overload: booking says that the pass is missing.
+    // With the code `waiting_room`, booking says that the pass is missing. That is a final answer.
     let no_pass = code == Some("waiting_room");
     (matches!(answer.status, 429 | 502 | 503 | 504) && !no_pass)
         || code == Some("idempotency_in_flight")

@@ -11,7 +11,7 @@ use crate::verdict::{self, RunVerdict};
 /// Reads the ledger's dump into a file, and compares it with the history.
 ///
 /// # Errors
-/// Where the dump cannot be read, or a file cannot be written or read.
+/// If the dump cannot be read, or a file cannot be written or read.
 pub async fn judge(
     urls: &[String],
     key: &str,

@@ -1,5 +1,6 @@
-//! Counts calls by operation. Latency counts from the time at which a call was meant to be sent. If
-//! the swarm or the server stalls, the latency of each delayed call therefore includes its wait.
+//! Counts calls by operation. A latency counts from the time at which the call was meant to be
+//! sent. If the swarm or the server stalls, the latency of each delayed call therefore includes the
+//! delay.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{BOOKING, OPS};
 
-/// The largest latency that is recorded, in microseconds: two minutes. Latencies are exact to three
-/// digits.
+/// The largest latency that is recorded, in microseconds. It is two minutes. Latencies are exact to
+/// three digits.
 const MAX_US: u64 = 120_000_000;
 
 /// The figures of one operation.
@@ -146,8 +147,8 @@ impl CallStats {
         }
     }
 
-    /// Returns the latencies of each operation that was called, in milliseconds: for each share,
-    /// the time within which that share of the calls was answered.
+    /// Returns the latencies of each operation that was called, in milliseconds. There is one for
+    /// each of `shares`: the time within which this share of the calls was answered.
     pub fn latencies(&self, shares: &[f64]) -> BTreeMap<String, Vec<f64>> {
         let called = self.ops.iter().filter(|(_, op)| op.count > 0);
         called
@@ -180,7 +181,7 @@ impl CallStats {
         }
     }
 
-    /// Adds what another process counted. An operation that [`OPS`] does not name is left out.
+    /// Adds what another process counted. Ignores an operation that is not in [`OPS`].
     pub fn add_part(&mut self, part: CallStatsPart) {
         for (name, part) in part.ops {
             let Some(name) = OPS.iter().find(|known| **known == name) else {
@@ -264,8 +265,9 @@ impl OperationStats {
     }
 }
 
-/// Returns the `quantile` of the latencies in each window of `step_s` seconds from `start_ms` to
-/// `end_ms`, or `None` for a window without an answer.
+/// Divides the time from `start_ms` to `end_ms` into windows of `step_s` seconds. Returns the
+/// `quantile` of the latencies of each window, or `None` for a window without an answer. The last
+/// window contains `end_ms`.
 pub fn by_window(
     samples: &[(f64, f64)],
     start_ms: f64,

@@ -1,4 +1,4 @@
-//! Collects the lines of a run's charts: latencies, the line, seats, odds and fairness.
+//! Collects the points of a run's charts: latencies, the line, seats, odds, forecasts and fairness.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ const BINS: usize = 10;
 pub struct RunCharts {
     /// Each second, from the start of the run on.
     pub seconds: Vec<RunSecond>,
-    /// The latencies of each operation that was called, in milliseconds: one for each of
+    /// The latencies of each operation that was called, in milliseconds. There is one for each of
     /// [`LATENCY_SHARES`].
     pub latencies: BTreeMap<String, Vec<f64>>,
-    /// The bins of odds that have visitors.
+    /// The bins of odds that contain visitors.
     pub odds: Vec<OddsBin>,
     /// What the promoter's report expected at each time of the sale.
     pub forecasts: Vec<MadeForecast>,
@@ -44,7 +44,7 @@ pub struct RunSecond {
     pub ticketed: u64,
     /// How many ranks have been released so far.
     pub released: u64,
-    /// How many seats are free; `null` before a socket received the count.
+    /// How many seats are free; `null` until a socket has received the count.
     pub free: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ pub struct RunSecond {
 pub struct OddsBin {
     /// How many visitors.
     pub visitors: u32,
-    /// The mean of the odds that they were told, 0 to 1.
+    /// The mean of the odds that these visitors were told, 0 to 1.
     pub told: f64,
     /// The share of these visitors for whom a seat was left.
     pub came_true: f64,
@@ -70,8 +70,8 @@ pub struct EnteredVisitor {
     pub entered_s: f64,
 }
 
-/// The shares of calls for which a latency is drawn. The shares lie closer together towards 1,
-/// because the chart's axis is logarithmic, so that the slowest calls can be seen.
+/// The shares of calls for which a latency is drawn. The chart's axis is logarithmic, so that the
+/// slowest calls can be seen. The shares therefore lie closer together towards 1.
 pub const LATENCY_SHARES: [f64; 13] = [
     0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9975, 0.999, 0.9995, 0.9999,
 ];
@@ -196,10 +196,10 @@ fn fairness(people: &[VisitorFigures], start_ms: f64) -> Vec<EnteredVisitor> {
     entered
 }
 
-/// Returns Kendall's τ-a: 1 if both orders are the same, -1 if one is the reverse of the other, and
-/// about 0 if they have nothing to do with each other. Counts the pairs in different orders while
-/// it sorts by merging, as in W. R. Knight, "A Computer Method for Calculating Kendall's Tau with
-/// Ungrouped Data" (1966).
+/// Returns Kendall's τ-a: 1 if both orders are the same, -1 if one is the reverse of the other,
+/// and about 0 if they have nothing to do with each other. Uses a merge sort, which also counts the
+/// pairs whose orders differ, as in W. R. Knight, "A Computer Method for Calculating Kendall's Tau
+/// with Ungrouped Data" (1966).
 fn kendalls_tau(mut pairs: Vec<(f64, f64)>) -> Option<f64> {
     let count = pairs.len() as u64;
     if count < 2 {

@@ -1,12 +1,12 @@
-//! Works out how fast the line released visitors while every remaining seat was in a basket. It
-//! uses the release counter and the count of free seats that sockets received.
+//! Works out how fast the line released ranks while every remaining seat was in a basket. It uses
+//! the release counter and the count of free seats, as sockets received them.
 
 use std::collections::BTreeMap;
 
 use super::calls::float;
 
-/// For this long after the last free seat was held, releases from before that may still be
-/// reported, in milliseconds.
+/// After the last free seat is held, sockets may still receive earlier releases for this long, in
+/// milliseconds.
 const SETTLE_MS: f64 = 2_000.0;
 
 /// A span of time in which no seat was free, in milliseconds since the epoch.
@@ -16,9 +16,9 @@ struct SoldOutSpan {
     until: f64,
 }
 
-/// Adds the pace while no seat was free, as a share of `per_s`, and how many visitors were released
-/// after a seat became free again for the first time. Adds nothing if a seat was always free.
-/// `sold_ms` is the time at which the last seat was sold, if all were sold.
+/// Adds the pace while no seat was free, as a share of `per_s`, and how many ranks were released
+/// after a seat first became free again. Adds nothing if a seat was always free. `sold_ms` is the
+/// time at which the last seat was sold, if all were sold.
 pub fn figures(
     released: &[(f64, u64)],
     free: &[(f64, u64)],

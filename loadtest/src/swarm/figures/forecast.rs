@@ -1,4 +1,4 @@
-//! Works out the error of the forecast that was the gateway's newest at half of the sale.
+//! Works out the error of one forecast of the gateway: the newest one at half of the sale.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ pub struct MadeForecast {
     pub sold_out_s: [f64; 3],
 }
 
-/// Returns the forecasts of the promoter's report, the oldest first. `draw_ms` is the beginning of
-/// the sale, in milliseconds since the epoch.
+/// Returns the forecasts of the promoter's report, with the oldest first. `draw_ms` is the
+/// beginning of the sale, in milliseconds since the epoch.
 pub fn made(report: &Value, draw_ms: f64) -> Vec<MadeForecast> {
     let earlier = report["earlier_forecasts"].as_array();
     let made = earlier.into_iter().flatten().filter_map(|forecast| {
@@ -35,9 +35,9 @@ pub fn made(report: &Value, draw_ms: f64) -> Vec<MadeForecast> {
     made.collect()
 }
 
-/// Adds the error of the forecast that was the newest at half of the sale, as a share of the sale's
-/// length. `report` is the promoter's report after the sale. Times are in milliseconds since the
-/// epoch.
+/// Adds the error of the forecast that was the newest at half of the sale. The error is a share of
+/// the sale's length. `report` is the promoter's report after the sale. Times are in milliseconds
+/// since the epoch.
 pub fn figures(
     report: &Value,
     draw_ms: f64,

@@ -1,5 +1,5 @@
-//! Collects what visitors saw during a run. At the end, pure functions work out the run's figures
-//! from it.
+//! Collects the measurements of a run. At the end, pure functions work out the run's figures from
+//! them.
 
 mod bots;
 mod calls;
@@ -71,7 +71,7 @@ pub const BOOKING: &[&str] = &[
     "wait",
     "stop_waiting",
 ];
-/// The figures of each operation, and of `booking` as a whole.
+/// The figures that each operation has, and that `booking` as a whole has.
 pub const OF_CALLS: &[&str] = &[
     "count", "ok", "errors", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms",
 ];
@@ -147,12 +147,12 @@ pub fn is_known(name: &str) -> bool {
     of_calls || FIGURES.contains(&name)
 }
 
-/// A span in which something disturbed the run, in milliseconds since the epoch.
+/// A time during which something disturbed the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Disturbance {
-    /// When the disturbance began.
+    /// When the disturbance began, in milliseconds since the epoch.
     pub from_ms: f64,
-    /// When the disturbance was over.
+    /// When the disturbance was over, in milliseconds since the epoch.
     pub until_ms: f64,
     /// Whether booking was slowed. Otherwise the disturbance is a kill or a scheduled fault.
     pub slow: bool,
@@ -175,8 +175,8 @@ pub struct SwarmMeasurements {
     /// When the last seat for sale was sold, in milliseconds since the epoch; `None` while a seat
     /// is free or held.
     pub all_sold_ms: Option<f64>,
-    /// The readings of the time that the rig's processes have spent on processors: when each
-    /// reading was made, and the time spent since the first reading. Both are in milliseconds.
+    /// Readings of the processor time that the rig's processes have used. Each has the time of the
+    /// reading, and the processor time used since the first reading. Both are in milliseconds.
     pub processors: Vec<(f64, f64)>,
     /// The disturbances of the run.
     pub disturbances: Vec<Disturbance>,
@@ -199,7 +199,7 @@ impl SwarmTally {
         tally
     }
 
-    /// Locks and returns what was collected so far.
+    /// Locks and returns the measurements so far.
     pub fn seen(&self) -> MutexGuard<'_, SwarmMeasurements> {
         self.seen.lock()
     }
@@ -219,7 +219,7 @@ impl SwarmTally {
             .add(op, [intended_ms, sent_ms, done_ms], status, code);
     }
 
-    /// Notes what happened to a visitor. Ignores a number that no planned visitor has.
+    /// Notes what happened to a visitor. Does nothing if no visitor has this number.
     pub fn person(&self, who: usize, note: impl FnOnce(&mut VisitorFigures)) {
         if let Some(person) = self.seen().people.get_mut(who) {
             note(person);

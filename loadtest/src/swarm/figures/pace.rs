@@ -1,6 +1,6 @@
-//! Works out how evenly present people were released. It uses the release counter over time and
-//! each visitor's rank, as sockets received them. Only the swarm knows which of its visitors are
-//! present.
+//! Works out how evenly the line released people who were present. It uses the release counter as
+//! sockets received it over time, each visitor's rank, and the times at which each visitor was
+//! present. Only the swarm knows these times.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::calls::float;
 use super::{Disturbance, VisitorFigures};
 
 const WINDOW_MS: f64 = 10_000.0;
-/// How long the line may need to recover from a disturbance, in milliseconds.
+/// How long the line may take to recover from a disturbance, in milliseconds.
 const SETTLE_MS: f64 = 10_000.0;
 
 /// One step of the release counter.
@@ -21,8 +21,9 @@ struct ReleaseCounterStep {
     more_wait: bool,
 }
 
-/// Adds the most and the fewest people released in a window, as multiples of `per_s`, and the error
-/// of the mean pace, as a share of `per_s`. Adds nothing if nobody was released.
+/// Adds the largest and the smallest number of people released in a window, as multiples of
+/// `per_s`. Also adds the error of the mean pace, as a share of `per_s`. Adds nothing if nobody was
+/// released.
 pub fn figures(
     released: &[(f64, u64)],
     people: &[VisitorFigures],
@@ -30,8 +31,8 @@ pub fn figures(
     disturbances: &[Disturbance],
     into: &mut BTreeMap<String, f64>,
 ) {
-    // The line has no pace before the first release. The step that empties the line is left out,
-    // because it releases only those who are left.
+    // The line has no pace before the first release. The step that empties the line releases only
+    // the people who are left, so that step and all later ones are left out.
     let closed = released
         .iter()
         .take_while(|(_, counter)| *counter == 0)
@@ -105,8 +106,8 @@ fn mean_error(steps: &[ReleaseCounterStep], per_s: f64) -> Option<f64> {
 }
 
 /// Returns the people released between the first step and `until`, or `None` if the steps end
-/// before `until`. A step that crosses `until` counts in proportion to its time before `until`.
-/// Otherwise a tick that is a millisecond late would look like a slower pace.
+/// before `until`. If a step crosses `until`, only the part of it before `until` counts. Without
+/// this rule, a tick that is a millisecond late would look like a slower pace.
 fn spread(steps: &[ReleaseCounterStep], until: f64) -> Option<f64> {
     let mut sum = 0.0;
     for pair in steps.windows(2) {
@@ -180,8 +181,7 @@ mod tests {
             person.gone_ms = Some(-60_000.0);
         }
         let figures = figures_of(&steady(), &people);
-        // The first window releases the ranks of absent visitors only, except for the tick at its
-        // end.
+        // The first window releases only ranks of absent visitors, except for the tick at its end.
         assert!(figures["released_window_min"] < 1.1, "{figures:?}");
     }
 }

@@ -17,7 +17,7 @@ pub struct MeasuredPart {
 }
 
 impl SwarmTally {
-    /// Returns everything that was measured about calls and seats, and the visitors for whom
+    /// Returns the measurements of calls, releases and free seats, and of the visitors for whom
     /// `is_own` returns true.
     pub fn part(&self, is_own: impl Fn(usize) -> bool) -> MeasuredPart {
         let seen = self.seen();

@@ -9,19 +9,19 @@ use super::calls::float;
 /// A visitor who has not been seen for this long counts as absent, in milliseconds.
 const ABSENT_AFTER_MS: f64 = 60_000.0;
 
-/// What the figures need to know about one visitor.
+/// The data about one visitor from which the figures are worked out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct VisitorFigures {
     /// The join number.
     pub number: Option<u64>,
-    /// The rank, once the visitor has read it. A visitor who never read it gets the rank of the
-    /// published draw at the end of the run.
+    /// The rank, once the visitor has read it. If the visitor never reads it and the room has a
+    /// draw, the rank is filled in from the published draw at the end of the run.
     pub rank: Option<u64>,
     /// When the visitor joined, in milliseconds since the epoch.
     pub joined_ms: Option<f64>,
     /// When the visitor left the room for good, in milliseconds since the epoch.
     pub gone_ms: Option<f64>,
-    /// The wait and the odds that the visitor read first after the draw.
+    /// The first wait and odds that the visitor read after the draw.
     pub told: Option<DrawWaitEstimate>,
     /// When the visitor was called, in milliseconds since the epoch.
     pub called_ms: Option<f64>,
@@ -38,14 +38,14 @@ pub struct VisitorFigures {
     /// When the visitor learned that everything is sold, in milliseconds since the epoch, and
     /// whether a socket reported it.
     pub sold_out_ms: Option<(f64, bool)>,
-    /// Whether number and rank were unchanged whenever the visitor read them again; `None` if it
-    /// never read them again.
+    /// Whether the number and the rank were the same each time the visitor read them again; `None`
+    /// if it never did.
     pub kept: Option<bool>,
     /// The visitor's outcome, as the history names it.
     pub outcome: Option<String>,
 }
 
-/// The wait and the odds that a visitor read first after the draw.
+/// The first wait and odds that a visitor read after the draw.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct DrawWaitEstimate {
     /// When the visitor read them, in milliseconds since the epoch.
@@ -60,8 +60,8 @@ pub struct DrawWaitEstimate {
 
 impl VisitorFigures {
     /// Returns whether the visitor counts as present at `at_ms`. A visitor who left the line is
-    /// absent at once. Any other visitor is absent [`ABSENT_AFTER_MS`] after its end, because the
-    /// line counts it as present until then.
+    /// absent at once. Any other visitor is absent only [`ABSENT_AFTER_MS`] after it has gone,
+    /// because the line counts it as present until then.
     pub fn is_here(&self, at_ms: f64) -> bool {
         let grace_ms = if self.outcome.as_deref() == Some("left") {
             0.0
@@ -146,7 +146,7 @@ pub fn figures(people: &[VisitorFigures], into: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// Returns the largest number of the sorted `times` that lie in one span of `window_ms`.
+/// Returns how many of the sorted `times` lie in the busiest span of `window_ms`.
 fn busiest(times: &[f64], window_ms: f64) -> f64 {
     let mut from = 0;
     let mut most = 0;
@@ -159,13 +159,14 @@ fn busiest(times: &[f64], window_ms: f64) -> f64 {
     float(most as u64)
 }
 
-/// Returns the mean number of the sorted `times` in a second, between the first and the last.
+/// Returns how many of the sorted `times` lie in one second on average, between the first and the
+/// last.
 fn rate(times: &[f64]) -> Option<f64> {
     let span_s = (times.last()? - times.first()?) / 1e3;
     (span_s > 0.0).then(|| float(times.len() as u64 - 1) / span_s)
 }
 
-/// Returns the [`rate`] of the middle nine tenths of the times, so that a straggler at either end
+/// Returns the [`rate`] of the middle nine tenths of the times. A straggler at either end therefore
 /// does not change it.
 fn middle_rate(times: &[f64]) -> Option<f64> {
     let cut = times.len() / 20;

@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{SwarmTally, quantile_of};
 
-/// The span over which the shown p99 is taken, in milliseconds.
+/// The time over which the shown p99 is taken, in milliseconds.
 const RECENT_MS: f64 = 5_000.0;
 
-/// How far a crowd is, in visitors.
+/// The progress of a crowd.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CrowdProgress {
-    /// How many have joined.
+    /// How many visitors have joined.
     pub joined: usize,
-    /// How many wait in the line.
+    /// How many visitors wait in the line.
     pub waiting: usize,
-    /// How many are inside.
+    /// How many visitors have a pass and are not done.
     pub inside: usize,
-    /// How many have tickets.
+    /// How many visitors have tickets.
     pub ticketed: usize,
-    /// How many are done.
+    /// How many visitors are done.
     pub ended: usize,
     /// How many calls did not succeed.
     pub errors: u64,
@@ -28,7 +28,7 @@ pub struct CrowdProgress {
 }
 
 impl CrowdProgress {
-    /// Adds the visitors of another process. Keeps the larger of the two p99.
+    /// Adds the counts of another process, and keeps the larger of the two p99 values.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         Self {
@@ -44,8 +44,8 @@ impl CrowdProgress {
 }
 
 impl SwarmTally {
-    /// Returns how far the visitors of this process are at `now_ms`, in milliseconds since the
-    /// epoch.
+    /// Returns the progress of this process's visitors. `now_ms` is the present time, in
+    /// milliseconds since the epoch.
     pub fn progress(&self, now_ms: f64) -> CrowdProgress {
         let seen = self.seen();
         let mut far = CrowdProgress {

@@ -1,5 +1,5 @@
-//! Works out how long a slowdown of booking affected visitors: until booking answered quickly
-//! again, and until nearly as many visitors entered as before.
+//! Works out how long a slowdown of booking affected visitors. One figure ends when booking answers
+//! quickly again, and the other when nearly as many visitors enter as before.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use super::calls::{by_window, float};
 use super::{Disturbance, VisitorFigures};
 
 const WINDOW_S: f64 = 5.0;
-/// Entries are compared over windows of this length, in milliseconds. Recovery is dated at the end
-/// of a window.
+/// The rate of entries is taken over windows of this length, in milliseconds. The time of the
+/// recovery is the end of a window.
 const ENTRIES_MS: f64 = 5_000.0;
-/// The length of the span before the slowdown whose rate of entries counts as normal, in
-/// milliseconds.
+/// The rate of entries during this time before the slowdown counts as normal, in milliseconds.
 const BEFORE_MS: f64 = 15_000.0;
 
-/// Adds two figures of the first slowdown. `recovery_s` counts from its start until p99 stays at or
-/// under `target_ms` for the rest of the slowdown; a window without an answer counts as over the
-/// target. `entries_recovery_s` counts from its end until the rate of entries is nine tenths of the
-/// rate before the slowdown.
+/// Adds two figures of the first slowdown. `recovery_s` counts from the start of the slowdown until
+/// p99 stays at or below `target_ms`. Only the windows from the start of the slowdown to the one
+/// that contains its end count. A window without an answer counts as above the target.
+/// `entries_recovery_s` counts from the end of the slowdown until the rate of entries is at least
+/// nine tenths of the rate before the slowdown.
 pub fn figures(
     booking: &[(f64, f64)],
     people: &[VisitorFigures],

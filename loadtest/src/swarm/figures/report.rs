@@ -1,5 +1,5 @@
-//! Gathers all figures of a run in one place: a flat list of names and numbers, errors by code, and
-//! a few series over time.
+//! Collects all results of a run: a flat list of figures, errors by code, and a few series over
+//! time.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::rig::MemorySample;
 
-/// The processors' busiest span has this length, in seconds. A plan uses the same length.
+/// The length of the processors' busiest span, in seconds. A plan uses the same length.
 const BUSY_TOGETHER: usize = 5;
 
 /// A run's figures.
@@ -24,8 +24,8 @@ pub struct SwarmReport {
     pub errors: Value,
     /// The number of visitors by outcome.
     pub outcomes: BTreeMap<String, u64>,
-    /// Booking's p50, p90 and p99, entries, purchases and memory, each over time, and the median of
-    /// these p99 values.
+    /// The series over time: booking's p50, p90 and p99, entries, purchases and memory. Also the
+    /// median of the p99 series.
     pub series: Value,
     /// The points of the run's charts.
     pub charts: RunCharts,
@@ -104,8 +104,8 @@ impl SwarmReport {
     }
 }
 
-/// Adds how long after the last sale the last visitor learned that everything is sold: one figure
-/// for visitors on sockets, and one for visitors who poll.
+/// Adds how long after the last sale the last visitor learned that everything was sold. There is
+/// one figure for visitors on sockets and one for visitors who poll.
 fn told_of_the_end(seen: &SwarmMeasurements, into: &mut BTreeMap<String, f64>) {
     let Some(sold_ms) = seen.all_sold_ms else {
         return;
@@ -152,8 +152,8 @@ fn memory(samples: &[MemorySample], into: &mut BTreeMap<String, f64>) {
     }
 }
 
-/// Returns the share of `cpus` processors that was used in the busiest span of [`BUSY_TOGETHER`]
-/// intervals between readings, or `None` after too few readings.
+/// Returns how much of `cpus` processors was used in the busiest span, as a share. A span has
+/// [`BUSY_TOGETHER`] intervals between readings. Returns `None` if there are too few readings.
 fn busiest(readings: &[(f64, f64)], cpus: usize) -> Option<f64> {
     let spans = readings.windows(BUSY_TOGETHER + 1).map(|readings| {
         let ((from_ms, before_ms), (to_ms, spent_ms)) = (readings[0], readings[BUSY_TOGETHER]);

@@ -1,6 +1,6 @@
-//! Works out the figures that a plan foretells: when everything was sold, how long called visitors
-//! waited, for which share of each tenth of the line a seat was left, and the quality of the odds
-//! that visitors read.
+//! Works out the figures that a plan also predicts: when everything was sold, how long called
+//! visitors waited, the share of each tenth of the line for whom a seat was left, and the quality
+//! of the odds that visitors read.
 
 use std::collections::BTreeMap;
 

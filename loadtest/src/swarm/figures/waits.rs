@@ -1,17 +1,17 @@
-//! Compares the estimates that visitors read first after the draw with what happened: the wait, and
-//! the odds of a seat.
+//! Compares two estimates with what happened: the wait and the odds of a seat. Only the first
+//! estimates that each visitor read after the draw count.
 
 use std::collections::BTreeMap;
 
 use super::VisitorFigures;
 use super::calls::float;
 
-/// The range of odds is divided into ten bins. A bin with fewer people than this is left out,
-/// because so few people prove nothing.
+/// The range of odds is divided into ten bins. A bin with fewer visitors than this is left out,
+/// because so few visitors prove nothing.
 const BIN_MIN: u32 = 20;
 
-/// Adds the figures of waits and of odds, each over all visitors for whom the result is known.
-/// `free` is the count of free seats over time, and `end_ms` the end of the run.
+/// Adds the figures of waits and of odds, each over all visitors whose result is known. `free` is
+/// the count of free seats over time. `end_ms` is the end of the run.
 pub fn figures(
     people: &[VisitorFigures],
     free: &[(f64, u64)],
@@ -44,22 +44,25 @@ pub fn figures(
     }
 }
 
-/// Returns whether the wait was at most the estimated p90, or p50 if `upper` is false. Returns
-/// `None` if there was no estimate or the visitor left before the estimate had passed.
+/// Returns whether the wait was at most the estimated p90, or the estimated p50 if `upper` is
+/// false. Returns `None` if there was no estimate, or if the visitor was gone before the estimated
+/// time without having been called.
 fn wait_held(person: &VisitorFigures, end_ms: f64, upper: bool) -> Option<bool> {
     let told = person.told?;
     let bound_ms = told.at_ms + if upper { told.p90_s } else { told.p50_s }? * 1e3;
     if let Some(called) = person.called_ms {
         return Some(called <= bound_ms);
     }
-    // A visitor who was never called waited longer than estimated if it stayed beyond that time.
+    // A visitor who was never called waited longer than estimated if it was still there after the
+    // estimated time.
     let here_until = person.gone_ms.unwrap_or(end_ms);
     (here_until > bound_ms).then_some(false)
 }
 
-/// Returns whether a seat was left when the visitor was called, or the visitor held one later.
-/// Returns false if the visitor was not called and learned that everything is sold. Returns `None`
-/// if it was not called and did not learn that.
+/// Returns whether the visitor had the chance of a seat. If the visitor was called, this is true if
+/// a seat was left at that time, if the count of free seats was not known yet, or if the visitor
+/// ever held a seat. If the visitor was not called, this is false if it learned that everything is
+/// sold, and otherwise `None`.
 pub(super) fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
     match (person.called_ms, person.sold_out_ms) {
         (Some(called), _) => {

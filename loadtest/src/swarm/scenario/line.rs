@@ -3,10 +3,10 @@
 use super::{Scenario, ScenarioTrain};
 use crate::rig::{CLASS, DEPARTURES, LONG_TRAIN, SHORT_TRAIN, STOPS, departure};
 
-/// Returns the short train's departure that crowds buy.
+/// Returns the departure of the short train that crowds buy.
 ///
 /// # Errors
-/// Where the line's time zone is unknown.
+/// If the line's time zone is unknown.
 pub fn line_train() -> anyhow::Result<ScenarioTrain> {
     train(SHORT_TRAIN)
 }
@@ -20,10 +20,12 @@ fn train(id: &str) -> anyhow::Result<ScenarioTrain> {
     })
 }
 
-/// Adds to the sale the line's trains that the scenario's `[[train]]` tables name.
+/// Adds trains to the sale: those that the scenario's `[[train]]` tables name. They must be trains
+/// of the rig's line.
 ///
 /// # Errors
-/// A message about a train that the line does not have, or not with this number of stops.
+/// A message about a train that the line does not have, or that has a different number of stops on
+/// the line.
 pub fn sell_line(scenario: &mut Scenario) -> Result<(), String> {
     for plan in scenario.onsale.train_plans().to_vec() {
         let is_known = [SHORT_TRAIN, LONG_TRAIN].contains(&plan.id.as_str());

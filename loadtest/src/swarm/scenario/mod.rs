@@ -1,6 +1,6 @@
 //! Describes a scenario: an on-sale, a crowd, how its visitors behave, and the bounds on the
-//! figures. The file is checked before anything starts. A misspelt threshold is therefore an error
-//! of usage, and not a threshold that is never checked.
+//! figures. The file is checked before anything starts. A misspelt threshold is therefore reported
+//! as an error of usage, and not silently ignored.
 
 mod line;
 mod onsale;
@@ -25,13 +25,13 @@ use crate::rig::PlannedKill;
 pub struct Scenario {
     /// The file's name without its extension.
     pub name: String,
-    /// One line on what the scenario shows.
+    /// One line that says what the scenario shows.
     pub title: String,
     /// The expected duration of a run, in seconds. The percentages of `--kill gateway@30%`,
     /// `[slow]` and `[cancel]` are shares of it.
     pub planned_s: f64,
-    /// The end of the run, in seconds after the start. Visitors who are not done by then count as
-    /// still waiting.
+    /// When the run ends at the latest, in seconds after the start. Visitors who are not done by
+    /// then count as still waiting.
     pub deadline_s: f64,
     /// Who comes, and when.
     pub crowd: CrowdSettings,
@@ -56,7 +56,7 @@ impl Scenario {
         kill.when.at_s(self.planned_s, draw_s)
     }
 
-    /// Returns how many come: visitors and bots.
+    /// Returns the number of people and bots together.
     pub fn comers(&self) -> usize {
         self.crowd.visitors + self.crowd.bots
     }
@@ -68,7 +68,7 @@ impl Scenario {
 pub struct PlannedSlowdown {
     /// When the slowdown begins, in seconds after the start of the run.
     pub at_s: f64,
-    /// How many times slower the processes run. Above 1.
+    /// How many times slower the processes run. It is above 1.
     pub factor: f64,
     /// How long the slowdown lasts, in seconds.
     pub for_s: f64,

@@ -1,5 +1,5 @@
-//! Turns the scenario's own on-sale into calls of the promoter API. Times such as `"+20s"` count
-//! from the start of the run, so the calls are built only when the run starts.
+//! Turns a scenario's on-sale into calls of the promoter API. Times such as `"+20s"` count from the
+//! start of the run, so the calls are built only when the run starts.
 
 use std::path::Path;
 
@@ -19,11 +19,11 @@ pub struct PromoterCall {
     pub body: String,
 }
 
-/// The scenario's venues, its shows and its one room, with relative times, and the trains that are
-/// added to the sale.
+/// What a scenario sells: its venues, its shows, its one room, and the trains that are added to the
+/// sale. Times are relative to the start of the run.
 #[derive(Debug, Clone, Default)]
 pub struct ScenarioOnsale {
-    /// The venues: id, format for the query, body.
+    /// The venues, each with its id, its format for the query, and its body.
     venues: Vec<(String, Option<String>, String)>,
     shows: Vec<(String, Map<String, Value>)>,
     room: (String, Map<String, Value>),
@@ -51,7 +51,7 @@ impl ScenarioOnsale {
     /// start at `folder`, the folder of the scenario's file.
     ///
     /// # Errors
-    /// Every fault, one in each string.
+    /// All faults, one in each string.
     pub fn read(table: &toml::Table, folder: &Path) -> Result<Self, Vec<String>> {
         let (mut onsale, mut faults) = (Self::default(), Vec::new());
         onsale.train_plans = TrainPlan::read_all(table, &mut faults);
@@ -93,7 +93,7 @@ impl ScenarioOnsale {
         }
     }
 
-    /// Returns the venues: id, format for the query, body.
+    /// Returns the venues, each with its id, its format for the query, and its body.
     pub fn venues(&self) -> &[(String, Option<String>, String)] {
         &self.venues
     }
@@ -109,8 +109,8 @@ impl ScenarioOnsale {
     }
 
     /// Adds a train whose departures the room's document already lists as `ID-*`. The room then
-    /// sells only the departure that the crowd buys. With the free seats of other days, the line
-    /// would not learn that the seats of this departure run out.
+    /// sells only the departure that the crowd buys. If the room also sold other days, their free
+    /// seats would hide from the line that the seats of this departure run out.
     pub fn sell_listed_train(&mut self, id: &str, train: ScenarioTrain) {
         let departures = json!(format!("{id}-*"));
         let shows = self.room.1.get_mut("shows").and_then(Value::as_array_mut);
@@ -141,7 +141,8 @@ impl ScenarioOnsale {
         }
     }
 
-    /// Returns whether ranks are join numbers, because there is no draw.
+    /// Returns whether the method of the room is `fifo`. There is then no draw, and ranks are the
+    /// join numbers.
     pub fn is_fifo(&self) -> bool {
         self.room.1.get("method").and_then(Value::as_str) == Some("fifo")
     }
@@ -158,18 +159,18 @@ impl ScenarioOnsale {
         relative_s(text)?.ok()
     }
 
-    /// Returns a text of the room's document.
+    /// Returns a text field of the room's document.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.room.1.get(field)?.as_str()
     }
 
-    /// Returns a number of the room's document.
+    /// Returns a number field of the room's document.
     pub fn number(&self, field: &str) -> Option<f64> {
         self.room.1.get(field)?.as_f64()
     }
 
-    /// Returns the largest value of a field over all shows, in seconds. A show without the field
-    /// counts with `default`.
+    /// Returns the largest value of a field over all shows, in seconds. For a show without the
+    /// field, uses `default`. Returns 0 if there are no shows.
     pub fn longest_s(&self, field: &str, default: f64) -> f64 {
         let of = |(_, show): &(String, Map<String, Value>)| {
             show.get(field).and_then(Value::as_f64).unwrap_or(default)
@@ -187,8 +188,8 @@ impl ScenarioOnsale {
         (resolved(&self.room.1, start), shows.collect())
     }
 
-    /// Returns the calls in their order: first the venues, then the shows, then the room, because
-    /// each kind needs the kinds before it.
+    /// Returns the calls in the order in which they must be made: first the venues, then the shows,
+    /// then the room. Each kind needs the kinds before it.
     pub fn steps(&self, start: Timestamp) -> Vec<PromoterCall> {
         let venues = self.venues.iter().map(|(id, format, body)| PromoterCall {
             what: format!("venue \"{id}\""),
@@ -213,7 +214,7 @@ impl ScenarioOnsale {
     }
 }
 
-/// Returns the tables of one kind, each as its id and the other fields.
+/// Returns the tables of one kind. Each is split into its id and its other fields.
 fn entries(
     table: &toml::Table,
     kind: &str,
@@ -238,7 +239,7 @@ fn entries(
     found
 }
 
-/// The fields that tell where a venue is. Booking checks them.
+/// The fields that say where a venue is. Booking checks their values.
 const LOCATION_FIELDS: [&str; 4] = ["name", "city", "address", "time_zone"];
 
 /// Returns a venue's format for the query, if it needs one, and its body. The body of a grid

@@ -1,5 +1,5 @@
-//! Reads a scenario's file. It reports several faults at once and refuses unknown fields. The
-//! promoter API, and not this reader, checks the fields of shows and of the room.
+//! Reads a scenario's file. It reports several faults at once and refuses unknown fields. It does
+//! not check the fields of shows and of the room. The promoter API does that.
 
 use std::path::Path;
 
@@ -43,7 +43,8 @@ struct SlowdownSection {
     for_s: f64,
 }
 
-/// A time: a share of the planned duration such as `"40%"`, or a number of seconds.
+/// A time in the file. It is a share of the planned duration, such as `"40%"`, or a number of
+/// seconds.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ScenarioTime {
@@ -52,8 +53,8 @@ enum ScenarioTime {
 }
 
 impl ScenarioTime {
-    /// Returns the seconds after the start, or `None` if the text is no share or the time is below
-    /// 0.
+    /// Returns the time in seconds after the start, or `None` if the text is not a share or the
+    /// time is below 0.
     fn resolve(&self, planned_s: f64) -> Option<f64> {
         let at_s = match self {
             Self::Seconds(seconds) => Some(*seconds),
@@ -69,7 +70,7 @@ impl ScenarioTime {
 /// Reads the scenario at `path`.
 ///
 /// # Errors
-/// The faults that were found, one in each string. Each is an error of usage.
+/// The faults, one in each string. Each is an error of usage.
 pub fn read(path: &Path) -> Result<Scenario, Vec<String>> {
     let text = std::fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
     let name = path
@@ -94,8 +95,8 @@ pub fn read_text(name: &str, text: &str) -> Result<Scenario, Vec<String>> {
 }
 
 /// Reads a scenario, or an on-sale file with `[crowd]` and `[behaviour]`. An on-sale file has
-/// neither a title nor the times of a run. The plan of such a file ends when its room closes, and
-/// after [`SECONDS_MAX`] at the latest.
+/// neither a title nor the times of a run. The plan of such a file ends when its room closes, or
+/// after [`SECONDS_MAX`] if that is earlier.
 ///
 /// # Errors
 /// As [`read`].
@@ -164,8 +165,8 @@ fn parse(name: &str, mut table: toml::Table, folder: &Path) -> Result<Scenario, 
     }
 }
 
-/// Reads a scenario without its thresholds and baseline. Never returns `Ok(None)`; the callers turn
-/// an error into `None` after they have collected its faults.
+/// Reads a scenario without its thresholds and baseline. Never returns `Ok(None)`. The result has
+/// an `Option` because the callers turn an error into `None` after they have collected its faults.
 fn parse_sections(
     name: &str,
     table: &toml::Table,
@@ -252,7 +253,7 @@ impl CancelSection {
     }
 }
 
-/// Replaces the values of `base` that `over` names. All others stay the same.
+/// Replaces the values of `base` that `over` contains. All other values stay the same.
 fn merge(base: &mut toml::Table, over: toml::Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {

@@ -1,6 +1,6 @@
-//! Checks bounds on figures, such as `hold.p99_ms = { max = 300 }`. A threshold on a figure that
-//! the run does not have fails. A threshold that is marked `undisturbed` is not checked in a run
-//! with `--kill`.
+//! Checks bounds on figures, such as `hold.p99_ms = { max = 300 }`. A threshold fails if the run
+//! does not have its figure. A threshold that is marked `undisturbed` is not checked in a run with
+//! `--kill`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,9 +12,9 @@ use crate::swarm::figures;
 pub struct Threshold {
     /// The figure's name.
     pub figure: String,
-    /// The least value.
+    /// The smallest allowed value.
     pub min: Option<f64>,
-    /// The largest value.
+    /// The largest allowed value.
     pub max: Option<f64>,
     /// Whether the threshold counts only in a run in which nothing is killed.
     pub undisturbed: bool,
@@ -137,8 +137,8 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// Calls `leaf` with the dotted name and the value of every table of bounds, every empty table, and
-/// every value that is not a table.
+/// Calls `leaf` for every table of bounds, every empty table, and every value that is not a table.
+/// `leaf` gets the dotted name and the value.
 fn walk(prefix: &str, table: &toml::Table, leaf: &mut impl FnMut(&str, &toml::Value)) {
     for (key, value) in table {
         let name = if prefix.is_empty() {

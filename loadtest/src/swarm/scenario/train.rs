@@ -1,5 +1,5 @@
-//! Reads `[[train]]`, which describes a train for a plan. A run sells the train of the rig's own
-//! line that has this id, and reads its seats and terms from the rig.
+//! Reads `[[train]]`, which describes a train for a plan. A run sells the train with this id of the
+//! rig's own line. It reads the seats and terms of the train from the rig.
 
 use serde::Deserialize;
 
@@ -11,22 +11,22 @@ pub struct TrainPlan {
     pub id: String,
     /// How many seats the train has.
     pub seats: u32,
-    /// How many stops the train has, the first and the last among them.
+    /// How many stops the train has, including the first and the last.
     pub stops: u32,
-    /// How long seats stay in a basket as the buyer sees it, in seconds.
+    /// How long a basket keeps its seats, as the buyer sees it, in seconds.
     pub hold_s: u32,
-    /// How much longer the seats really stay, in seconds.
+    /// How much longer the basket really keeps its seats, in seconds.
     pub grace_s: u32,
-    /// How long an order has to pay at least, in seconds.
+    /// The least time that a buyer has to pay an order, in seconds.
     pub pay_s: u32,
-    /// How long an order keeps its seats after its time to pay, in seconds.
+    /// How long an order keeps its seats after the time to pay has run out, in seconds.
     pub claim_grace_s: u32,
     /// How many seats one visitor may have.
     pub seats_per_visitor: u32,
 }
 
 impl TrainPlan {
-    /// Reads all trains of a file. Every fault is added to `faults`.
+    /// Reads all trains of a file. Adds every fault to `faults`.
     pub fn read_all(table: &toml::Table, faults: &mut Vec<String>) -> Vec<Self> {
         let list = table.get("train").and_then(toml::Value::as_array);
         let mut found = Vec::new();

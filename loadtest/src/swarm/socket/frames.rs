@@ -1,9 +1,9 @@
-//! Reads frames of the live socket, text and binary, as a client does.
+//! Reads text and binary frames of the live socket, as a client does.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A text frame, as far as a visitor uses it.
+/// The parts of a text frame that a visitor uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VisitorFrame {
     /// The visitor's own place.
@@ -15,7 +15,7 @@ pub enum VisitorFrame {
     },
     /// The state of the line.
     Line {
-        /// Ranks below this may claim.
+        /// Visitors with a rank below this may claim a pass.
         released: u64,
         /// The free seats of all shows.
         free: Option<u64>,
@@ -49,7 +49,7 @@ struct RawSeats {
     free: Option<u64>,
 }
 
-/// Reads a text frame. Returns `None` if it does not have the contract's form.
+/// Reads a text frame. Returns `None` if the frame is not as the contract describes it.
 pub fn read(text: &str) -> Option<VisitorFrame> {
     let raw: RawVisitorFrame = serde_json::from_str(text).ok()?;
     Some(match raw.what.as_str() {
@@ -71,7 +71,8 @@ pub fn read(text: &str) -> Option<VisitorFrame> {
 }
 
 impl VisitorFrame {
-    /// Returns whether every socket records the frame, and not only the sockets of observers.
+    /// Returns whether all sockets record the frame. Other frames are recorded only by the sockets
+    /// of observers.
     pub fn is_personal(&self) -> bool {
         matches!(
             self,
@@ -79,7 +80,8 @@ impl VisitorFrame {
         )
     }
 
-    /// Returns the frame as the history records it: only the fields that the judge needs.
+    /// Returns the record of the frame for the history. It has only the fields that the judge
+    /// needs.
     pub fn record(&self, text: &str) -> Value {
         let whole: Value = serde_json::from_str(text).unwrap_or(Value::Null);
         let kept: &[&str] = match whole["type"].as_str() {
@@ -126,7 +128,7 @@ pub struct SwarmSeatSnapshot {
     pub version: u64,
     /// The number of cells.
     pub cells: u32,
-    /// Two bits for each cell, lowest first.
+    /// Two bits for each cell. The first cell has the lowest bits of the first byte.
     pub packed: Vec<u8>,
 }
 
@@ -200,8 +202,8 @@ impl SwarmSeatDelta {
     }
 }
 
-/// Reads the next value. Returns `Some(None)` at the end, and `None` if the bytes end within a
-/// value or the value is too large.
+/// Reads the next value in LEB128. Returns `Some(None)` if no bytes are left. Returns `None` if the
+/// bytes end within a value or the value is too large.
 #[expect(
     clippy::option_option,
     reason = "the end of the frame and a broken frame are different things"

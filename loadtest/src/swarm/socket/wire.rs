@@ -1,5 +1,5 @@
-//! Opens a socket as the contract says for clients other than browsers. The place is sent as a
-//! subprotocol, so that the address contains no secret.
+//! Opens a socket in the way that the contract describes for clients other than browsers. The place
+//! is sent as a subprotocol, so that the URL contains no secret.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -21,10 +21,10 @@ const CONNECT_MAX: Duration = Duration::from_secs(15);
 /// large buffers would take much memory.
 const BUFFER: usize = 2_048;
 
-/// Opens a socket for its owner. A gateway that does not open it is avoided for a while.
+/// Opens a socket for its owner. If a gateway does not open the socket, it is avoided for a while.
 ///
 /// # Errors
-/// Why it could not be opened.
+/// Why the socket could not be opened.
 pub async fn connect(
     stage: &SwarmContext,
     owner: &SwarmSocketOwner,

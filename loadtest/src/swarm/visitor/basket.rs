@@ -1,5 +1,5 @@
-//! Gets seats into a basket: reads the show and its seats, picks seats, holds them, and changes or
-//! gives back a basket.
+//! Puts seats into a basket. Reads the show and its seats, picks seats and holds them. Also changes
+//! a basket, or gives it back.
 
 use hyper::Method;
 use rand::seq::IteratorRandom;
@@ -48,7 +48,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// Reads the seats as they are now.
+    /// Reads the current states of the show's seats.
     pub(super) async fn seats(
         &mut self,
         show: usize,
@@ -66,9 +66,9 @@ impl Visitor {
         snapshot.ok_or_else(|| Self::unforeseen("seats", &answer))
     }
 
-    /// Picks a free seat at random and the free seats that follow it in the seat map, and returns
-    /// their labels. Returns fewer labels than `party` if not enough seats follow. If the scenario
-    /// names wanted seats, returns those.
+    /// Picks a free seat at random, and the next free seats in the seat map. Returns their labels.
+    /// Returns fewer labels than `party` if not enough free seats follow. If the scenario names
+    /// wanted seats, returns those instead.
     pub(super) fn pick(
         &mut self,
         show: usize,
@@ -168,7 +168,7 @@ impl Visitor {
                 suggestion: said.get("suggestion").cloned(),
             }),
             (409, Some("show_cancelled")) => Err(VisitorOutcome::ShowCancelled),
-            // The other body with the same key came first and was refused.
+            // The call with the other body and the same key came first, and was refused.
             (422, Some("idempotency_mismatch")) => {
                 Ok(VisitorHoldResult::Refused { suggestion: None })
             }
@@ -179,8 +179,8 @@ impl Visitor {
         }
     }
 
-    /// Swaps the first seat for another. If that fails, the basket stays as it is. Returns `None`
-    /// if the basket has run out.
+    /// Swaps the first seat for another one. If the swap fails, returns the same basket. Returns
+    /// `None` if the basket has run out.
     pub(super) async fn change(
         &mut self,
         basket: VisitorBasket,
@@ -212,8 +212,8 @@ impl Visitor {
                 self.leave_basket(&basket);
                 Err(VisitorOutcome::ShowCancelled)
             }
-            // This also covers a swap whose first answer was lost: at the retry, the seat to remove
-            // is no longer in the basket.
+            // This also happens if the first answer to a swap was lost. At the retry, the seat to
+            // remove is no longer in the basket.
             (409 | 422, _) => Ok(Some(basket)),
             _ => Err(Self::unforeseen("change", &answer)),
         }
@@ -235,15 +235,15 @@ impl Visitor {
 
     /// Notes that a basket is abandoned and will lapse.
     pub(super) fn leave_basket(&self, basket: &VisitorBasket) {
-        // The seats stay locked for some seconds of grace after the deadline that the visitor sees.
+        // The seats stay held for a few more seconds after the deadline that the visitor sees.
         let grace_s = self.stage.scenario.onsale.longest_s("grace_s", 5.0);
         self.stage
             .note_abandoned(basket.expires_ms + (grace_s + 1.0) * 1e3);
     }
 }
 
-/// Returns one of the answers to two bodies with one key: the answer with seats, or else the answer
-/// that names the reason for the refusal.
+/// Chooses between the answers to two calls with one key and different bodies. Returns the answer
+/// with seats. If there is none, returns the answer that names the reason for the refusal.
 fn one_of(answers: Vec<LoadHttpAnswer>) -> LoadHttpAnswer {
     let mut answers = answers;
     answers.sort_by_key(|answer| match answer.code().as_deref() {

@@ -1,5 +1,5 @@
-//! Takes a visitor from the pass to the tickets: chooses seats in rounds until there is a basket,
-//! and then buys, changes or abandons it.
+//! Takes a visitor from the pass to the tickets. Chooses seats in rounds until the visitor has a
+//! basket, and then buys, changes or abandons the basket.
 
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -8,14 +8,14 @@ use super::basket::{OUT_OF_SEATS, VisitorBasket, VisitorHoldResult};
 use super::pay::BasketOutcome;
 use super::{Visitor, VisitorOutcome, VisitorResult};
 
-/// The most calls for seats in one round of choosing.
+/// The largest number of calls for seats in one round of choosing.
 const REFUSALS_MAX: u32 = 4;
-/// The most baskets that a visitor fills before it gives up. A restart of the system may lose a
-/// basket.
+/// The largest number of baskets that a visitor fills before it gives up. A visitor may need a new
+/// basket because a restart of the system lost its basket.
 const BASKETS_MAX: u32 = 4;
 
 impl Visitor {
-    /// Buys seats. Some visitors who find none wait for seats that come free.
+    /// Buys seats. Some visitors who find none wait for seats that become free.
     pub(super) async fn buy(&mut self) -> VisitorResult<VisitorOutcome> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let wished = self.wish.as_ref().map(|wish| (wish.show, wish.quantity));
@@ -62,7 +62,7 @@ impl Visitor {
         Err(OUT_OF_SEATS)
     }
 
-    /// Chooses seats until there is a basket.
+    /// Chooses seats until the visitor has a basket.
     async fn fill_basket(&mut self, show: usize, party: usize) -> VisitorResult<VisitorBasket> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let is_train = self.stage.shows[show].train.is_some();
@@ -125,7 +125,7 @@ impl Visitor {
         Some(self.stage.shows[show].best(party, &mut self.plan.rng))
     }
 
-    /// Lets some visitors change their basket, or give it back and choose again. Returns `None` if
+    /// Some visitors change their basket here, or give it back and choose again. Returns `None` if
     /// the basket has run out.
     async fn think_again(
         &mut self,

@@ -1,5 +1,5 @@
-//! Scans tickets at the door. For some tickets the call is repeated with the same key, and some are
-//! scanned again with another key.
+//! Scans tickets at the door. Some scans are repeated with the same key. Some tickets are scanned
+//! again with another key.
 
 use serde_json::json;
 
@@ -8,7 +8,8 @@ use super::regret::TWICE;
 use super::{Visitor, VisitorResult, fields};
 use crate::http::LoadHttpCall;
 
-/// The share of tickets that are scanned again with another key. That scan must not admit anybody.
+/// The share of tickets that are scanned again with another key. The second scan must not admit
+/// anybody.
 const SHOWN_AGAIN: f64 = 0.3;
 
 impl Visitor {

@@ -1,5 +1,5 @@
-//! Exchanges tickets for others of the same or another show, at the same price, for more, or for
-//! less.
+//! Exchanges tickets for others of the same or another show. The new tickets may cost the same,
+//! more or less.
 
 use rand::RngExt;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
 
-/// The share of visitors with exchanged tickets who later give the new tickets back.
+/// The share of visitors who give their new tickets back after an exchange.
 const BACK_AFTER_ALL: f64 = 0.3;
 /// The number of calls that are made at once for one exchange.
 const AT_ONCE: usize = 3;
@@ -57,8 +57,8 @@ impl Visitor {
         }
     }
 
-    /// Returns the new order as the answer shows it, or `None` if the other seats are not available
-    /// or the old order cannot be exchanged.
+    /// Asks for the exchange. Returns the new order as the answer shows it. Returns `None` if the
+    /// other seats are not available or the old order cannot be exchanged.
     async fn ask_for_others(
         &mut self,
         order: &VisitorOrder,
@@ -101,7 +101,7 @@ impl Visitor {
         let code = answer.code();
         match (answer.status, code.as_deref()) {
             (200, _) => Ok(Some(answer.json())),
-            // Another of the visitor's calls began to exchange the order first.
+            // Another call of this visitor began to exchange the order first.
             (409, Some("exchange_open" | "not_exchangeable")) if at_once => Ok(None),
             // With these seats the shared card would exceed its limit for that show.
             (409 | 422, Some("card_limit" | "limit_exceeded")) if self.shared_card.is_some() => {
@@ -116,9 +116,9 @@ impl Visitor {
         }
     }
 
-    /// Asks for one exchange several times at once, each time with another key. Then derives the id
-    /// of each call's hold, and tries to order that hold. Returns the answer of a call that
-    /// succeeded, or else of a call that failed.
+    /// Asks for one exchange several times at once, each time with another key. Then tries to order
+    /// the hold of each call, with an id that it derives from the call. Returns the answer of a
+    /// call that succeeded, or of any call if none did.
     async fn all_at_once(
         &mut self,
         order: &VisitorOrder,
@@ -146,7 +146,7 @@ impl Visitor {
         Ok(answers.swap_remove(0))
     }
 
-    /// Returns the new order, or `None` if it has already run out. The key of the new order is read
+    /// Returns the new order, or `None` if it has already run out. Reads the key of the new order
     /// from the old order.
     async fn successor(
         &mut self,

@@ -1,6 +1,6 @@
-//! Makes attempts that must not succeed: to order another visitor's hold or a hold whose id the
-//! visitor derived, to send two bodies with one key, and to exchange one order several times at
-//! once. The judge checks the answers.
+//! Misuses the system. A visitor tries to order another visitor's hold, or a hold whose id it
+//! derived. It sends two bodies with one key, or exchanges one order several times at once. The
+//! judge checks the answers.
 
 use futures_util::future::join_all;
 use rand::{RngExt, SeedableRng};
@@ -39,7 +39,8 @@ impl Visitor {
         answers.into_iter().collect()
     }
 
-    /// Tries to order a hold that the visitor was not given. Only a server error is a failure.
+    /// Tries to order a hold that was not given to the visitor. Here, only a server error is a
+    /// failure.
     pub(super) async fn order_anothers(&mut self, hold: String) -> VisitorResult<()> {
         let buyer = json!({"buyer": {"name": "Somebody else", "email": "else@example.org"}});
         let call = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer)
@@ -65,8 +66,8 @@ impl Visitor {
     }
 }
 
-/// Derives the hold id of an exchange without a secret, from only the show, the order and the key
-/// of the call. The system must not use ids that can be derived in this way.
+/// Derives a hold id for an exchange from the show, the order and the key of the call, without any
+/// secret. The system must not use ids that can be derived in this way.
 pub(super) fn worked_out(show: &str, order: &str, key: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"fairgate/id/v1/hold");

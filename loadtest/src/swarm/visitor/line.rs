@@ -14,14 +14,14 @@ use crate::swarm::plan::secret;
 use crate::swarm::scenario::{SecondsRange, VisitorBehaviour};
 use crate::swarm::socket::{SwarmSocketCommand, SwarmSocketEvent};
 
-/// When a visitor on a socket learns its rank, it reads its place at a random time within this many
-/// seconds.
+/// After a visitor on a socket learns its rank, it reads its place at a random time within this
+/// many seconds.
 const LOOK_WITHIN_S: f64 = 1.5;
-/// The most visitors that read their place in a second because they learned their rank. A large
-/// crowd spreads these reads over more than [`LOOK_WITHIN_S`].
+/// The largest number of visitors who read their place in one second because they learned their
+/// rank. A large crowd spreads these reads over more than [`LOOK_WITHIN_S`].
 const LOOKS_PER_S: f64 = 2_000.0;
 /// The time until a visitor on a socket reads its place again, in seconds. Each visitor draws its
-/// own time, so that they do not all read at once.
+/// own time, so that visitors do not all read at once.
 const LOOK_AGAIN_S: SecondsRange = SecondsRange(45.0, 120.0);
 
 /// The result of reading the place.
@@ -31,7 +31,7 @@ enum PlaceLookResult {
     Closed,
 }
 
-/// What a visitor still plans to do while it waits, as times in milliseconds since the epoch.
+/// When a visitor will do something while it waits, in milliseconds since the epoch.
 struct WaitingSchedule {
     look_ms: Option<f64>,
     leave_ms: Option<f64>,
@@ -81,9 +81,9 @@ impl Visitor {
         }
     }
 
-    /// Returns whether a no-show disappears right after the join. Without `no_show_head` every
-    /// no-show does. With it, a no-show does so only in a room without a draw, if its number is
-    /// below `no_show_head`.
+    /// Returns whether a no-show disappears right after the join. Without `no_show_head`, every
+    /// no-show does. With `no_show_head`, a no-show does so only in a room with the method `fifo`,
+    /// and only if its number is below `no_show_head`.
     pub(super) fn is_gone_by_number(&self) -> bool {
         let head = self.stage.scenario.behaviour.no_show_head;
         head == 0
@@ -214,8 +214,8 @@ impl Visitor {
     }
 
     /// Reads the room and returns whether it is sold out. A visitor who polls needs this, because
-    /// its place does not show that everything is sold. Returns false without reading while the
-    /// visitor has no rank.
+    /// its place does not show that everything is sold. While the visitor has no rank, returns
+    /// false and reads nothing.
     async fn is_sold_out(&mut self) -> VisitorResult<bool> {
         if self.rank.is_none() {
             return Ok(false);
@@ -227,7 +227,8 @@ impl Visitor {
         Ok(room.json()["phase"] == "sold_out")
     }
 
-    /// Reads the visitor's own place. Notes the first wait and odds after the draw for the figures.
+    /// Reads the visitor's own place. Notes the first wait and odds after the draw, because the
+    /// figures need them.
     async fn read_place(&mut self) -> VisitorResult<PlaceLookResult> {
         let call = LoadHttpCall::get(self.stage.room_path("place")).bearer(&self.place);
         let answer = self.call("place", &call, 0.0, place_fields).await?;
@@ -303,8 +304,8 @@ impl Visitor {
         Err(VisitorOutcome::Left)
     }
 
-    /// Returns the seconds from the last step until `after_s` seconds after the draw, or less than
-    /// 0 if that time has passed.
+    /// Returns the time from the last step to `after_s` seconds after the draw, in seconds. It is
+    /// below 0 if the last step was later than that.
     pub(super) fn until_after_draw_s(&self, after_s: f64) -> f64 {
         let draw_s = self
             .stage
@@ -315,7 +316,7 @@ impl Visitor {
         (self.stage.clock.start_ms() - self.at_ms) / 1e3 + draw_s + after_s
     }
 
-    /// Claims the pass. If the claim is too early, repeats it after the time that the answer names.
+    /// Claims the pass. If the claim is too early, repeats it after the wait that the answer names.
     pub(super) async fn claim(&mut self) -> VisitorResult<()> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let mut think_s = behaviour.claim_s.draw(&mut self.plan.rng);
@@ -352,7 +353,7 @@ impl Visitor {
                     think_s = wait_s + SecondsRange(0.0, 0.5).draw(&mut self.plan.rng);
                 }
                 410 => return Err(VisitorOutcome::Closed),
-                // A claim from a crowded network costs work, as a join does. No bot does this work.
+                // A claim from a crowded network costs work, like a join. Bots do not do this work.
                 403 if self.plan.bot => return Err(VisitorOutcome::Refused),
                 _ => return Err(Self::unforeseen("claim", &answer)),
             }

@@ -23,7 +23,7 @@ use super::socket::{SwarmSocket, SwarmSocketOwner, open_mute};
 use super::stage::{RunFinished, SwarmContext, UnansweredCall, round};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
-/// The number of cards that several visitors share.
+/// The number of shared cards. Several visitors pay with each of them.
 const CARDS_SHARED: usize = 9;
 
 /// How a visitor ended.
@@ -33,8 +33,8 @@ pub enum VisitorOutcome {
     Ticketed,
     /// The payment was declined or refused, or had already ended in another way.
     Declined,
-    /// The visitor paid, but a fault delayed the payment until the order had run out, so the money
-    /// is refunded.
+    /// The visitor paid, but a fault delayed the payment until the order had run out. The money is
+    /// released or refunded.
     TooLate,
     /// The show was cancelled before the visitor had tickets. A payment that was already made is
     /// refunded.
@@ -59,7 +59,7 @@ pub enum VisitorOutcome {
     Failed(String),
 }
 
-/// The result of a step. An error ends the visitor's run.
+/// The result of a step. An error is the outcome of the visitor, and ends its run.
 type VisitorResult<T> = Result<T, VisitorOutcome>;
 
 /// A visitor during the run.
@@ -76,7 +76,7 @@ pub struct Visitor {
     at_ms: f64,
     /// The number of idempotency keys that the visitor has used.
     keys: u32,
-    /// The seats that the visitor has said it would like, until it asks for them.
+    /// The seats that the visitor said it would like. `None` once the visitor has asked for them.
     wish: Option<SwarmWish>,
     /// The number of the shared card that the visitor pays with, if it shares one.
     shared_card: Option<usize>,
@@ -201,7 +201,7 @@ impl Visitor {
         );
     }
 
-    /// Makes a call `think_s` seconds after the last step. The step is done when the final answer
+    /// Makes a call `think_s` seconds after the last step. This step is done when the final answer
     /// arrives.
     async fn call(
         &mut self,
@@ -235,7 +235,7 @@ impl Visitor {
         format!("{what}-{run:.0}-{}-{}", self.plan.who, self.keys)
     }
 
-    /// Returns a failure for an answer that is not expected here.
+    /// Returns the failure for an unexpected answer.
     fn unforeseen(op: &str, answer: &LoadHttpAnswer) -> VisitorOutcome {
         let code = answer.code().unwrap_or_default();
         VisitorOutcome::Failed(format!("{op} was answered {} {code}", answer.status))

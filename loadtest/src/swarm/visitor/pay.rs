@@ -1,4 +1,4 @@
-//! Makes an order of a basket, pays it, and waits for its tickets.
+//! Turns a basket into an order, pays the order, and waits for its tickets.
 
 use hyper::Method;
 use serde_json::{Map, Value, json};
@@ -10,14 +10,15 @@ use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::settle::{accepts, is_over};
 use crate::swarm::stage::SwarmPaidOrder;
 
-/// The first wait before an order is read again, in seconds. Later waits are longer.
+/// The first wait before an order is read again, in seconds. Later waits are longer, up to
+/// [`LOOK_MAX_S`].
 const FIRST_LOOK_S: f64 = 0.2;
 const LOOK_MAX_S: f64 = 1.0;
 /// How long tickets may take after the payment, in milliseconds.
 const TICKETS_WITHIN_MS: f64 = 60_000.0;
 
-/// A fault excuses a late payment if the fault began before the order's deadline or at most this
-/// long after it, in milliseconds.
+/// A fault excuses a late payment if it began before the order's deadline or at most this many
+/// milliseconds after it.
 const LATE_WITHIN_MS: f64 = 10_000.0;
 
 /// What became of a basket.
@@ -35,8 +36,8 @@ pub(super) struct VisitorOrder {
     /// The index of the show among the room's shows.
     pub(super) show: usize,
     pub(super) payment: String,
-    /// The secret that a card form sends to the provider; empty with the sandbox, whose page has a
-    /// button.
+    /// The secret that a card form sends to the provider. It is empty with the sandbox, whose page
+    /// has only a button.
     pub(super) client_secret: String,
     pub(super) pay_until_ms: f64,
 }
@@ -128,8 +129,7 @@ impl Visitor {
         let said = answer.json();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match (answer.status, said["code"].as_str()) {
-            // The order ran out before its first answer arrived, because that answer was lost or
-            // late.
+            // The first answer was lost or late, and the order ran out before an answer arrived.
             (201, _) if said["state"] == "expired" => Ok(None),
             (201, _) => Ok(Some(VisitorOrder {
                 id: text(&said["order"]),
@@ -156,8 +156,8 @@ impl Visitor {
         }
     }
 
-    /// Presses the sandbox's button, or sends a card to the provider. Returns false if the payment
-    /// had already ended in another way.
+    /// Makes the call of the sandbox's button, or sends a card to the provider. Returns false if
+    /// the payment had already ended in another way.
     async fn pay(
         &mut self,
         order: &VisitorOrder,
@@ -197,8 +197,8 @@ impl Visitor {
         }
     }
 
-    /// Returns the call that the sandbox's button makes, or the call that the script of a provider
-    /// like Stripe makes from the page.
+    /// Returns the call that the sandbox's button makes, or the call that the page's script makes
+    /// for a provider like Stripe.
     fn paying(&self, order: &VisitorOrder, outcome: &str) -> VisitorResult<LoadHttpCall> {
         let secret = &order.client_secret;
         if secret.is_empty() {
@@ -227,7 +227,7 @@ impl Visitor {
         }
     }
 
-    /// Reads a paid order until it has tickets, and reads one ticket. Returns the ids of all its
+    /// Reads a paid order until it has tickets, and then reads one of them. Returns the ids of all
     /// tickets.
     pub(super) async fn tickets(&mut self, order: &VisitorOrder) -> VisitorResult<Vec<String>> {
         let give_up_ms = self.at_ms + TICKETS_WITHIN_MS;
@@ -318,7 +318,7 @@ impl Visitor {
                 fields(json!({"order": id, "ticket": ticket}))
             })
             .await?;
-        // If the promoter has cancelled the show meanwhile, the ticket is void.
+        // If the promoter has cancelled the show in the meantime, the ticket is void.
         if answer.is_ok() || answer.status == 409 && self.stage.is_cancelled(order.show) {
             Ok(tickets)
         } else {

@@ -1,5 +1,5 @@
 //! Decides what visitors do with their tickets: keep them, have them scanned, exchange them, or
-//! give them back for a refund, all at once or one by one.
+//! give them back for a refund. Also gives tickets back, all at once or one by one.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -12,7 +12,7 @@ use crate::http::{LoadHttpAnswer, LoadHttpCall};
 /// The share of visitors who give tickets back one by one. The others give all tickets of the order
 /// back at once.
 const ONE_BY_ONE: f64 = 0.5;
-/// The share of refunds, exchanges and scans whose call is repeated with the same key.
+/// The share of refunds, exchanges and scans that are repeated with the same key.
 pub(super) const TWICE: f64 = 0.25;
 
 /// What a visitor decides to do with its tickets.
@@ -66,7 +66,7 @@ impl Visitor {
         }
         let mut going = tickets.to_vec();
         going.shuffle(&mut self.plan.rng);
-        // It is allowed to give back all tickets one by one.
+        // A visitor may give back all of its tickets one by one.
         let count = self.plan.rng.random_range(1..=going.len());
         for ticket in going.into_iter().take(count) {
             self.refund(order, Some(ticket)).await?;

@@ -1,4 +1,5 @@
-//! Waits on a show's waitlist for seats that come free, and buys those that the visitor is offered.
+//! Waits on a show's waitlist for seats that become free, and buys the seats that the visitor is
+//! offered.
 
 use hyper::Method;
 use serde_json::{Map, Value, json};
@@ -9,13 +10,13 @@ use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
 
-/// The time after which a visitor reads its place on the waitlist again if the answer names no
-/// time, in seconds.
+/// The time until a visitor reads its place on the waitlist again, in seconds. It applies only if
+/// the answer names no time.
 const ASK_AGAIN_S: f64 = 5.0;
 
 impl Visitor {
-    /// Waits for seats and buys them. The visitor leaves the waitlist after a time that it draws,
-    /// and takes one offer.
+    /// Waits for seats and buys them. The visitor takes the first offer. Without an offer, it
+    /// leaves the waitlist after a random time.
     pub(super) async fn wait_for_seats(
         &mut self,
         show: usize,
@@ -72,7 +73,7 @@ impl Visitor {
                     return Ok(said);
                 }
                 (409, Some("nothing_to_wait_for")) => return Err(waited_in_vain(&said)),
-                // A party may want more seats than one visitor may have.
+                // The party wants more seats than one visitor may have.
                 (422, Some("limit_exceeded")) => return Err(OUT_OF_SEATS),
                 (401, Some("pass_expired")) | (429, Some("waiting_room")) => self.claim().await?,
                 _ => return Err(Self::unforeseen("wait", &answer)),

@@ -1,5 +1,5 @@
-//! Says in the lobby which seats the visitor would like, and holds them with one tap when its turn
-//! has come. The tap claims the pass and asks for the seats at once.
+//! The visitor says in the lobby which seats it would like. When its turn has come, it holds them
+//! with one tap. The tap claims the pass, and right after that asks for the seats.
 
 use hyper::Method;
 use rand::RngExt;
@@ -23,8 +23,8 @@ pub(super) struct SwarmWish {
 }
 
 impl Visitor {
-    /// Says one or two wishes. If the show has categories, the first is the best seats of a random
-    /// category. The last is the best seats of any category.
+    /// Says one or two wishes. The last wish is for the best seats of any category. If the show has
+    /// categories, the wish before it is for the best seats of a random category.
     pub(super) async fn say_wish(&mut self) -> VisitorResult<()> {
         let show = self.plan.rng.random_range(0..self.stage.shows.len());
         let quantity = self.stage.scenario.behaviour.party(&mut self.plan.rng);
@@ -61,8 +61,8 @@ impl Visitor {
         Ok(())
     }
 
-    /// Holds the seats of the first wish that can be met. Returns `None` if none can be met, or if
-    /// the visitor has said no wish or has asked for it before.
+    /// Holds the seats of the first wish that can be met. Returns `None` if no wish can be met, if
+    /// the visitor has said no wish, or if it has already asked for its wishes.
     pub(super) async fn hold_wish(&mut self) -> VisitorResult<Option<VisitorBasket>> {
         let Some(wish) = self.wish.take() else {
             return Ok(None);

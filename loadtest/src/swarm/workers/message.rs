@@ -1,5 +1,5 @@
 //! Defines the messages between the coordinator of a swarm and its worker processes. Each message
-//! is one line with one JSON document.
+//! is one JSON document on one line.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::http::SourceNetwork;
 use crate::swarm::figures::{CrowdProgress, MeasuredPart};
 use crate::swarm::stage::SwarmPaidOrder;
 
-/// What a worker process is asked to do.
+/// The task of a worker process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorkerTask {
     /// The scenario's file.
@@ -18,7 +18,7 @@ pub struct WorkerTask {
     pub baseline: bool,
     /// The addresses of the gateways.
     pub urls: Vec<String>,
-    /// The address of the payment provider that the rig runs.
+    /// The address of the payment provider, if the rig runs one.
     pub provider: Option<String>,
     /// The key that the door sends with a scan.
     pub door_key: String,
@@ -47,7 +47,7 @@ impl WorkerTask {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerReport {
-    /// How far its visitors are.
+    /// The progress of its visitors.
     Progress(CrowdProgress),
     /// Its visitors are done. This is the last report.
     Done(Box<FinishedWork>),
@@ -56,7 +56,7 @@ pub enum WorkerReport {
 /// What a worker passes to the coordinator when its visitors are done.
 #[derive(Serialize, Deserialize)]
 pub struct FinishedWork {
-    /// What it measured.
+    /// The measurements of the worker.
     pub measured: MeasuredPart,
     /// When the last abandoned basket or order lapses, in milliseconds since the epoch.
     pub lapses_ms: f64,

@@ -1,6 +1,6 @@
-//! Shares a crowd among several processes, because the number of files that one process may open is
-//! limited. The coordinator applies the on-sale, watches the seats, inflicts the faults and judges;
-//! the worker processes play the visitors.
+//! Shares a crowd among several processes, because one process can open only a limited number of
+//! files. The coordinator applies the on-sale, watches the seats, inflicts the faults and judges
+//! the run. The worker processes play the visitors.
 
 mod message;
 mod process;
@@ -22,8 +22,8 @@ pub use process::run_worker;
 /// The command with which this program starts its worker processes.
 pub const WORKER_COMMAND: &str = "swarm-worker";
 
-/// Plays the crowd in as many processes as the task says, and adds what they measured and recorded
-/// to the context. `task` is the task of the first worker.
+/// Plays the crowd in as many processes as `task` says. Adds their measurements and histories to
+/// the context. Each worker gets `task` with a number and a history file of its own.
 ///
 /// # Errors
 /// If a worker ended before its visitors were done.
@@ -37,7 +37,7 @@ pub async fn play(stage: &Arc<SwarmContext>, task: &WorkerTask) -> anyhow::Resul
         })
         .collect();
     let working = tasks.iter().map(|task| work(stage, task));
-    // If one fails, the others are dropped, which ends their processes.
+    // If one of them fails, the others are dropped, which ends their processes.
     let finished = try_join_all(working).await?;
     stage.end();
     stage.forget_workers();

@@ -19,10 +19,10 @@ use crate::swarm::stage::{SwarmClients, SwarmContext};
 /// The time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
-/// Reads the task from the standard input, plays it, and writes reports to the standard output.
+/// Reads the task from standard input, plays its visitors, and writes reports to standard output.
 ///
 /// # Errors
-/// Why the share could not be played to its end.
+/// Why the visitors of this worker could not be played to their end.
 pub fn run_worker() -> anyhow::Result<LoadtestExitCode> {
     let mut line = String::new();
     std::io::stdin()
@@ -87,7 +87,7 @@ async fn report_progress(stage: Arc<SwarmContext>) {
     loop {
         tick.tick().await;
         if report(&WorkerReport::Progress(stage.progress())).is_err() {
-            // The coordinator has gone, and nobody judges this run any more.
+            // The coordinator is gone, so nobody will judge this run.
             stage.end();
             return;
         }

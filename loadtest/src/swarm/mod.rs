@@ -167,7 +167,7 @@ fn why_it_cannot_start(options: &SwarmOptions, scenario: &Scenario) -> Option<St
             .map(|(what, why)| format!("--kill {what}: {why}."));
     }
     if !scenario.onsale.train_plans().is_empty() {
-        return Some("This scenario sells a train, whose timetable only --rig imports.".to_owned());
+        return Some("This scenario sells a train. Only --rig imports its timetable.".to_owned());
     }
     if scenario.slow.is_some() || scenario.baseline.is_some() {
         return Some(
@@ -184,7 +184,7 @@ fn why_it_cannot_start(options: &SwarmOptions, scenario: &Scenario) -> Option<St
     let mut targets = options.target.iter();
     let target = targets.find(|target| !target.starts_with("http://"))?;
     Some(format!(
-        "--target {target} is not an address such as http://127.0.0.1:8080; TLS is not spoken here."
+        "--target {target} is not an address such as http://127.0.0.1:8080; TLS is not supported."
     ))
 }
 

@@ -137,7 +137,7 @@ impl SwarmOutcome {
         for late in self.late_runs() {
             writeln!(
                 out,
-                "INVALID the swarm sent late (p99 {:.0} ms, {:.2} % by more than 1 s): this says nothing of the system",
+                "INVALID the swarm sent late (p99 {:.0} ms, {:.2} % by more than 1 s): the result says nothing about the system",
                 late.figures["lag_p99_ms"],
                 late.figures["late_sends"] * 100.0
             )?;
@@ -176,7 +176,7 @@ impl SwarmOutcome {
         document["baseline"] = json!(self.baseline.as_ref().map(SwarmReport::document));
         document["thresholds"] = thresholds.collect();
         document["verdict"] = json!(self.judged.as_ref().map(|judged| judged.document.clone()));
-        document["valid"] = json!(self.ended() != LoadtestExitCode::Invalid);
+        document["valid"] = json!(self.late_runs().next().is_none());
         document
     }
 }

@@ -71,7 +71,7 @@ impl RunPage<'_> {
                     env!("CARGO_PKG_VERSION"),
                     self.seed
                 ),
-                "Latencies count from the time at which a call was meant to be sent. A figure of another machine or day says little about this one.".to_owned(),
+                "Latencies count from the time at which a call was meant to be sent. Figures from another machine or another day are not comparable.".to_owned(),
             ],
         }
     }
@@ -237,7 +237,7 @@ fn charts(report: &SwarmReport) -> Vec<ReportChart> {
 fn told_odds(points: &RunCharts) -> ReportChart {
     ReportChart {
             title: "Odds".to_owned(),
-            caption: "Of the visitors who were told such odds of a seat: for how many one was left when they were called. Good odds lie on the second line."
+            caption: "Visitors are grouped by the odds that they were told. The first line shows for what share of each group a seat was left. With good odds both lines agree."
                 .to_owned(),
             across: "odds that were told, %".to_owned(),
             lines: words(&["came true, %", "as told, %"]),
@@ -259,7 +259,7 @@ fn forecasts(report: &SwarmReport) -> ReportChart {
             caption: "When the promoter's report expected everything to be sold, at each time of the sale. Eight in ten sales end between the first and the third line."
                 .to_owned(),
             across: "seconds after the draw at which it was made".to_owned(),
-            lines: words(&["early, s", "middle, s", "late, s", "really, s"]),
+            lines: words(&["early, s", "middle, s", "late, s", "actual, s"]),
             points: points
                 .forecasts
                 .iter()
@@ -326,7 +326,7 @@ fn fairness(points: &RunCharts) -> [ReportChart; 2] {
         chart(
             [
                 "Rank and entry",
-                "Each dot is a visitor. The line is kept if the dots rise; those above the others claimed their turn late.",
+                "Each dot is a visitor. If the dots rise, the order of the line was kept. Dots above the others are visitors who claimed late.",
             ],
             "entered after the start, s",
             |visitor| visitor.entered_s,

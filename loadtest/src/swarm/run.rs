@@ -265,7 +265,7 @@ fn split(steps: Vec<PromoterCall>) -> (Vec<PromoterCall>, Vec<PromoterCall>) {
 async fn apply(http: &LoadHttpClient, key: &str, steps: &[PromoterCall]) -> anyhow::Result<()> {
     for step in steps {
         let body: Value = serde_json::from_str(&step.body)
-            .with_context(|| format!("the document of {} is no JSON", step.what))?;
+            .with_context(|| format!("the document of {} is not JSON", step.what))?;
         let call = LoadHttpCall {
             body: Some(body),
             ..LoadHttpCall::new(Method::PUT, step.path.clone())

@@ -373,8 +373,13 @@ impl SwarmContext {
             };
             if done_ms + wait_s * 1e3 > give_up_ms {
                 let why = match answer {
-                    Ok(answer) => format!("{op} was put off with {} to the end", answer.status),
-                    Err(error) => format!("{op} had no answer to the end: {error}"),
+                    Ok(answer) => format!(
+                        "{op} was still put off with {} when patience ran out",
+                        answer.status
+                    ),
+                    Err(error) => {
+                        format!("{op} still had no answer when patience ran out: {error}")
+                    }
                 };
                 return Err(UnansweredCall::Lost(why));
             }

@@ -257,7 +257,7 @@ fn plan(
             return Err(format!("{field} is not a field of a venue"));
         }
         if !value.is_string() {
-            return Err(format!("{field} is a text"));
+            return Err(format!("{field} must be a text"));
         }
     }
     match plan.split_once(':') {
@@ -272,7 +272,7 @@ fn plan(
             Ok((Some(format.to_owned()), chart))
         }
         None => Err(format!(
-            "plan \"{plan}\" is none of grid:ROWSxSEATS, seatsio:FILE"
+            "plan \"{plan}\" is neither grid:ROWSxSEATS nor seatsio:FILE"
         )),
     }
 }

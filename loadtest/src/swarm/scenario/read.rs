@@ -231,7 +231,7 @@ impl SlowdownSection {
                 for_s: self.for_s,
             }),
             _ => Err(
-                "slow: at is seconds or a share such as \"40%\", factor is above 1, for_s above 0"
+                "slow: at must be seconds or a share such as \"40%\", factor above 1, and for_s above 0"
                     .to_owned(),
             ),
         }

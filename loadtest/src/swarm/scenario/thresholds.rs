@@ -69,7 +69,7 @@ impl Threshold {
                     .map_err(|_| format!("thresholds.{figure}.{name} is too large"))?;
                 Ok(Some(f64::from(exact)))
             }
-            Some(toml::Value::Float(bound)) => Ok(Some(*bound)),
+            Some(toml::Value::Float(bound)) if bound.is_finite() => Ok(Some(*bound)),
             Some(_) => Err(format!("thresholds.{figure}.{name} is not a number")),
         };
         let undisturbed = match table.get("undisturbed") {
@@ -81,10 +81,16 @@ impl Threshold {
                 ));
             }
         };
+        let (min, max) = (bound("min")?, bound("max")?);
+        if min.is_none() && max.is_none() {
+            return Err(format!(
+                "thresholds.{figure} has neither min nor max, so it could not fail"
+            ));
+        }
         Ok(Self {
             figure: figure.to_owned(),
-            min: bound("min")?,
-            max: bound("max")?,
+            min,
+            max,
             undisturbed,
         })
     }
@@ -118,7 +124,7 @@ impl Threshold {
             (None, None) => return Ok(value),
         };
         Err(MissedThreshold(format!(
-            "{} is {value:.3}, and must be {word} {bound}",
+            "{} is {value:.3}, but must be {word} {bound}",
             self.figure
         )))
     }
@@ -174,6 +180,9 @@ mod tests {
         assert!(read("baseline.entries_per_s = { min = 0.95 }").is_err());
         assert!(read("hold.p99_ms = { least = 3 }").is_err());
         assert!(read("hold.p99_ms = { max = 3, undisturbed = 1 }").is_err());
+        assert!(read("hold.p99_ms = { max = nan }").is_err());
+        assert!(read("hold.p99_ms = { undisturbed = true }").is_err());
+        assert!(read("hold.p99_ms = {}").is_err());
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Visitor {
 
     #[expect(
         clippy::unnecessary_wraps,
-        reason = "what may be asked next may also be nothing"
+        reason = "the caller's next request may also be none"
     )]
     fn best(&mut self, show: usize, party: usize) -> Option<Value> {
         Some(self.stage.shows[show].best(party, &mut self.plan.rng))

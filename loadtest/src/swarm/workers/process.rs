@@ -29,7 +29,7 @@ pub fn run_worker() -> anyhow::Result<LoadtestExitCode> {
         .read_line(&mut line)
         .context("the task of this worker could not be read")?;
     let task: WorkerTask = serde_json::from_str(&line).context(
-        "this command is started by `loadtest swarm --workers`, which tells it its task",
+        "this command is started by `loadtest swarm --workers`, which sends it its task",
     )?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -1,5 +1,5 @@
-// Solves the task that a room asks for before it gives a place or a pass: a proof of work, or the
-// check of a provider.
+// Solves the task that a room may set before it gives a place or a pass. The task is a proof of
+// work or the check of a provider.
 
 import { passCheck } from "./check.js";
 import { fromHex, holderOf, toHex } from "./draw.js";
@@ -7,7 +7,7 @@ import { fromHex, holderOf, toHex } from "./draw.js";
 /** A phone has this many fast cores. More threads than that do not help. */
 const THREADS_MAX = 4;
 
-/** Returns the holder of a visitor's secret, in hex. */
+/** Returns the holder of a visitor's secret, which is its hash, in hex. */
 export const holderHex = async (secret) => toHex(await holderOf(fromHex(secret)));
 
 /** Returns the solution of a task as ALTCHA's payload. */
@@ -19,7 +19,7 @@ async function solve(challenge) {
       workers.forEach((worker, first) => {
         worker.addEventListener("message", ({ data }) => solved(data));
         worker.addEventListener("error", failed);
-        // The second argument is the list of transferred objects. A worker's call names no origin.
+        // The second argument lists transferred objects. A worker's call names no target origin.
         worker.postMessage({ parameters: challenge.parameters, first, step }, []);
       });
     });

@@ -6,21 +6,26 @@ import { call } from "./core.js";
 /** The most tasks that are solved for one call. */
 const TRIES = 3;
 /**
- * Solutions that no call has used up, by the call's name. If the server refuses a call only for a
- * while, for example because too many join at once, it does so before it looks at the solution. So
- * the next call sends the solution again.
+ * Solutions that no call has used up, by the room's path and the visitor's secret. If the server
+ * refuses a call only for a while, for example because too many join at once, it has not looked at
+ * the solution. So the next call sends the solution again.
  */
 const unused = new Map();
 
-/** Returns whether this browser can solve tasks. It can do so only on a page that came by TLS. */
+/**
+ * Returns whether this browser can solve tasks. Browsers allow it only on pages that came by TLS or
+ * from the same machine.
+ */
 const canSolve = () => Boolean(globalThis.crypto?.subtle) && typeof Worker === "function";
 
 /**
  * Sends a call by `send(solution)`, first without a solution or with one that no call has used up.
- * If the room asks for a task, solves it and sends the call again. `secret` is the visitor's own,
- * or undefined if the browser has a place already. `begin(seconds)` is called before a task is
- * solved, with the longest time that an average phone needs for it, or with undefined if the
- * visitor has to do something. Returns the answer of the last call.
+ * If the room asks for a task, solves it and sends the call again. Returns the answer of the last
+ * call.
+ *
+ * `secret` is the visitor's secret, or undefined if the browser has a place already.
+ * `begin(seconds)` is called before a task is solved. `seconds` is the longest time that an average
+ * phone needs, or undefined if the visitor has to do something.
  */
 export async function withChallenge(base, secret, send, begin) {
   const name = `${base} ${secret ?? ""}`;
@@ -34,7 +39,7 @@ export async function withChallenge(base, secret, send, begin) {
   for (let tries = 0; tries < TRIES && answer.problem?.code === "challenge_failed" && canSolve(); tries += 1) {
     const solver = await import("./challenge-task.js").catch(() => null);
     if (!solver) {
-      // If there is no connection, the visitor is told so.
+      // If the server cannot be reached either, returns that problem, so that the visitor sees it.
       const reached = await call("GET", base);
       return reached.ok ? answer : reached;
     }

@@ -1,5 +1,5 @@
 // Shows the check of Turnstile or hCaptcha in the page. Its script and its fields come from the
-// provider, and only pages of rooms that ask for it load them.
+// provider. They are loaded only on pages of rooms that ask for the check.
 
 import { $, announce, loadLaterTexts, make, t } from "./core.js";
 

@@ -11,13 +11,15 @@ import { askForTravellers, travellersNamed } from "./travellers.js";
 
 const id = data.hold;
 const path = `/v1/holds/${encodeURIComponent(id)}`;
-const LOOK_MS = 15_000; // Other tabs report changes at once. A look also finds changes from elsewhere.
+// How often the page reads the hold again, to find changes from elsewhere. Other tabs of this
+// browser report their changes at once.
+const LOOK_MS = 15_000;
 const intent = new Intent();
 const countdown = new Countdown($("clock"), () => expired());
 const SUMS = ["amount_too_small", "amount_too_large", "amount_too_fine"];
 let hold = null;
 let timer = 0;
-let sending = false; // While the order is placed, and after that.
+let sending = false; // True while the order is sent, and after it was placed.
 
 async function start() {
   ready();

@@ -70,8 +70,8 @@ export function clock(seconds) {
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
-// By ISO 4217. Browsers leave out the decimals of more currencies, such as the forint's, although
-// an amount counts them.
+// By ISO 4217. Browsers also leave out the decimals of some other currencies, such as the forint,
+// but amounts here count those decimals.
 const NO_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
 const THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND";
 
@@ -86,14 +86,14 @@ export function money(value) {
   return format.format(amount / 10 ** digits);
 }
 
-/** The IANA name of the venue's time zone, by whose clocks the page tells all times. */
+/** The IANA name of the venue's time zone, if it is known. The page shows times in this zone. */
 let venueZone = data.zone;
-/** Tells the page's times by the clocks of a venue, if its time zone is known. */
+/** Makes the page show times in a venue's time zone. Without a zone, nothing changes. */
 export const useVenueZone = (zone) => void (venueZone = zone ?? venueZone);
 
 /**
- * Returns the time zone in which to write times: `zone`, or else the venue's. If it is not known,
- * or the browser does not know it, returns undefined, which stands for the reader's own.
+ * Returns the time zone in which to write times: `zone`, or else the venue's. Returns undefined if
+ * neither is known, or if the browser does not know it. Undefined means the reader's own zone.
  */
 export function shownZone(zone) {
   const wanted = zone ?? venueZone;
@@ -105,7 +105,7 @@ export function shownZone(zone) {
   }
 }
 
-/** Writes the place of a time zone behind a time: "8:00 PM (Berlin time)". */
+/** Writes a time with the place of its time zone: "8:00 PM (Berlin time)". */
 export function withZone(time, zone) {
   const place = zone?.split("/").pop().replaceAll("_", " ");
   const name = zone === "UTC" ? zone : zone ? t("common.zone", { place }) : t("common.own_zone");
@@ -113,8 +113,8 @@ export function withZone(time, zone) {
 }
 
 /**
- * Formats an RFC 3339 time for people by the clocks of `zone`, else of the venue, else by the
- * reader's own, and says which.
+ * Formats an RFC 3339 time for people, and names its time zone. The zone is `zone`, or else the
+ * venue's, or else the reader's own.
  */
 export function when(text, zone) {
   const time = new Date(text);
@@ -123,7 +123,7 @@ export function when(text, zone) {
   return withZone(new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short", timeZone }).format(time), timeZone);
 }
 
-/** Writes where a venue is: its name, and the address and the city of `location`, if known. */
+/** Writes where a venue is: its name, its address and its city, as far as they are known. */
 export const whereLine = (name, { address, city }) => [name, address, city].filter(Boolean).join(", ");
 
 export function localiseTimes() {
@@ -189,9 +189,10 @@ export const mayPass = (problem) => problem.status === 0 || problem.status >= 50
 // --- Problems ---
 
 /**
- * Shows in `#problem` what happened, what was not changed and what to do. `values` fill the texts;
- * with `values.again`, a span of time, the page says that it tries again by itself after that time.
- * `actions` are `{ label, href }` or `{ label, run }`. A `problem` of null clears the element.
+ * Shows in `#problem` what happened, what was not changed and what to do. A `problem` of null
+ * clears the element. `values` fill the texts. If there is a `values.again`, which is a span of
+ * time, the page says that it tries again by itself after that time.
+ * `actions` are `{ label, href }` or `{ label, run }`.
  */
 export function showProblem(problem, values = {}, actions = []) {
   const at = $("problem");
@@ -208,7 +209,7 @@ export function showProblem(problem, values = {}, actions = []) {
   loadLaterTexts().then(() => newest === problem && writeProblem(kinds, problem, values, actions));
 }
 
-/** The problem that was shown last, whose words may still be on their way. */
+/** The problem that was shown last. Its words may still be loading. */
 let newest = null;
 
 function writeProblem(kinds, problem, values, actions) {
@@ -313,7 +314,7 @@ export function randomHex(bytes) {
   return [...crypto.getRandomValues(new Uint8Array(bytes))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-/** Shows the page's times in the reader's format. Every page calls it when it starts. */
+/** Shows the page's times in the reader's format. */
 export function ready() {
   localiseTimes();
 }

@@ -4,15 +4,15 @@
 import { announce, clock, t } from "./core.js";
 
 /**
- * Returns how many milliseconds this device's clock is behind the server's; 0 if the server sent no
- * time.
+ * Returns how many milliseconds this device's clock is behind the server's. Returns 0 if the server
+ * sent no time.
  */
 export const skewOf = (serverTime) => (serverTime ? Date.parse(serverTime) - Date.now() : 0);
 
 export class Countdown {
   /**
-   * `over()` is called once, when the deadline has passed. `words(time)` are the words around the
-   * time that is left. While the element is hidden, nothing is announced.
+   * `over()` is called once, when the deadline has passed. `words(time)` returns the words to show
+   * for the time that is left. While the element is hidden, nothing is announced.
    */
   constructor(element, over, words = (time) => t("common.time_left", { time })) {
     this.element = element;

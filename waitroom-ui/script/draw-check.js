@@ -5,11 +5,15 @@
 import { commitment, fromHex, holderOf, rankOf, rootFromPath, seed, toHex } from "./draw.js";
 
 /**
- * Checks all steps. `record` is the answer of `GET …/draw`, `place` is `{number, rank}`, `proof` is
- * the answer of `GET …/draw/proof/{number}` (null for a number that joined after the freeze), `own`
- * is what this browser stored: `{secret?, commitment?, root?}`, `jwks` is null if the keys could
- * not be fetched. `progress(part)` is awaited now and then with the part done, 0 to 1. Returns
- * `[{step, result: "pass" | "fail" | "skip", expected?}]`.
+ * Checks all steps. Returns `[{step, result: "pass" | "fail" | "skip", expected?}]`.
+ *
+ * - `record`: the answer of `GET …/draw`.
+ * - `place`: `{number, rank}`.
+ * - `proof`: the answer of `GET …/draw/proof/{number}`, or null for a number that joined after
+ *   the freeze.
+ * - `own`: what this browser stored, `{secret?, commitment?, root?}`.
+ * - `jwks`: the public keys, or null if they could not be fetched.
+ * - `progress(part)`: is awaited now and then. `part` is the share that is done, from 0 to 1.
  */
 export async function check({ record, place, proof, own, jwks }, progress) {
   const steps = [];
@@ -50,7 +54,7 @@ export async function check({ record, place, proof, own, jwks }, progress) {
 
 /**
  * Returns `fail` if the signed text differs from the record or the signature is wrong, `skip` if
- * the signature could not be checked.
+ * the signature could not be checked, and otherwise `pass`.
  */
 async function signature(record, jwks) {
   const parts = (record.signature ?? "").split(".");
@@ -84,8 +88,8 @@ function base64url(text) {
 }
 
 /**
- * Returns `fail` if a step fails, `partly` if the holder or the signature could not be checked,
- * else `pass`.
+ * Returns `fail` if a step fails, `partly` if the holder or the signature could not be checked, and
+ * otherwise `pass`.
  */
 export function verdict(steps) {
   if (steps.some((step) => step.result === "fail")) return "fail";

@@ -125,8 +125,8 @@ export function* swaps(key, n) {
 }
 
 /**
- * Returns a number below `bound`. Words from the largest multiple of `bound` upwards are rejected,
- * so that there is no modulo bias.
+ * Returns a number below `bound`. Rejects words from the largest multiple of `bound` up to 2^32
+ * upwards, so that there is no modulo bias.
  */
 function below(words, bound) {
   const limit = 0x1_0000_0000 - (0x1_0000_0000 % bound);
@@ -147,10 +147,13 @@ export function line(key, n) {
 
 /**
  * Returns the rank of one number. A number from n on joined after the freeze, and its rank is the
- * number itself. Follows only this number through the swaps, so the memory does not grow with n.
- * The swap of index i is the last that changes this index, so a number that is swapped to i has
- * reached its rank. `breathe(done)` is awaited now and then with the part done, 0 to 1, so that the
- * page can react meanwhile.
+ * number itself.
+ *
+ * Follows only this number through the swaps, so the memory does not grow with n. The swap of index
+ * i is the last one that changes this index. So a number that is swapped to i has reached its rank.
+ *
+ * `breathe(done)` is awaited now and then, so that the page can react meanwhile. `done` is the
+ * share that is done, from 0 to 1.
  */
 export async function rankOf(key, n, number, breathe = async () => {}) {
   if (!(number < n)) return number;

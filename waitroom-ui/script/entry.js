@@ -12,7 +12,7 @@ export const AT_THE_DOOR = ["waiting_room", "pass_expired", "pass_stopped", "pas
 const clock = { now: () => Date.now(), pause: (ms) => new Promise((over) => setTimeout(over, ms)) };
 
 /**
- * Sends a call. While the server asks for a short wait, shows this on the page and sends the call
+ * Sends a call. If the server asks for a short wait, shows this on the page and sends the call
  * again after the wait. A refusal because of the pass is returned at once, because waiting does not
  * help.
  */
@@ -23,7 +23,10 @@ export const sendPatiently = (send) =>
     clock,
   });
 
-/** Returns whether this page may get a pass of the room by itself, because the room has no line. */
+/**
+ * Returns whether this page may get the room's pass by itself. It may if the room has no line, and
+ * requires neither codes nor a key for each place.
+ */
 export const isOpen = (room) => room?.method === "open" && room.codes !== "required" && (room.trust?.binding ?? "cookie") === "cookie";
 
 /**

@@ -1,18 +1,18 @@
-// Decides for which shows seats may be exchanged. Pure code, so that it can be tested without a
+// Decides which shows the seats of a show may be exchanged for. This is pure code that needs no
 // page.
 
-/** The room of all shows that no other room names. Its shows have nothing to do with each other. */
+/** The room of all shows that no other room names. These shows are not related to each other. */
 const EVERYDAY = "everyday";
 
 /**
- * Returns the search parameters that find the shows that belong together with a show: the shows of
- * its on-sale or, without an on-sale, the shows with its title at its venue.
+ * Returns the search parameters that find the shows that belong together with a show. These are the
+ * shows of its on-sale. If it has no on-sale, they are the shows with its title at its venue.
  */
 export const searchFor = ({ room, title, venue }) => (room === EVERYDAY ? { q: title, venue } : { room });
 
 /**
- * Returns the shows that seats of `own` may be exchanged for, itself among them: they belong
- * together, are still sold, and cost the same currency. `now` is the server's time.
+ * Returns the shows that seats of `own` may be exchanged for, including `own`. They belong
+ * together, are still on sale and have prices in `currency`. `now` is the server's time.
  */
 export function exchangeChoices(own, shows, { currency, now }) {
   const belongs = (show) => show.room === own.room && (own.room !== EVERYDAY || (show.title === own.title && show.venue === own.venue));

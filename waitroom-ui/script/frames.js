@@ -1,7 +1,8 @@
-// The binary frames with the states of seats: 0x01 is a snapshot, 0x02 the changes since a version.
-// This is pure code that needs no page. Tests compare this code and the server with the bytes in
-// wire/frames.json. A frame that is too short, too long or has an index out of range is refused as
-// a whole, because a guess could show a taken seat as free.
+// The binary frames with the states of seats. A frame of kind 0x01 is a snapshot. A frame of kind
+// 0x02 is a delta: the changes since a version. This is pure code that needs no page. Tests compare
+// this code and the server with the bytes in wire/frames.json. A frame that is too short, too long
+// or has an index out of range is refused as a whole, because a guess could show a taken seat as
+// free.
 
 export const FREE = 0;
 export const HELD = 1;
@@ -65,9 +66,9 @@ export class Picture {
   }
 
   /**
-   * Applies a decoded frame. Returns the changed indices, or `"all"` after a snapshot. Returns
-   * `"gap"` if a delta does not follow this version or has an index out of range; then nothing is
-   * applied and a new snapshot is needed. A delta that was applied before changes nothing.
+   * Applies a decoded frame. Returns the changed indices, or `"all"` after a snapshot. A delta that
+   * was applied before changes nothing. If a delta does not follow this version or has an index out
+   * of range, applies nothing and returns `"gap"`. Then a new snapshot is needed.
    */
   take(frame) {
     if (frame.kind === "snapshot") {
@@ -85,8 +86,8 @@ export class Picture {
 }
 
 /**
- * Returns the state to show for a seat: the worst state of its legs, or of the legs `[first, end]`
- * alone. Cells are in leg-major order, `leg × seats + seat`.
+ * Returns the state to show for a seat: the worst state of its legs, or only of the legs from
+ * `first` to before `end`. Cells are ordered by leg: the cell of a seat is `leg × seats + seat`.
  */
 export function seatState(states, seat, seats, [first, end] = [0, Infinity]) {
   let worst = FREE;

@@ -65,8 +65,8 @@ export function indexOf(g, label) {
 }
 
 /**
- * Returns the categories of the plan and of the prices. Each has its price, and the plan's colour
- * or one of the palette.
+ * Returns the categories of the plan, and those that only have a price. Each has its price if it is
+ * known, and the plan's colour or one of the palette.
  */
 function orderCategories(drawn, priced) {
   const prices = new Map((priced ?? []).map((category) => [String(category.key), category]));
@@ -89,8 +89,8 @@ function boundsOf(g) {
 }
 
 /**
- * Returns the usual distance to the nearest neighbour: the median over a sample of fewer than 200
- * seats, spread through the list.
+ * Returns the usual distance from a seat to its nearest neighbour. This is the median over a sample
+ * of fewer than 200 seats, spread through the list.
  */
 function spacingOf(g) {
   const step = Math.max(1, Math.floor(g.count / 100));
@@ -110,9 +110,10 @@ function spacingOf(g) {
 }
 
 /**
- * Sorts the seats into cells: the seats of cell c are `order[starts[c]]` to `order[starts[c + 1] −
- * 1]`. Cells are numbered row by row, so the cells of one row that touch a box are one stretch of
- * `order`. The first call does the work; the first picture of a map needs no grid.
+ * Sorts the seats into a grid of cells. The seats of cell c are `order[starts[c]]` to
+ * `order[starts[c + 1] − 1]`. Cells are numbered row by row, so the cells of one row that touch a
+ * box are one stretch of `order`. Only the first call makes the grid, because the first picture of
+ * a map does not need it.
  */
 export function gridOf(g) {
   return (g.grid ??= makeGrid(g));
@@ -137,8 +138,8 @@ function makeGrid(g) {
 }
 
 /**
- * Returns the stretches `[start, end]` of the grid's `order` with all seats in a box of the plan,
- * and with some seats around the box.
+ * Returns stretches `[start, end]` of the grid's `order`. They contain all seats in a box of the
+ * plan, and some seats around the box.
  */
 export function stretchesIn(g, left, top, right, bottom) {
   const { size, columns, rows, starts } = gridOf(g);
@@ -185,9 +186,9 @@ export function neighbour(g, from, dx, dy) {
 }
 
 /**
- * Groups seats by section and row, in the plan's order, as `[{name, cx, cy, box, category, seats,
- * rows: [{label, seats}]}]`, where `category` is the one of at least 80 % of its seats, or -1.
- * Seats of areas are left out.
+ * Groups seats by section and row, in the plan's order. Returns `[{name, cx, cy, box, category,
+ * seats, rows: [{label, seats}]}]`. `category` is the category of at least 80 % of the section's
+ * seats, or -1. Seats of areas are left out.
  */
 function sectionsOf(g) {
   const all = new Uint32Array(g.count);

@@ -42,7 +42,7 @@ export async function holdOf(show, room) {
 
 /**
  * Sends a call with the same idempotency key until its outcome is known. Two calls with the same
- * method, path and body are the same call.
+ * method, path and body count as the same call.
  */
 export class Intent {
   async send(method, path, body) {

@@ -1,8 +1,10 @@
 // The live socket of a room. While there is no socket, the page polls at the interval that the
-// server asks for. The socket reconnects by itself after growing random waits, at once when the
-// device is online again, and after the server's own wait when the server restarts.
+// server asks for. The socket reconnects by itself. The waits between its tries are random and
+// grow. When the device is online again, it tries at once. When the server restarts, it waits as
+// long as the server asks.
 
-const QUIET_TOO_LONG_MS = 150_000; // A frame comes at least once a minute. A socket that was silent for this long is replaced.
+// A frame comes at least once a minute. A socket that was silent for this long is replaced.
+const QUIET_TOO_LONG_MS = 150_000;
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 30_000;
 

@@ -1,4 +1,4 @@
-// The two tones of the chime. They are loaded when somebody wants to hear them.
+// The two tones of the chime. This file is loaded when the chime has to play.
 
 /** Plays the chime once. */
 export function playChime(context) {

@@ -3,7 +3,7 @@
 import { $, announce, put, show, t } from "./core.js";
 import { countdownParts, countdownTarget } from "./lobby-words.js";
 
-/** How long (ms) before the end screen readers are told that the last minute begins. */
+/** How many milliseconds before the end screen readers announce that the last minute begins. */
 const LAST_MINUTE_MS = 60_000;
 /**
  * Shows the countdown of `room()` and updates it twice a second. `serverMs()` returns the time by

@@ -39,8 +39,8 @@ export async function checkDraw({ room, place }) {
 }
 
 /**
- * Checks in a worker, so that the page reacts meanwhile. A browser that starts no worker checks in
- * the page.
+ * Checks in a worker, so that the page can react meanwhile. If the browser cannot start a worker,
+ * checks in the page.
  */
 function checkAside(given, progress) {
   const inPage = () => check(given, (part) => new Promise((go) => setTimeout(go, progress(part))));
@@ -57,7 +57,7 @@ function checkAside(given, progress) {
       else failed(new Error("the record is not valid"));
     });
     worker.addEventListener("error", () => done(inPage()));
-    // The second argument is the list of transferred objects. A worker's call names no origin.
+    // The second argument lists the objects to transfer. A worker's call names no target origin.
     worker.postMessage(given, []);
   });
   return steps.finally(() => worker.terminate());

@@ -1,5 +1,6 @@
-// Brings a place to another device. One device makes a link with a code that counts once; the code
-// stands in the link's fragment, which browsers do not send. The other device uses it at a tap.
+// Brings a place to another device. One device makes a link with a code that works once. The code
+// is in the link's fragment, which browsers do not send. On the other device, the visitor presses a
+// button to use the code.
 
 import { $, announce, call, make, mayPass, put, show, showProblem, span, t, when } from "./core.js";
 
@@ -55,8 +56,8 @@ function build({ base, arrived }) {
 }
 
 /**
- * Makes the box for a link work, and offers to use the code in this page's address. May be called
- * again. `lobby` is the argument of `wireParts`.
+ * Makes the box for a link work. Offers to use the code in this page's address, if there is one.
+ * May be called again. `lobby` is the argument of `wireParts`.
  */
 export function wireMove(lobby) {
   if (!$("move-here")) build(lobby);
@@ -72,7 +73,7 @@ async function bringHere(base, arrived) {
   $("move-use").disabled = false;
   // The code may still be valid, so the offer stays.
   if (!answer.ok && (mayPass(answer.problem) || answer.problem.retry_after_s)) return showProblem(answer.problem, { retry: span(answer.problem.retry_after_s ?? 10) });
-  // A code counts once, so it must not stay in the address.
+  // A code works once, so it must not stay in the address.
   history.replaceState(null, "", location.pathname + location.search);
   show($("move-here"), false);
   if (!answer.ok) return showProblem(answer.problem);

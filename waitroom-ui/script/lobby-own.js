@@ -1,9 +1,8 @@
-// Links to the visitor's own basket, orders and tickets of the room's shows, as this browser
-// remembers them.
+// Links to the visitor's baskets and orders for the room's shows, as this browser has stored them.
 
 import { $, kept, keptNames, make, show, t } from "./core.js";
 
-/** Returns the baskets and orders of these shows, as `{ kind, id, show }`. */
+/** Returns the baskets and orders of these shows or of this room, as `{ kind, id, show }`. */
 function ownThings(shows, room) {
   const mine = (one) => one && (shows.has(one.show) || one.room === room);
   const ids = (prefix) => keptNames(prefix).map((name) => name.slice(prefix.length));

@@ -1,13 +1,15 @@
-// Loads the parts of the lobby that not every visitor uses, when they are used: the links to own
-// baskets and orders, the move of a place to another device, and the wishes for seats.
+// Loads the parts of the lobby that not every visitor needs, when they are needed. These are the
+// links to own baskets and orders, the move of a place to another device, and the wishes for seats.
 
 import { $, data, keptNames, loadLaterTexts } from "./core.js";
 
 /**
- * `lobby` has `base` (the path of the room's calls), `slug`, `now` (what the page shows), `update`
- * (shows a change of it), `refresh()` (fetches the place), `claim(button, again)` (claims the
- * pass), and `arrived(answer)`, which is called when a place was brought here. A part that cannot
- * be loaded is left out: the page works without it, and tries again the next time.
+ * `lobby` has `base` (the path of the room's calls), `slug`, `now` (what the page shows),
+ * `update(change)` (shows a change of `now`), `refresh()` (fetches the place), `claim(button,
+ * again)` (claims the pass), and `arrived(answer)`, which is called when a place was brought here.
+ *
+ * A part that cannot be loaded is left out. The page works without it, and tries to load it again
+ * the next time.
  *
  * Returns a function that the page calls after each change.
  */
@@ -31,6 +33,7 @@ export function wireParts(lobby) {
   addEventListener("hashchange", arrive);
   $("move-box").addEventListener("toggle", () => $("move-box").open && quietly(move));
   arrive();
-  // Only the server's answer about the place contains its wishes. The page's own data does not.
+  // Only the server's answer about the place contains its wishes. This answer also sets
+  // `wait_ahead`.
   return () => ($("wish") || lobby.now.place?.wait_ahead !== undefined) && quietly(wish);
 }

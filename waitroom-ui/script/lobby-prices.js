@@ -1,5 +1,5 @@
-// Writes the prices of the room by category, and how many seats are free at each. The server writes
-// them first, so this is loaded when they change.
+// Writes the prices of the room by category, and how many seats are free at each. The server has
+// written the first prices into the page, so this file is loaded later.
 
 import { $, announce, loadLaterTexts, make, money, t } from "./core.js";
 

@@ -1,5 +1,5 @@
-// A short chime when the visitor's turn comes, if the visitor switched it on. It is made by the
-// browser, so no file is downloaded.
+// A short chime when the visitor's turn comes, if the visitor has switched it on. The browser makes
+// the sound, so no sound file is downloaded.
 
 import { $, kept, show } from "./core.js";
 
@@ -23,6 +23,6 @@ export function wireSound() {
 export function chime() {
   if (!$("sound")?.checked) return;
   context ??= new AudioContext();
-  // Without the tones the page only stays silent: the turn is shown and announced anyway.
+  // If the tones do not load, the page stays silent. It shows and announces the turn anyway.
   import("./lobby-chime.js").then(({ playChime }) => playChime(context)).catch(() => {});
 }

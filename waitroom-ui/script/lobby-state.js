@@ -23,9 +23,10 @@ export function lobbyState(room, place) {
 }
 
 /**
- * Estimates how many people wait between the release counter and a rank. Returns null without a
- * rank or a counter. `told` is the server's last count, `{ ahead, gap }`: of the `gap` ranks in
- * between, `ahead` had people who waited. The ranks that are in between now get the same share.
+ * Estimates how many people are waiting between the release counter and a rank. Returns null
+ * without a rank or a counter. `told` is the server's last count, `{ ahead, gap }`: `ahead` people
+ * were waiting in the `gap` ranks in between. The estimate assumes the same share for the ranks
+ * that are in between now.
  */
 export function aheadOf(rank, released, told) {
   if (typeof rank !== "number" || typeof released !== "number") return null;
@@ -36,8 +37,8 @@ export function aheadOf(rank, released, told) {
 
 /**
  * Returns how long (milliseconds) a page without a place waits before it fetches the room again.
- * The wait is about 15 s, and shorter if the room opens or draws sooner. `random` lies between 0
- * and 1, and keeps pages from fetching at the same moment.
+ * The wait is about 15 s, or shorter if the room opens or draws sooner. `random` lies between 0 and
+ * 1. It keeps pages from fetching at the same moment.
  */
 export function roomFetchMs(room, now_ms, random) {
   const ahead = [room.opens_at, room.draw_at].map((at) => Date.parse(at) - now_ms).filter((ms) => ms > 0);

@@ -22,8 +22,8 @@ export function render({ room, place, line, placeAt }) {
   for (const box of ["leave-box", "move-box"]) show($(box), Boolean(place) && state !== "closed" && state !== "done");
   const isBefore = room.phase === "scheduled" || room.phase === "prequeue";
   show($("calendar"), isBefore);
-  // The countdown hides itself up to half a second later. By then a visitor may be about to press
-  // the button of the turn, which would move.
+  // By itself, the countdown would hide up to half a second later. This would move the turn's
+  // button, which a visitor may be about to press.
   if (!isBefore) show($("countdown"), false);
   renderPrices(room);
   show($("check-line"), Boolean(place));
@@ -68,7 +68,7 @@ function paceWords(room) {
   return room.per_s >= 1 ? t("lobby.pace_value", { n: Math.round(room.per_s) }) : t("lobby.pace_minute", { n: Math.max(1, Math.round(room.per_s * 60)) });
 }
 
-/** The prices on the page, as JSON. The first ones are the server's. */
+/** The prices on the page, as JSON. The server has written the first ones into the page. */
 let pricesShown = JSON.stringify(data.room.prices ?? []);
 
 function renderPrices(room) {
@@ -129,8 +129,8 @@ export function basketsSaid(seats) {
 }
 
 /**
- * Returns the wait in words: the server's interval while it is fresh, else an estimate from the
- * current pace.
+ * Returns the wait in words: the server's interval while it is fresh, and otherwise an estimate
+ * from the current pace.
  */
 function waitWords(room, place, placeAt) {
   if (room.paused) return t("lobby.wait_pause");

@@ -3,8 +3,8 @@
 import { kept, make, t } from "./core.js";
 
 /**
- * In the lobby, adds a link to the show's page from which the visitor came, in front of the other
- * links. Removes the other link to this page.
+ * Adds a link to the show's page from which the visitor came, before the other links. Removes every
+ * other link to this page.
  */
 export function wayBack(nav, room) {
   const wanted = kept.get(`wanted.${room}`);

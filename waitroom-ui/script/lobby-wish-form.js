@@ -1,14 +1,14 @@
-// The form of the wishes: for each of up to three, how many people, where, and how many of the
-// seats are wheelchair places.
+// The form of the wishes. Each of up to three wishes says how many people, where, and how many of
+// the seats are wheelchair places.
 
 import { $, announce, make, t } from "./core.js";
 import { priceWords } from "./lobby-prices.js";
 import { categoriesOf, fittedWish, isGone, limitOf, movedUp, WISHES_MAX, wishesOf } from "./lobby-wish-plan.js";
 
 /**
- * Shows the form in `box`. `known`: `{ wishes, shows, prices }`, what the visitor wished for so
- * far, the shows on sale, and the room's prices. `on`: `cancel()`, and `save(wishes)`, which is
- * called with the wishes of the form, and without any if the visitor removed the last one.
+ * Shows the form in `box`. `known` is `{ wishes, shows, prices }`: the visitor's wishes so far, the
+ * shows on sale, and the room's prices. `on` is `{ cancel(), save(wishes) }`. `save` gets the
+ * wishes of the form. It gets an empty list if the visitor removed the last wish.
  */
 export function showForm(box, known, on) {
   const { shows } = known;
@@ -89,7 +89,7 @@ export function showForm(box, known, on) {
     const [less, more] = [step(-1), step(1)];
     const write = () => {
       shown.textContent = String(row.quantity);
-      // A button that is disabled would lose the focus.
+      // A disabled button would lose the focus.
       less.setAttribute("aria-disabled", String(row.quantity <= 1));
       more.setAttribute("aria-disabled", String(row.quantity >= most));
     };
@@ -122,7 +122,7 @@ export function showForm(box, known, on) {
   render("wish-0-more");
 }
 
-/** Offers as many wheelchair places as there are people. */
+/** Offers every number of wheelchair places from none up to the number of people. */
 function fillAccessible(row, select) {
   row.accessible = Math.min(row.accessible ?? 0, row.quantity);
   const counts = Array.from({ length: row.quantity + 1 }, (_, n) => n);

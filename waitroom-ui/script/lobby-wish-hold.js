@@ -4,17 +4,24 @@ import { call, mayPass, showProblem } from "./core.js";
 import { sendPatiently } from "./entry.js";
 import { holdOf, rememberHold } from "./holds.js";
 
-/** Returns whether the next wish would be refused, too, or whether this one may have been met. */
+/**
+ * Returns whether to stop trying: the next wish would be refused, too, or this one may have been
+ * met already.
+ */
 const stopsAll = (problem) => mayPass(problem) || problem.status === 401 || problem.status === 429;
 
 /**
  * Makes the calls of `triesWorthMaking` one after another until one holds seats. The idempotency
- * key of a call follows from `key`, so repeating all calls with the same key never holds seats
- * twice. If this browser holds seats of one of the shows already, these are the outcome.
+ * key of each call is made from `key`. So repeating all calls with the same key never holds seats
+ * twice. If this browser already holds seats of one of the shows, returns that hold.
  *
- * Returns `{ hold }`, the hold's id; `{ isStale }` if the calls were sent before (`isRepeated`) and
- * their hold has ended since, so that a new key is needed; or `{ problem, isOver }`: `isOver` says
- * that no wish can be met, and otherwise the calls can be repeated with the same key.
+ * Returns one of these:
+ *
+ * - `{ hold }`: the hold's id.
+ * - `{ isStale }`: the calls were sent before (`isRepeated`), and their hold has ended since. A new
+ *   key is needed.
+ * - `{ problem, isOver }`: no hold is known. If `isOver` is true, no wish can be met. Otherwise the
+ *   calls can be repeated with the same key.
  */
 export async function holdWished(room, tries, { key, isRepeated }) {
   for (const show of new Set(tries.map((one) => one.show))) {

@@ -1,12 +1,12 @@
 // Decides what can be wished for in the lobby, what the form's fields mean, and in which order the
 // wishes are tried at the turn. This is pure code that needs no page.
 
-/** The most wishes of one visitor, as the server has it. */
+/** The most wishes of one visitor. The server has the same limit. */
 export const WISHES_MAX = 3;
 const SEATS_MAX = 50;
 /** A room with more shows takes no wishes. */
 const SHOWS_MAX = 50;
-/** The most shows and wishes that one tap tries. */
+/** The most calls for a hold that one tap makes. */
 export const TRIES_MAX = 10;
 
 /** Returns whether a visitor of this place can state wishes now. */
@@ -16,19 +16,22 @@ export function takesWishes(room, place) {
 }
 
 /**
- * Returns the wishes that count for a place: those that the server tells or, without odds, those
- * that this browser keeps for the place (`mine`: `{ number, wishes }`). The server tells null if it
- * knows of none, which may be because it lost them, and `[]` if the visitor removed them.
+ * Returns the wishes that count for a place: those that the server sends. If it sends null, they
+ * are those that this browser keeps for the place (`mine`: `{ number, wishes }`), which have no
+ * odds. The server sends null if it knows of no wishes, perhaps because it lost them. It sends `[]`
+ * if the visitor removed them.
  */
 export function wishesThatCount(place, mine) {
   if (place?.wishes !== null) return place?.wishes ?? [];
   return (mine?.number === place.number && mine.wishes) || [];
 }
 
-/** Returns whether this refusal of wishes means that they can never be kept for the place. */
+/**
+ * Returns whether this refusal means that the server will never keep these wishes for the place.
+ */
 export const isRefusedForGood = ({ status, code }) => [401, 409, 410].includes(status) || ["invalid_field", "unknown_field", "revoked"].includes(code);
 
-/** How long (ms) to wait before wishes that the server does not know are sent once more. */
+/** How long (ms) to wait before wishes that the server does not know are sent again. */
 const RESEND_MS = 30_000;
 
 /**
@@ -44,8 +47,8 @@ export function resendMs(refusals, retry_after_s) {
 }
 
 /**
- * Returns the shows of which seats can be wished for, in the order in which they start. `list` is
- * the answer of `GET /v1/shows`.
+ * Returns the shows whose seats can be wished for, in the order in which they start. The argument
+ * is the answer of `GET /v1/shows`.
  */
 export function showsOnSale({ shows, total }) {
   if (total > SHOWS_MAX) return [];
@@ -53,7 +56,9 @@ export function showsOnSale({ shows, total }) {
   return open.sort((a, b) => Date.parse(a.starts_at) - Date.parse(b.starts_at));
 }
 
-/** Returns the shows that a wish means: the one with this slug, or without a slug all of them. */
+/**
+ * Returns the shows that a wish means: the one with this slug, or all shows if there is no slug.
+ */
 const showsMeant = (shows, slug) => shows.filter((show) => !slug || show.show === slug);
 
 /** Returns how many seats one wish may have. */
@@ -77,7 +82,8 @@ export function categoriesOf(shows, slug) {
 }
 
 /**
- * Returns a wish without empty fields and without what the server adds, always in the same order.
+ * Returns a wish without empty fields and without the fields that the server adds, always in the
+ * same order.
  */
 export const plainWish = ({ show, quantity, categories, accessible }) => ({
   ...(show ? { show } : {}),
@@ -129,9 +135,9 @@ export function triesOf(wishes, shows) {
 }
 
 /**
- * Returns the first of these tries of each wish. Leaves out those whose categories have no free
- * seat, as the room's prices say. If that is so for all tries, it leaves out none of them for this
- * reason.
+ * Returns the tries to make: the first few of each wish. Leaves out a try if none of its categories
+ * has a free seat by the room's prices. If this would leave out all tries, it leaves out none for
+ * this reason.
  */
 export function triesWorthMaking(tries, shows, prices) {
   const isHopeless = ({ show, best }) => {
@@ -140,7 +146,7 @@ export function triesWorthMaking(tries, shows, prices) {
   };
   const hopeful = tries.filter((one) => !isHopeless(one));
   const worth = hopeful.length ? hopeful : tries;
-  // A wish for any of many shows must leave some calls to the others.
+  // A wish for any show may have many tries. It must leave some calls to the other wishes.
   const share = Math.ceil(TRIES_MAX / Math.max(1, new Set(worth.map(({ at }) => at)).size));
   const used = new Map();
   const isWithin = ({ at }) => used.set(at, (used.get(at) ?? 0) + 1).get(at) <= share;

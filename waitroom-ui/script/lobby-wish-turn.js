@@ -1,5 +1,5 @@
-// At the turn: one button that claims the pass and holds the best seats that fit the first wish
-// that can be met. With the other button, the visitor still goes in and chooses seats.
+// At the turn, one button claims the pass and holds the best seats for the first wish that can be
+// met. The other button only claims the pass, so that the visitor can choose seats.
 
 import { $, announce, kept, make, randomHex, show, showProblem, span, t } from "./core.js";
 import { lobbyState } from "./lobby-state.js";
@@ -8,21 +8,21 @@ import { plainWish, triesOf, triesWorthMaking } from "./lobby-wish-plan.js";
 import { roomShows, wishSaid } from "./lobby-wish-words.js";
 
 let isRunning = false;
-/** What the other button says without wishes. */
+/** The words of the other button when there are no wishes, as HTML. */
 let plainWords = null;
-/** Whether the button was there for this turn, so that it is announced once. */
+/** Whether the first button was already shown at this turn, so that it is announced only once. */
 let isTold = false;
 
 /** The wishes that the button was shown for at this turn. */
 let wished = [];
 
-/** The attempt in this page, if the browser stores nothing. */
+/** The attempt as this page knows it, in case the browser stores nothing. */
 let ownAttempt = null;
 
 /**
- * An attempt is `{ number, wishes, key, tries }`, with `tries` from the moment when they are known.
- * It is kept from the tap until its outcome is known, so that a second tap, also after a reload or
- * in another tab, sends the same calls with the same keys.
+ * An attempt is `{ number, wishes, key, tries }`. `tries` is missing until the tries are known. An
+ * attempt is kept from the tap until its outcome is known. So a second tap sends the same calls
+ * with the same keys, even after a reload or in another tab.
  */
 const keptName = (lobby) => `wish-try.${lobby.slug}`;
 
@@ -32,13 +32,15 @@ function keepAttempt(lobby, attempt) {
   else kept.remove(keptName(lobby));
 }
 
-/** Returns the attempt of this place whose outcome is not known, or null. */
+/** Returns the attempt of this place whose outcome is not known yet, or null. */
 function openAttempt(lobby) {
   const attempt = kept.get(keptName(lobby)) ?? ownAttempt;
   return attempt && attempt.number === lobby.now.place?.number ? attempt : null;
 }
 
-/** Shows the button for these wishes at the turn, and while an attempt goes on. */
+/**
+ * Shows the button for these wishes at the turn, and while the outcome of an attempt is unknown.
+ */
 export function renderTurn(lobby, shows, itsWishes) {
   const { room, place } = lobby.now;
   if (isRunning) return;

@@ -7,7 +7,9 @@ import { oddsSaid } from "./lobby-view.js";
 import { isRefusedForGood, plainWish, resendMs, takesWishes, wishesThatCount } from "./lobby-wish-plan.js";
 import { detailsSaid, roomShows, wishSaid } from "./lobby-wish-words.js";
 
-/** When (`performance.now()`) wishes that the server does not know may be sent once more. */
+/**
+ * The time (`performance.now()`) from which wishes that the server does not know may be sent again.
+ */
 let resendAt = 0;
 /** How many times in a row the server refused them. */
 let refusals = 0;
@@ -16,7 +18,7 @@ let refusals = 0;
  * tab may have stored newer wishes since.
  */
 let listKept = null;
-/** Whether the panel's styles have loaded. The panel appears only after that. */
+/** Whether the panel's styles have loaded or failed to load. The panel appears only after that. */
 let isStyled = false;
 let isFormOpen = false;
 /** The room's shows, or null until they are known. */
@@ -124,7 +126,8 @@ async function send(lobby, wishes) {
     if (wishes.length) kept.set(keptName(lobby), { number, wishes });
     else kept.remove(keptName(lobby));
     lobby.now.place.wishes = answer.body.wishes;
-    // An answer about the place that comes now may have been requested before.
+    // An answer about the place that arrives now may be older than this change, so the wishes are
+    // not sent again at once.
     resendAt = performance.now() + resendMs(0);
   }
   return answer;

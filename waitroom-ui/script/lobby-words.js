@@ -4,7 +4,8 @@
 
 import { drawn } from "./lobby-state.js";
 
-const FRESH_S = 120; // After this time the server's wait is too old, and the wait is computed from the pace.
+// After this time the server's wait is too old, and the wait is computed from the pace.
+const FRESH_S = 120;
 
 const ODDS = [
   [0.95, "nearly_sure"],
@@ -27,9 +28,10 @@ export function oddsWords(odds) {
 }
 
 /**
- * Returns what is left of the wait that the server sent `passedS` seconds ago. While that wait is
- * fresh: `{ p50, p90 }` in seconds, scaled by how many of the people ahead are still ahead. Else
- * `{ about }`, computed from the current pace, or null if nothing is known.
+ * Returns what is left of the wait that the server sent `passedS` seconds ago. If that wait is
+ * fresh, returns `{ p50, p90 }` in seconds, scaled by the share of the people ahead who are still
+ * ahead. Otherwise returns `{ about }`, computed from the current pace, or null if nothing is
+ * known.
  */
 export function waitLeft(room, place, passedS) {
   const { wait } = place;
@@ -60,7 +62,10 @@ export function basketWords(seats) {
  */
 export const placesGiven = (room, line) => Math.max(room.joined ?? 0, line.joined ?? (line.released ?? 0) + (line.waiting ?? 0));
 
-/** Takes over the `left` of a `line` frame: the free seats by entry of the prices. */
+/**
+ * Returns the prices with the free seats of a `line` frame. Its `left` has one number for each
+ * price.
+ */
 export function withSeatsLeft(prices, left) {
   if (!prices || left?.length !== prices.length) return prices;
   return prices.map((tier, i) => ({ ...tier, free: left[i] }));

@@ -101,8 +101,8 @@ async function refreshRoom() {
 }
 
 /**
- * Wait and odds come only with the place, so the place is fetched again before they are stale, by
- * each browser at a random time.
+ * Only an answer about the place contains the wait and the odds. So each browser fetches the place
+ * again before they are stale, at a random time.
  */
 const ASK_AFTER_MS = 80_000 + 30_000 * Math.random();
 let askedAt = 0;
@@ -158,8 +158,7 @@ const live = new Live(slug, {
 });
 
 /**
- * Without a place there is no socket, so the room is fetched again and again while the page is
- * visible.
+ * Without a place there is no socket. So the room is fetched repeatedly while the page is visible.
  */
 let watching = 0;
 function watchWithoutPlace() {
@@ -186,14 +185,14 @@ async function join(event) {
   const send = (challenge) => call("POST", `${base}/places`, { body: { secret, ...(code ? { code } : {}), ...(challenge ? { challenge } : {}) } });
   const answer = await withChallenge(base, secret, send, solving($("join")));
   idle($("join"));
-  // A browser that cannot solve the task waits instead: the form asks for the wait.
+  // A browser that cannot solve the task waits instead. The submitted form starts this wait.
   if (answer.problem?.code === "challenge_failed") return $("join-form").submit();
   if (!answer.ok) return joinRefused(answer.problem);
   showProblem(null);
   await placeGiven(answer.body);
 }
 
-/** Shows the place that the answer to a join has, and follows the line with it. */
+/** Shows the place from the answer to a join, and starts to follow the line. */
 async function placeGiven({ number, phase }) {
   clearTimeout(watching);
   live.stop();
@@ -222,8 +221,8 @@ async function claimPass(event) {
 }
 
 /**
- * Claims the pass while `button` shows that it works. Returns whether the visitor has it now. If
- * not, shows why. `again` repeats what the visitor did.
+ * Claims the pass. Meanwhile `button` shows that the call is running. Returns whether the visitor
+ * has the pass now. If not, shows why. `again` repeats what the visitor did.
  */
 async function claim(button, again) {
   busy(button, t("lobby.turn_working"));
@@ -233,7 +232,7 @@ async function claim(button, again) {
   if (answer.problem?.code === "challenge_failed") return $("turn-form").submit();
   if (answer.ok) {
     showProblem(null);
-    // This tells other tabs of the pass, and the page of the seats shows the clock of the pass.
+    // Other tabs see this change, and the page of the seats shows how long the pass is valid.
     remember({ claimed_at: Date.now(), pass_until: answer.body.expires_at });
     return true;
   }
@@ -309,7 +308,7 @@ const renderParts = wireParts({
   refresh: refreshPlace,
   claim,
   arrived(answer) {
-    // The place is bound to the secret of the other device.
+    // The place is bound to the secret of the other device, so this browser forgets its own.
     kept.remove(`room.${slug}`);
     return placeGiven(answer);
   },

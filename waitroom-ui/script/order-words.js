@@ -4,14 +4,14 @@
 const LATE_BACK = ["late_seats_gone", "late_limit", "late_card_limit", "late_plan_changed", "late_show_begun", "late_sales_ended", "late_exchange_over"];
 const ENDED = ["ticketed", "cancelled", "capture_failed", "refunded", "partly_refunded", "exchanged"];
 const NO_MONEY = ["created", "declined"];
-const SOON_MS = 1_600; // With the jitter of the page less than 2 s.
+const SOON_MS = 1_600; // The page's jitter keeps this below 2 s.
 const LATER_MS = 10_000;
 const SELDOM_MS = 60_000;
 const HIDDEN_MS = 15_000;
-// How long after the time to pay the order is read closely, because a late payment may come. After
-// that, a late payment shows within 10 s.
+// A late payment may come after the time to pay. For this long, the order is read often. After
+// that, a late payment shows within about 10 s.
 const LATE_MS = 15 * 60_000;
-// How many times an order whose money is on its way back is read closely.
+// The number of quick reads while an order's money is on its way back.
 const QUICK_READS = 40;
 
 const isOver = (order, now) => order.state === "pending" && Date.parse(order.pay_until) <= now;

@@ -1,5 +1,5 @@
-// The page of an order: waits for the payment, shows each state in words, and the tickets at the
-// end.
+// The page of an order. It waits for the payment, shows each state in words, and shows the tickets
+// at the end.
 
 import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
@@ -197,7 +197,7 @@ async function act(to, body, buttons) {
 }
 
 ready();
-// A tab that changes the order also stores something, which tells the other tabs at once.
+// A tab that changes the order also stores a value, so that the other tabs notice at once.
 addEventListener("storage", ({ key }) => key === `fairgate.order.${id}` && refresh());
 $("approve").addEventListener("click", () => answerSandbox("approve"));
 $("decline").addEventListener("click", () => answerSandbox("decline"));

@@ -9,9 +9,9 @@
 export const PATIENCE_MS = 20_000;
 
 /**
- * Sends until the call succeeds, is refused for good, or would have to wait too long.
- * `isFinal(problem)` returns whether waiting does not help; `before(wait_ms, problem)` is called
- * before each wait; `clock` is `{ now(), pause(ms) }`.
+ * Sends a call until it succeeds, is refused for good, or would have to wait too long.
+ * `isFinal(problem)` returns whether waiting does not help. `before(wait_ms, problem)` is called
+ * before each wait. `clock` is `{ now(), pause(ms) }`.
  */
 export async function patiently(send, { isFinal, before, clock }) {
   const until = clock.now() + PATIENCE_MS;

@@ -1,8 +1,8 @@
 // Computes the sums of a refund. Pure code, so that it can be tested without a page.
 
 /**
- * Returns the refund and the fee for the ticked tickets, or for the whole order if it has no
- * tickets yet.
+ * Returns the refund and the fee for the ticked tickets, and how many are ticked (`going`). If the
+ * order has no tickets yet, returns the refund and the fee of the whole order.
  */
 export function sums(offer, ticked) {
   if (!offer.tickets.length) return { amount: offer.amount, fee: offer.fee, going: 0 };

@@ -1,6 +1,6 @@
 // Reads the binary form of a seat map, which wire/seatmap.md describes. This is pure code that
-// needs no page. A map that is too short, too long or names something that it does not have is
-// refused as a whole, because a guess could show a seat at another seat's place.
+// needs no page. A map is refused as a whole if it is too short or too long, or names something
+// that it does not have. A guess could show a seat at another seat's place.
 
 const HEAD_BYTES = 16;
 const VERSION = 1;

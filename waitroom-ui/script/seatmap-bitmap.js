@@ -1,6 +1,6 @@
-// A bitmap of a part of the plan at one scale: first the ground (outlines and stage), then the
-// seats, a few hundred at a time, so that no frame waits for it. Later, single seats are painted
-// again when their state changes.
+// A bitmap of a part of the plan at one scale. It paints the ground first (outlines and stage), and
+// then the seats. It looks at the clock after every hundred seats, so that no frame takes too long.
+// Later, single seats are painted again when their state changes.
 
 import { FREE } from "./frames.js";
 import { gridOf, seatOf, stretchesIn } from "./geometry.js";
@@ -14,8 +14,9 @@ const NUMBER_PX = 9.5; // From this radius on, in CSS pixels, seats show their n
 
 export class Bitmap {
   /**
-   * `scene`: {g, look, states, ratio, faded}; `sprites`: at this scale; `scale`: from the
-   * plan to pixels; `x`, `y`: the bitmap's corner in pixels from the plan's corner.
+   * `scene`: {g, look, states, ratio, faded}. `sprites`: the pictures of seats at this scale.
+   * `scale`: the factor from the plan to pixels. `x`, `y`: the bitmap's corner in pixels from the
+   * plan's corner.
    */
   constructor(scene, sprites, scale, x, y, width, height) {
     Object.assign(this, { scene, sprites, scale, x, y, width, height });
@@ -65,7 +66,7 @@ export class Bitmap {
     const edge = this.sprites.side / 2 + 1;
     const [left, right] = [this.x - edge, this.x + this.width + edge].map((at) => at / scale + bounds.left);
     const [top, bottom] = [this.y - edge, this.y + this.height + edge].map((at) => at / scale + bounds.top);
-    // A bitmap of the whole plan takes all seats as they come, and needs no grid to find them.
+    // A bitmap of the whole plan paints all seats in the plan's order, without a grid to find them.
     this.isAll = left <= bounds.left && top <= bounds.top && right >= bounds.right && bottom >= bounds.bottom;
     this.stretches = this.isAll ? [[0, scene.g.count]] : stretchesIn(scene.g, left, top, right, bottom);
     this.next = this.at = 0;
@@ -157,7 +158,10 @@ function over(pixel, under) {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/** Pens of bitmaps that are no longer needed, by size: making a canvas is slow. */
+/**
+ * Pens of bitmaps that are no longer needed, by size. They are reused, because making a canvas is
+ * slow.
+ */
 const spare = new Map();
 const SPARE_MAX = 200;
 

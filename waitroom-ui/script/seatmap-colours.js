@@ -1,6 +1,5 @@
-// Colours of the seat map that can be read: contrast as WCAG 2.2 counts it, and colours that are
-// darkened or lightened until they stand out from what lies under them. This is pure code that
-// needs no page.
+// Readable colours for the seat map. Computes contrast as WCAG 2.2 does. Darkens or lightens a
+// colour until it stands out from the colours under it. This is pure code that needs no page.
 
 const parts = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const hexOf = (values) => `#${values.map((v) => Math.round(v).toString(16).padStart(2, "0")).join("")}`;
@@ -17,15 +16,15 @@ export function contrast(one, other) {
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 }
 
-/** Returns a colour between two: `share` 0 is the first, 1 the second. */
+/** Returns a colour between two. A `share` of 0 gives the first colour, and 1 the second. */
 export function mix(one, other, share) {
   const to = parts(other);
   return hexOf(parts(one).map((v, k) => v + (to[k] - v) * share));
 }
 
 /**
- * Returns the colour, moved toward black or white just so far that its contrast with every one of
- * `grounds` is at least `least`.
+ * Returns the colour, moved toward black or white only as far as needed, so that its contrast with
+ * every one of `grounds` is at least `least`.
  */
 export function readable(colour, grounds, least = 3) {
   const end = luminance(grounds[0]) > 0.18 ? "#000000" : "#ffffff";

@@ -1,6 +1,6 @@
-// Pointers, wheel and keys on the map. While the whole plan is shown, the map needs neither a
-// finger's drag nor the wheel, so both scroll the page. Zoomed in, both move the map. Two fingers
-// always zoom.
+// Pointers, wheel and keys on the map. While the whole plan is shown, a finger's drag and the wheel
+// scroll the page. Zoomed in, a drag moves the map and the wheel zooms it. Two fingers always zoom,
+// and so does the wheel with Ctrl.
 
 import { neighbour, seatAt } from "./geometry.js";
 

@@ -1,19 +1,19 @@
 // Words on the map: sections with their prices and free seats when zoomed out, rows when zoomed in,
 // areas, and the stage. Each text is drawn once into a small picture, because drawing text is slow.
-// If a frame has no time for all of them, the others follow in the next frames. Until then a place
-// keeps the words that it had.
+// If a frame has no time for all missing pictures, the next frames make the others. Until then a
+// place keeps the words that it had.
 
 import { FREE } from "./frames.js";
 
 const KEPT_MAX = 600;
 const ROWS_PX = 13; // From this distance between seats on, in CSS pixels, rows are named.
-const SECTIONS_PX = 13; // Up to this distance, sections are named, unless the plan has another.
+const SECTIONS_PX = 13; // Up to this distance, sections are named. A plan may set another.
 
 export class Labels {
   constructor(scene) {
     this.scene = scene;
     this.made = new Map();
-    this.last = new Map(); // By place, such as "stage", the picture that was drawn there last.
+    this.last = new Map(); // The last picture that was drawn at each place, such as "stage".
     this.rows = null;
   }
 
@@ -24,8 +24,8 @@ export class Labels {
   }
 
   /**
-   * Draws the words. Makes missing ones until the time `end_ms` of the page's clock, and at least
-   * one. Returns whether any are still missing.
+   * Draws the words. Makes missing pictures until the time `end_ms` of the page's clock, and at
+   * least one. Returns whether any are still missing.
    */
   draw(context, view, size, end_ms) {
     Object.assign(this, { end_ms, anyMade: false, late: false });
@@ -165,7 +165,10 @@ export class Labels {
     return { width: width + 6, height: 42, draw };
   }
 
-  /** Returns the picture of the words `key`, or the last one at `place` if there is no time. */
+  /**
+   * Returns the picture of the words `key`. If there is no time to make it, returns the last
+   * picture at `place`.
+   */
   picture(place, key, prepare) {
     if (!this.made.has(key)) {
       if (this.anyMade && performance.now() >= this.end_ms) {

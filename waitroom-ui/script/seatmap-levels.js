@@ -1,6 +1,6 @@
 // The map's bitmaps: one of the whole plan, and a level of square tiles at the scale of the view.
-// While the view moves, the tiles that exist are stretched, and the whole plan stands in for tiles
-// that do not exist yet. Missing tiles are painted in the time that frames leave.
+// While the view moves, the tiles that exist are stretched. Where there is no tile yet, the bitmap
+// of the whole plan is shown. Missing tiles are painted in the time that each frame has for this.
 
 import { Bitmap, recycle } from "./seatmap-bitmap.js";
 import { Sprites } from "./seatmap-sprites.js";
@@ -12,7 +12,7 @@ const STRETCH_MAX = 1.9;
 const EDGE_PX = 32; // Around the plan, for outlines.
 const KEY_STEP = 65_536;
 
-/** The key of the tile in a column and row, both −1 or more. */
+/** Returns the key of the tile in a column and a row. Both numbers are −1 or more. */
 const keyOf = (x, y) => (y + 1) * KEY_STEP + x + 1;
 
 export class Levels {
@@ -34,7 +34,7 @@ export class Levels {
     [this.shown, this.coming] = [shown, coming];
   }
 
-  /** Starts all bitmaps again, because what seats look like has changed. */
+  /** Starts all bitmaps again, because seats look different now. */
   restart() {
     this.replace(this.shown, null);
     for (const bitmap of this.all()) bitmap.begin();
@@ -86,7 +86,7 @@ export class Levels {
 
   /**
    * Draws the view onto the canvas and paints missing bitmaps until `end_ms`. `view` is in pixels
-   * of the canvas; `whole` is the scale at which the whole plan fits. Returns whether there is more
+   * of the canvas. `whole` is the scale at which the whole plan fits. Returns whether there is more
    * to paint.
    */
   frame(context, view, { width, height }, { whole, moving, end_ms }) {

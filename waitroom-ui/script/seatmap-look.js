@@ -11,7 +11,7 @@ export function readLook(g) {
   const of = (name) => {
     probe.fillStyle = "#808080";
     probe.fillStyle = style.getPropertyValue(name).trim();
-    return probe.fillStyle; // Any colour, a system colour, too, as #rrggbb.
+    return probe.fillStyle; // Every colour, even a system colour, as #rrggbb.
   };
   const [paper, inset, ink] = [of("--card"), of("--inset"), of("--ink")];
   const seat = (colour) => readable(colour, [paper, inset]);
@@ -34,8 +34,8 @@ export function readLook(g) {
     grounds: [inset, ...categories.map((colour) => mix(inset, colour, 0.12))],
     fade: (colour, under) => mix(colour, under, 0.78),
     /**
-     * Returns whether sections are tinted: the ground of category k is then `grounds[k + 1]`, else
-     * `grounds[0]`. `scale`: from the plan to CSS pixels.
+     * Returns whether sections are tinted. If so, the ground of category k is `grounds[k + 1]`, and
+     * otherwise `grounds[0]`. `scale` is the factor from the plan to CSS pixels.
      */
     isFar: (scale) => g.spacing * scale < FAR_PX,
   };

@@ -1,8 +1,8 @@
-// The outlines of a plan's sections. Where the plan has none, an outline goes along the first row
-// of a section, down the ends of its rows, along the last row and up again, which follows curved
-// rows, too. This is pure code that needs no page.
+// The outlines of a plan's sections. If the plan has no outline for a section, one is made from the
+// section's rows. It goes along the first row, down the ends of the rows, along the last row and up
+// again. So it follows curved rows, too. This is pure code that needs no page.
 
-const SAMPLE_ROWS = 8; // So many rows show whether an outline fits.
+const SAMPLE_ROWS = 8; // At most this many rows are used to check whether an outline fits.
 
 /**
  * Returns `[{section, points, pad}]`: the index of the section, the corners, and how far the
@@ -23,7 +23,7 @@ function around(g, section) {
   if (rows.length === 1) return Array.from(rows[0], at);
   const middle = rows.slice(1, -1);
   const stacked = [...rows[0], ...middle.map((row) => row.at(-1)), ...rows.at(-1).toReversed(), ...middle.map((row) => row[0]).toReversed()].map(at);
-  // If rows do not lie behind each other, the line leaves out seats between the ends of rows.
+  // If the rows are not one behind the other, this line leaves out seats. Then the hull is used.
   const every = Math.ceil(middle.length / SAMPLE_ROWS);
   const inner = middle.filter((row, k) => row.length > 2 && k % every === 0).map((row) => row[row.length >> 1]);
   const good = inner.filter((i) => contains(stacked, g.x[i], g.y[i])).length >= 0.8 * inner.length;

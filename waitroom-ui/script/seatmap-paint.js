@@ -1,9 +1,12 @@
-// Paints what changes with every frame over the map's bitmaps: the visitor's own seats, seats that
-// were found, the keyboard's place, and the small picture of the whole plan.
+// Paints over the map's bitmaps what may change with every frame: the visitor's own seats, the
+// seats that were found, the keyboard's seat, and the small picture of the whole plan.
 
 const MINI_PX = { width: 104, height: 76 };
 
-/** Marks the own seats (a tick), the found seats (a ring) and the keyboard's seat (a wide ring). */
+/**
+ * Marks the visitor's seats (a tick), the found seats (a ring) and the keyboard's seat (a wide
+ * ring).
+ */
 export function paintMarks(context, { g, look }, view, marks) {
   const radius = Math.min(22, g.spacing * view.scale * 0.42);
   const at = (i) => [g.x[i] * view.scale + view.x, g.y[i] * view.scale + view.y];
@@ -48,7 +51,7 @@ export class Minimap {
     this.fresh = false;
   }
 
-  /** Notes that the plan has changed. The picture is made again before it is shown next. */
+  /** Notes that the plan looks different now. The picture is made again before it is next shown. */
   outdate() {
     this.fresh = false;
   }

@@ -2,15 +2,17 @@
 // windows, doors and passages, and the walls with the screen. The plans of both contain only seats.
 // This is pure code that needs no page.
 
-const CORNER_STEPS = 4; // Lines that a round corner is drawn with.
+const CORNER_STEPS = 4; // The number of lines in a round corner.
 const NOSE_STEPS = 16;
 const CARRIAGE_NAMES_PX = 8; // Buttons name the carriages, too, so the names may give way to seats.
 
 /**
- * Returns the shapes of a train or a hall, as `{outlines, stage, under, over}`: the outlines of
- * sections and the stage, as plans have them, and shapes that are painted below and above the
- * outlines, as `[{points, fill, stroke?}]` with the names of colours. A train also has `namesUpTo`:
- * up to this distance between seats, in CSS pixels, its carriages are named on the map.
+ * Returns the shapes of a train or a hall, as `{outlines, stage, under, over}`.
+ *
+ * `outlines` and `stage` have the form that plans have. `under` and `over` are painted below and
+ * above the outlines. They are lists of `{points, fill, stroke?}`, with the names of colours. A
+ * train also has `namesUpTo`: up to this distance between seats, in CSS pixels, its carriages are
+ * named on the map.
  */
 export function shapesOf(g, kind) {
   return kind === "train" ? trainOf(g) : hallOf(g);
@@ -42,7 +44,10 @@ function trainOf(g) {
   return { outlines, under, over, namesUpTo: CARRIAGE_NAMES_PX };
 }
 
-/** Returns a carriage, with a nose of that length at its left and right end; 0 is a flat end. */
+/**
+ * Returns the outline of a carriage. `noseLeft` and `noseRight` are the lengths of its noses. A
+ * length of 0 makes a flat end.
+ */
 function carriage({ left, right, top, bottom }, noseLeft, noseRight, r) {
   const [middle, half] = [(top + bottom) / 2, (bottom - top) / 2];
   const flatRight = [...arc(right - r, top + r, r, -90, 0), ...arc(right - r, bottom - r, r, 0, 90)];
@@ -68,8 +73,8 @@ function windscreen(x, length, top, bottom) {
 }
 
 /**
- * Returns the shapes of a hall. Its rows are one behind the other, the first one in front of the
- * screen.
+ * Returns the shapes of a hall. Its rows are one behind the other, and the first row is nearest to
+ * the screen.
  */
 function hallOf(g) {
   const rows = g.sections.flatMap((section) => section.rows);

@@ -20,9 +20,9 @@ export function pixelOf(hex) {
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
-/** The pictures of seats at one size, made when they are needed first. */
+/** The pictures of seats at one size. Each is made when it is first needed. */
 export class Sprites {
-  /** `radius`: of a seat, in pixels of the bitmap. `look`: the colours of `readLook`. */
+  /** `radius`: a seat's radius in pixels of the bitmap. `look`: the colours of `readLook`. */
   constructor(radius, look) {
     this.radius = radius;
     this.look = look;
@@ -32,8 +32,8 @@ export class Sprites {
   }
 
   /**
-   * Returns a picture of `side` × `side` pixels. Pixels of 0 are left as they are. All others cover
-   * what was there, so that a seat can be painted again in another state.
+   * Returns a picture of `side` × `side` pixels. Pixels of 0 are left as they are. All others
+   * cover what was there, so that a seat can be painted again in another state.
    */
   of(state, category, accessible, faded, ground) {
     const key = (((ground * 64 + category) * 2 + accessible) * 2 + faded) * 4 + state;

@@ -3,7 +3,10 @@
 
 const NEAREST_PX = 46; // The largest distance between two seats on the screen.
 
-/** Returns the view that shows a box of the plan with a margin, at most at the largest scale. */
+/**
+ * Returns the view that shows a box of the plan with a margin, but no closer than the largest
+ * scale.
+ */
 export function viewOf(box, { width, height }, spacing, margin = 22) {
   const [w, h] = [box.right - box.left + 2 * spacing, box.bottom - box.top + 2 * spacing];
   const scale = Math.min((width - 2 * margin) / w, (height - 2 * margin) / h, NEAREST_PX / spacing);
@@ -37,7 +40,10 @@ export function kept(view, bounds, { width, height }) {
   return { scale: view.scale, x: back(view.x, bounds.left, bounds.right, width / 2), y: back(view.y, bounds.top, bounds.bottom, height / 2) };
 }
 
-/** Returns the view on the way from one to another: `share` 0 is the first, 1 the second. */
+/**
+ * Returns the view on the way from one to another. A `share` of 0 gives the first view, and 1 the
+ * second.
+ */
 export function between(from, to, share, { width, height }) {
   const scale = from.scale * (to.scale / from.scale) ** share;
   // With this share, the plan moves past the middle at an even speed on the screen.

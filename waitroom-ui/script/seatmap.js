@@ -1,6 +1,6 @@
-// The interactive seat map: what it shows, where it looks, and its frames. It paints at most once a
-// frame. It has no part in holds: it shows the seats' states, the visitor's own seats and seats
-// that were found, and reports which seat was picked.
+// The interactive seat map: what it shows, which part of the plan is in view, and its frames. It
+// paints at most once a frame. It has no part in holds. It shows the seats' states, the visitor's
+// own seats and the seats that were found. It reports which seat was picked.
 
 import { BLOCKED, FREE } from "./frames.js";
 import { gridOf, seatAt } from "./geometry.js";
@@ -12,9 +12,10 @@ import { sectionAt } from "./seatmap-outlines.js";
 import { Minimap, paintMarks } from "./seatmap-paint.js";
 import { between, kept, viewOf, wholeView, zoomed } from "./seatmap-view.js";
 
-const PICK_PX = { mouse: 7, touch: 13, pen: 9 }; // If seats are closer together than this, a tap zooms in first.
-const FRAME_MS = 5; // The time in each frame for painting bitmaps; the browser has the rest.
-const RESIZED_MS = 60; // The same after a change of the map's size, when nothing is moving.
+// If seats are closer together than this, a tap zooms in first.
+const PICK_PX = { mouse: 7, touch: 13, pen: 9 };
+const FRAME_MS = 5; // The time for painting bitmaps in each frame. The browser has the rest.
+const RESIZED_MS = 60; // The same, right after the map's size has changed, when nothing moves.
 const STILL_MS = 120; // After this time without movement, the picture is painted sharp.
 const FLIGHT_MS = 420;
 
@@ -147,7 +148,7 @@ export class SeatMap {
     if (this.known && !this.told) {
       this.told = true;
       this.on.drawn();
-      // Whoever zooms in should not wait for the grid.
+      // Makes the grid now, so that nobody waits for it when zooming in.
       setTimeout(() => gridOf(this.g));
     }
     if (more || unsaid || moving || view !== this.view) this.redraw();
@@ -161,7 +162,7 @@ export class SeatMap {
     this.minimap.outdate();
   }
 
-  // --- Where the map looks ---
+  // --- Which part of the plan is in view ---
 
   isZoomed() {
     return this.view.scale > this.fitted * 1.02;
@@ -237,7 +238,9 @@ export class SeatMap {
     this.look(zoomed(this.view, factor, x, y, this.fitted, this.g.spacing));
   }
 
-  /** Zooms at the middle. If no seat is visible then, moves the nearest section there. */
+  /**
+   * Zooms at the middle. If no seat is visible afterwards, moves the nearest section to the middle.
+   */
   zoomMiddle(factor) {
     const { width, height } = this.size;
     this.zoom(factor, width / 2, height / 2);

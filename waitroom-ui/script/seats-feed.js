@@ -8,14 +8,14 @@ import { Live } from "./live.js";
 
 const POLL_S = 4;
 
-/** Fetches a snapshot of a show's seats, while the page still reads the plan. */
+/** Fetches a snapshot of a show's seats. The page requests the first one before it has the plan. */
 export const snapshotOf = (show) => call("GET", `/v1/shows/${encodeURIComponent(show)}/seats`, { accept: "application/octet-stream", binary: true });
 
 export class Feed {
   /**
    * `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling"
    * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`. `legs`: `[first, end]`, the legs
-   * of a train that the states are for; without them all legs.
+   * of a train that the states are for. Without it, the states are for all legs.
    */
   constructor(show, room, seats, on, legs) {
     this.show = show;
@@ -33,7 +33,7 @@ export class Feed {
     });
   }
 
-  /** Starts with a snapshot that was asked for before, by `snapshotOf`. */
+  /** Starts with a snapshot that `snapshotOf` has requested before. */
   async start(first) {
     await this.ask(first);
     this.live.start();

@@ -5,7 +5,9 @@ import { $, make, money, show, t } from "./core.js";
 import { isAccessible } from "./geometry.js";
 
 export class SeatFilter {
-  /** `changed(fits)`: called with a function of a seat's index, or null if every seat fits. */
+  /**
+   * `changed(fits)` is called with a function of a seat's index, or with null if every seat fits.
+   */
   constructor(g, changed) {
     this.g = g;
     const prices = [...new Map(g.categories.filter(({ price }) => price).map(({ price }) => [price.amount, price])).values()].sort((a, b) => a.amount - b.amount);

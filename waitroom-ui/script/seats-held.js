@@ -7,8 +7,8 @@ import { forgetHold, Intent, rememberHold } from "./holds.js";
 
 export class HeldBar {
   /**
-   * `on`: `changed(labels)` when the held or chosen seats have changed; `ended()` when the hold has
-   * ended; `refused(problem)`.
+   * `on`: `changed(labels)` is called when the held or chosen seats have changed, `ended()` when
+   * the hold has ended, and `refused(problem)` when a call is refused.
    */
   constructor(showId, room, on) {
     this.showId = showId;
@@ -81,8 +81,8 @@ export class HeldBar {
   }
 
   /**
-   * Adds a seat to the current change, or takes it out of the change again. The change removes a
-   * held seat from the hold, and adds any other seat.
+   * Adds a seat to the current change, or takes it out of the change again. If the seat is held,
+   * the change removes it from the hold. Any other seat is added to the hold.
    */
   toggle(label) {
     const held = this.hold.seats.some((seat) => seat.label === label);
@@ -127,7 +127,7 @@ export class HeldBar {
 
   endedElsewhere() {
     const order = kept.get(`ordered.${this.hold.hold}`);
-    // Of two tabs, one may notice a moment earlier that the time is over.
+    // Another tab may notice a moment earlier than this one that the time is over.
     const isOver = Date.parse(this.hold.expires_at) - (this.hold.skew_ms ?? 0) <= Date.now() + 2_000;
     if (!order && isOver) return this.lapsed();
     this.end();

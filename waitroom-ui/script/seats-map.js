@@ -138,7 +138,7 @@ export class LiveSeatMap {
     });
   }
 
-  /** Shows the visitor's own seats, and on the list the seats that changed. */
+  /** Shows the visitor's own seats on the map, and updates the changed seats in the list. */
   mark(changed) {
     const mine = this.on.own();
     this.map.setOwn(mine);
@@ -176,7 +176,7 @@ function wireZoom(map) {
   $("zoom-all").addEventListener("click", () => map.fit());
 }
 
-/** Paints the legend's dots in the colours of the map, again when the theme changes. */
+/** Paints the legend's dots in the colours of the map, now and whenever the theme changes. */
 function paintLegend(map) {
   const paint = () => {
     for (const dot of document.querySelectorAll(".swatch [data-category]")) {

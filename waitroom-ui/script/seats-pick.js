@@ -10,11 +10,13 @@ import { Intent, labelsOf } from "./holds.js";
 
 export class Picker {
   /**
-   * `page`: {seats, showDocument, room, lobby, button, stretch, actions(problem, ask)}: `seats` is
-   * the `LiveSeatMap`, and `button` holds what is chosen. Trains add the `stretch` to each call,
-   * and what helps after a refusal. `on`: `changed()`, `held(answer)`, `found(labels)` when seats
-   * are suggested, without labels when none are suggested any more, `wait(wish)` when best
-   * available found nothing and the visitor wants to wait.
+   * `page`: {seats, showDocument, room, lobby, button, stretch, actions(problem, ask)}. `seats` is
+   * the `LiveSeatMap`. A click on `button` holds what is chosen. Only trains have the last two:
+   * `stretch` is added to each call, and `actions` returns what may help after a refusal.
+   *
+   * `on`: `changed()`, `held(answer)`, `found(labels)` and `wait(wish)`. `found` is called when
+   * seats are suggested, and with no labels when none are suggested any more. `wait` is called when
+   * best available found nothing and the visitor wants to wait.
    */
   constructor(page, on) {
     this.page = page;
@@ -95,7 +97,10 @@ export class Picker {
     announce(this.chosen.has(index) ? t("seats.picked", words) : t("seats.unpicked", words), true);
   }
 
-  /** Returns the price of everything that is chosen, or null if something has no price. */
+  /**
+   * Returns the price of everything that is chosen. Returns null if nothing is chosen or something
+   * has no price.
+   */
   sum() {
     const prices = [...this.chosen].map((i) => [this.price(i), 1]);
     for (const area of this.g.areas) if (this.areas.has(area.label)) prices.push([this.price(area.first), this.areas.get(area.label)]);

@@ -1,7 +1,7 @@
-// Waiting for seats of a show or of a train: joins the waitlist, shows how many parties are ahead,
-// shows an offer with its clock, accepts or declines the offer, or leaves. An accepted offer is a
-// basket. Each request for the state, and the live socket, also shows the server that the visitor
-// is present.
+// The waitlist of a show or of a train. The visitor joins it, sees how many parties are ahead and
+// sees an offer with its clock. The visitor accepts or declines the offer, or leaves the waitlist.
+// An accepted offer is a basket. Each request for the state, and the live socket, also shows the
+// server that the visitor is present.
 
 import { $, announce, call, kept, make, money, put, raw, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
@@ -9,18 +9,20 @@ import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { Intent } from "./holds.js";
 
 /**
- * The refusals of an acceptance after which the offer can still be ordered as it is: the sale has
- * ended, or the server is of an earlier release that does not know the call.
+ * If an acceptance is refused with one of these codes, the offer can still be ordered as it is.
+ * Either the sale has ended, or the server is of an earlier release that does not know the call.
  */
 const ORDERED_AS_IT_IS = ["sales_ended", "not_found"];
 
 export class Waiting {
   /**
-   * `page`: {show, title, room, lobby, heldId(), choices, wants(choice), journey(waiter), full}:
-   * `choices` are the options as `{value, text}`; `wants` returns what a choice adds to the body of
+   * `page`: {show, title, room, lobby, heldId(), choices, wants(choice), journey(waiter), full}.
+   * `choices` are the options as `{value, text}`. `wants` returns what a choice adds to the body of
    * the call. Only trains have the last two: `journey` returns a party's journey in words, and
-   * `full` says that too few seats are free when the page opens. `on`: `taken(hold)` when the
-   * visitor has accepted an offer, `waits(isWaiting)` after each change of the state.
+   * `full` says that too few seats are free when the page opens.
+   *
+   * `on`: `taken(hold)` is called when the visitor has accepted an offer, and `waits(isWaiting)`
+   * after each change of the state.
    */
   constructor(page, on) {
     this.page = page;
@@ -157,7 +159,7 @@ export class Waiting {
     $("wait-title").focus({ preventScroll: true });
   }
 
-  /** Accepts the offer. A second tap, also in another tab, gets the same basket. */
+  /** Accepts the offer. A second tap gets the same basket, even in another tab. */
   async take() {
     const path = `/v1/holds/${encodeURIComponent(this.waiter.offer.hold)}`;
     const accepted = await this.working("wait-take", () => this.intent.send("POST", `${path}/accept`, {}));

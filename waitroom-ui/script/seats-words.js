@@ -21,7 +21,7 @@ export function seatTraits(g, i) {
   return words.length ? ` (${words.join(", ")})` : "";
 }
 
-/** Returns the lowest price and the share of free seats of a section. */
+/** Writes the lowest price and the share of free seats of a section in words. */
 export function sectionWords(g, section, free) {
   const share = section.seats.length ? Math.max(1, Math.floor((100 * free) / section.seats.length)) : 0;
   section.prices ??= pricesOf(g, section);

@@ -13,7 +13,8 @@ import { seatName } from "./seats-words.js";
 
 const doc = data.show;
 const room = data.room?.room ?? data.room ?? doc.room;
-// The show sells no more seats: the visitor's hold is shown, and nothing else can be chosen.
+// Whether the show sells no more seats. If so, the page shows the visitor's hold, and nothing can
+// be chosen.
 const over = doc.fate === "cancelled" || doc.sales_ended === true;
 const lobby = `/r/${encodeURIComponent(room)}`;
 

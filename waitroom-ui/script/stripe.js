@@ -52,8 +52,8 @@ async function confirm(paid) {
   button.disabled = true;
   put("stripe-pay", t("order.paying"));
   fault("");
-  // A bank that needs more from the buyer redirects to its own page and then back to this page,
-  // which shows the order's state.
+  // If the bank needs more from the buyer, the buyer is sent to the bank's page and then back to
+  // this page, which shows the order's state.
   const confirmParams = { return_url: location.href };
   const { error } = await form.stripe
     .confirmPayment({ elements: form.elements, confirmParams, redirect: "if_required" })

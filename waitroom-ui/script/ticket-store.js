@@ -11,8 +11,9 @@ const nameOf = (ticket) => `${PREFIX}${ticket}`;
 const isPossible = () => Boolean(globalThis.caches && navigator.serviceWorker);
 
 /**
- * Stores a ticket: `answers` are the addresses and texts of what the page has just read, such as
- * `["/v1/tickets/ticket_1", "{…}", "application/json"]`. Returns whether the ticket is stored.
+ * Stores a ticket. `answers` lists what the page has just read, each with its address, text and
+ * content type, such as `["/v1/tickets/ticket_1", "{…}", "application/json"]`. Returns whether
+ * the ticket is stored.
  */
 export async function storeTicket(ticket, answers) {
   if (!isPossible()) return false;

@@ -55,7 +55,10 @@ function fillTile(field, value) {
   if (value) put(field, value);
 }
 
-/** Stores the ticket, unless it is a stored one, and says which of the two it is. */
+/**
+ * Stores the ticket, unless it was itself read from the store. Says on the page which of the two it
+ * is.
+ */
 async function store(answer, svg) {
   const isStored = answer.headers.has("x-fairgate-stored");
   show($("stored"), isStored);

@@ -1,5 +1,6 @@
-// The page of a departure: holds seats of a class between two stops, or seats that the traveller
-// picks in the carriages, or waits for seats if too few are free, and shows the hold.
+// The page of a departure. It holds seats of a class between two stops, or seats that the traveller
+// picks in the carriages. If too few seats are free, the traveller can wait for seats. The page
+// also shows the hold.
 
 import { $, announce, data, mayPass, put, ready, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
@@ -140,7 +141,7 @@ function refused(problem, again = false) {
   showProblem(problem, { seats: labelsOf(problem.seats).join(", ") || "–" }, actions);
 }
 
-/** Loads the page with the free seats of now, and keeps what the form asks for. */
+/** Loads the page again with the seats that are free now, and keeps what the form asks for. */
 function lookAgain() {
   const again = new URL(location.href);
   again.searchParams.set("seats", $("travellers").value);

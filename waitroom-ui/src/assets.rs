@@ -1,9 +1,9 @@
 //! Serves styles, scripts, icons and texts as bytes. If any of them changes, all addresses change.
 //!
-//! One version, a hash over everything that is served, is part of every address (`?v=…`). Scripts
-//! import each other, and a page with scripts of two builds would break. So the joined scripts
-//! import by addresses with the same version. The file at a versioned address never changes, so a
-//! server can mark it as immutable.
+//! Every address contains the same version (`?v=…`), which is a hash over everything that is
+//! served. Scripts import each other, and a page with scripts of two builds would break. So the
+//! joined scripts import by addresses with this version. The file at a versioned address never
+//! changes, so a server can mark it as immutable.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
 
@@ -125,8 +125,8 @@ pub fn version() -> &'static str {
     &BUNDLE.version
 }
 
-/// Returns the address of an asset as pages name it. Does not check that the file exists; a test
-/// does.
+/// Returns the address of an asset as pages name it. Does not check that the file exists. A test
+/// checks this.
 pub(crate) fn asset_address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
 }

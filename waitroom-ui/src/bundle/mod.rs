@@ -3,8 +3,8 @@
 //!
 //! A script that no other script imports is the script of a page or of a worker. It is joined with
 //! all that it imports into `page/NAME.js`. A module that a page loads later is a file of its own,
-//! `page/NAME/MODULE.js`. It takes from the page's script the modules that are joined there. So
-//! each module is evaluated once in a page.
+//! `page/NAME/MODULE.js`. If it imports a module that is joined into the page's script, it takes
+//! that module from there. So each module is evaluated once in a page.
 
 mod module;
 mod style;

@@ -58,7 +58,8 @@ export async function loadLaterTexts() {
  */
 export function span(seconds) {
   if (!Number.isFinite(seconds)) return "–";
-  if (seconds < 60) return `${Math.max(0, Math.round(seconds))} s`;
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
   const minutes = Math.ceil(seconds / 60);
   const [h, m] = [Math.floor(minutes / 60), minutes % 60];
   return h ? (m ? `${h} h ${m} min` : `${h} h`) : `${m} min`;

@@ -164,7 +164,7 @@ let watching = 0;
 function watchWithoutPlace() {
   clearTimeout(watching);
   if (now.place) return;
-  const wait = roomFetchMs(now.room, Date.now(), Math.random());
+  const wait = roomFetchMs(now.room, Date.now() + skewMs, Math.random());
   watching = setTimeout(async () => {
     if (document.visibilityState === "visible") await refreshRoom();
     watchWithoutPlace();

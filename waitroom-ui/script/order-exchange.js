@@ -30,6 +30,7 @@ export async function renderExchange(order) {
   if (order.journey) {
     filled = order.order;
     $("exchange-date").value = order.journey.date;
+    $("exchange").disabled = true; // Until a train can be chosen.
   } else {
     show($("exchange-ask"), false);
     if (await fillShows(order)) filled = order.order;

@@ -23,7 +23,8 @@ export class SeatFilter {
   fits() {
     const { g } = this;
     const category = $("filter-category").value;
-    const most = Number($("filter-price").value) || Infinity;
+    const chosen = $("filter-price").value;
+    const most = chosen === "" ? Infinity : Number(chosen); // A category may be free of charge.
     const accessible = $("filter-accessible").checked;
     if (!category && most === Infinity && !accessible) return null;
     const good = g.categories.map(({ key, price }) => (!category || key === category) && (most === Infinity || (price?.amount ?? Infinity) <= most));

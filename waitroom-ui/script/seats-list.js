@@ -48,7 +48,10 @@ export class SeatList {
     const seat = seatOf(this.g, i);
     const input = make("input", { type: "checkbox", "data-seat": seat.label, "aria-label": this.name(i) });
     input.checked = Boolean(this.own?.has(i));
-    input.addEventListener("change", () => this.toggle(i));
+    input.addEventListener("change", () => {
+      this.toggle(i);
+      this.place(i); // If the seat could not be picked, the tick is taken back.
+    });
     const label = make("label", {}, input, seat.number ?? seat.label, seat.accessible ? " ♿\uFE0E" : "");
     this.boxes.set(i, { label, input });
     this.place(i);

@@ -82,10 +82,12 @@ async function openOwn() {
   $("map").focus({ preventScroll: true });
 }
 
+/** The class with too few seats that the page was opened for, or the first one. */
+const firstShort = (short.find((one) => one.class === data.class) ?? short[0])?.class;
+
 /** Opens the waitlist's form for a class that has too few seats. */
-function wish(kind) {
-  const wanted = short.find((one) => one.class === kind) ?? short[0];
-  waiting.wish({ quantity: Math.max(1, Math.floor(Number($("travellers").value)) || 1), category: kind ?? wanted?.class });
+function wish(kind = firstShort) {
+  waiting.wish({ quantity: Math.max(1, Math.floor(Number($("travellers").value)) || 1), category: kind });
 }
 
 /**
@@ -153,8 +155,8 @@ ready();
 form?.addEventListener("submit", hold);
 $("own-open")?.addEventListener("click", openOwn);
 if (departs) show($("wait-open"), false);
-$("wait-open")?.addEventListener("click", () => wish(data.class));
-$("wait-category").value = (short.find((one) => one.class === data.class) ?? short[0])?.class ?? "";
+$("wait-open")?.addEventListener("click", () => wish());
+$("wait-category").value = firstShort ?? "";
 holdOf(doc.show, room?.room).then((held) => {
   if (held) bar.take(held);
   waiting.render();

@@ -303,22 +303,25 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Ends an entry whose claim is written.
+    /// Ends an entry whose claim is written. Other requests of the same visitor no longer need the
+    /// reservation, so none of them can undo it.
     pub fn end_entry(&mut self, rank: u64) {
-        if let Some(entering) = self.entering.get_mut(&rank) {
-            entering.requests -= 1;
-            if entering.requests == 0 {
-                self.entering.remove(&rank);
-            }
-        }
+        self.entering.remove(&rank);
     }
 
-    /// Ends an entry whose claim was not written. If the claim was for the visitor's first pass,
-    /// the visitor is expected as before.
+    /// Ends an entry whose claim was not written, unless another request of the same visitor still
+    /// uses the reservation, or the reservation has ended. If the claim was for the visitor's first
+    /// pass, the visitor is expected as before.
     pub fn entry_failed(&mut self, rank: u64, first: bool) {
-        self.end_entry(rank);
+        let Some(entering) = self.entering.get_mut(&rank) else {
+            return;
+        };
+        entering.requests -= 1;
+        if entering.requests > 0 {
+            return;
+        }
+        self.entering.remove(&rank);
         if first
-            && !self.is_entering(rank)
             && let Some(cohort) = self.cohort(rank)
             && cohort.no_longer_expected.remove(&rank)
         {
@@ -388,8 +391,8 @@ mod tests {
             "an entry stays open after its window has ended"
         );
         cohorts.end_entry(0);
-        assert!(cohorts.is_entering(0), "the second tab's claim is not done");
-        cohorts.end_entry(0);
+        assert!(!cohorts.is_entering(0), "a claim of the visitor is written");
+        cohorts.entry_failed(0, true);
         cohorts.entry_failed(9, true);
         assert_eq!((cohorts.expected(), cohorts.entering()), (0, 0));
         cohorts.note_release(10, 11, 1, HashSet::new(), 10_000);

@@ -135,6 +135,50 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_un
     );
 }
 
+pub(super) async fn a_claim_that_is_undone_never_takes_back_another_visit(
+    Pair { store, .. }: Pair,
+) {
+    join_visitors(store.as_ref(), 4).await;
+    store.end_tick("r", tick(0, 1000, 0..4, &[])).await.unwrap();
+    let enter = async |number| {
+        let claimant = claimant(number, 1100);
+        store.admit_claimant("r", claimant).await.unwrap()
+    };
+    // Two tabs of one visitor claim: one claim is written, and the other fails.
+    for _ in 0..2 {
+        assert_eq!(enter(0).await, AdmissionDecision::Let { first: true });
+    }
+    let claim = RecordedPassClaim {
+        number: 0,
+        reserved: Some(0),
+        exp_s: 100,
+    };
+    assert!(store.note_claim("r", claim).await.unwrap());
+    store.undo_admission("r", 0, true).await.unwrap();
+    let leaving = StoreLeaveRequest {
+        rank: Some(1),
+        ..leaving(1, 0)
+    };
+    store.leave("r", leaving).await.unwrap();
+    assert_eq!(
+        enter(1).await,
+        AdmissionDecision::Wait,
+        "a visitor who has left is not admitted"
+    );
+    store.undo_admission("r", 1, true).await.unwrap();
+    let seen = figures(store.as_ref(), 1200, &[]).await;
+    assert_eq!(
+        (seen.counts.inside, seen.entering, seen.expected),
+        (1, 0, 2)
+    );
+    let later = figures(store.as_ref(), 6001, &[]).await;
+    assert!(
+        (later.show_up - 21.0 / 24.0).abs() < 1e-9,
+        "one of four came: {}",
+        later.show_up
+    );
+}
+
 pub(super) async fn a_visitor_who_was_away_when_called_is_admitted_by_the_pace(
     Pair { store, .. }: Pair,
 ) {

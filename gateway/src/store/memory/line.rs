@@ -248,7 +248,9 @@ impl RoomLine {
         if pass_exp.is_some_and(|exp| exp > now_s) {
             return AdmissionDecision::HasLivePass;
         }
-        if rank >= claimant.released {
+        // The visitor may have left since the place was read.
+        let slot = self.slots.get(index(claimant.number));
+        if rank >= claimant.released || slot.is_some_and(|slot| !slot.has_visitor) {
             return AdmissionDecision::Wait;
         }
         if let Err(refusal) = self.networks.check(&claimant.toll, now) {

@@ -7,6 +7,8 @@ local pass = call('HGET', K('passes'), number)
 if pass and tonumber(pass) > now_s then return { 'lives' } end
 local life = call('HMGET', LIFE, 'released', 'late_credit_u')
 if ranked >= math.max(tonumber(released), num(life[1])) then return { 'wait' } end
+-- The visitor may have left since the place was read.
+if call('GETBIT', K('absent'), number) == 1 then return { 'wait' } end
 local refusal = toll_refusal()
 if refusal then return refusal end
 lapse(now)

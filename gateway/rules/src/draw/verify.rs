@@ -206,6 +206,11 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
             beacon.len()
         ),
     );
+    if let Some(round) = record.beacon_round {
+        report.unchecked.push(format!(
+            "the beacon: compare it with drand's round {round}, and the time of that round with frozen_at"
+        ));
+    }
     let wanted = seed(secret, n, root, &beacon);
     report.expect(
         wanted == given,
@@ -220,7 +225,7 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
         // A false n could take 16 GiB of memory, and ranks from a false seed prove nothing.
         _ => report
             .unchecked
-            .push("ranks: the seed they follow from is already wrong".into()),
+            .push("ranks: n or the seed is wrong".into()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Holds the release counter as one node knows it: the latest row from the ledger or from another
 //! node. The code is pure.
 
-/// The release counter, and what the pace carries from one second to the next.
+/// The release counter, and the values that the pace needs again in the next second.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReleaseRow {
     /// Visitors with a rank below this number may claim.
@@ -19,8 +19,8 @@ pub struct ReleaseRow {
 #[derive(Debug, Clone, Default)]
 pub struct ReleaseCounter {
     row: ReleaseRow,
-    /// The row that this node had when the ledger returned an older one. If another node still
-    /// reports this row, it reports moves that the ledger has lost.
+    /// The row that this node had when the ledger returned an older row. The ledger has lost the
+    /// moves up to this row, so another node's report of it is ignored.
     lost: Option<ReleaseRow>,
 }
 
@@ -54,8 +54,8 @@ impl ReleaseCounter {
         (self.row, self.lost) = (to, None);
     }
 
-    /// Adopts the ledger's row after the ledger refused a move. Returns whether that row is older
-    /// than this node's own, which means that the ledger was replaced by an older copy.
+    /// Adopts the ledger's row after the ledger refused a move. Returns whether the ledger's row is
+    /// older than this node's row. If it is older, the ledger was replaced by an older copy.
     pub fn adopt_ledger_row(&mut self, ledger_row: ReleaseRow) -> bool {
         let is_older =
             (ledger_row.released, ledger_row.ticked_at) < (self.row.released, self.row.ticked_at);

@@ -1,14 +1,14 @@
-//! Remembers for two minutes how many visitors had entered by each time. `visit_habits` compares
-//! these numbers with the visitors who are still inside.
+//! Remembers how many visitors had entered at each step of ten seconds in the last two minutes.
+//! `visit_habits` compares these numbers with the visitors who are still inside.
 
 use serde::{Deserialize, Serialize};
 
-/// Visitors inside form four groups by the seconds since their claim. These are the upper limits of
+/// The visitors form four groups, by the seconds since their claim. These are the upper limits of
 /// the first three groups.
 pub const AGES_S: [u64; 3] = [30, 60, 120];
 /// The time between two totals, in milliseconds.
 const STEP_MS: i64 = 10_000;
-/// The number of steps back to the last of [`AGES_S`].
+/// The number of steps in the longest of [`AGES_S`].
 const STEPS: usize = (AGES_S[AGES_S.len() - 1] as i64 * 1_000 / STEP_MS) as usize;
 
 /// The totals of the last two minutes.
@@ -16,14 +16,14 @@ const STEPS: usize = (AGES_S[AGES_S.len() - 1] as i64 * 1_000 / STEP_MS) as usiz
 pub struct EntryHistory {
     /// The time of the newest total, in milliseconds since the epoch.
     newest_at: i64,
-    /// How many visitors had entered at `newest_at`, one step earlier, and so on.
+    /// How many visitors had entered by `newest_at`, by one step earlier, and so on.
     totals: [u64; STEPS + 1],
     /// How many visitors had entered before the history began.
     unknown: u64,
 }
 
 impl EntryHistory {
-    /// Begins a history at `now` (ms). The `total` visitors who entered before `now` are never in a
+    /// Begins a history at `now` (ms). The `total` visitors who entered before `now` are in no
     /// group, because it is not known when they entered.
     #[must_use]
     pub fn new(now: i64, total: u64) -> Self {

@@ -4,20 +4,21 @@
 use serde::Serialize;
 
 /// The 90th percentile of the error that ticks add to a wait, in seconds. There are two errors: a
-/// visitor asks at any moment between two ticks, and the turn comes only with a tick. Their sum has
-/// a triangular distribution from minus one second to one second. Nine tenths of it lie below this
-/// figure.
+/// visitor asks at any moment between two ticks, and the turn comes only with a tick. The sum of
+/// both errors has a triangular distribution from minus one second to one second. In nine of ten
+/// cases the sum is below this figure.
 const TICK_P90_S: f64 = 0.553;
 
 /// How long somebody will wait.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, utoipa::ToSchema)]
 #[schema(as = Wait)]
 pub struct WaitEstimate {
-    /// Whether anything can be said.
+    /// Whether the wait can be estimated.
     pub known: bool,
-    /// Half of the visitors in this position wait at most this long, in seconds, to a tenth.
+    /// Half of the visitors in this position wait at most this long, in seconds, rounded to a
+    /// tenth.
     pub p50_s: Option<f64>,
-    /// Nine in ten wait at most this long, in seconds, to a tenth.
+    /// Nine in ten wait at most this long, in seconds, rounded to a tenth.
     pub p90_s: Option<f64>,
 }
 
@@ -28,7 +29,7 @@ impl WaitEstimate {
         p50_s: None,
         p90_s: None,
     };
-    /// The estimate of no wait at all.
+    /// The estimate if there is no wait.
     pub const NONE: Self = Self {
         known: true,
         p50_s: Some(0.0),
@@ -36,12 +37,12 @@ impl WaitEstimate {
     };
 
     /// Estimates the wait of a visitor. `before` is the number of people who will be called up to
-    /// and including the visitor. `mean` is the line's expected rate and `low` a low rate, in
-    /// people a second. In nine of ten cases the line is not slower than the low rate.
+    /// the visitor, including the visitor. `mean` is the line's expected rate, and `low` is a low
+    /// rate, in people a second. In nine of ten cases the line is not slower than the low rate.
     #[must_use]
     pub fn at_rates(before: f64, (mean, low): (f64, f64)) -> Self {
-        // The visitor's own turn counts as half a person, so that the steps of a slow line cause no
-        // bias.
+        // The visitor counts as half a person. This corrects the bias that comes from a slow line,
+        // which moves in steps of whole people.
         let before = (before - 0.5).max(0.0);
         let longest = before / low;
         if !longest.is_finite() {
@@ -59,15 +60,15 @@ fn tenths(seconds: f64) -> f64 {
     (seconds * 10.0).round() / 10.0
 }
 
-/// Returns after how many seconds a page should ask again for the place of its visitor, who has
-/// `ahead` people in front.
+/// Returns the number of seconds after which a page should ask for its visitor's place again.
+/// `ahead` is the number of people in front; `None` before the draw.
 #[must_use]
 pub fn refresh_s(ahead: Option<u64>, per_s_u: u64) -> u64 {
     let Some(ahead) = ahead else {
         return 5;
     };
-    // A page asks again after a twentieth of the wait, so it notices the turn at most that much
-    // later.
+    // A page asks again after a twentieth of the wait, so it notices the turn late by at most this
+    // time.
     let wait_s = ahead.saturating_mul(1_000_000) / per_s_u.max(1);
     (wait_s / 20).clamp(1, 60)
 }
@@ -96,7 +97,7 @@ mod tests {
     }
 
     /// Returns the share of waits that were no longer than the estimate's `p90_s`, in a line that
-    /// moves `per_s` people each second. Covers many positions, and twenty moments between two
+    /// moves `per_s` people each second. Tries many positions, and twenty moments between two
     /// ticks.
     fn share_within_p90(per_s: u32) -> f64 {
         let (mut under, mut all) = (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! Checks the values that a promoter sends. Every fault is noted, and all are reported at once.
+//! Checks the values that a promoter sends. Notes every fault, and reports all faults at once.
 
 use jiff::Timestamp;
 
@@ -33,7 +33,7 @@ impl RoomInputFaults {
     }
 }
 
-/// The faults of a promoter's document: fields, and what is wrong with each. At least one of the
+/// The faults of a promoter's input: the fields, and what is wrong with each. At least one of the
 /// two lists is not empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomInputRefusal {
@@ -52,7 +52,7 @@ pub fn micros_per_s(per_s: f64) -> u64 {
     (per_s * 1e6).round() as u64
 }
 
-/// Checks a `per_s`. Returns 1 instead of a bad value, after noting the fault.
+/// Checks `per_s`. Notes a fault and returns 1 if the value is bad.
 pub fn check_per_s(per_s: f64, faults: &mut RoomInputFaults) -> f64 {
     if (0.001..=1_000_000.0).contains(&per_s) {
         return per_s;
@@ -84,7 +84,7 @@ pub fn checked_text(
 }
 
 /// Checks that a whole number is between `min` and `max`. Returns the default if the number is
-/// missing or bad.
+/// missing or bad. A bad number is noted as a fault.
 pub fn checked_number(
     field: &str,
     value: Option<i64>,
@@ -103,8 +103,8 @@ pub fn checked_number(
     }
 }
 
-/// Returns the value that `values` gives for a word. Returns the first value if there is no word,
-/// or if the word is unknown. An unknown word is noted as a fault.
+/// Looks a word up in `values`, and returns its value. Returns the first value if there is no word
+/// or the word is unknown. An unknown word is noted as a fault.
 pub(super) fn checked_word<T: Copy, const N: usize>(
     field: &str,
     word: Option<&str>,

@@ -5,21 +5,20 @@ use serde::{Deserialize, Serialize};
 
 use super::pace::{ReleaseBound, VISITOR_U};
 
-/// The time constant with which past seconds lose weight, in seconds.
+/// Past seconds lose weight with this time constant, in seconds.
 const MEMORY_S: f64 = 20.0;
 /// In a normal distribution, nine in ten values lie above the mean minus this many standard
 /// deviations.
 const NINE_IN_TEN: f64 = 1.28;
-/// The mean over the memory is as exact as a mean of this many independent seconds. The variance of
-/// that mean is the variance of a single second divided by this number.
+/// The measured mean is as exact as a mean of this many independent seconds. Its variance is the
+/// variance of a single second divided by this number.
 const SECONDS_IN_MEMORY: f64 = 10.0;
 
-/// Rates in visitors a second. Each is a mean over the last seconds, in which older seconds weigh
-/// less.
+/// Rates in visitors a second. Each is a mean over the last seconds. Older seconds weigh less.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct VisitorRates {
-    /// The promoter's pace in these seconds, in millionths of a visitor a second. At any other pace
-    /// nothing has been measured yet.
+    /// The promoter's pace in these seconds, in millionths of a visitor a second. The rate of
+    /// release is known only for this pace.
     asked_u: u64,
     released: Option<f64>,
     variance: f64,
@@ -73,15 +72,15 @@ impl VisitorRates {
         }
     }
 
-    /// Returns how many visitors a second finish or lose their pass by expiry, in millionths.
+    /// Returns how many visitors a second finish or let their pass run out, in millionths.
     #[must_use]
     pub fn visits_ending_u(&self) -> u64 {
         (self.left_inside * VISITOR_U as f64) as u64
     }
 
     /// Returns two rates of the line in visitors a second: the expected rate, and a low rate. In
-    /// nine of ten cases the line is not slower than the low rate. If nothing was measured at the
-    /// pace `asked_u` yet, both rates equal that pace.
+    /// nine of ten cases the line is not slower than the low rate. If nothing has been measured at
+    /// the pace `asked_u`, both rates equal this pace.
     #[must_use]
     pub fn rates(&self, asked_u: u64) -> (f64, f64) {
         let known = self.released.filter(|_| self.asked_u == asked_u);

@@ -1,5 +1,5 @@
-//! Lanes are several lines in one room. A room has only one line so far. This file holds the two
-//! refusals: of lanes in a room's document, and of a lane in a join.
+//! Lanes are several lines in one room. So far a room has only one line. This file has the messages
+//! that refuse lanes in a room's document, and a lane in a join.
 
 /// The message to a promoter whose document has lanes.
 pub(crate) const REFUSED_IN_DOCUMENT: &str =

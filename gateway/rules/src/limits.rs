@@ -1,5 +1,5 @@
 //! Works out what limits the pace in one second: `max_inside`, the valve of auto mode, and the
-//! remaining seats. It uses the measurements of all nodes. The planner runs the same code.
+//! remaining seats. The measurements come from all nodes. The planner runs the same code.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
 use crate::room_document::PaceMode;
 
 /// The trickle is the promoter's pace divided by this, but at least
-/// [`PaceSettings::trickle_min_u`]. It is released even if no more visitors are wanted.
+/// [`PaceSettings::trickle_min_u`]. The trickle is released even if no more visitors are wanted.
 const TRICKLE_PART: u64 = 100;
 
 /// The measurements of one second.
@@ -20,8 +20,8 @@ const TRICKLE_PART: u64 = 100;
 pub struct PaceMeasurements {
     /// The time of the measurements, in milliseconds since the epoch.
     pub now: i64,
-    /// Visitors inside, by time since their claim. A visitor is inside from the claim until the
-    /// order is ticketed or the pass runs out.
+    /// The visitors inside, by the time since their claim. A visitor is inside from the claim until
+    /// the order is ticketed or the pass runs out.
     pub inside: [u64; 4],
     /// Called visitors who are present, have not claimed, are within their window, and are expected
     /// to come.
@@ -30,9 +30,9 @@ pub struct PaceMeasurements {
     pub entering: u64,
     /// The share of called visitors who come, 1/4 to 1.
     pub show_up: f64,
-    /// All visitors so far whose order was ticketed.
+    /// The number of visitors so far whose order was ticketed.
     pub done: u64,
-    /// All visitors so far whose pass ran out without an order.
+    /// The number of visitors so far whose pass ran out without an order.
     pub ended: u64,
     /// The seats of the room's shows.
     pub seats: SeatSupply,
@@ -63,19 +63,19 @@ pub struct PaceLimits {
     pub callable: u64,
     /// See [`super::pace::PaceInput::wanted`].
     pub wanted: u64,
-    /// The most visitors inside that both the valve and the promoter allow.
+    /// The most visitors who may be inside, according to both the valve and the promoter.
     pub inside_max: u64,
     /// The remaining seats and the people who want them; `None` if the room has no line or no
     /// seats.
     pub demand: Option<SeatDemand>,
 }
 
-/// If the last tick was longer ago than this, in milliseconds, the rates use the time that the pace
-/// counts (at most one second) instead of the real time since then.
+/// The rates use the real time since the last tick. If it is longer than this, in milliseconds,
+/// they use the time that the pace counts, which is at most one second.
 const SILENCE_MS: i64 = 10_000;
 
-/// The memory from one tick to the next. It is stored with the release counter, so that the node
-/// that makes the next tick continues from it.
+/// The values that one tick leaves for the next. They are stored with the release counter, so that
+/// the node that makes the next tick continues from them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PaceMemory {
     valve: Option<AdaptiveInsideLimit>,
@@ -86,8 +86,8 @@ pub struct PaceMemory {
 }
 
 impl PaceMemory {
-    /// Reads the memory that the last tick stored. The memory is empty if none was stored or it
-    /// cannot be read.
+    /// Reads the memory that the last tick stored. Returns an empty memory if none was stored or if
+    /// it cannot be read.
     #[must_use]
     pub fn parse(stored: &str) -> Self {
         serde_json::from_str(stored).unwrap_or_default()
@@ -101,8 +101,8 @@ impl PaceMemory {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Adjusts the valve, and works out the limits of the regular tick, which happens once a
-    /// second.
+    /// Adjusts the valve, and works out the limits of a regular tick. There is one regular tick
+    /// each second.
     pub fn limits(&mut self, settings: &PaceSettings, measured: &PaceMeasurements) -> PaceLimits {
         if settings.mode == PaceMode::Auto {
             let valve = self.valve.unwrap_or_else(|| first_valve(settings));
@@ -218,8 +218,8 @@ impl PaceMemory {
     }
 }
 
-/// Returns the valve of a room before anything was measured. In a room without a line it is fully
-/// open.
+/// Returns the valve of a room before anything was measured. In a room without a line, the valve is
+/// fully open.
 fn first_valve(settings: &PaceSettings) -> AdaptiveInsideLimit {
     if settings.line {
         AdaptiveInsideLimit::new(settings.max_inside)

@@ -2,31 +2,33 @@
 //! the soft limit on, a place costs work. The work grows with the number of places, up to an amount
 //! that a phone can do. From the hard limit on, work alone gives no place.
 //!
-//! A network is one IPv4 address or one IPv6 /64. The wider networks around it (/24, /56, /48)
-//! have limits ten times as high. They only raise the price.
+//! A network is one IPv4 address or one IPv6 /64. The wider networks around it (/24, /56, /48) have
+//! a soft limit ten times as high, and no hard limit. So a crowded wider network only raises the
+//! price.
 
 use serde::{Deserialize, Serialize};
 
 use super::faults::RoomInputFaults;
 
-/// The limits of a wider network are this many times as high.
+/// The soft limit of a wider network is this many times as high.
 const WIDER_FACTOR: u64 = 10;
 
-/// The soft limit is divided into this many parts. Each level of work is the price of as many
-/// places as one part has, so the price reaches its maximum at one and a half times the soft limit.
+/// The number of places at each level of work is the soft limit divided by this. So the price
+/// reaches its maximum at one and a half times the soft limit.
 const LEVELS_IN_SOFT: u64 = 8;
 
 /// The most that a promoter may set as a limit.
 const LIMIT_MAX: u64 = 10_000_000;
 
-/// How many places of one network a room gives for nothing, and how many for work.
+/// How many places a room gives to one network for nothing, and how many for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PerNetwork)]
 pub struct NetworkLimits {
     /// From this many places on, joining and claiming cost work.
     pub soft: u64,
-    /// From this many places on, work alone gives no place. A code or a provider's check does.
+    /// From this many places on, work alone gives no place. A place then needs a code or a
+    /// provider's check.
     pub hard: u64,
 }
 
@@ -40,7 +42,7 @@ impl Default for NetworkLimits {
 }
 
 impl NetworkLimits {
-    /// Returns the limits, after noting what is wrong with them.
+    /// Notes what is wrong with the limits, and returns them.
     #[must_use]
     pub fn checked(self, faults: &mut RoomInputFaults) -> Self {
         if self.hard == 0 || self.soft > self.hard || self.hard > LIMIT_MAX {
@@ -83,7 +85,7 @@ impl WorkLevel {
     }
 }
 
-/// What a visitor has shown to get a place.
+/// What a visitor has proved to get a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinProof {
     /// Nothing.
@@ -94,13 +96,13 @@ pub enum JoinProof {
     Person,
 }
 
-/// What a room asks for a join or a claim, however many places the network has.
+/// What a room asks for a join or a claim. It does not depend on the places of the network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TollDemand {
     /// Whether everybody must solve a challenge.
     pub challenge: bool,
-    /// Whether work is enough even from the hard limit on. This is so if the visitor shows a code,
-    /// or already has a place and claims its pass.
+    /// Whether work is enough even from the hard limit on. This is so for a join with a code, and
+    /// for the claim of a pass.
     pub beyond_hard: bool,
 }
 
@@ -122,10 +124,11 @@ impl NetworkBounds {
 
     /// Returns the numbers of places below which `proof` is enough for one more place.
     ///
-    /// Others of the same network may join between the challenge and its solution. So a solution of
-    /// one level is also enough for the places of the next level. The last level has no upper end.
-    /// A solution of the level below it is enough only for as many places of the last level as
-    /// every other level has. Otherwise a bot could collect challenges while they are cheaper.
+    /// Other visitors of the same network may join between the challenge and its solution. So a
+    /// solution of one level is also enough for the places of the next level. The last level covers
+    /// any number of places. A solution of the level below it is enough only for the first of these
+    /// places, as many as any other level has. Otherwise a bot could collect challenges while they
+    /// are cheaper.
     #[must_use]
     pub fn of_proof(limits: NetworkLimits, proof: JoinProof, demand: TollDemand) -> Self {
         let covered = |soft: u64| match proof {
@@ -164,7 +167,7 @@ pub enum NetworkPrice {
     Free,
     /// Solve a challenge of this level.
     Work(WorkLevel),
-    /// Work does not help, because the network has all the places that it gets for work. A
+    /// Work does not help, because the network already has as many places as it can get for work. A
     /// provider's check may help.
     Full,
 }

@@ -1,5 +1,5 @@
-//! The promoter's lists of networks: those that may not join a room, and those that pay no price
-//! for its places.
+//! Holds the promoter's two lists of networks: the networks that may not join a room, and the
+//! networks that pay no price for its places.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::faults::{RoomInputFaults, RoomInputRefusal};
 /// The most networks in both lists together.
 const NETWORKS_MAX: usize = 1_000;
 
-/// The longest prefix of an IPv6 network. Visitors are told apart by their /64.
+/// The longest prefix of an IPv6 network. Visitors in the same /64 cannot be told apart.
 const V6_PREFIX_MAX: u8 = 64;
 
-/// How many bits precede the IPv4 address in an IPv4 address that is written as IPv6.
+/// The number of bits before the IPv4 address, if the address is written as IPv6.
 const MAPPED_PREFIX: u8 = 96;
 
 /// The lists as they are sent. A list that is left out is empty.
@@ -29,7 +29,7 @@ pub struct NetworkListsInput {
     pub exempt: Vec<String>,
 }
 
-/// The checked lists of a room. No network is in both.
+/// The checked lists of a room. No entry is in both.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkLists {
@@ -41,7 +41,7 @@ pub struct NetworkLists {
     pub exempt: Vec<IpNet>,
 }
 
-/// What the lists say of a visitor's network.
+/// What the lists say about a visitor's network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkStanding {
     /// It is in no list.
@@ -56,7 +56,7 @@ impl NetworkLists {
     /// Checks lists that were sent.
     ///
     /// # Errors
-    /// Every fault at once, each with the entry that it is in.
+    /// Lists all faults, each with its entry.
     pub fn from_input(input: &NetworkListsInput) -> Result<Self, RoomInputRefusal> {
         let mut faults = RoomInputFaults::default();
         let count = input.deny.len() + input.exempt.len();
@@ -84,8 +84,8 @@ impl NetworkLists {
         self.deny.is_empty() && self.exempt.is_empty()
     }
 
-    /// Returns what the lists say of a visitor's network. If both lists have a network around it,
-    /// the narrower one counts.
+    /// Returns what the lists say about a visitor's network. If both lists have a network that
+    /// contains it, the narrower one counts.
     #[must_use]
     pub fn standing(&self, network: IpNet) -> NetworkStanding {
         match (
@@ -144,7 +144,8 @@ fn parse_network(text: &str) -> Result<IpNet, String> {
     Ok(network)
 }
 
-/// Reads an address as its own network: an IPv4 /32 or an IPv6 /64.
+/// Reads an address as its own network: an IPv4 /32 or an IPv6 /64. An IPv4 address that is written
+/// as IPv6 becomes an IPv6 /128.
 fn parse_address(text: &str) -> Option<IpNet> {
     if let Ok(v4) = format!("{text}/32").parse::<Ipv4Net>() {
         return Some(v4.into());

@@ -1,6 +1,6 @@
 //! Estimates how many seats the people inside will take. From this estimate it works out how many
 //! more people to call, and the odds that a seat is left for a visitor in the line. It uses only
-//! counts, means and variances, and no data of a single visitor.
+//! counts, means and variances, and no data about single visitors.
 
 use crate::entry_history::AGES_S;
 use crate::visit_habits::{EntryCounts, VisitHabits};
@@ -9,9 +9,9 @@ use crate::visit_habits::{EntryCounts, VisitHabits};
 const PARTY: f64 = 2.0;
 /// The first guess of the share of visitors inside who buy, before anything is measured.
 pub(crate) const CHANCE: f64 = 0.8;
-/// The weight of the two guesses above, in visitors.
+/// Both guesses count as much as this many measured visitors.
 pub(crate) const GUESS_WEIGHT: f64 = 20.0;
-/// The share of held seats that are bought. The other held seats become free again.
+/// The share of held seats that are expected to be bought. The other held seats become free again.
 const BASKETS_KEPT: f64 = 0.85;
 /// The standard error of the number of seats that people will take, as a share of that number,
 /// before anything is measured. It never falls below `DOUBT_MIN`.
@@ -43,10 +43,11 @@ pub struct SeatSupply {
 /// The people who choose seats before a visitor who is called now.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PeopleAhead {
-    /// The visitors inside by time since their claim: one group below each of
+    /// The visitors inside, by the time since their claim: one group for each limit in
     /// [`AGES_S`](crate::entry_history::AGES_S), and one group for longer times.
     pub inside: [u64; 4],
-    /// The visitors who entered in the time span of each of those groups, still inside or not.
+    /// The visitors who entered in the time span of each group, whether they are still inside or
+    /// not.
     pub entered: [u64; 4],
     /// How long a pass is valid, in seconds.
     pub pass_s: u64,
@@ -70,7 +71,7 @@ pub struct SeatDemand {
     free: f64,
     /// The people ahead of the line who have no basket yet and want one.
     pub(crate) choosing: f64,
-    /// The seats that a visitor who buys takes.
+    /// The mean number of seats of a visitor who buys.
     pub(crate) party: f64,
     /// The share of visitors inside who buy.
     chance: f64,
@@ -83,8 +84,7 @@ pub struct SeatDemand {
 }
 
 impl SeatDemand {
-    /// Computes the demand from one second's figures. Returns `None` if the room has no seats that
-    /// could run out.
+    /// Computes the demand from the figures of one second. Returns `None` if the room has no seats.
     #[must_use]
     pub fn from_counts(seats: &SeatSupply, people: &PeopleAhead) -> Option<Self> {
         if seats.free + seats.held + seats.sold + seats.gone == 0 {
@@ -118,8 +118,8 @@ impl SeatDemand {
         } else {
             (as_f64(inside) - baskets).max(0.0) / as_f64(inside)
         };
-        // Some visitors gave up while others bought, and the baskets of those who gave up are still
-        // held. Of the other baskets, a part will be abandoned: the share of visitors who do not
+        // Some visitors gave up while others bought, and their baskets are still held. A part of
+        // the other baskets will be abandoned, too. This part is the share of visitors who do not
         // buy.
         let buying = buying_share(people);
         let left_behind = (done * (1.0 - buying) / buying).min(baskets);
@@ -143,13 +143,13 @@ impl SeatDemand {
         self.party * self.chance
     }
 
-    /// Returns how many more people may be called until the people inside want all seats that are
-    /// free or about to lapse.
+    /// Returns how many more people to call, so that the people ahead of the line want all seats
+    /// that are free now or will lapse soon.
     #[must_use]
     pub fn people_wanted(&self) -> u64 {
         let left = self.supply - self.choosing * self.seats_per_visitor();
-        // A float that is negative or not a number becomes 0, and one beyond the range becomes the
-        // largest number.
+        // A negative float or NaN becomes 0, and a float beyond the range becomes the largest
+        // integer.
         (left / self.seats_per_visitor() / self.show_up)
             .ceil()
             .max(0.0) as u64
@@ -332,7 +332,8 @@ mod tests {
             let demand = SeatDemand::from_counts(&seats, &people);
             demand.expect("there are seats").kept
         };
-        // As many are still inside as the first guess says, half as many, and twice as many.
+        // The first number of visitors inside follows from the first guess. The others are half of
+        // it and twice as many.
         let [as_guessed, few, many] = [100, 50, 200].map(kept);
         assert!((as_guessed - 0.5).abs() < 0.01, "{as_guessed}");
         assert!(few > 0.7 && many < 0.1, "{few}, {many}");

@@ -1,14 +1,14 @@
 //! Decides, as a pure function, how many ranks to release now. `limits` works out the limits that
 //! this decision must respect. The gateway's `line::release` carries out the decision.
 
-/// The longest time for which one tick earns releases, in milliseconds, so that no credit is saved
-/// up while no tick happens.
+/// One tick earns releases for at most this time, in milliseconds. So no credit is saved up while
+/// there are no ticks.
 pub const BANKED_MS_MAX: u64 = 1000;
-/// One visitor in the unit of [`PaceInput::remainder_u`].
+/// One visitor in millionths of a visitor, which are the unit of all names that end in `_u`.
 pub const VISITOR_U: u64 = 1_000_000;
-/// A tick that may call one person passes at most this many ranks of absent people. If everybody in
-/// a line loses the network for a minute, the counter must not reach the end of the line before the
-/// people are back.
+/// For each person whom a tick may call, it passes at most this many ranks of absent people. If
+/// everybody in a line loses the network for a minute, the counter must not reach the end of the
+/// line before the people are back.
 pub const AWAY_PER_PERSON: u64 = 32;
 
 /// Who is at a rank.
@@ -17,7 +17,7 @@ pub enum RankPresence {
     /// Somebody whose socket is open, or whose page asked a moment ago.
     Here,
     /// Somebody who has not been seen for a while. The visitor is called with the others, but the
-    /// pace does not count on the visitor to come.
+    /// pace does not expect the visitor to come.
     Away,
     /// Nobody, because the rank is a void or its visitor left.
     Nobody,
@@ -28,23 +28,24 @@ pub enum RankPresence {
 pub struct PaceInput {
     /// The time since the last tick, in milliseconds.
     pub elapsed_ms: u64,
-    /// The rest from the last tick, in millionths of a visitor; less than one visitor.
+    /// What the last tick left over, in millionths of a visitor; less than one visitor.
     pub remainder_u: u64,
     /// The most that may be released, in millionths of a visitor a second; `None` in a room without
     /// a line.
     pub rate_u: Option<u64>,
     /// What is released even if `wanted` is 0, in millionths of a visitor a second.
     pub trickle_u: u64,
-    /// The most people who may be called so that at most `max_inside` are inside. This limit always
+    /// The most people who may be called if at most `max_inside` may be inside. This limit always
     /// applies.
     pub callable: u64,
-    /// The number of people for whom booking is fit and seats remain. Beyond it, only the trickle
-    /// is released.
+    /// The number of people whom booking can serve and for whom seats remain. Beyond this number,
+    /// only the trickle is released.
     pub wanted: u64,
     /// The debt for late comers who were admitted ahead of new releases, in millionths of a
     /// visitor.
     pub owed_u: u64,
-    /// Whether the room admits people now: it sells and is not paused.
+    /// Whether people may be called now: the room sells and is not paused, and in a room with a
+    /// line booking's figures are known.
     pub selling: bool,
     /// The release counter.
     pub released: u64,
@@ -70,7 +71,7 @@ pub struct ReleaseDecision {
     pub released: u64,
     /// The number of present people that this move calls.
     pub people: u64,
-    /// The rest that the next tick starts with, in millionths of a visitor.
+    /// What this tick leaves over for the next one, in millionths of a visitor.
     pub remainder_u: u64,
     /// The remaining debt for late comers, in millionths of a visitor.
     pub owed_u: u64,
@@ -101,8 +102,8 @@ pub fn decide_release(
     let wanted_u = input.wanted.saturating_mul(VISITOR_U).max(slow_u);
     let late_u = full_u.map_or(0, |full_u| full_u.min(wanted_u));
     if !input.selling || input.released >= input.end {
-        // While nobody is released nothing is saved up, but the debt for late comers shrinks,
-        // because time passes.
+        // While nobody is released, nothing is saved up. But the debt for late comers shrinks with
+        // time.
         return ReleaseDecision {
             released: input.released,
             people: 0,

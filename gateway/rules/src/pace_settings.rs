@@ -12,13 +12,13 @@ pub const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
 pub struct PaceSettings {
     /// Who decides how many may be inside.
     pub mode: PaceMode,
-    /// Whether the room has a line. In a room without a line everybody is called while fewer than
+    /// Whether the room has a line. In a room without a line, everybody is called while fewer than
     /// `max_inside` are inside.
     pub line: bool,
     /// The pace in millionths of a visitor a second. In auto mode this is the highest pace.
     pub per_s_u: u64,
-    /// The least trickle, in millionths of a visitor a second: visitors who are called even if no
-    /// more visitors are wanted. If the pace is lower, the trickle is the whole pace.
+    /// The least trickle, in millionths of a visitor a second. The trickle is called even if no
+    /// more visitors are wanted. If the pace is lower than this, the trickle is the whole pace.
     pub trickle_min_u: u64,
     /// The most visitors inside at once.
     pub max_inside: u64,

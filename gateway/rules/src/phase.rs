@@ -1,4 +1,4 @@
-//! Works out the phase of a room from its document, what the promoter did by hand, the draw, the
+//! Works out the phase of a room from its document, the promoter's steps by hand, the draw, the
 //! seats, and the time. The code is pure.
 
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use super::network_lists::NetworkLists;
 use super::room_document::{LineMethod, RoomDocument};
 
-/// Where a room stands in its life.
+/// The phase of a room, from its announcement to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Phase)]
 pub enum RoomPhase {
     /// Not open yet.
     Scheduled,
-    /// Visitors join, and nobody is let in yet. In a room with a draw, their numbers mean nothing
-    /// yet.
+    /// Visitors join, and nobody is let in yet. In a room with a draw, their numbers say nothing
+    /// about their ranks.
     Prequeue,
     /// Frozen, waiting for the draw.
     Drawing,
@@ -36,7 +36,7 @@ pub struct RoomFacts {
     pub draw_called_at: Option<i64>,
     /// When the room was closed by hand, in milliseconds since the epoch.
     pub closed_at: Option<i64>,
-    /// Whether the room is paused: then nobody is released.
+    /// Whether the room is paused. While it is paused, nobody is released.
     pub paused: bool,
     /// The promoter has ended all places with numbers below this.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -45,7 +45,7 @@ pub struct RoomFacts {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cleared_note: String,
     /// The networks that may not join, and those that pay nothing. A stored room without this field
-    /// has none.
+    /// has no such networks.
     #[serde(default, skip_serializing_if = "NetworkLists::is_empty")]
     pub networks: NetworkLists,
 }
@@ -58,7 +58,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What is known of the draw and the seats when the phase is worked out.
+/// What is known about the draw and the seats when the phase is worked out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhaseInputs {
     /// Whether the line is frozen.

@@ -1,5 +1,5 @@
 //! Holds a bitmap of the ranks after the release counter. It says at which of these ranks somebody
-//! is present. Two look-ups in the bitmap count the people ahead of a visitor.
+//! is present. Two look-ups in the bitmap are enough to count the people ahead of a visitor.
 
 use super::pace::RankPresence;
 
@@ -39,7 +39,7 @@ impl PresenceBitmap {
     }
 
     /// Returns how many people are present in `from..rank`. Ranks after the end of the bitmap count
-    /// as present, because their visitors joined after it was built.
+    /// as present, because their visitors joined after the bitmap was built.
     fn people_before(&self, rank: u64) -> u64 {
         let within = rank.clamp(self.from, self.end) - self.from;
         let word = usize::try_from(within / 64).unwrap_or(usize::MAX);

@@ -1,24 +1,24 @@
-//! Remembers the releases whose window is open: whom each release called, when, and who has claimed
-//! or left since. A window is the time (`claim_s`) after a release in which its visitors are
-//! expected to claim.
+//! Remembers the releases whose window is open: whom each release called, when it called them, and
+//! who has claimed or left since. A window is the time (`claim_s`) after a release in which its
+//! visitors are expected to claim.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
-/// A tick counts at most one second. If more time has passed, the next tick counts at most this
-/// many milliseconds of the rest.
+/// A tick counts at most one second. If more time has passed, the next tick also counts the rest,
+/// but at most this many milliseconds of it.
 const LATE_TICK_MS: i64 = 500;
-/// The weight, in people, of the first guess, which is that everybody shows up.
+/// The first guess is that everybody shows up. It counts as much as this many called people.
 pub const SHOW_UP_WEIGHT: f64 = 20.0;
-/// The lowest expected show-up. Because of it, at most four times as many people are called as may
-/// still enter.
+/// The lowest expected share of called people who come. It limits the calls to four times as many
+/// people as may still enter.
 pub const SHOW_UP_MIN: f64 = 0.25;
-/// The part of the weight of past releases that remains after each further release.
+/// When the window of a release ends, the weight of all releases before it is multiplied by this.
 pub const PAST_KEPT: f64 = 0.95;
-/// An entry is open while a visitor's claim is written. If the node dies meanwhile, nobody ends the
-/// entry. So the entry is freed after this time, in milliseconds. The time is longer than any wait
-/// for the ledger's answer.
+/// An entry is open while a visitor's claim is written. If the node dies meanwhile, no request ends
+/// the entry. So the entry is freed after this time, in milliseconds. The time is longer than any
+/// wait for the ledger's answer.
 pub const ENTRY_LAPSES_MS: i64 = 30_000;
 
 /// The people whom one release called.
@@ -30,7 +30,7 @@ struct ReleaseCohort {
     people: u64,
     /// Ranks whose people were away when they were called. These people are not expected.
     away: HashSet<u64>,
-    /// How many of the people came.
+    /// How many of the people have claimed.
     came: u64,
     /// Ranks whose visitor claimed or left and is therefore no longer expected. This is a set, so
     /// that a visitor who claims and then leaves counts once.
@@ -70,9 +70,9 @@ pub fn called_at(calls: &[RankCall], rank: u64) -> Option<i64> {
         .map(|call| call.at)
 }
 
-/// Returns how many milliseconds a tick at `now` (ms) counts, and the time (ms) at which the next
-/// tick continues to count. No time is counted twice, and one tick counts at most one second. A
-/// tick that came a little late leaves its uncounted rest to the next one.
+/// Returns how many milliseconds a tick at `now` (ms) counts, and the time (ms) from which the next
+/// tick counts. No time is counted twice, and one tick counts at most one second. If a tick came a
+/// little late, the next tick counts the rest.
 #[must_use]
 pub fn elapsed_ms(counted_until: i64, now: i64) -> (u64, i64) {
     let elapsed_ms = u64::try_from(now - counted_until)
@@ -83,7 +83,7 @@ pub fn elapsed_ms(counted_until: i64, now: i64) -> (u64, i64) {
 }
 
 /// Returns the share of called people who are expected to come, if `came` of `people` came before.
-/// It is 1 before anything is known and never below a quarter.
+/// The share is 1 before anything is known, and never below a quarter.
 #[must_use]
 pub fn show_up(people: f64, came: f64) -> f64 {
     ((SHOW_UP_WEIGHT + came) / (SHOW_UP_WEIGHT + people)).clamp(SHOW_UP_MIN, 1.0)
@@ -98,10 +98,10 @@ struct EntryReservation {
     lapses_at: i64,
 }
 
-/// The releases whose window is open, from the oldest to the newest. Also the visitors who are
-/// entering, and the debt for late comers.
+/// The releases whose window is open, the visitors who are entering, and the debt for late comers.
 #[derive(Debug, Default)]
 pub struct ReleaseCohorts {
+    /// The releases, from the oldest to the newest.
     recent: VecDeque<ReleaseCohort>,
     /// How many people past releases called, and how many of them came within their window. Older
     /// releases weigh less.
@@ -113,17 +113,18 @@ pub struct ReleaseCohorts {
     ticked_at: i64,
 }
 
-/// How a claim at a released rank counts against the pace.
+/// How the claim of a released rank counts against the pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimTiming {
-    /// The claim is within the window and was expected, so its release has already counted it.
+    /// The claim is within the window and was expected, so its release has already used up the pace
+    /// for it.
     InWindow,
     /// The claim comes after the window, is for a second pass, or comes from a visitor who was away
     /// when called. It needs a share of the pace.
     Late,
 }
 
-/// A visitor who claims a pass at a released rank.
+/// The claim of a pass at a released rank.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimToEnter {
     /// The visitor's rank.
@@ -197,16 +198,16 @@ impl ReleaseCohorts {
     }
 
     /// Ends a tick. Records the time up to which it counted, and the debt that is left. Adds
-    /// `credit_u` to the credit of late comers. The credit is at most the pace of one second, but
-    /// always allows one visitor.
+    /// `credit_u` to the credit of late comers. The limit of the credit is the pace of one second,
+    /// or one visitor if the pace is lower.
     pub fn end_tick(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
         let most = per_s_u.max(VISITOR_U);
         self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(most);
         (self.ticked_at, self.owed_u) = (until, owed_u);
     }
 
-    /// Returns the debt of the pace, in millionths of a visitor, for late comers who were admitted
-    /// ahead of the line.
+    /// Returns the debt for late comers who were admitted ahead of the line, in millionths of a
+    /// visitor.
     #[must_use]
     pub fn owed_u(&self) -> u64 {
         self.owed_u
@@ -218,9 +219,9 @@ impl ReleaseCohorts {
         self.entering.len() as u64
     }
 
-    /// Returns how many called people are still expected to come. Each release expects its people
-    /// times the show-up, less those who came. For example, with a show-up of one half, nobody more
-    /// is expected once half of the people have come.
+    /// Returns how many called people are still expected to come. Each release expects the number
+    /// of its people multiplied by the show-up, minus the people who came. For example, with a
+    /// show-up of one half, no more people are expected once half of them have come.
     #[must_use]
     pub fn expected(&self) -> u64 {
         let show_up = self.show_up();
@@ -233,7 +234,7 @@ impl ReleaseCohorts {
         self.recent.iter().map(of).sum()
     }
 
-    /// Returns how a claim of that rank counts. `first` says whether the claim is for the visitor's
+    /// Returns how a claim of this rank counts. `first` says whether the claim is for the visitor's
     /// first pass.
     #[must_use]
     pub fn timing(&self, rank: u64, first: bool) -> ClaimTiming {
@@ -249,8 +250,8 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Decides whether the visitor who makes this claim may enter now. A late comer who may enter
-    /// takes a share of the pace.
+    /// Decides whether the visitor with this claim may enter now. A late comer who may enter takes
+    /// a share of the pace.
     pub fn admit(&mut self, claim: &ClaimToEnter) -> bool {
         let entering = claim.inside + self.entering();
         match self.timing(claim.rank, claim.first) {
@@ -275,7 +276,7 @@ impl ReleaseCohorts {
         enough
     }
 
-    /// Returns whether a claim of that rank is being written.
+    /// Returns whether a claim of this rank is being written.
     #[must_use]
     pub fn is_entering(&self, rank: u64) -> bool {
         self.entering.contains_key(&rank)
@@ -286,8 +287,8 @@ impl ReleaseCohorts {
         self.entering.retain(|_, entering| entering.lapses_at > now);
     }
 
-    /// Reserves an entry for that rank until [`Self::end_entry`] or [`Self::entry_failed`], or
-    /// until it lapses.
+    /// Reserves an entry for this rank. The entry lasts until [`Self::end_entry`] or
+    /// [`Self::entry_failed`] is called, or until it lapses.
     pub fn reserve_entry(&mut self, rank: u64, now: i64) {
         let entering = self.entering.entry(rank).or_insert(EntryReservation {
             requests: 0,
@@ -329,7 +330,7 @@ impl ReleaseCohorts {
         }
     }
 
-    /// Records that the visitor at that rank left and is no longer expected.
+    /// Records that the visitor at this rank left and is no longer expected.
     pub fn note_departure(&mut self, rank: u64) {
         if let Some(cohort) = self.cohort(rank)
             && !cohort.away.contains(&rank)

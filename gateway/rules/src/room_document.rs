@@ -1,5 +1,5 @@
-//! Reads the room document of an on-sale file: fills in defaults, checks the whole document, and
-//! reports every fault at once.
+//! Reads the room document of an on-sale file. Fills in defaults, checks the whole document, and
+//! reports all faults at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,30 +53,30 @@ pub enum LineMethod {
     Open,
 }
 
-/// Whether a code is asked for at join.
+/// Whether a visitor needs a code to join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Codes)]
 pub enum JoinCodePolicy {
     /// No.
     None,
-    /// Yes, one place a code.
+    /// Yes. Each code gives one place.
     Required,
 }
 
-/// What a join must solve.
+/// What a visitor must solve to join.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ChallengeKind)]
 pub enum ChallengePolicy {
-    /// Nothing, until a network has many places.
+    /// Nothing, as long as the visitor's network has few places.
     #[default]
     None,
-    /// Proof of work, by everybody.
+    /// Proof of work, for everybody.
     Pow,
-    /// The check of Turnstile, by everybody.
+    /// The check of Turnstile, for everybody.
     Turnstile,
-    /// The check of hCaptcha, by everybody.
+    /// The check of hCaptcha, for everybody.
     Hcaptcha,
 }
 
@@ -84,9 +84,9 @@ pub enum ChallengePolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChallengeProvider {
-    /// Cloudflare's.
+    /// The service of Cloudflare.
     Turnstile,
-    /// Intuition Machines'.
+    /// The service of Intuition Machines.
     Hcaptcha,
 }
 
@@ -188,17 +188,17 @@ pub struct RoomDocument {
 #[serde(deny_unknown_fields)]
 #[schema(as = DocumentInput)]
 pub struct RoomDocumentInput {
-    /// The slug. If it is given, it must equal the one in the address.
+    /// The room's slug. If it is given, it must equal the slug in the address.
     pub id: Option<String>,
     /// The name that people read.
     pub title: Option<String>,
     /// Ids of shows, and globs that end in `*`.
     pub shows: Option<Vec<String>>,
-    /// RFC 3339.
+    /// When the lobby opens, in RFC 3339.
     pub opens_at: Option<String>,
-    /// RFC 3339.
+    /// When the sale begins, in RFC 3339. With method `draw`, the line is frozen then.
     pub draw_at: Option<String>,
-    /// RFC 3339.
+    /// When the room ends, in RFC 3339.
     pub closes_at: Option<String>,
     /// `draw`, `fifo` or `open`.
     pub method: Option<String>,
@@ -208,19 +208,19 @@ pub struct RoomDocumentInput {
     pub per_s: Option<f64>,
     /// The most that may be inside at once.
     pub max_inside: Option<i64>,
-    /// Booking's target for 99 of 100 calls, in milliseconds: 1 to 60000, by default 300. Mode
-    /// `auto` works towards this target.
+    /// The time within which booking should answer 99 of 100 calls, in milliseconds: 1 to 60000, by
+    /// default 300. Mode `auto` works towards this target.
     pub p99_ms: Option<i64>,
-    /// Seconds.
+    /// How long a pass is valid, in seconds.
     pub pass_s: Option<i64>,
-    /// Seconds.
+    /// How long a called visitor may take to claim, in seconds.
     pub claim_s: Option<i64>,
     /// `cookie`; `device` is not available yet.
     pub binding: Option<String>,
-    /// `none`, `pow`, or `turnstile` or `hcaptcha` where the settings name an account.
+    /// `none` or `pow`. `turnstile` or `hcaptcha` only if the settings name an account for it.
     pub challenge: Option<String>,
-    /// Places of one IPv4 address or IPv6 /64: from `soft` on they cost work, from `hard` on work
-    /// alone gives none.
+    /// Limits for one IPv4 address or IPv6 /64. From `soft` places on, a place costs work. From
+    /// `hard` places on, work alone gives no place.
     pub per_network: Option<NetworkLimits>,
     /// `none` or `required`.
     pub codes: Option<String>,
@@ -260,7 +260,7 @@ impl RoomDocument {
     /// Checks a document that was sent for `room`.
     ///
     /// # Errors
-    /// Every fault at once: see [`RoomInputFaults::into_result`].
+    /// Lists all faults: see [`RoomInputFaults::into_result`].
     pub fn from_input(room: &str, input: RoomDocumentInput) -> Result<Self, RoomInputRefusal> {
         let mut faults = RoomInputFaults::default();
         if !is_slug(room) {
@@ -317,8 +317,8 @@ impl RoomDocument {
     }
 
     /// Returns the names of the fields that affect the draw and that a new document would change.
-    /// They are fixed from the first join on. A later `draw_at` is a postponement, which is public
-    /// and logged, so `draw_at` is named only if it is earlier.
+    /// These fields are fixed from the first join on. A later `draw_at` is a postponement, which is
+    /// public and logged. So `draw_at` is named only if the new time is earlier.
     #[must_use]
     pub fn draw_changes(&self, new: &Self) -> Vec<&'static str> {
         let mut changed = Vec::new();

@@ -1,37 +1,39 @@
-//! Decides how many visitors may be inside in auto mode: more, step by step, while booking is well,
-//! and a third fewer when it is not. The decrease follows Chiu and Jain (1989). The increase is a
-//! part of the present limit, and at most a fixed part of the promoter's limit.
+//! Decides how many visitors may be inside in auto mode. While booking is well, the limit grows
+//! step by step. When booking is ill, the limit falls by a third. The decrease follows Chiu and
+//! Jain (1989). Each increase is a part of the present limit, and at most a fixed part of the
+//! promoter's limit.
 
 use serde::{Deserialize, Serialize};
 
 use super::pace::VISITOR_U;
 use super::pace_settings::PaceSettings;
 
-/// While booking is well, the limit grows each second by itself divided by this, and at most by
-/// `max_inside` / `CLIMB_PART_OF_ALL`.
+/// While booking is well, the limit grows each second by the limit divided by this, but at most by
+/// `max_inside` divided by `CLIMB_PART_OF_ALL`.
 const CLIMB_PART: u64 = 8;
 const CLIMB_PART_OF_ALL: u64 = 20;
-/// Once the limit is at least half the number of visitors at which booking last fell ill, the limit
-/// grows only by itself divided by this.
+/// If the limit is at least half the number of visitors at which booking last fell ill, the limit
+/// grows each second only by the limit divided by this. This ends after `TRUSTED_AFTER_MS` of good
+/// health.
 const CAREFUL_PART: u64 = 40;
-/// How long booking must have been well before the limit grows at full speed again, in
-/// milliseconds.
+/// After a cut, booking must have been well for this long before the limit grows at full speed
+/// again, in milliseconds.
 const TRUSTED_AFTER_MS: i64 = 8000;
 /// The valve begins at `max_inside` divided by this.
 const START_PART: u64 = 5;
 /// The valve never closes below `max_inside` divided by this.
 const FLOOR_PART: u64 = 100;
-/// The wait after a cut before the next one, in milliseconds: a cut shows in the measurements only
-/// after their window has passed.
+/// The shortest time between two cuts, in milliseconds. A cut shows in the measurements only after
+/// their window has passed.
 const SETTLE_MS: i64 = 3000;
-/// The wait before the next cut if the last one is seen to help, in milliseconds.
+/// The shortest time between two cuts if the first one helps, in milliseconds.
 const HELPS_MS: i64 = 10_000;
 /// With fewer calls than this, a reading says little about how slow booking is.
 const CALLS_MIN: u64 = 20;
 /// Booking counts as ill if its p99 is above this percentage of the target. It is less than 100,
 /// because people feel more delay than the gateway measures.
 const ILL_PERCENT: u64 = 70;
-/// Booking counts as neither well nor ill if its p99 is above this percentage of the target, up to
+/// Booking counts as tight if its p99 is above this percentage of the target and at most
 /// `ILL_PERCENT`.
 const TIGHT_PERCENT: u64 = 50;
 /// On a tight reading the valve forgets a cut that is older than this, in milliseconds.
@@ -42,11 +44,12 @@ const ERRORS_PART: u64 = 100;
 /// Booking's health over the last seconds, as the gateways measured it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HealthReading {
-    /// The time within which 99 of 100 calls were answered, milliseconds; `None` without calls.
+    /// The time within which 99 of 100 calls were answered, in milliseconds. If calls wait longer
+    /// than this for the process, it is this wait. `None` if there were neither calls nor a wait.
     pub p99_ms: Option<u64>,
-    /// The number of calls answered.
+    /// The number of calls that were answered or given up.
     pub calls: u64,
-    /// The number of calls answered with a server error.
+    /// The number of those calls that failed.
     pub errors: u64,
     /// Whether new holds are refused because the process is overloaded.
     pub shedding: bool,
@@ -87,7 +90,7 @@ impl HealthReading {
 pub struct AdaptiveInsideLimit {
     most: u64,
     cut: Option<InsideLimitCut>,
-    /// When booking's present time of good health began, in milliseconds since the epoch.
+    /// Since when booking has been well, in milliseconds since the epoch. `None` if it is not well.
     well_since: Option<i64>,
 }
 
@@ -106,7 +109,8 @@ fn floor(max_inside: u64) -> u64 {
 }
 
 impl AdaptiveInsideLimit {
-    /// Makes a valve that allows only a part of `max_inside`, because nothing is measured yet.
+    /// Makes a valve that allows only a part of `max_inside`, because nothing has been measured
+    /// yet.
     #[must_use]
     pub fn new(max_inside: u64) -> Self {
         Self {
@@ -132,9 +136,9 @@ impl AdaptiveInsideLimit {
         self.most.clamp(floor(max_inside), max_inside)
     }
 
-    /// Returns the valve after one second's reading at `now` (ms). `inside` counts the visitors who
-    /// are inside, are entering, or were called and are expected. The limit grows only if one more
-    /// second of the pace would reach it.
+    /// Returns the valve after one second's reading at `now` (ms). `inside` is the number of
+    /// visitors who are inside, are entering, or were called and are expected. The limit grows only
+    /// if one more second of the pace would reach it.
     #[must_use]
     pub fn after_reading(
         self,
@@ -168,7 +172,7 @@ impl AdaptiveInsideLimit {
         }
     }
 
-    /// Returns whether booking fell ill and has not been well for long enough since then.
+    /// Returns whether booking fell ill and has not been well for long enough since.
     #[must_use]
     pub fn is_recovering(&self, now: i64) -> bool {
         self.cut.is_some()

@@ -1,9 +1,10 @@
 //! Estimates the probability that a visitor inside still wants seats, by the time since the visitor
-//! entered. In its model, a visitor either never buys, or has tickets after an Erlang distributed
-//! time: the sum of several steps, each of which takes an exponentially distributed time. The model
-//! has three parameters: the share of visitors who never buy, and the mean time and the number of
-//! steps of those who buy. The code tries a grid of parameters. It takes the most likely ones
-//! (maximum likelihood), given how many visitors entered and how many of them are still inside.
+//! entered. In the model, a visitor either never buys, or has tickets after several steps. The time
+//! of each step has an exponential distribution, so the time of all steps has an Erlang
+//! distribution. The model has three parameters: the share of visitors who never buy, and the mean
+//! time and the number of steps of those who buy. The code tries a grid of parameters. It takes
+//! those that best explain how many visitors entered and how many of them are still inside (maximum
+//! likelihood).
 
 use std::sync::LazyLock;
 
@@ -11,34 +12,35 @@ use crate::entry_history::AGES_S;
 
 /// A typical time since the entry in each group of [`AGES_S`], in seconds.
 const MIDDLES_S: [f64; 4] = [15.0, 45.0, 90.0, 240.0];
-/// The highest weight of a visitor of each group. The ages of visitors in the oldest group differ a
-/// lot, and most of these visitors have given up. If they counted in full, a large sale would end
-/// later.
+/// The highest weight of a visitor of each group. The visitors of the last group have been inside
+/// for very different times, and most of them have given up. If they counted in full, a large sale
+/// would end later.
 const WEIGHT_MAX: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
-/// The first guess, before anything is measured, and its weight in visitors of each group.
+/// The first guess, before anything is measured. In each group it counts as `GUESS_WEIGHT`
+/// visitors.
 const GUESS: VisitHabits = VisitHabits {
     never: 0.2,
     mean_s: 30.0,
     steps: 1,
 };
 const GUESS_WEIGHT: f64 = 20.0;
-/// The shares and means that are tried: the first value, and the factor by which each value is
-/// larger than the one before. The shares reach to 0.94, and the means to 20 minutes.
+/// The shares and means that are tried: the first value, the factor from each value to the next,
+/// and the number of values. The largest share is 0.94, and the largest mean is 20 minutes.
 const NEVER_FIRST: f64 = 0.005;
 const NEVER_STEP: f64 = 1.79;
 const NEVER_TRIES: i32 = 10;
 const MEAN_FIRST_S: f64 = 2.0;
 const MEAN_STEP: f64 = 1.79;
 const MEAN_TRIES: i32 = 12;
-/// The numbers of steps that are tried. Where each visitor looks at many pages, hardly anybody buys
-/// at once, and five steps fit better than one.
+/// The numbers of steps that are tried. If visitors look at many pages, hardly anybody buys at
+/// once, and five steps fit better than one.
 const STEPS_TRIED: [u32; 2] = [1, 5];
 
-/// The processor adds up the logarithms of the likelihoods of this many tries at a time.
+/// The processor computes the likelihoods of this many tried habits at the same time.
 const LANES: usize = 8;
 
 /// Some habits that are tried. `logarithms` has, for each group and each of these habits, the
-/// logarithms of two probabilities: that a visitor has no tickets, and that it has tickets.
+/// logarithms of two probabilities: that a visitor has no tickets, and that a visitor has tickets.
 struct TriedHabits {
     habits: [VisitHabits; LANES],
     logarithms: [[[f64; LANES]; 2]; 4],
@@ -54,7 +56,7 @@ impl TriedHabits {
         Self { habits, logarithms }
     }
 
-    /// Returns the logarithm of the likelihood of the counts with each habit.
+    /// Returns how likely the counts are with each of these habits, as a logarithm.
     fn log_likelihoods(&self, counts: &[[f64; 2]; 4]) -> [f64; LANES] {
         let mut sums = [0.0; LANES];
         for (rows, counts) in self.logarithms.iter().zip(counts) {
@@ -86,10 +88,11 @@ static TRIED: LazyLock<Vec<TriedHabits>> = LazyLock::new(|| {
     lanes.iter().copied().map(TriedHabits::of).collect()
 });
 
-/// How many visitors entered, and how many of them are inside, by the groups of [`AGES_S`].
+/// How many visitors of each group of [`AGES_S`] entered, and how many of them are inside.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryCounts {
-    /// The visitors who entered in the time span of each group, still inside or not.
+    /// The visitors who entered in the time span of each group, whether they are still inside or
+    /// not.
     pub entered: [u64; 4],
     /// The visitors of each group who are inside.
     pub inside: [u64; 4],
@@ -106,8 +109,8 @@ pub struct VisitHabits {
     never: f64,
     /// The mean time from the entry to the tickets of those who buy, in seconds.
     mean_s: f64,
-    /// In how many steps they buy. The more steps there are, the less the times of different buyers
-    /// differ.
+    /// The number of steps in which they buy. With more steps, the times of different buyers differ
+    /// less.
     steps: u32,
 }
 
@@ -142,8 +145,8 @@ impl VisitHabits {
         self.never + (1.0 - self.never) * self.buyers_left(after_s)
     }
 
-    /// Returns for each group the probability that a visitor without a basket still wants seats,
-    /// relative to a visitor who has just entered.
+    /// Returns for each group how likely it is that a visitor without a basket still wants seats,
+    /// compared with a visitor who has just entered.
     pub fn still_want_seats(&self) -> [f64; 4] {
         std::array::from_fn(|group| {
             let middle_s = MIDDLES_S[group];
@@ -157,11 +160,12 @@ impl VisitHabits {
 }
 
 /// Returns for each group how many visitors have no tickets and how many have tickets. The first
-/// guess is added. If it is not known for a group how many have tickets, both its counts are 0.
+/// guess is added. Both counts of a group are 0 if it is not known how many of its visitors have
+/// tickets.
 fn counts_by_group(people: &EntryCounts) -> [[f64; 2]; 4] {
     std::array::from_fn(|group| {
-        // Passes that ran out are counted without their age. They belong to the oldest group,
-        // unless passes are so short that younger groups have lost visitors, too.
+        // If a pass ran out, it is not known when its visitor entered. These visitors belong to the
+        // last group, unless passes are so short that earlier groups have lost visitors, too.
         let inside = match AGES_S.get(group) {
             Some(until_s) if *until_s > people.pass_s => return [0.0; 2],
             Some(_) => people.inside[group],

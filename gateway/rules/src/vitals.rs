@@ -1,5 +1,5 @@
 //! Holds one node's measurements of booking in the last seconds, and combines the measurements of
-//! several nodes. They are small enough to be sent to all nodes once a second.
+//! several nodes. A node's measurements are small enough to be sent to all nodes once a second.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,11 @@ use crate::valve::HealthReading;
 pub const SECONDS: usize = 10;
 /// A reading always covers the present second and this many full seconds before it.
 const LOOK_BACK: usize = 3;
-/// A reading with fewer calls than this looks back further, so that one slow call in a quiet hour
-/// does not count as ill.
+/// A reading with fewer calls than this also covers earlier seconds, so that booking does not count
+/// as ill because of one slow call in a quiet hour.
 const CALLS_MIN: u64 = 50;
-/// The number of buckets for the times of calls. The upper limit of each bucket is a tenth above
-/// that of the one before, from a millisecond to about a minute.
+/// Calls are counted in this many buckets, by the time that they took. The upper limit of the first
+/// bucket is a millisecond. Each further limit is a tenth higher, up to about a minute.
 pub const BUCKETS: usize = 116;
 const BUCKET_STEP: f64 = 1.1;
 
@@ -35,7 +35,7 @@ pub struct PastSecondCalls {
 pub struct NodeMeasurements {
     /// The seconds in which there were calls.
     pub seconds: Vec<PastSecondCalls>,
-    /// How late the process handles what has arrived, in milliseconds.
+    /// How long a call waits before the process handles it, in milliseconds.
     pub lag_ms: u64,
     /// Whether the process refuses new holds because it is overloaded.
     pub shedding: bool,
@@ -60,7 +60,7 @@ impl NodeMeasurements {
 /// Returns the bucket of a call that took `ms` milliseconds.
 #[must_use]
 pub fn bucket(ms: f64) -> usize {
-    // Below a millisecond the logarithm is negative, and becomes 0.
+    // Below a millisecond, the logarithm is negative and becomes 0.
     let at = (ms.ln() / BUCKET_STEP.ln()).ceil().max(0.0) as usize;
     at.min(BUCKETS - 1)
 }
@@ -84,12 +84,12 @@ pub fn combined_reading(nodes: &[NodeMeasurements]) -> HealthReading {
         }
     }
     // A call also waits before the process handles it. If this wait is longer than the answers
-    // take, the wait is what people feel.
+    // take, people feel the wait.
     let lag_ms = nodes.iter().map(|node| node.lag_ms).max().unwrap_or(0);
     HealthReading {
         p99_ms: match p99_ms(&buckets, calls) {
             Some(p99_ms) => Some(p99_ms.max(lag_ms)),
-            // A process that lags is late even without calls.
+            // A process can be late even without calls.
             None => (lag_ms > 0).then_some(lag_ms),
         },
         calls,

@@ -1,7 +1,7 @@
-//! Computes one root that fixes the holder of every number. The root is that of the Merkle tree of
-//! RFC 6962 §2.1 over the leaf data `be64(number) || holder`. Full chunks of 1024 leaves are whole
-//! subtrees, so a tree stores only the roots of the chunks and the nodes above them. That is 625 KB
-//! for ten million leaves, and a proof hashes one chunk again instead of all leaves.
+//! Computes one root that fixes the holder of every number. It is the root of the Merkle tree in
+//! RFC 6962 §2.1. The data of a leaf is `be64(number) || holder`. Each full chunk of 1024 leaves
+//! is a whole subtree, so a tree stores only the roots of the chunks and the nodes above them. For
+//! ten million leaves this takes 625 KB. A proof hashes one chunk again, and not all leaves.
 
 use std::ops::Range;
 
@@ -9,8 +9,7 @@ use fairgate_pass::Digest;
 
 use super::sha256;
 
-/// The number of leaves under one lowest stored node. It must be a power of two, so that chunks are
-/// subtrees.
+/// The number of leaves in a chunk. It must be a power of two, so that full chunks are subtrees.
 const CHUNK: usize = 1024;
 
 /// The tree of a frozen line, from the roots of its chunks upwards.
@@ -45,7 +44,7 @@ impl MerkleTree {
         self.n
     }
 
-    /// Returns the root over all leaves. The root of no leaves is the hash of nothing.
+    /// Returns the root over all leaves. Without leaves, it is the hash of an empty input.
     pub fn root(&self) -> Digest {
         root_of_levels(&self.levels)
     }
@@ -96,8 +95,8 @@ pub fn verify_proof(
     if number >= n {
         return false;
     }
-    // `node` is the position on this level, and `last` the level's last node, which may have no
-    // sibling.
+    // `node` is the hash's position on this level, and `last` is the position of the level's last
+    // node. The last node may have no sibling.
     let (mut node, mut last) = (number, n - 1);
     let mut hash = leaf_hash(number, &holder.into());
     for sibling in path {
@@ -106,7 +105,7 @@ pub fn verify_proof(
         }
         if node & 1 == 1 || node == last {
             hash = inner_hash(sibling, &hash);
-            // A node without a sibling rises unhashed to the level where it has a sibling.
+            // A node without a sibling moves up unchanged to the level where it has a sibling.
             while node & 1 == 0 && node != 0 {
                 (node, last) = (node >> 1, last >> 1);
             }
@@ -141,8 +140,8 @@ fn chunk_roots<L: Copy + Into<[u8; 32]>>(first: usize, leaves: &[L]) -> Vec<Dige
         .collect()
 }
 
-/// Builds all levels of the tree, from `hashes` up to the root. A node without a sibling rises
-/// unchanged, which gives the same tree as the RFC's split at the largest power of two.
+/// Builds all levels of the tree, from `hashes` up to the root. A node without a sibling moves up
+/// unchanged. This gives the same tree as the RFC's split at the largest power of two.
 fn levels(hashes: Vec<Digest>) -> Vec<Vec<Digest>> {
     let mut levels = vec![hashes];
     while let Some(level) = levels.last()
@@ -158,7 +157,8 @@ fn levels(hashes: Vec<Digest>) -> Vec<Vec<Digest>> {
     levels
 }
 
-/// Returns the root of finished levels. The root of no leaves is the hash of nothing.
+/// Returns the root of the tree with these levels. Without leaves, it is the hash of an empty
+/// input.
 fn root_of_levels(levels: &[Vec<Digest>]) -> Digest {
     levels
         .last()
@@ -167,7 +167,7 @@ fn root_of_levels(levels: &[Vec<Digest>]) -> Digest {
         .unwrap_or_else(|| sha256(&[]))
 }
 
-/// Returns the siblings on the way up from `at`. A node that rises alone has no sibling.
+/// Returns the siblings on the way up from `at`. Skips the levels on which the node has no sibling.
 fn siblings(mut at: usize, levels: &[Vec<Digest>]) -> impl Iterator<Item = Digest> {
     levels.iter().filter_map(move |level| {
         let sibling = level.get(at ^ 1).copied();
@@ -187,7 +187,7 @@ mod tests {
             .collect()
     }
 
-    /// Computes RFC 6962 §2.1 as it is written, over leaf data instead of hashes.
+    /// Computes the root from the data of the leaves, as RFC 6962 §2.1 defines it.
     fn as_written(data: &[Vec<u8>]) -> Digest {
         match data {
             [] => Digest::of_bytes(b""),

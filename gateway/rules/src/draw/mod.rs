@@ -1,18 +1,20 @@
-//! Runs the draw, version 1: turns the join numbers of a frozen line into ranks so that anybody can
-//! check the result. The code is pure: the caller passes in the secret, the leaves and the beacon,
-//! and nothing here reads a clock or makes randomness.
+//! Runs version 1 of the draw: turns the join numbers of a frozen line into ranks. Anybody can
+//! check the result. The code is pure: the caller passes in the secret, the leaves and the beacon.
+//! Nothing here reads a clock or makes randomness.
 //!
-//! In reading order: [`merkle`] computes the root, which fixes the holder of every number. [`seed`]
-//! combines the root with the beacon and with the secret that was promised when the room was
-//! created. [`shuffle`] makes the line from the seed. [`record`] is the published record of all
-//! this, and [`verify`] checks a record offline. This version must stay as it is: any change must
-//! become a version 2.
+//! [`merkle`] computes the root, which fixes the holder of every number. [`seed`] combines the root
+//! with the beacon and with the secret that was promised when the room was created. [`shuffle`]
+//! makes the line from the seed. [`record`] is the published record of all this, and [`verify`]
+//! checks a record offline. Version 1 must not change. Any change needs a version 2.
 //!
-//! A record proves that the operator of the room could not choose the line after the freeze. With
-//! the leaf file it also proves that no holder has two numbers. It does not prove three things.
-//! Without a beacon, the operator could have tried several moments for the freeze and chosen one.
-//! The operator could have shown different roots to different people, who notice this only by
-//! comparing the roots. The visitors need not be human beings.
+//! A record without a beacon proves that the operator of the room could not choose the line after
+//! the freeze. With the leaf file it also proves that no holder has two numbers. It does not prove
+//! three things. The operator could have tried several moments for the freeze and chosen one. The
+//! operator could have shown different roots to different people, who notice this only if they
+//! compare the roots. The visitors need not be human beings.
+//!
+//! If the record has a beacon, compare it with the published beacon of the announced round.
+//! [`verify`] does not do this. An operator who invents a beacon can choose the line.
 
 pub use fairgate_pass::Digest;
 use sha2::{Digest as _, Sha256};
@@ -25,17 +27,17 @@ pub mod verify;
 /// The version that every record carries.
 pub const VERSION: u32 = 1;
 
-/// The most numbers that can be drawn: the shuffle's words have 32 bits.
+/// The most numbers that can be drawn. The shuffle's words have 32 bits.
 pub const N_MAX: u64 = u32::MAX as u64;
 
-/// Returns the commitment to a secret, which is published when a room is created so that the secret
-/// cannot be chosen afterwards.
+/// Returns the commitment to a secret. The commitment is published when a room is created, so that
+/// the secret cannot be chosen afterwards.
 pub fn commitment(secret: &[u8; 32]) -> Digest {
     sha256(&[b"fairgate/draw/v1/commit", secret])
 }
 
-/// Returns the seed of the shuffle. `n` is hashed too, because the root alone does not fix it.
-/// `beacon` is the 32 bytes of the announced round, or empty in a room without a beacon.
+/// Returns the seed of the shuffle. `n` is hashed too, because the root alone does not determine
+/// it. `beacon` is the 32 bytes of the announced round, or empty in a room without a beacon.
 pub fn seed(secret: &[u8; 32], n: u64, root: &Digest, beacon: &[u8]) -> Digest {
     sha256(&[
         b"fairgate/draw/v1/seed",

@@ -1,5 +1,5 @@
 //! Describes the published record of a draw in its three states: announced, frozen, drawn. The
-//! shape is that of `GET /v1/rooms/{room}/draw`. Fields that are not known yet are null.
+//! answer of `GET /v1/rooms/{room}/draw` has this shape. Fields that are not known yet are null.
 
 use fairgate_pass::{Digest, FreezeClaims};
 use serde::{Deserialize, Serialize};
@@ -28,8 +28,8 @@ pub struct DrawRecord {
     pub signature: Option<String>,
     /// The announced drand round, if the room has a beacon; known from the freeze on.
     pub beacon_round: Option<u64>,
-    /// The beacon's 32 bytes in hex, empty or null if the room has no beacon; known from the draw
-    /// on.
+    /// The beacon's 32 bytes in hex; known from the draw on. Empty or null if the room has no
+    /// beacon.
     pub beacon: Option<String>,
     /// The secret that the commitment promised, in hex; known from the draw on.
     #[serde(with = "hex32")]
@@ -38,8 +38,8 @@ pub struct DrawRecord {
     pub seed: Option<Digest>,
     /// When the line was drawn, in RFC 3339, UTC; known from the draw on.
     pub drawn_at: Option<String>,
-    /// Ranks that visitors were given, to be checked with the rest. The gateway never sends them.
-    /// People who check a draw can add the ranks that they collected.
+    /// Ranks that visitors were given. The gateway never sends them. People who check a draw can
+    /// add the ranks that they collected, and then these ranks are checked too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<AssignedRank>,
 }
@@ -54,7 +54,7 @@ pub struct AssignedRank {
 }
 
 impl DrawRecord {
-    /// Makes the record of a room that was created: only the commitment is known.
+    /// Makes the record of a new room, of which only the commitment is known.
     pub fn announced(room: impl Into<String>, commitment: Digest) -> Self {
         Self {
             version: VERSION,

@@ -1,13 +1,13 @@
-//! Makes the line from a seed: Fisher–Yates from the top, driven by the words of ChaCha20 (20
-//! rounds, zero nonce, block counter from 0, little-endian). Each step draws a number below a
-//! bound: a word modulo the bound. A word is rejected if it is not below the largest multiple of
-//! the bound that is at most 2³².
+//! Makes the line from a seed with the Fisher–Yates shuffle, from the highest index down. The
+//! random words come from ChaCha20 (20 rounds, zero nonce, block counter from 0, little-endian).
+//! Each step needs a number below a bound, and takes the next word modulo the bound. A word is
+//! rejected if it is not below the largest multiple of the bound that is at most 2³².
 //!
 //! The inverse can be made without the line. A series of swaps is undone by the same swaps in the
-//! opposite order. So [`ranks`] stores each step's index in the cell that the step will fill, and
-//! then walks upwards. The line and its inverse share only the seed, so [`line_and_ranks`] makes
-//! them on two threads, each with its own keystream. On one core it is cheaper to invert the
-//! finished line.
+//! opposite order. So [`ranks`] first stores, in cell `i`, the index with which step `i` swaps.
+//! Then it makes the swaps from the lowest cell up. The line and its inverse need only the seed, so
+//! [`line_and_ranks`] makes them on two threads, each with its own keystream. On one core it is
+//! cheaper to invert the finished line.
 
 use std::thread;
 
@@ -17,7 +17,7 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 
-/// Up to this many numbers, a second thread costs more than it saves.
+/// Up to this many numbers, a second thread costs more time than it saves.
 const ONE_THREAD_MAX: u32 = 1 << 16;
 
 /// A line and its inverse.
@@ -47,7 +47,8 @@ pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
     for (i, cell) in (0..n).zip(ranks.iter_mut()).skip(1).rev() {
         *cell = words.below(i + 1);
     }
-    // Cells above i still hold indices; cells below hold the inverse of the swaps so far.
+    // The cells from i on still hold indices. The cells below i hold the inverse of the swaps so
+    // far.
     for i in 1..n as usize {
         let j = ranks[i] as usize;
         ranks[i] = ranks[j];
@@ -56,7 +57,7 @@ pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
     ranks
 }
 
-/// Returns the line and its inverse. Uses two threads if there are two cores and enough to do.
+/// Returns the line and its inverse. Uses two threads if there are two cores and enough numbers.
 /// Takes 8 bytes a number.
 pub fn line_and_ranks(seed: &Digest, n: u32) -> ShuffledLine {
     if threads_for(n) == 1 {
@@ -88,7 +89,8 @@ pub fn line_and_ranks_alone(seed: &Digest, n: u32) -> ShuffledLine {
     ShuffledLine { line, ranks }
 }
 
-/// The words that a seed gives. The generator has a buffer of its own, so this type adds none.
+/// The random words that follow from a seed. The generator has its own buffer, so this type needs
+/// none.
 struct Keystream {
     rng: ChaCha20Rng,
 }
@@ -100,9 +102,9 @@ impl Keystream {
         }
     }
 
-    /// Draws a number from `0..bound` (`bound` ≥ 2), each with the same probability. Cuts the
-    /// words below 2³² into runs of `bound` words, and rejects a word of the last run if this run
-    /// is incomplete. The comparison stays within 32 bits.
+    /// Draws a number from `0..bound` (`bound` ≥ 2), each with the same probability. The 2³²
+    /// possible words are divided into runs of `bound` words. If the last run is incomplete, its
+    /// words are rejected. The comparison needs only 32 bits.
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
         loop {

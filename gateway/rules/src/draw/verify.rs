@@ -1,4 +1,4 @@
-//! Checks a published draw offline, and lists every fault in words for readers who do not know the
+//! Checks a published draw offline, and describes the faults for readers who do not know the
 //! design. `gateway verify-draw` prints the result.
 
 use fairgate_pass::{Digest, FreezeClaims, Jwks, VOID, Verifier};
@@ -34,9 +34,8 @@ impl DrawCheckReport {
     }
 }
 
-/// Checks a record. `leaves` holds the n holders of 32 bytes each. With `jwks` the freeze's
-/// signature is checked too; without `jwks` only the record's fields are compared with the signed
-/// text.
+/// Checks a record. `leaves` has the n holders, 32 bytes each. The record's fields are always
+/// compared with the signed text. The signature itself is checked only if `jwks` is given.
 pub fn check_record(
     record: &DrawRecord,
     leaves: Option<&[u8]>,
@@ -231,7 +230,8 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
 
 fn check_ranks(record: &DrawRecord, n: u32, seed: &Digest, report: &mut DrawCheckReport) {
     let ranks = shuffle::ranks(seed, n);
-    // Visitors who joined after the freeze come after everybody drawn, in the order of joining.
+    // Visitors who joined after the freeze come after everybody who was drawn, in the order of
+    // joining.
     let expected = |number: u64| match usize::try_from(number)
         .ok()
         .and_then(|number| ranks.get(number))

@@ -1,5 +1,5 @@
-//! Describes the seats that a waiting visitor would like. Wishes affect the odds that visitors are
-//! told, but never a number or a rank.
+//! Describes the seats that a waiting visitor would like. Wishes affect the odds that visitors see,
+//! but never a number or a rank.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,9 @@ pub struct SeatWish {
     /// The show's slug; any show of the room if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub show: Option<String>,
-    /// How many seats, from 1.
+    /// The number of seats, at least 1.
     pub quantity: u32,
-    /// The keys of the categories that will do; any category if left out or empty.
+    /// The keys of the categories that suit the visitor; any category if left out or empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// How many of the seats must be accessible.
@@ -40,7 +40,7 @@ pub struct CategorySupply {
     pub key: String,
     /// Free seats that are not accessible.
     pub free: u64,
-    /// Free accessible seats. They are kept for those who ask for them.
+    /// Free accessible seats. They are kept for visitors who ask for them.
     pub accessible: u64,
     /// Seats in baskets and unpaid orders, accessible or not.
     pub held: u64,

@@ -1,5 +1,5 @@
-//! Tests that an honest draw has no faults, and that the check notices changes of a record or a
-//! leaf file.
+//! Tests that an honest draw has no faults, and that the check notices a changed record or leaf
+//! file.
 
 use fairgate_pass::{Keyring, StoredKey};
 use serde_json::{Value, json};
@@ -74,7 +74,8 @@ fn an_honest_draw_has_no_faults_with_and_without_leaves_keys_and_beacon() {
     assert!(check_record(&null_beacon, None, None).has_no_faults());
 }
 
-/// Returns a hex text with its last digit changed, or a number plus one.
+/// Returns a changed value: a number plus one, a text with another last hex digit, or `00` for an
+/// empty text.
 fn changed(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_u64().unwrap() + 1),

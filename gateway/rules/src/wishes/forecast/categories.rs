@@ -1,4 +1,4 @@
-//! Finds the categories that a wish names. Names are looked up once; a walk only uses indices.
+//! Finds the categories that a wish names. Each name is looked up once. A walk uses only indices.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::super::{CategorySupply, SeatWish};
 /// A set of at most this many categories is also kept as a list.
 const FEW: u32 = 4;
 
-/// A set of categories by their index, as bits.
+/// A set of categories. Each category has the bit of its index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CategorySet(Vec<u64>);
 
@@ -65,13 +65,13 @@ impl CategorySet {
         }
     }
 
-    /// Makes this set equal to another one of the same length, without new memory.
+    /// Copies another set of the same length into this set, without new memory.
     pub fn copy_from(&mut self, other: &Self) {
         self.0.clone_from(&other.0);
     }
 }
 
-/// Returns the indices of all bits that are set.
+/// Returns the indices of all bits that are 1.
 fn bits(words: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = usize> + Clone {
     words.enumerate().flat_map(|(at, word)| {
         let mut left = word;
@@ -92,13 +92,13 @@ pub struct NeededSeats {
     pub accessible: u32,
     /// The categories that suit the wish.
     pub from: CategorySet,
-    /// The same categories as a list if there are at most `FEW`, because a list is faster to read;
-    /// otherwise empty.
+    /// The same categories as a list, because a list is faster to read. It is empty if there are
+    /// more than `FEW` categories.
     pub few: Vec<usize>,
 }
 
 impl NeededSeats {
-    /// Makes the need for seats of one of the categories `from`.
+    /// Describes a need for seats of any one category in `from`.
     pub fn new(ordinary: u32, accessible: u32, from: CategorySet) -> Self {
         let few = if from.len() <= FEW {
             from.iter().collect()
@@ -114,7 +114,7 @@ impl NeededSeats {
     }
 }
 
-/// The categories of all shows, by show and by key.
+/// Finds the categories of all shows by show and by key.
 #[derive(Debug, Clone, Default)]
 pub struct CategoryIndex {
     all: CategorySet,

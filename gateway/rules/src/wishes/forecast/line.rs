@@ -1,38 +1,38 @@
 //! Reads the wishes of the line before the walks. Equal wishes are looked up once. In a long line
 //! only some people are read. Each of them also represents the people directly behind, up to the
-//! next one that is read.
+//! next person who is read.
 
 use std::collections::HashMap;
 
 use super::super::SeatWish;
 use super::categories::{CategoryIndex, NeededSeats};
 
-/// At the front of the line, this many people are all read. Of the next as many people, every
-/// second one is read; of the next twice as many people, every fourth one; and so on. A million
-/// people take 113,000 steps.
+/// Everybody before this place in the line is read. From there to twice this place, every second
+/// person is read. From there to four times this place, every fourth person is read, and so on. A
+/// million people take 113,000 steps.
 const ONE_BY_ONE: usize = 1 << 15;
 
 /// Some people who are next to each other in the line. Only the first of them is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineStep {
-    /// How many people.
+    /// The number of people.
     pub people: u32,
-    /// The index of their wishes in [`ReadLine::lists`]; `None` if they have not said any.
+    /// The index of their wishes in [`ReadLine::lists`]; `None` if they have not stated wishes.
     pub list: Option<u32>,
 }
 
 /// The line as the walks read it.
 #[derive(Debug, Default)]
 pub struct ReadLine {
-    /// The people, first ranks first.
+    /// The people, in the order of their ranks.
     pub steps: Vec<LineStep>,
-    /// The different lists of wishes. Each has the indices of its wishes in `wishes`.
+    /// The different lists of wishes. Each list has indices of `wishes`.
     pub lists: Vec<Vec<u32>>,
     /// The seats that each different wish needs.
     pub wishes: Vec<NeededSeats>,
-    /// The list of each step whose people have stated wishes, as an index of `lists`.
+    /// For each step whose people have stated wishes, the index of their list in `lists`.
     pub stated_lists: Vec<u32>,
-    /// The sum of the seats of the first wish of each list in `stated_lists`.
+    /// The total number of seats in the first wishes of the lists in `stated_lists`.
     pub stated_seats: f64,
 }
 

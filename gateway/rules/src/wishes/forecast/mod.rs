@@ -1,17 +1,18 @@
 //! Forecasts the odds that each wish of a visitor can be met when the visitor's turn comes. The
 //! code walks along the line 64 times. In each walk, the people of the line take the seats that
-//! they wish for, one after the other. Each walk guesses anew what is not known: who comes, who
-//! buys, and what people without wishes want. The odds of a wish are the share of walks in which
-//! enough seats are left in one category that suits it.
+//! they wish for, one after the other. Each walk makes new guesses about what is not known: who
+//! comes, who buys, and what people without wishes want. The odds of a wish are the share of walks
+//! in which enough seats are left in one category that suits it.
 //!
-//! Each walk keeps the seats that are left at up to 250 places of the line, one byte for each kind
-//! of seat of a category. For a million people, all walks together need 120 kB for four categories
-//! and 18 MB for six hundred. A long line is read in steps that grow, so a walk has at most 113,000
-//! steps for a million people. On one of two cores that also did other work, [`WishForecast::make`]
-//! took 8 ms for 20,000 people and 2,000 seats, 0.1 to 0.2 s for a million people and 50,000 seats
-//! in six categories, and 0.4 s with a hundred such shows. Reading the odds of a wish for one
-//! category takes about a microsecond, and half a millisecond before the draw. Before the draw the
-//! odds are the same for everybody, so a caller should keep them for each wish.
+//! At up to 250 places of the line, each walk stores how many seats are left. It stores one byte
+//! for each kind of seat of each category. For a million people, all walks together need 120 kB for
+//! four categories, and 18 MB for six hundred. A long line is read in steps that grow, so a walk
+//! along a million people has at most 113,000 steps. [`WishForecast::make`] was measured on one of
+//! two cores that also did other work. It took 8 ms for 20,000 people and 2,000 seats. It took 0.1
+//! to 0.2 s for a million people and 50,000 seats in six categories, and 0.4 s with a hundred such
+//! shows. To read the odds of a wish for one category takes half a millisecond before the draw, and
+//! about a microsecond after it. Before the draw the odds are the same for everybody, so a caller
+//! should read them once for each wish.
 
 mod categories;
 mod line;
@@ -34,23 +35,23 @@ use walk::{LineWalk, ReturningSeats, WalkGuess};
 
 /// The number of walks.
 const WALKS: usize = 64;
-/// Seats are kept at every place of the line up to this one.
+/// The seats that are left are stored at every place of the line up to this place.
 const PLACES_ONE_BY_ONE: u64 = 16;
-/// Behind that, the distance from one kept place to the next is this share of the place.
+/// Behind that, the distance from one stored place to the next is this share of the place.
 const PLACES_APART: f64 = 0.05;
-/// This part of the doubt about the seats that people take is doubt about who comes, so it also
-/// applies to people whose wishes are known. The rest is about the size of parties.
+/// The doubt about how many people come is this share of the doubt about the seats that people
+/// take. It also applies to people whose wishes are known.
 const DOUBT_OF_COMING: f64 = 0.25;
-/// People do not choose seats in the order in which they are called. They choose earlier or later
-/// by up to this share of the time for which a basket lasts: 21 s of five minutes.
+/// People do not choose seats exactly in the order in which they are called. They choose earlier or
+/// later by up to this share of the time for which a basket lasts: 21 s of five minutes.
 const CHOOSES_WITHIN: f64 = 0.07;
-/// How long people choose, or count as choosing when they find nothing, as a share of the time for
-/// which a basket lasts: 40 s of five minutes.
+/// How long people choose seats, as a share of the time for which a basket lasts: 40 s of five
+/// minutes. People who find nothing count as choosing for the same time.
 const CHOOSES_FOR: f64 = 0.13;
-/// At least this share of the people who have said no wishes wants what the others want.
+/// If many people have stated wishes, at least this share of the other people wants the same.
 const ALIKE_MIN: f64 = 0.4;
-/// At least this part of the doubt about the size of parties stays, however many people have said
-/// their wishes. Those who have said none may be different.
+/// At least this share of the doubt about the size of parties stays, even if many people have
+/// stated wishes. The others may be different.
 const DOUBT_OF_SILENT: f64 = 0.25;
 /// A guess is at least this share of its mean.
 const GUESS_MIN: f64 = 0.2;
@@ -59,13 +60,13 @@ const GUESS_MIN: f64 = 0.2;
 #[derive(Debug, Clone, Copy)]
 pub struct WishingLine<'a> {
     /// The wishes of the present people whose ranks are not released yet, in the order of their
-    /// ranks; empty for those who have not said any.
+    /// ranks. A list is empty if its person has not stated wishes.
     pub people: &'a [&'a [SeatWish]],
     /// Whether the order is known. Before the draw each walk takes the people in another order, and
     /// the odds are those of a random place.
     pub is_drawn: bool,
-    /// How many people of the line are called in the time in which an abandoned basket runs out:
-    /// the pace multiplied by that time.
+    /// The number of people of the line who are called until an abandoned basket runs out: the pace
+    /// multiplied by this time.
     pub basket_people: u64,
 }
 
@@ -74,18 +75,18 @@ pub struct WishingLine<'a> {
 pub struct WishForecast {
     index: CategoryIndex,
     is_drawn: bool,
-    /// For each walk, by how many people a visitor's turn to choose moves in the line: positive is
-    /// later, negative is earlier.
+    /// For each walk, by how many people later in the line a visitor chooses seats; negative if
+    /// earlier.
     shifts: Vec<i64>,
-    /// The numbers of people ahead for which seats are kept, ascending.
+    /// The places of the line for which `left` has seats, as numbers of people ahead, ascending.
     places: Vec<u64>,
-    /// The seats that are left, by walk, place, kind of seat and category. More than 255 are kept
-    /// as 255.
+    /// The seats that are left, by walk, place, kind of seat and category. A number above 255 is
+    /// stored as 255.
     left: Vec<u8>,
 }
 
 impl WishForecast {
-    /// Walks along the line, and keeps the seats that are left. `supply` has the categories of all
+    /// Walks along the line, and stores the seats that are left. `supply` has the categories of all
     /// shows.
     #[must_use]
     pub fn make(
@@ -204,7 +205,7 @@ impl WishForecast {
     }
 }
 
-/// Returns the places at which seats are kept in a line of `people` people.
+/// Returns the places at which the seats that are left are stored, in a line of `people` people.
 fn places_of(people: u64) -> Vec<u64> {
     let mut places = Vec::new();
     let mut place = 0;
@@ -225,21 +226,21 @@ fn share_of(is_true: impl Fn(usize) -> bool) -> f64 {
     (0..WALKS).filter(|walk| is_true(*walk)).count() as f64 / WALKS as f64
 }
 
-/// Returns a number between 0 and 1 for a walk. The numbers of all walks are spread evenly. Each
+/// Returns a number between 0 and 1 for a walk. The numbers of all walks are spread evenly. Another
 /// odd `factor` gives them another order.
 fn quantile(walk: usize, factor: usize) -> f64 {
     ((walk * factor + factor / 2) % WALKS) as f64 / WALKS as f64 + 0.5 / WALKS as f64
 }
 
-/// Returns by how many people a visitor's turn to choose moves in this walk: positive is later,
-/// negative is earlier.
+/// Returns by how many people later in the line a visitor chooses seats in this walk; negative if
+/// earlier.
 fn shift(walk: usize, line: &WishingLine) -> i64 {
     let part = 2.0 * quantile(walk, 23) - 1.0;
     (part * CHOOSES_WITHIN * line.basket_people as f64) as i64
 }
 
-/// Returns the guess of a walk. The guesses of all walks are spread evenly over the likely values,
-/// so 64 walks are enough.
+/// Returns the guesses of a walk. The guesses of all walks are spread evenly over the likely
+/// values, so 64 walks are enough.
 fn guess(walk: usize, demand: &SeatDemand, line: &ReadLine, basket_people: f64) -> WalkGuess {
     let normal = |factor: usize| {
         let share = quantile(walk, factor);
@@ -249,7 +250,7 @@ fn guess(walk: usize, demand: &SeatDemand, line: &ReadLine, basket_people: f64) 
         |mean: f64, error: f64, factor: usize| mean * (1.0 + error * normal(factor)).max(GUESS_MIN);
     let of_coming = demand.doubt * DOUBT_OF_COMING;
     let of_buying = ((1.0 - CHANCE) / CHANCE / GUESS_WEIGHT).sqrt();
-    // Those who have not said how many seats they want are likely to want as many as the others.
+    // People who have not stated wishes are likely to want as many seats as the others.
     let stated = line.stated_lists.len() as f64;
     let party = (demand.party * GUESS_WEIGHT + line.stated_seats) / (GUESS_WEIGHT + stated);
     let of_party = (GUESS_WEIGHT / (GUESS_WEIGHT + stated)).sqrt();
@@ -266,7 +267,8 @@ fn guess(walk: usize, demand: &SeatDemand, line: &ReadLine, basket_people: f64) 
     }
 }
 
-/// Draws which of the seats in baskets come back, and before which person of the line.
+/// Draws which of the seats in baskets come back, and when. The time is the number of people of the
+/// line who are called before, at the room's pace.
 fn returning(
     supply: &[CategorySupply],
     kept: f64,

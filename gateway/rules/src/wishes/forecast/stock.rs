@@ -5,7 +5,8 @@ use rand::{Rng, RngExt};
 use super::super::CategorySupply;
 use super::categories::{CategorySet, NeededSeats};
 
-/// If somebody chooses among at most this many categories, the free seats of each one are added up.
+/// If somebody chooses among at most this many categories, the free seats of all of them are added
+/// up.
 const WEIGHED_MAX: u32 = 16;
 /// If somebody chooses among more categories, a seat is drawn at most this many times. After that,
 /// the first category with room is taken.
@@ -27,7 +28,8 @@ pub struct FreeSeats {
     /// For each category, how many seats of both kinds were free at the beginning in this category
     /// and all categories before it.
     initial_sums: Vec<u64>,
-    /// The categories that suit a choice. The set is kept so that a choice needs no new memory.
+    /// The categories among which [`FreeSeats::choose`] chooses. The set is a field so that a
+    /// choice needs no new memory.
     suiting: CategorySet,
 }
 
@@ -59,7 +61,7 @@ impl FreeSeats {
             .set(category, self.accessible[category] > 0);
     }
 
-    /// Returns for how many parties with this need a category has seats.
+    /// Returns how many parties with this need find seats in a category.
     fn room_for(&self, needed: &NeededSeats, category: usize) -> u32 {
         let of = |free: u32, need: u32| free.checked_div(need).unwrap_or(u32::MAX);
         of(self.ordinary[category], needed.ordinary)
@@ -165,9 +167,9 @@ impl FreeSeats {
         None
     }
 
-    /// Draws among the seats that were free at the beginning until it draws one that is still free,
-    /// and returns its category. Each free seat is as likely as in a draw among the free seats
-    /// only, but this draw need not look at every category.
+    /// Draws seats that were free at the beginning until one of them is still free, and returns its
+    /// category. Each free seat is as likely as in a draw among the free seats only, but this draw
+    /// does not look at every category.
     fn draw(
         &self,
         needed: &NeededSeats,

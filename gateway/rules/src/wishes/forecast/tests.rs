@@ -89,7 +89,7 @@ fn odds_fall_with_the_people_ahead_and_with_the_seats_that_are_wished() {
             let odds: Vec<f64> = (0..2_000).step_by(50).map(at).collect();
             assert!(odds[0] > 0.99 && odds[39] < 0.2, "{key}: {odds:?}");
             for pair in odds.windows(2) {
-                // When a basket runs out, the odds of those who are called then rise.
+                // A basket that runs out raises the odds of people who are called at that time.
                 assert!(pair[1] <= pair[0] + 0.1, "{key} {quantity}: {odds:?}");
             }
             let more = |ahead| forecast.odds(&wish(quantity + 1, &[key]), ahead);

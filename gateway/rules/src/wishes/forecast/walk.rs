@@ -1,5 +1,5 @@
 //! Walks along the line once: person after person takes seats, until nobody finds any. Each walk
-//! guesses anew what is not known.
+//! makes new guesses about what is not known.
 
 use std::collections::VecDeque;
 
@@ -27,14 +27,14 @@ pub struct WalkGuess {
     pub comes: f64,
     /// The share of baskets that are bought.
     pub buys: f64,
-    /// The share of people without wishes who want what those with wishes want.
+    /// The share of people without wishes who want the same as people with wishes, if many people
+    /// have wishes.
     pub alike: f64,
     /// How many seats a person without wishes takes.
     pub party: f64,
-    /// How many people of the line are called in the time in which a basket runs out.
+    /// The number of people of the line who are called until a basket runs out, at the room's pace.
     pub basket_people: f64,
-    /// How many seats are wanted by the people who choose at the same time, if the room calls at
-    /// its pace.
+    /// How many seats the people want who choose at the same time, if the room calls at its pace.
     pub seats_wanted: f64,
 }
 
@@ -56,12 +56,12 @@ pub struct LineWalk<'a, R> {
     line: &'a ReadLine,
     guess: WalkGuess,
     seats: FreeSeats,
-    /// Seats that come back, the soonest first.
+    /// Seats that come back, in the order of their times.
     returning: VecDeque<ReturningSeats>,
     /// The lists of wishes that people without wishes repeat, as indices of [`ReadLine::lists`].
     repeated: Vec<u32>,
-    /// What people who repeat nobody's wishes take: the mean party rounded down, or one seat more,
-    /// of any category.
+    /// People who repeat nobody's wishes take one of these: the mean party rounded down, or one
+    /// seat more, of any category.
     anything: [NeededSeats; 2],
     /// How often seats have come back.
     returns: u32,
@@ -79,7 +79,7 @@ pub struct LineWalk<'a, R> {
 }
 
 impl<'a, R: Rng> LineWalk<'a, R> {
-    /// Begins a walk. `returning` are the seats in baskets that will not be bought.
+    /// Begins a walk. `returning` has the seats in baskets that will not be bought.
     pub fn new(
         line: &'a ReadLine,
         guess: WalkGuess,
@@ -88,8 +88,9 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         all_categories: &CategorySet,
         rng: &'a mut R,
     ) -> Self {
-        // The people who have said their wishes are a sample of all people. Drawing from them with
-        // replacement shows how much a small sample can mislead (the bootstrap, Efron 1979).
+        // The people who have said their wishes are a sample of all people. Drawing from this
+        // sample with replacement shows how much a small sample can mislead (the bootstrap, Efron
+        // 1979).
         let stated = &line.stated_lists;
         let repeated = (0..stated.len().min(REPEATED_MAX))
             .map(|_| stated[rng.random_range(0..stated.len())])
@@ -114,9 +115,9 @@ impl<'a, R: Rng> LineWalk<'a, R> {
 
     /// Lets everybody take seats: the people before the line, and those in the line. If the order
     /// of the line is not known, `order` has the wishes of the line's steps, and is shuffled as far
-    /// as the walk goes. Calls `passed` before each step with the number of people before the step
-    /// and the seats that are free. Calls it at the end with `None`, because the seats that are
-    /// free at the end stay free.
+    /// as the walk goes. Before each step, calls `passed` with the number of people before the step
+    /// and the free seats. At the end, calls `passed` with `None`: the seats that are free then
+    /// stay free.
     pub fn walk(
         &mut self,
         mut order: Option<&mut [Option<u32>]>,
@@ -155,9 +156,9 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         (people + self.rng.random::<f64>()) as u32
     }
 
-    /// Returns how many times longer the room takes to call somebody than at its pace. If the
-    /// people who choose want more seats than are free, the room calls more slowly in proportion,
-    /// down to the trickle.
+    /// Returns how many times slower than its pace the room calls people. If the people who choose
+    /// want more seats than are free, the room calls more slowly in proportion, down to the
+    /// trickle.
     fn slowness(&self) -> f64 {
         let free = self.seats.total.max(1) as f64;
         (self.guess.seats_wanted / free).clamp(1.0, TRICKLE_PART)
@@ -176,9 +177,9 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         }
     }
 
-    /// Returns whether somebody may still find seats. After 1, 2, 4, 8… failures in a row, this
-    /// tests the wishes of people who are drawn at random. Otherwise it only checks whether any
-    /// seat is free.
+    /// Returns whether somebody may still find seats. After 1, 2, 4, 8… failures in a row, tests
+    /// the wishes of people who are drawn at random. Otherwise only checks whether any seat is
+    /// free.
     fn is_anything_left(&mut self) -> bool {
         if self.seats.total == 0 {
             return false;
@@ -234,8 +235,8 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         };
     }
 
-    /// Returns the list of somebody else's wishes that a person without wishes repeats; `None` if
-    /// the person takes any category.
+    /// Returns the list of another person's wishes that a person without wishes repeats, or `None`
+    /// if the person takes any category.
     fn repeated_list(&mut self) -> Option<u32> {
         let weight = self.line.stated_lists.len() as f64;
         let share = self.guess.alike * weight / (weight + GUESS_WEIGHT);

@@ -68,7 +68,7 @@ pub fn calls_with_plans(
         .filter(|key| !["venue", "show", "room"].contains(&key.as_str()))
     {
         faults.push(format!(
-            "[[{key}]] is none of [[venue]], [[show]], [[room]]"
+            "[[{key}]] is not one of [[venue]], [[show]], [[room]]"
         ));
     }
     for kind in ["venue", "show", "room"] {
@@ -174,7 +174,7 @@ fn venue(
             Ok((with_query("", &query), chart))
         }
         _ => Err(format!(
-            "plan \"{plan}\" is none of fairgate:FILE, seatsio:FILE, pretix:FILE, csv:FILE, grid:ROWSxSEATS"
+            "plan \"{plan}\" is not one of fairgate:FILE, seatsio:FILE, pretix:FILE, csv:FILE, grid:ROWSxSEATS"
         )),
     }
 }

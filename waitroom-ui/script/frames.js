@@ -24,7 +24,7 @@ export function decode(buffer) {
 }
 
 function snapshot(bytes, view) {
-  if (bytes.length < 13) throw new Error("a snapshot cut short");
+  if (bytes.length < 13) throw new Error("the snapshot is cut short");
   const version = view.getBigUint64(1, true);
   const cells = view.getUint32(9, true);
   if (bytes.length !== 13 + Math.ceil(cells / 4)) throw new Error("a snapshot of the wrong length");
@@ -34,13 +34,13 @@ function snapshot(bytes, view) {
 }
 
 function delta(bytes, view) {
-  if (bytes.length < 17) throw new Error("a delta cut short");
+  if (bytes.length < 17) throw new Error("the delta is cut short");
   const changes = [];
   let [at, previous, first] = [17, 0, true];
   while (at < bytes.length) {
     let [value, factor] = [0, 1];
     for (;;) {
-      if (at >= bytes.length) throw new Error("a delta cut short");
+      if (at >= bytes.length) throw new Error("the delta is cut short");
       const byte = bytes[at++];
       // Multiplied, not shifted, because an index of 32 bits and its state need 34 bits.
       value += (byte & 0x7f) * factor;

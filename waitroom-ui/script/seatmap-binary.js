@@ -13,7 +13,7 @@ const VERSION = 1;
 export function decodeSeatMap(buffer) {
   const bytes = buffer instanceof Uint8Array ? buffer : new Uint8Array(buffer);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (bytes.length < HEAD_BYTES) throw new Error("a seat map cut short");
+  if (bytes.length < HEAD_BYTES) throw new Error("the seat map is cut short");
   if (String.fromCharCode(...bytes.subarray(0, 4)) !== "FGSM") throw new Error("not a seat map");
   if (bytes[4] !== VERSION) throw new Error(`a seat map of version ${bytes[4]}`);
   const [count, length] = [view.getUint32(8, true), view.getUint32(12, true)];

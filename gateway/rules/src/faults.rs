@@ -57,7 +57,7 @@ pub fn check_per_s(per_s: f64, faults: &mut RoomInputFaults) -> f64 {
     if (0.001..=1_000_000.0).contains(&per_s) {
         return per_s;
     }
-    faults.note_bad_value("per_s", "must lie between 0.001 and 1,000,000");
+    faults.note_bad_value("per_s", "must be between 0.001 and 1,000,000");
     1.0
 }
 
@@ -78,7 +78,7 @@ pub fn checked_text(
         faults.note_bad_value(field, format!("is longer than {max} characters"));
     }
     if value.chars().any(|c| c.is_control() && c != '\n') {
-        faults.note_bad_value(field, "holds control characters");
+        faults.note_bad_value(field, "contains control characters");
     }
     value
 }
@@ -97,7 +97,7 @@ pub fn checked_number(
         None => default,
         Some(Ok(value)) if (min..=max).contains(&value) => value,
         Some(_) => {
-            faults.note_bad_value(field, format!("must lie between {min} and {max}"));
+            faults.note_bad_value(field, format!("must be between {min} and {max}"));
             default
         }
     }
@@ -119,7 +119,7 @@ pub(super) fn checked_word<T: Copy, const N: usize>(
     found.map_or_else(
         || {
             let known = values.map(|(known, _)| known).join(", ");
-            faults.note_bad_value(field, format!("\"{word}\" is none of {known}"));
+            faults.note_bad_value(field, format!("\"{word}\" is not one of {known}"));
             first
         },
         |(_, value)| *value,
@@ -129,7 +129,7 @@ pub(super) fn checked_word<T: Copy, const N: usize>(
 /// Reads a required time. Notes a fault and returns 0 if the time is missing or bad.
 pub(super) fn required_time(field: &str, value: Option<&str>, faults: &mut RoomInputFaults) -> i64 {
     if value.is_none() {
-        faults.note_bad_value(field, "is required, as RFC 3339 with an offset");
+        faults.note_bad_value(field, "is required: an RFC 3339 time with an offset");
     }
     checked_time(field, value, faults).unwrap_or_default()
 }
@@ -149,7 +149,7 @@ pub(super) fn checked_time(
         _ => {
             faults.note_bad_value(
                 field,
-                "is not a time as RFC 3339 with an offset, such as 2027-01-10T10:00:00+01:00",
+                "is not an RFC 3339 time with an offset, such as 2027-01-10T10:00:00+01:00",
             );
             None
         }

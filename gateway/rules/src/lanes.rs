@@ -3,6 +3,6 @@
 
 /// The message to a promoter whose document has lanes.
 pub(crate) const REFUSED_IN_DOCUMENT: &str =
-    "lanes are not built yet; leave them out, or make a room for each";
+    "lanes are not available yet; leave them out, or make one room for each lane";
 /// The message to a visitor who asks for a lane when joining.
 pub const REFUSED_IN_JOIN: &str = "this room has one line";

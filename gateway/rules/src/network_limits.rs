@@ -48,7 +48,7 @@ impl NetworkLimits {
         if self.hard == 0 || self.soft > self.hard || self.hard > LIMIT_MAX {
             faults.note_bad_value(
                 "per_network",
-                format!("needs soft at most hard, and hard between 1 and {LIMIT_MAX}"),
+                format!("soft must be at most hard, and hard must be between 1 and {LIMIT_MAX}"),
             );
         }
         self

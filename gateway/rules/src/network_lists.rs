@@ -62,14 +62,14 @@ impl NetworkLists {
         let count = input.deny.len() + input.exempt.len();
         if count > NETWORKS_MAX {
             let detail = format!(
-                "deny and exempt have {count} networks together; at most {NETWORKS_MAX} are kept. Name wider networks"
+                "deny and exempt have {count} networks together; at most {NETWORKS_MAX} are allowed. Use wider networks"
             );
             faults.note_bad_value("deny", detail);
         }
         let deny = checked_list("deny", &input.deny, &mut faults);
         let exempt = checked_list("exempt", &input.exempt, &mut faults);
         for both in deny.intersection(&exempt) {
-            faults.note_bad_value("exempt", format!("{both} is in deny, too"));
+            faults.note_bad_value("exempt", format!("{both} is also in deny"));
         }
         faults.into_result()?;
         Ok(Self {
@@ -123,7 +123,7 @@ fn checked_list(field: &str, list: &[String], faults: &mut RoomInputFaults) -> B
 fn parse_network(text: &str) -> Result<IpNet, String> {
     let shown: String = text.chars().take(64).collect();
     let unreadable =
-        || format!("\"{shown}\" is no network such as 192.0.2.0/24, 2001:db8::/32 or 192.0.2.7");
+        || format!("\"{shown}\" is not a network such as 192.0.2.0/24, 2001:db8::/32 or 192.0.2.7");
     let network = if text.contains('/') {
         text.parse().map_err(|_| unreadable())?
     } else {
@@ -132,7 +132,7 @@ fn parse_network(text: &str) -> Result<IpNet, String> {
     let network = without_mapping(network);
     if network.trunc() != network {
         return Err(format!(
-            "\"{shown}\" has bits beyond its prefix: say {} if the whole network is meant",
+            "\"{shown}\" has bits beyond its prefix: write {} if you mean the whole network",
             network.trunc()
         ));
     }

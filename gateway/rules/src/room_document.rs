@@ -29,7 +29,7 @@ impl PaceMode {
             "auto" => Some(Self::Auto),
             "fixed" => Some(Self::Fixed),
             other => {
-                faults.note_bad_value("mode", format!("\"{other}\" is none of auto, fixed"));
+                faults.note_bad_value("mode", format!("\"{other}\" is neither auto nor fixed"));
                 None
             }
         }
@@ -345,12 +345,14 @@ fn refuse_unbuilt(input: &RoomDocumentInput, faults: &mut RoomInputFaults) {
                 return;
             };
             if unbuilt.contains(&value) {
-                faults
-                    .note_unbuilt_value(field, format!("\"{value}\" is not built yet; {instead}"));
+                faults.note_unbuilt_value(
+                    field,
+                    format!("\"{value}\" is not available yet; {instead}"),
+                );
             } else {
                 faults.note_bad_value(
                     field,
-                    format!("\"{value}\" is none of {built}, {}", unbuilt.join(", ")),
+                    format!("\"{value}\" is not one of {built}, {}", unbuilt.join(", ")),
                 );
             }
         };

@@ -131,7 +131,7 @@ impl FromStr for RigSpecification {
                 "cpus" => spec.cpus = Some(count(name, value, 1)?),
                 _ => {
                     return Err(format!(
-                        "\"{name}\" is none of gateways, bookings, redis, ledger, payments, cpus"
+                        "\"{name}\" is not one of gateways, bookings, redis, ledger, payments, cpus"
                     ));
                 }
             }

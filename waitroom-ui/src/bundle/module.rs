@@ -90,7 +90,7 @@ impl<'a> Module<'a> {
     }
 
     fn import(&mut self, rest: &[Token<'a>]) -> Result<usize, String> {
-        let form = "imports not as import { … } from \"./x.js\";";
+        let form = "has an import that is not of the form import { … } from \"./x.js\";";
         let end = rest.iter().position(|token| token.is("}")).ok_or(form)?;
         let [from, address, semicolon] = rest.get(end + 1..end + 4).ok_or(form)? else {
             return Err(form.to_owned());
@@ -116,7 +116,7 @@ impl<'a> Module<'a> {
     fn later(&mut self, rest: &[Token<'a>]) -> Result<usize, String> {
         let name = rest.get(2).and_then(name_in);
         let (Some(name), Some(true)) = (name, rest.get(3).map(|close| close.is(")"))) else {
-            return Err("loads a part not as import(\"./x.js\")".to_owned());
+            return Err("loads a part in a form other than import(\"./x.js\")".to_owned());
         };
         self.code.push(Part::Later(name));
         Ok(4)
@@ -130,7 +130,7 @@ impl<'a> Module<'a> {
         let length = length.count();
         let name = rest.get(1 + length);
         let Some(name) = name.filter(|name| length > 0 && name.kind == TokenKind::Word) else {
-            return Err("exports not a const, a function or a class".to_owned());
+            return Err("exports something other than a const, a function or a class".to_owned());
         };
         self.exports.push(name.text.to_string());
         self.starts.push(self.code.len());

@@ -42,7 +42,7 @@ fn node(folder: &Path, arguments: &[&str]) -> Option<(bool, String)> {
             .ok()
     });
     let Some(output) = output else {
-        eprintln!("SKIPPED: no node here, so no joined script is run");
+        eprintln!("SKIPPED: Node.js was not found, so no joined script is run");
         return None;
     };
     let said = [output.stdout, output.stderr].concat();

@@ -64,7 +64,7 @@ pub fn faults(
         let count = wishes.len();
         faults.push((
             "wishes".to_owned(),
-            format!("{count} were sent, and at most {WISHES_MAX} can be kept"),
+            format!("{count} were sent, and at most {WISHES_MAX} are allowed"),
         ));
     }
     for (at, wish) in wishes.iter().enumerate().take(WISHES_MAX) {
@@ -113,7 +113,7 @@ fn wish_faults(
     }
     for (nth, key) in wish.categories.iter().enumerate() {
         if wish.categories[..nth].contains(key) {
-            faults.push(("categories", format!("\"{key}\" stands there twice")));
+            faults.push(("categories", format!("\"{key}\" is listed twice")));
         } else if !supply.iter().filter(of_show).any(|one| one.key == *key) {
             faults.push(("categories", format!("there is no category \"{key}\"")));
         }

@@ -194,7 +194,7 @@ pub(crate) async fn get_report(
             .into_response()),
         Some(other) => Err(Problem::invalid_field(
             "format",
-            format!("\"{other}\" is none of json, csv. Nothing was changed."),
+            format!("\"{other}\" is neither json nor csv. Nothing was changed."),
         )),
     }
 }

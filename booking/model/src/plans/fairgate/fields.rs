@@ -18,7 +18,7 @@ impl<'a> PlanObject<'a> {
         for key in self.keys().filter(|key| !known.contains(&key.as_str())) {
             let key: String = key.chars().take(LABEL_CHARS_MAX).collect();
             let message = format!(
-                "`{key}` is none of its fields, which are {}.",
+                "`{key}` is not one of its fields, which are {}.",
                 known.join(", ")
             );
             faults.add_fault(self.path_to(&key), "unknown_field", message);

@@ -1,6 +1,6 @@
-//! Decides what to write for copied rows, given what the ledger has recorded of their numbers,
-//! holders and codes. The decision is pure, so that every database reads and writes the same
-//! things.
+//! Decides what the ledger writes for rows that are copied from Redis. The decision depends only on
+//! what the ledger has recorded of the rows' numbers, holders and codes. It is therefore the same
+//! for every database.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -57,7 +57,7 @@ pub(super) struct EndedPlace {
     pub(super) void: bool,
 }
 
-/// The writes, to be made in this order: places that end, codes that are used, new rows.
+/// The writes. They must be made in this order: places that end, codes that are used, new rows.
 #[derive(Debug, Default)]
 pub(super) struct LineWrites {
     pub(super) ended: Vec<EndedPlace>,

@@ -5,9 +5,9 @@
 
 use super::{JoinRow, LedgerError, LineFreeze};
 
-/// For this long (ms) after a life began, the line may not be frozen. During this time visitors
-/// show their signed places, and numbers that were lost with the previous life are restored. A
-/// room's first life has lost nothing, so its line can be frozen at once.
+/// The line cannot be frozen for this long (ms) after a life began. During this time visitors show
+/// their signed places, and numbers that were lost with the previous life are restored. A room's
+/// first life has lost nothing, so its line can be frozen at once.
 pub const FREEZE_AFTER_MS: i64 = 60_000;
 
 /// One life of a room's data in Redis.
@@ -36,8 +36,8 @@ impl RoomLife {
         )))
     }
 
-    /// Returns whether this is a room's first life and it cannot have given any number yet. If
-    /// Redis does not have the data of such a life, no number is lost.
+    /// Returns whether this is a room's first life and no block is reserved yet. Such a life cannot
+    /// have given any number. If Redis does not have its data, no number is lost.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         self.incarnation == 1 && self.ceiling == self.first
@@ -54,7 +54,7 @@ impl RoomLife {
     }
 }
 
-/// One join or leaving in Redis, to be copied into the ledger.
+/// One join or departure in Redis, to be copied into the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineFeedEntry {
     /// A number was given to a visitor, or restored from the visitor's signed place.
@@ -70,8 +70,7 @@ pub enum LineFeedEntry {
     },
 }
 
-/// The numbers whose rows in the ledger differ from those that were copied from Redis, in rising
-/// order.
+/// The numbers whose rows in the ledger differ from the rows in Redis. They are in rising order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineCopyOutcome {
     /// Void numbers. A number is void for one of four reasons: its holder left before the freeze or

@@ -1,6 +1,6 @@
 //! The durable data of a room: documents, secrets, the line, the draw, the release counter, passes
-//! and the audit. Each method of [`RoomLedger`] is one domain transition. A method is in the
-//! file of its noun under `ledger/sql`.
+//! and the audit. Each method of [`RoomLedger`] does one complete step, such as a join or a freeze.
+//! Its file under `ledger/sql` is named after its subject.
 //!
 //! **Architecture invariant:** SQL is only in `ledger/sql`. Only `fairgate-databases` uses rusqlite
 //! and tokio-postgres, never this crate.

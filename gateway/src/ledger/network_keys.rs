@@ -1,16 +1,18 @@
-//! The networks of a visitor as the ledger and the store know them: keyed hashes. The key is the
-//! installation's secret.
+//! The networks of a visitor. The ledger and the store know only keyed hashes of them. The key of
+//! these hashes is the installation's secret.
 
 use std::fmt;
 
-/// How many networks one visitor is counted in, at most: an IPv6 /64, /56 and /48.
+/// At most this many networks count a visitor. A visitor with an IPv6 address has three: the /64,
+/// the /56 and the /48.
 const KEYS_MAX: usize = 3;
 
-/// One network of one room: two bytes for its [`NetworkEpoch`], and six of its keyed hash.
+/// One network in one room. The first two bytes are its [`NetworkEpoch`]. The other six bytes are
+/// from its keyed hash.
 pub type NetworkKey = [u8; 8];
 
-/// A stretch of time in which places of a network count together. A room with an end has one epoch,
-/// which lasts until its end. A room without an end has one epoch for each day.
+/// A period in which the places of a network are counted together. A room with an end has one
+/// epoch, which lasts until its end. A room without an end has one epoch for each day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NetworkEpoch(pub u16);
 
@@ -18,7 +20,7 @@ impl NetworkEpoch {
     /// The epoch of a room with an end.
     pub const LASTING: Self = Self(u16::MAX);
 
-    /// Returns the epoch of a day, counted from 1970 on.
+    /// Returns the epoch of a day. Day 0 is 1970-01-01.
     #[must_use]
     pub fn of_day(day: i64) -> Self {
         Self(u16::try_from(day).map_or(Self::LASTING.0 - 1, |day| day.min(Self::LASTING.0 - 1)))

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::{NetworkKey, NetworkKeys, RoomLife};
 pub use fairgate_rules::counter::ReleaseRow;
 
-/// The secret of the draw, which the draw publishes. `Debug` does not show it.
+/// The secret of the draw. The draw publishes it. `Debug` does not show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct DrawSecret(pub [u8; 32]);
 
@@ -65,7 +65,7 @@ impl DrawStage {
     }
 }
 
-/// What a node compares to learn that another node changed a room.
+/// The figures that a node compares to find out whether another node changed a room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomVersion {
     /// The room's slug.
@@ -140,7 +140,7 @@ pub struct StoredLine {
     pub frozen: Option<u64>,
     /// Number and expiry (unix seconds) of each stored pass.
     pub passes: Vec<(u64, i64)>,
-    /// How far booking's finished orders have been read.
+    /// The cursor up to which booking's finished orders have been read.
     pub finished: u64,
     /// The current life, if the room's data is or was in Redis. Numbers below its ceiling may have
     /// been given.
@@ -200,7 +200,7 @@ impl DrawRow {
     }
 }
 
-/// Why a pass allows nothing new although it has not expired.
+/// Why a pass was stopped. A stopped pass allows nothing new, even if it has not expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PassStopCause {
     /// The visitor left the place.
@@ -268,7 +268,7 @@ pub enum LedgerClaimOutcome {
     Stopped(PassStopCause),
 }
 
-/// One stored pass, with all that is needed to sign the same bytes again.
+/// One stored pass. It has everything that is needed to sign the same bytes again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassRow {
     /// The join number.
@@ -285,7 +285,7 @@ pub struct PassRow {
     pub jti: String,
 }
 
-/// An audit row before it is chained.
+/// An entry of the audit, before it becomes an [`AuditRow`] of the chain.
 #[derive(Debug, Clone)]
 pub struct RoomAuditEntry {
     /// When it was done.

@@ -10,10 +10,10 @@ use fairgate_rules::release_cohorts::RankCall;
 /// How many visitors of one room joined, left, are inside or are done, and the room's next number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RoomCounts {
-    /// The next number. After a loss it is far above the count of people, because a new life skips
-    /// all numbers that an earlier life may have given.
+    /// The next number. It can be far above the count of people: a life that begins after a loss
+    /// skips all numbers that an earlier life may have given.
     pub next: u64,
-    /// People who were given a number, those who left included.
+    /// People who were given a number, including those who left.
     pub joined: u64,
     /// People who joined and then left.
     pub left: u64,
@@ -36,8 +36,8 @@ pub struct Claimant {
     pub number: u64,
     /// The place's rank.
     pub rank: u64,
-    /// The release counter as this node knows it. The store may know a higher value from another
-    /// node, and then uses that.
+    /// The release counter as this node knows it. If the store knows a higher value from another
+    /// node, it uses that value.
     pub released: u64,
     /// How many visitors may be inside, at most.
     pub max_inside: u64,
@@ -72,8 +72,8 @@ pub enum AdmissionDecision {
 pub struct RecordedPassClaim {
     /// The join number.
     pub number: u64,
-    /// The rank that had a reservation. `None` if the number still had a valid pass, so that
-    /// nothing was reserved.
+    /// The rank that had a reservation. `None` if nothing was reserved, because the number still
+    /// had a valid pass.
     pub reserved: Option<u64>,
     /// Expiry of the pass, unix seconds.
     pub exp_s: i64,
@@ -89,8 +89,8 @@ pub struct TickFiguresRequest {
     /// Times, unix seconds. For each time, the answer has the number of visitors inside whose pass
     /// ends later.
     pub ends_s: Vec<i64>,
-    /// This node's measurements of booking. The store does not interpret them, and returns them
-    /// with those of the other nodes.
+    /// This node's measurements of booking. The store does not interpret them. It returns them
+    /// together with those of the other nodes.
     pub vitals: String,
 }
 
@@ -115,7 +115,7 @@ pub struct TickFigures {
     pub expected: u64,
     /// Visitors whose claim is being written just now.
     pub entering: u64,
-    /// The share of called visitors who come, from 1/4 to 1.
+    /// The share of called visitors who are expected to come, from 1/4 to 1.
     pub show_up: f64,
     /// The latecomers who were admitted ahead of the line, in millionths of visitors. New releases
     /// wait until the pace has made up for them.

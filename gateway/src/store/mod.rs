@@ -1,5 +1,6 @@
 //! The fast data of a room: which visitor has which number, and which visitors are being admitted.
-//! Each method is one domain transition, and every implementation passes the same contract suite.
+//! Each method of [`RoomStore`] does one complete step, such as a join or a freeze. Every
+//! implementation passes the same contract suite.
 
 #[cfg(test)]
 pub mod contract;
@@ -47,7 +48,7 @@ pub enum StoreFailure {
     /// make it happen twice.
     #[error("the room store did not answer: {0}")]
     Unreachable(String),
-    /// The store cannot take the call now: it begins a new life, or this node may not give numbers
+    /// The store cannot take the call now. A new life is beginning, this node may not give numbers
     /// at the moment, or codes are being replaced. The caller may repeat the call.
     #[error("the room store is not ready: {0}")]
     NotReady(String),
@@ -115,7 +116,7 @@ pub trait RoomStore: Send + Sync + 'static {
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome, StoreFailure>;
     /// Gives the holder the next number, or returns the place that the holder already has. When the
-    /// call returns, the number is as durable as this store can make it.
+    /// call returns, the store has made the number as durable as it can.
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal>;
     /// Counts the places that these networks were given in the room, including places that visitors
     /// gave up.
@@ -124,8 +125,8 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         networks: NetworkKeys,
     ) -> Result<NetworkPlaces, StoreFailure>;
-    /// Forgets the networks of places. With `since`, keeps those of the day `since` and of later
-    /// days.
+    /// Forgets the networks of places. With `since`, keeps the networks of the day `since` and of
+    /// later days.
     async fn forget_networks(
         &self,
         room: &str,
@@ -181,11 +182,11 @@ pub trait RoomStore: Send + Sync + 'static {
     /// Freezes the line. The numbers given so far are then all in the ledger, and later joins get
     /// higher numbers. Returns the first freeze if the line is frozen already.
     async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure>;
-    /// Copies what the ledger lacks, or waits for queued writes. After that the ledger has every
-    /// join and every leaving that was answered before the call.
+    /// Copies to the ledger what it lacks, or waits for queued writes. Afterwards the ledger has
+    /// every join and every departure that was answered before the call.
     async fn flush_to_ledger(&self, room: &str) -> Result<(), StoreFailure>;
 
-    /// Decides whether a visitor may claim a pass now, and if so reserves one of the `max_inside`
+    /// Decides whether a visitor may claim a pass now. If so, reserves one of the `max_inside`
     /// entries.
     async fn admit_claimant(
         &self,
@@ -217,15 +218,15 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         request: TickFiguresRequest,
     ) -> Result<TickFigures, StoreFailure>;
-    /// Ends a tick. Returns whether its accounts were stored: they are not if another tick ended
-    /// first. The called ranks are noted in either case.
+    /// Ends a tick. Stores its accounts, unless another tick has ended first. Returns whether it
+    /// stored them. The called ranks are noted in either case.
     async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure>;
     /// Counts the room's visitors now.
     async fn counts(&self, room: &str, now_s: i64) -> Result<RoomCounts, StoreFailure>;
     /// Returns the numbers without a visitor: void numbers, and numbers whose visitor left.
     async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure>;
     /// Notes that these visitors were here just now. Returns the incarnation of the room in the
-    /// store. If it is a new one, visitors who are here should show their places again.
+    /// store. If this is a new incarnation, visitors who are here should show their places again.
     async fn note_seen(&self, room: &str, numbers: &[u64], now_s: i64)
     -> Result<u64, StoreFailure>;
     /// Returns the numbers of visitors who have not been seen for [`AWAY_AFTER_S`]. A store may

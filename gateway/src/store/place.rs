@@ -6,16 +6,16 @@ use fairgate_rules::network_limits::{NetworkBounds, NetworkPlaces};
 use super::StoreFailure;
 use crate::ledger::{NetworkKey, NetworkKeys};
 
-/// A solved challenge, or a code that moves a place: something that counts once.
+/// The id of something that counts only once: a solved challenge, or a code that moves a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SingleUseId {
-    /// Its id.
+    /// The id.
     pub id: [u8; 16],
     /// When it expires, milliseconds since the epoch. Until then the store remembers the id.
     pub expires_at: i64,
 }
 
-/// A request to begin a wait, which replaces the work of a challenge.
+/// A request to begin a wait. A visitor may wait instead of solving a challenge.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitRequest {
     /// The network whose people wait one after the other.
@@ -34,7 +34,7 @@ pub struct WaitRequest {
 pub enum WaitReservation {
     /// It ends at this time, milliseconds since the epoch.
     Until(i64),
-    /// It would last too long, so no wait was begun. A wait may begin from this time on,
+    /// It would last too long, so no wait was begun. The visitor can ask again from this time on,
     /// milliseconds since the epoch.
     FullUntil(i64),
 }
@@ -53,12 +53,13 @@ impl WaitRequest {
     }
 }
 
-/// The networks of a visitor, and what the visitor has paid for them.
+/// The networks of a visitor, and how many places they may have. A visitor pays for more places by
+/// solving a challenge.
 #[derive(Debug, Clone, Copy)]
 pub struct NetworkToll {
     /// The networks. Empty for a visitor who is not counted.
     pub keys: NetworkKeys,
-    /// How many places the networks may have.
+    /// The visitor is refused if a network has as many places as its bound or more.
     pub bounds: NetworkBounds,
     /// The challenge that the visitor solved.
     pub solved: Option<SingleUseId>,

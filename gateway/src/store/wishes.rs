@@ -1,4 +1,4 @@
-//! What the places of a room wish for, and how a node learns which wishes changed.
+//! The wishes of a room's places, and how a node learns which wishes changed.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use fairgate_rules::wishes::SeatWish;
 /// The wishes of one visitor, in order of preference.
 pub type WishList = Arc<[SeatWish]>;
 
-/// How many changes one call returns, at most.
+/// One call returns at most this many changes.
 pub const CHANGES_MAX: usize = 2_000;
 
 /// How far a node has read the wishes of a room. The default is before the first change.

@@ -1,5 +1,5 @@
-//! Contract cases for lives of rooms in Redis, for their blocks of numbers, and for the rows that
-//! are copied from Redis into the ledger.
+//! Contract cases for the lives of a room's data in Redis, for the blocks of numbers that a life
+//! reserves, and for the rows that are copied from Redis into the ledger.
 
 use std::collections::BTreeMap;
 
@@ -267,7 +267,7 @@ async fn the_code_of_a_void_number_stays_used(ledger: &RoomLedger) {
     assert_eq!(copy(ledger, "spent", &[with(8, 9, one)]).await.voided, [8]);
     let place = ledger.place_of("spent", holder(9)).await.unwrap();
     assert_eq!(place.map(|place| place.join.number), Some(9));
-    // One batch has both numbers of one holder, the lower one last.
+    // One batch has both numbers of one holder. The lower number comes last.
     room_with_life(ledger, "batch").await;
     let put = ledger.put_codes("batch", vec![one], entry("codes_replaced"));
     put.await.unwrap();

@@ -1,5 +1,5 @@
-//! The contract of every ledger. Each case gets the same data opened twice, so that it also reads
-//! what a restart would read.
+//! The contract cases that every ledger must pass. Each case opens the same data twice, so that it
+//! also reads what a restart would read.
 
 mod lives;
 mod stops;
@@ -57,7 +57,7 @@ fn holder(number: u64) -> Holder {
     Holder(Digest::of_bytes(&number.to_be_bytes()).0)
 }
 
-/// Two handles on the same data: as two nodes have them, or as one node has them before and after a
+/// Two handles on the same data. They stand for two nodes, or for one node before and after a
 /// restart.
 struct LedgerTwice {
     ledger: RoomLedger,
@@ -82,7 +82,7 @@ const OPENED_TWICE: &[Case] = contract_cases![|twice| (&twice.ledger, &twice.reo
     two_nodes_see_one_id_one_clock_and_one_owner_of_each_lease,
 ];
 
-/// Runs every case, each on ledgers that `open` opens.
+/// Runs every case. `open` opens the ledgers of each case.
 pub async fn suite(open: impl AsyncFn() -> RoomLedger) {
     let cases = [
         OPENED_ONCE,

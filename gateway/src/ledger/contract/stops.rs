@@ -1,4 +1,4 @@
-//! Cases of passes and places that end early.
+//! Contract cases for passes and places that end early.
 
 use super::*;
 use crate::ledger::{NetworkKey, PassStopCause, PlaceSelection, StoppedPass};
@@ -55,7 +55,7 @@ async fn a_leaving_stops_the_pass_and_every_node_reads_it(
             .await
             .unwrap();
     }
-    // Only the pass of number 0 could still be used.
+    // Number 0 has the only pass that could still be used.
     assert_eq!(versions_of(reopened, "stop").await, (1, 0));
     let (cursor, stopped) = reopened.stopped_passes("stop", 0, 10).await.unwrap();
     let expected = StoppedPass {
@@ -75,7 +75,7 @@ async fn a_leaving_stops_the_pass_and_every_node_reads_it(
         let stopped = LedgerClaimOutcome::Stopped(PassStopCause::Left);
         assert_eq!(claimed.unwrap(), stopped, "number {number}");
     }
-    // A place that never had a pass has none after it was left.
+    // Number 2 never had a pass, and has none after its visitor left.
     let mut passes = ledger.line("stop").await.unwrap().passes;
     passes.sort_unstable();
     assert_eq!(passes, [(0, 100), (1, 5)]);

@@ -1,8 +1,8 @@
-//! Copies joins and leavings from Redis into the ledger: looks up what the ledger has recorded,
-//! decides, and writes.
+//! Copies joins and departures from Redis into the ledger. For each batch, it looks up what the
+//! ledger has recorded, decides what to write, and writes it.
 //!
-//! A batch has up to a thousand rows. On PostgreSQL each step is one statement, because with a
-//! round trip for each row a batch would take seconds. On a SQLite file a statement costs no round
+//! A batch has up to a thousand rows. On PostgreSQL each step is one statement, because a batch
+//! would take seconds with a round trip for each row. On a SQLite file a statement costs no round
 //! trip.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
@@ -17,11 +17,11 @@ use crate::ledger::copying::{
 use crate::ledger::{LineCopyOutcome, LineFeedEntry, PassStopCause};
 
 impl RoomLedger {
-    /// Copies joins and leavings of the life `incarnation` from Redis into the ledger. Copying the
-    /// same rows again is harmless. If a holder has two living numbers, the lower one stays valid.
-    /// If two holders joined with one code, the number that was copied first stays valid. The
-    /// number that was copied later becomes void, and the code stays used. Returns `None` and
-    /// writes nothing if another life has begun.
+    /// Copies joins and departures of the life `incarnation` from Redis into the ledger. Copying
+    /// the same rows again is harmless. If a holder has two living numbers, the lower one stays
+    /// valid. If two holders joined with one code, the number that was copied first stays valid and
+    /// keeps the code. The number that was copied later becomes void. Returns `None` and writes
+    /// nothing if another life has begun.
     pub async fn copy_line(
         &self,
         room: &str,
@@ -104,8 +104,8 @@ async fn recorded_state(
     Ok(known)
 }
 
-/// Looks up each number and each holder in a statement of its own, because SQLite would read the
-/// whole line for a list of holders.
+/// Uses one statement for each number and for each holder. For a list of holders, SQLite would read
+/// the whole line.
 async fn look_up_places(
     tx: &SqlTransaction,
     room: &str,

@@ -1,5 +1,5 @@
-//! Stores root, draw and release counter, and reads the freeze. Root and draw are written once, and
-//! the counter moves by compare-and-set.
+//! Stores the root, the draw and the release counter, and reads the freeze. The root and the draw
+//! are written once. The counter moves by compare-and-set.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::Digest;
@@ -19,8 +19,8 @@ impl RoomLedger {
             .await
     }
 
-    /// Stores root and signature of a freeze, and the audit row with them. Returns the stored seal:
-    /// a second seal changes nothing.
+    /// Stores the root and the signature of a freeze, together with the audit row. A second seal
+    /// changes nothing. Returns the stored seal.
     pub async fn seal(
         &self,
         room: &str,
@@ -35,8 +35,8 @@ impl RoomLedger {
             .await
     }
 
-    /// Stores the seed, and the audit row with it. Returns the stored draw: a second draw changes
-    /// nothing.
+    /// Stores the seed, together with the audit row. A second draw changes nothing. Returns the
+    /// stored draw.
     pub async fn record_draw(
         &self,
         room: &str,
@@ -60,7 +60,8 @@ impl RoomLedger {
             .await
     }
 
-    /// Moves the counter if it still equals `from`, and never backwards. Returns whether it moved.
+    /// Moves the counter to `to` if it still equals `from`. Never moves it backwards. Returns
+    /// whether it moved.
     pub async fn advance_release_counter(
         &self,
         room: &str,
@@ -108,7 +109,7 @@ pub(super) async fn stored_draw(tx: &SqlTransaction, room: &str) -> Result<DrawR
     })
 }
 
-/// Reads the number below which all numbers are frozen.
+/// Reads the number below which all numbers are frozen. It is 0 before the freeze.
 pub(super) async fn frozen_below(tx: &SqlTransaction, room: &str) -> Result<u64> {
     let draw = stored_draw(tx, room).await?;
     Ok(draw.freeze.map_or(0, |freeze| freeze.n))

@@ -1,4 +1,4 @@
-//! Writes joins of the in-process store, writes leavings, and reads the line.
+//! Writes the joins and departures of the in-process store, and reads the line.
 
 use std::collections::HashSet;
 
@@ -20,8 +20,8 @@ impl RoomLedger {
             .await
     }
 
-    /// Reads the same as [`RoomLedger::line`] without the places. [`RoomLedger::places`] reads them
-    /// in parts, so that a long line is never whole in memory.
+    /// Reads what [`RoomLedger::line`] reads, but not the places. [`RoomLedger::places`] reads the
+    /// places in parts, so that a long line is never in memory as a whole.
     pub async fn bare_line(&self, room: &str) -> Result<StoredLine> {
         self.installation
             .read_snapshot(room.to_owned(), |tx, room| bare_line(tx, room).boxed())
@@ -46,8 +46,8 @@ impl RoomLedger {
             .await
     }
 
-    /// Reads the holders of numbers 0..n, 32 bytes each. Void numbers and numbers without a record
-    /// are zeros.
+    /// Reads the holders of the numbers 0..n, 32 bytes each. The bytes of a void number, or of a
+    /// number without a record, are zeros.
     pub async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>> {
         self.installation
             .read_snapshot(room.to_owned(), move |tx, room| {
@@ -132,8 +132,8 @@ async fn take_codes(tx: &SqlTransaction, room: &str, joins: &[JoinRow]) -> Resul
     Ok(taken)
 }
 
-/// Does what [`take_codes`] does, with one round trip for all joins of a transaction. The ledger
-/// keeps up with many joins only if a group of joins costs few statements.
+/// Does what [`take_codes`] does, with one round trip for all joins. The ledger keeps up with many
+/// joins only if a group of joins needs few statements.
 async fn take_codes_fused(
     tx: &SqlTransaction,
     room: &str,
@@ -248,8 +248,8 @@ pub(super) async fn record_leave(
     stops::stop_passes(tx, room, &[number], (PassStopCause::Left, ""), at).await
 }
 
-/// Removes the networks of places. First looks whether there are any, because an update would make
-/// the writer commit even if it changes nothing.
+/// Removes the networks of places. First checks whether there are any, because an update makes the
+/// writer commit even if it changes nothing.
 pub(super) async fn forget_networks(
     tx: &SqlTransaction,
     room: &str,

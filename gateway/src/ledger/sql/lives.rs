@@ -2,7 +2,7 @@
 //! and freezes lines.
 //!
 //! Every transaction that depends on a room's life locks the row of the life. A copy, a freeze and
-//! the beginning of the next life therefore run one after the other, and each sees all that the
+//! the beginning of the next life therefore run one after the other. Each reads everything that the
 //! previous one wrote.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
@@ -16,11 +16,11 @@ const COLUMNS: &str = "room, incarnation, first, ceiling, begun_at";
 
 impl RoomLedger {
     /// Begins the next life of a room if the current life is still `from` (0: there is none).
-    /// Otherwise returns the current life. The new life's numbers begin at the ceiling of the last
-    /// life or higher: above every recorded or frozen number, and not below `above`. The caller
-    /// knows that numbers below `above` may have been given, and this ledger may have lost some of
-    /// them. Fails with [`LedgerError::Corrupt`] if this ledger never had the life `from`, because
-    /// it is then an older copy or another ledger.
+    /// Otherwise returns the current life. The new life's first number is not below the ceiling of
+    /// the last life, is above every recorded or frozen number, and is not below `above`. The
+    /// caller knows that numbers below `above` may have been given, even if this ledger has lost
+    /// some of them. Fails with [`LedgerError::Corrupt`] if this ledger never had the life `from`,
+    /// because it is then an older copy or another ledger.
     pub async fn begin_life(&self, room: &str, from: u64, above: u64, at: i64) -> Result<RoomLife> {
         self.installation
             .write(room.to_owned(), move |tx, room| {
@@ -89,7 +89,7 @@ pub(super) async fn begin_life(
     above: u64,
     at: i64,
 ) -> Result<RoomLife> {
-    // Before the first life there is no row of a life to lock, so the room's row is locked too.
+    // A room without a life has no row of a life to lock, so the room's row is locked, too.
     rooms::lock_room_row(tx, room, "FOR NO KEY UPDATE").await?;
     let current = locked_life(tx, room).await?;
     let incarnation = current.map_or(0, |life| life.incarnation);

@@ -1,9 +1,9 @@
-//! The gateway's tables. A step that was published is never edited; a change adds the next step.
+//! The gateway's tables. Never edit a step that was published. Each change adds a new step.
 
 use fairgate_databases::Migration;
 
-/// The SQLite tables came first and changed in several steps. The PostgreSQL tables began with the
-/// result of those steps.
+/// The SQLite tables came first and changed in several steps. The first PostgreSQL tables already
+/// had the result of these steps.
 pub(super) const MIGRATIONS: &[Migration] = &[
     Migration::of_each("
 CREATE TABLE gw_rooms (

@@ -1,10 +1,11 @@
 //! The rooms' ledger over SQL. The same code of each transaction serves a SQLite file and
 //! PostgreSQL.
 //!
-//! Every method is one transaction, which runs to its end even if its caller goes away. Only queued
-//! writes can share a transaction. On PostgreSQL a transaction is sometimes run again from its
-//! beginning, so each run decides anew from what it reads. Many nodes write to PostgreSQL at once,
-//! so unique keys and row locks prevent conflicting writes. A SQLite file has one writer.
+//! Every method runs one transaction. The transaction runs to its end even if the caller goes away.
+//! Only queued writes can share a transaction. On PostgreSQL a transaction is sometimes run again
+//! from its beginning. Each run reads the data again and decides from that. Many nodes write to
+//! PostgreSQL at once, so unique keys and row locks prevent conflicting writes. A SQLite file has
+//! one writer.
 //!
 //! Statements are written for PostgreSQL, and `fairgate-databases` translates them for SQLite. A
 //! function whose name ends with `_fused` sends a whole batch in one statement. It runs only on

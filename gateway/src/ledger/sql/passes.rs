@@ -36,8 +36,8 @@ impl RoomLedger {
 }
 
 /// Returns the stored pass of a number if it has not expired. Otherwise stores `fresh` and returns
-/// it, unless the place has ended. If two nodes write a pass of one number at once, the second
-/// waits for the row and then finds the first node's pass.
+/// it, unless the place has ended. If two nodes write a pass of one number at once, the second node
+/// waits for the row and then finds the pass of the first.
 pub(super) async fn claim_pass(
     tx: &SqlTransaction,
     room: &str,
@@ -102,8 +102,8 @@ pub(super) async fn finish_visitors(
 }
 
 /// Marks the places of each holder as done: the place that the holder has now, and every place that
-/// had a pass before the holder left it. The holder could still buy with such a pass. There are two
-/// statements for each holder, because places that were left have an index of their own, and SQLite
+/// had a pass before the holder left it. The holder could still buy with such a pass. Runs two
+/// statements for each holder, because places that were left have an index of their own. SQLite
 /// would use no index for a list of holders.
 async fn mark_done(tx: &SqlTransaction, room: &str, holders: &[Holder], at: i64) -> Result<()> {
     let living = "UPDATE gw_joins SET done_at = $1
@@ -119,8 +119,8 @@ async fn mark_done(tx: &SqlTransaction, room: &str, holders: &[Holder], at: i64)
     Ok(())
 }
 
-/// Does what [`mark_done`] does, with one round trip. It locks the rows in the order of their
-/// numbers, so that two nodes that finish the same visitors cannot deadlock.
+/// Does what [`mark_done`] does, with one round trip. Locks the rows in the order of their numbers.
+/// Two nodes that finish the same visitors therefore cannot deadlock.
 async fn mark_done_fused(
     tx: &SqlTransaction,
     room: &str,
@@ -149,8 +149,8 @@ pub(super) async fn finished_cursor(tx: &SqlTransaction, room: &str) -> Result<u
     }
 }
 
-/// Reads number and expiry of each stored pass. A row without a pass, which has the expiry 0, only
-/// records that its place has ended.
+/// Reads the number and the expiry of each stored pass. A row with the expiry 0 is not a pass: it
+/// only records that its place has ended.
 pub(super) async fn stored_passes(tx: &SqlTransaction, room: &str) -> Result<Vec<(u64, i64)>> {
     let sql = "SELECT number, exp FROM gw_passes WHERE room = $1 AND exp > 0";
     let rows = tx.query(sql, &[&room]).await?;

@@ -1,6 +1,6 @@
-//! Queues the joins and leavings of the in-process store and the freezes of all stores, and writes
-//! them in the order in which they came. All writes that wait when a transaction begins share its
-//! commit. The number of commits therefore depends on the speed of the database and not on the
+//! Queues the joins and departures of the in-process store and the freezes of all stores, and
+//! writes them in the order in which they came. Writes that wait when a transaction begins share
+//! its commit. The number of commits therefore depends on the speed of the database and not on the
 //! number of joins.
 
 use std::collections::HashSet;
@@ -16,11 +16,11 @@ use crate::ledger::{
     DurableWrite, JoinRow, LedgerError, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze,
 };
 
-/// How many changes share one commit on PostgreSQL, at most. With more changes, the first would
+/// At most this many changes share one commit on PostgreSQL. With more changes, the first would
 /// wait too long for the last.
 const GROUP_MAX: usize = 512;
-/// How often a group is written, at most, if the outcome of each attempt is unknown. A repeated
-/// write gives the same answer.
+/// A group is written at most this many times, if the outcome of each attempt is unknown. A
+/// repeated write gives the same answer.
 const TRIES_MAX: u32 = 3;
 
 /// One change of a room's line. Writing a change again has no further effect.
@@ -96,8 +96,8 @@ impl LineWriteQueue {
     }
 }
 
-/// Writes one change as a transaction of its own. If the transaction fails, nothing of the change
-/// stays.
+/// Writes one change in a transaction of its own. If the transaction fails, no part of the change
+/// is stored.
 fn write_alone<'a>(
     tx: &'a SqlTransaction,
     change: &'a RoomLineChange,
@@ -123,7 +123,7 @@ async fn write_groups(
         }
         let outcomes = settle_group(&installation, changes).await;
         for (answer, outcome) in answers.into_iter().zip(outcomes) {
-            // The caller may have gone away, but the write is recorded all the same.
+            // This fails if the caller has gone away. The write is recorded all the same.
             let _ = answer.send(outcome);
         }
     }
@@ -136,8 +136,8 @@ async fn settle_group(
     let changes = Arc::new(changes);
     match commit_group(installation, &changes).await {
         Ok(outcomes) => outcomes,
-        // If the database refuses one change, the other changes must not fail with it. Therefore
-        // each change is written alone.
+        // If the database refuses one change, the others must not fail with it. So each change is
+        // now written alone.
         Err(failure) if changes.len() > 1 && !matches!(failure, LedgerError::Unknown(_)) => {
             let mut outcomes = Vec::with_capacity(changes.len());
             for change in changes.iter() {
@@ -211,7 +211,7 @@ async fn write_changes(
     Ok(outcomes)
 }
 
-/// Returns the joins at the beginning of `changes` that one statement can take: all are of one
+/// Returns the joins at the beginning of `changes` that one statement can take. They are all of one
 /// room, and no number, holder or code comes twice.
 fn leading_joins(changes: &[RoomLineChange]) -> Vec<JoinRow> {
     let (mut leading, mut numbers, mut holders, mut codes) =
@@ -246,8 +246,8 @@ impl RoomLedger {
         .boxed()
     }
 
-    /// Queues one leaving, which also stops the pass of the place. `void` also makes the leaf void,
-    /// which is allowed only for places that are left before the freeze.
+    /// Queues one departure. It also stops the pass of the place. With `void` it also makes the
+    /// leaf void. This is allowed only if the visitor left before the freeze.
     pub fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> DurableWrite<()> {
         let written = self
             .queue
@@ -256,9 +256,9 @@ impl RoomLedger {
     }
 
     /// Queues the freeze of numbers below `n`. A second freeze changes nothing and returns the
-    /// first. For a room in Redis, the caller passes the room's `life`. Then the freeze is written
-    /// only if that life is the current one. A life after the room's first must also have begun at
-    /// least [`FREEZE_AFTER_MS`] before the freeze.
+    /// first. For a room in Redis, the caller passes the room's `life`. The freeze is then written
+    /// only if that life is the current one. If it is not the room's first life, it must also have
+    /// begun at least [`FREEZE_AFTER_MS`] before the freeze.
     pub fn record_freeze(
         &self,
         room: &str,

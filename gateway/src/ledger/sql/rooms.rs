@@ -1,5 +1,5 @@
-//! Rooms and their codes. Documents change by compare-and-set, and each change writes its audit row
-//! in the same transaction.
+//! Stores rooms and their codes. Documents change by compare-and-set. A change and its audit row
+//! are written in one transaction.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_pass::Digest;
@@ -13,7 +13,7 @@ use crate::ledger::{
     DrawSecret, DrawStage, RoomAuditEntry, RoomChangeOutcome, RoomRow, RoomVersion,
 };
 
-/// How many codes one statement has, at most.
+/// At most this many codes are in one statement.
 const CODES_MAX: usize = 50_000;
 
 const COLUMNS: &str = "room, document, facts, version, secret, created_at";
@@ -219,7 +219,7 @@ async fn insert_codes_fused(tx: &SqlTransaction, room: &str, codes: &[Digest]) -
     Ok(())
 }
 
-/// Returns whether anybody has joined, and makes further joins wait until this transaction ends.
+/// Returns whether anybody has joined. Further joins wait until this transaction ends.
 async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool> {
     lock_room_row(tx, room, "FOR UPDATE").await?;
     let sql = "SELECT EXISTS (SELECT 1 FROM gw_joins WHERE room = $1)";

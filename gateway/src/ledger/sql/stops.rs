@@ -46,9 +46,8 @@ impl RoomLedger {
     }
 
     /// Ends these places and stops their passes, for the promoter. Their leaves stay in the draw.
-    /// `cause` has the reason, and the note for the visitors. Writes `entry` in the same
-    /// transaction. Returns how many places were living. A place that has ended already stays as it
-    /// is.
+    /// `cause` is the reason and the note for the visitors. Writes `entry` in the same transaction.
+    /// Returns how many places were living. A place that has ended already stays as it is.
     pub async fn revoke_places(
         &self,
         room: &str,
@@ -67,7 +66,7 @@ impl RoomLedger {
     }
 
     /// Stops the passes of all numbers below `below`, except passes that have expired at `now`
-    /// (ms). `cause` has the reason, and the note for the visitors.
+    /// (ms). `cause` is the reason and the note for the visitors.
     pub async fn stop_open_passes(
         &self,
         room: &str,
@@ -101,8 +100,8 @@ impl RoomLedger {
     }
 }
 
-/// Stops the passes of these places. All nodes then read the passes that could still be used, and
-/// all places that the promoter revoked. They do not read the rest.
+/// Stops the passes of these places. Announces to all nodes only the passes that could still be
+/// used, and the places that the promoter revoked.
 pub(super) async fn stop_passes(
     tx: &SqlTransaction,
     room: &str,

@@ -1,4 +1,4 @@
-//! Runs the ledger contract on both databases, and checks that the signing keys in a file of an
+//! Runs the ledger contract on both databases. Also checks that the signing keys in a file of an
 //! older version are still used.
 
 use fairgate_databases::{Installation, LedgerError, PostgresDatabase, SqliteDatabase};

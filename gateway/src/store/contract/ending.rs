@@ -3,7 +3,8 @@
 use super::*;
 use crate::ledger::PassStopCause;
 
-/// Ends places in ledger and store, as a revocation does.
+/// Ends places in the ledger and in the store, as a revocation does. Ends them in the store twice,
+/// because a repeated call must change nothing.
 async fn revoke(pair: &Pair, numbers: &[u64]) {
     pair.store.flush_to_ledger("r").await.unwrap();
     let cause = (PassStopCause::Revoked, String::new());

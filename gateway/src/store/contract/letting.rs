@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Builds a claimant of a room that has released ten ranks, and where two visitors may be inside.
+/// Builds a claimant of a room that has released ten ranks and lets two visitors be inside.
 fn claimant(number: u64, now: i64) -> Claimant {
     Claimant {
         number,
@@ -16,7 +16,7 @@ fn claimant(number: u64, now: i64) -> Claimant {
 }
 
 /// Builds the end of a tick that counts from `since` to `until` and calls the given ranks. The
-/// visitors of the `away` ranks are not expected.
+/// visitors of the `away` ranks are not expected to come.
 fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> TickEnd {
     let waited_for = called.clone().filter(|rank| !away.contains(rank)).count();
     TickEnd {

@@ -1,6 +1,6 @@
-//! The contract of every room store. `open(false)` opens a store over a fresh ledger, and
-//! `open(true)` opens it over the same data as before, as after a restart. One case compares the
-//! store with a model under random steps.
+//! The contract cases that every room store must pass. `open(false)` opens a store over a fresh
+//! ledger. `open(true)` opens a store over the same data as before, as a restart does. One case
+//! takes random steps and compares the store with a model.
 
 mod ending;
 mod letting;
@@ -38,7 +38,7 @@ pub struct Pair {
     pub store: Arc<dyn RoomStore>,
     /// The ledger of the store.
     pub ledger: RoomLedger,
-    /// Whether a server has the store's data, so that a restart of this process does not lose them.
+    /// Whether a server keeps the store's data. If so, a restart of this process does not lose it.
     pub outlives: bool,
 }
 
@@ -100,7 +100,7 @@ async fn figures(store: &dyn RoomStore, now: i64, ends_s: &[i64]) -> TickFigures
     store.tick_figures("r", moment).await.unwrap()
 }
 
-/// Opens a store: with `false` over a fresh ledger, with `true` over the same data as before.
+/// Opens a store: over a fresh ledger for `false`, over the same data as before for `true`.
 type StoreOpener<'a> = &'a dyn Fn(bool) -> LocalBoxFuture<'a, Pair>;
 
 type Case<'a> = ContractCase<'a, StoreOpener<'a>>;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A line in its simplest form, to compare the store with.
+/// The simplest form of a line. The store is compared with it.
 #[derive(Default)]
 struct Model {
     places: BTreeMap<u64, u64>,

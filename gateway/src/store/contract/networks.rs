@@ -13,7 +13,8 @@ fn keys(keys: &[NetworkKey]) -> NetworkKeys {
     keys.iter().copied().collect()
 }
 
-/// Builds a visitor whose networks may have as many places as `own` and `wider`.
+/// Builds a visitor whose own network may have `own` places, and whose wider networks may have
+/// `wider` places each.
 fn visitor(of: u64, networks: &[NetworkKey], own: u64, wider: u64) -> StoreJoinRequest {
     StoreJoinRequest {
         toll: NetworkToll {
@@ -52,7 +53,7 @@ pub(super) async fn a_network_gets_as_many_places_as_it_paid_for(Pair { store, .
         join(visitor(4, &[[4; 8], WIDER], 2, 3)).await,
         too_many_places(0, 3)
     );
-    // Whoever has a place finds it again, however full the network is.
+    // A visitor who has a place gets it again, even if the network is full.
     assert_eq!(join(visitor(0, &[OWN, WIDER], 0, 0)).await, None);
     let places = store
         .network_places("r", keys(&[OWN, WIDER]))
@@ -150,7 +151,7 @@ pub(super) async fn a_claim_is_refused_where_its_network_has_more_places_than_we
             wider: 0
         }))
     );
-    // A claim is not a place: it raises no count.
+    // A claim does not count as a place.
     assert_eq!(
         admit(claimant(0, 4)).await,
         AdmissionDecision::Let { first: true }
@@ -189,7 +190,7 @@ pub(super) async fn the_waits_of_a_network_follow_each_other_up_to_a_limit(
     assert_eq!(wait(OWN, 1000).await, WaitReservation::Until(16_000));
     assert_eq!(wait(OWN, 2000).await, WaitReservation::Until(31_000));
     assert_eq!(wait(WIDER, 2000).await, WaitReservation::Until(17_000));
-    // A refused wait takes no turn, however often it is asked for.
+    // A refused wait delays no other wait, even if the visitor asks again and again.
     for _ in 0..3 {
         let full = WaitReservation::FullUntil(6000);
         assert_eq!(wait(OWN, 2000).await, full);

@@ -82,9 +82,10 @@ impl RoomLine {
         let slots = &line.slots;
         line.passes
             .mark_inside(|number| slots.get(index(number)).is_some_and(|slot| !slot.done));
-        // The freeze may be above the last recorded number: the numbers between them are void,
-        // because their write failed. If the room was in Redis before, Redis may have given
-        // numbers, all below the life's ceiling, that never reached the ledger. They are void, too.
+        // The freeze may be above the last recorded number. The numbers between them are void,
+        // because their write failed. If the room was in Redis before, Redis may have given numbers
+        // that never reached the ledger. All of them are below the life's ceiling. They are void,
+        // too.
         line.fill_up_to(stored.frozen.unwrap_or_default());
         line.fill_up_to(stored.life.map_or(0, |life| life.ceiling));
         line
@@ -238,7 +239,7 @@ impl RoomLine {
         *self.frozen.get_or_insert(self.slots.len() as u64)
     }
 
-    /// Decides whether a visitor may claim a pass now, and if so reserves one of the `max_inside`
+    /// Decides whether a visitor may claim a pass now. If so, reserves one of the `max_inside`
     /// entries.
     pub(super) fn admit_claimant(&mut self, claimant: &Claimant) -> AdmissionDecision {
         let Claimant { rank, now, .. } = *claimant;
@@ -334,7 +335,7 @@ impl RoomLine {
         for holder in holders {
             let left = self.passes.take_left(*holder);
             for number in self.by_holder.get(holder).copied().into_iter().chain(left) {
-                // A place without a pass cannot have led to the order: its holder bought with the
+                // A place without a pass cannot have led to the order. Its holder bought with the
                 // pass of an earlier place.
                 if self.passes.expiry_s(number).is_some()
                     && let Some(slot) = self.slots.get_mut(index(number))

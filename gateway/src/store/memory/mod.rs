@@ -52,12 +52,13 @@ struct MemoryRooms {
 enum PendingJoin {
     /// A new number that is being written, and the networks that it is counted in.
     New(Place, NetworkKeys, DurableWrite<LedgerJoinOutcome>),
-    /// A number that the holder had already. The call that gave the number may still be writing it.
+    /// The number that the holder already had. The call that gave the number may still be writing
+    /// it.
     Known(Place, DurableWrite<()>),
 }
 
 impl MemoryRoomStore {
-    /// Makes a store that writes joins, leavings and freezes to `ledger`.
+    /// Makes a store that writes joins, departures and freezes to `ledger`.
     #[must_use]
     pub fn new(ledger: RoomLedger) -> Self {
         Self {
@@ -148,9 +149,9 @@ impl RoomStore for MemoryRoomStore {
         let ledger = &self.inner.ledger;
         let mut stored = ledger.line(room).await?;
         if let Some(life) = stored.life {
-            // The room was in Redis before, which may have given more numbers than it copied to the
-            // ledger. The next life begins now, above those numbers, so that none of them is given
-            // again. The ledger then refuses every node that still uses Redis for this room.
+            // The room was in Redis before, and Redis may have given numbers that were not copied
+            // to the ledger. So the next life begins now, above those numbers, and none of them is
+            // given again. The ledger then refuses every node that still uses Redis for this room.
             let at = ledger.now_ms().await?;
             stored.life = Some(ledger.begin_life(room, life.incarnation, 0, at).await?);
         }
@@ -179,7 +180,7 @@ impl RoomStore for MemoryRoomStore {
 
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal> {
         let (store, room) = (self.clone(), room.to_owned());
-        // The join runs in a task of its own, because a visitor who hangs up in the middle must not
+        // The join runs in a task of its own. Otherwise a visitor who hangs up in the middle could
         // leave a number that is neither written nor void.
         let settled = tokio::spawn(async move {
             for _ in 0..2 {

@@ -8,10 +8,10 @@ use fairgate_rules::network_limits::NetworkPlaces;
 use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
 use crate::store::{NetworkToll, SingleUseId, TollRefusal, WaitRequest, WaitReservation};
 
-/// While there are fewer entries than this, entries that have ended are kept.
+/// Ended entries are dropped only if there are at least this many entries.
 const SWEEP_AT_MIN: usize = 1024;
 
-/// Entries that end by themselves.
+/// Entries, each with the time (ms) at which it ends.
 #[derive(Default)]
 struct EndingEntries<K> {
     ends: HashMap<K, i64>,
@@ -108,7 +108,7 @@ impl LineNetworks {
         }
     }
 
-    /// Takes back a place that was counted but could not be written.
+    /// Stops counting a place that could not be written.
     pub(super) fn uncount(&mut self, networks: NetworkKeys) {
         for key in networks.as_slice() {
             if let Some(count) = self.places.get_mut(key) {

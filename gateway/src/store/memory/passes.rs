@@ -9,12 +9,12 @@ use fairgate_pass::Holder;
 pub(super) struct LinePasses {
     /// Expiry of each number's last pass, unix seconds.
     expires_s: HashMap<u64, i64>,
-    /// Expiry and number of each visitor inside, soonest first, so that counting never walks the
-    /// whole line.
+    /// The expiry and the number of each visitor inside, soonest expiry first. Counting therefore
+    /// never walks the whole line.
     inside: BTreeSet<(i64, u64)>,
-    /// By holder, the numbers that the holder gave up after claiming a pass. The pass is still
-    /// valid at booking, so its visitor counts as inside until the pass expires or an order is
-    /// ticketed.
+    /// For each holder, the numbers that the holder gave up after claiming a pass. The pass is
+    /// still valid at booking, so its visitor counts as inside until the pass expires or an order
+    /// is ticketed.
     left_with: HashMap<Holder, Vec<u64>>,
     /// How many passes have expired without an order.
     ended: u64,

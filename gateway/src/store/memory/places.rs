@@ -1,4 +1,4 @@
-//! The slots of the numbers of a line in memory.
+//! The slots of a line in memory. Each number has one slot.
 
 use fairgate_pass::{Digest, Holder, VOID};
 

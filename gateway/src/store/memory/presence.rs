@@ -14,7 +14,7 @@ pub(super) struct LinePresence {
     watched_since_s: Option<i64>,
 }
 
-/// Converts unix seconds to 32 bits, which are enough until the year 2106.
+/// Converts unix seconds to 32 bits. These are enough until the year 2106.
 fn seconds(at_s: i64) -> u32 {
     u32::try_from(at_s.max(0)).unwrap_or(u32::MAX)
 }

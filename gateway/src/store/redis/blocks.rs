@@ -13,13 +13,12 @@ use super::scripts::{CheckLifeScript, RaiseCeilingScript};
 use crate::ledger::{RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
-/// How many numbers are reserved ahead, at least.
+/// At least this many numbers are reserved ahead.
 pub const AHEAD_MIN: u64 = 1000;
-/// How many numbers are reserved ahead, at most. If Redis loses its data, the numbers that were
-/// reserved and not given are void.
+/// At most this many numbers are reserved ahead. If Redis loses its data, the numbers that were
+/// reserved but not given are void.
 const AHEAD_MAX: u64 = 200_000;
-/// How many rounds the reserved numbers should last, if every round gives as many numbers as the
-/// last round.
+/// The reserved numbers should last for this many rounds, if every round gives as many as the last.
 const ROUNDS_AHEAD: u64 = 8;
 
 /// Reserves numbers ahead of the joins.
@@ -64,8 +63,8 @@ impl NumberBlocks {
             .saturating_mul(ROUNDS_AHEAD)
             .clamp(AHEAD_MIN, AHEAD_MAX);
         let short = next.saturating_add(ahead / 2) >= ceiling;
-        // A ledger that is an older copy must reserve again all numbers that Redis may have given,
-        // so that the next life begins above them.
+        // If the ledger is an older copy, all numbers that Redis may have given must be reserved in
+        // it again. Otherwise the next life could give them again.
         if life.ceiling < ceiling {
             self.compare_ceilings(room, life, ceiling).await?;
         }
@@ -80,8 +79,8 @@ impl NumberBlocks {
         Ok(())
     }
 
-    /// Reserves a block at once, because a join found that all reserved numbers were given. Does
-    /// nothing if another call has just reserved a block.
+    /// Reserves a block at once, because a join found that all reserved numbers had been given.
+    /// Does nothing if another call has just reserved a block.
     pub async fn reserve_now(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let open = self.rooms.find(room)?;
         let _tending = open.tending.lock().await;

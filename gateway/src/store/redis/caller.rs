@@ -1,4 +1,5 @@
-//! Runs every script of a room on the room's key, and only if Redis belongs to this ledger.
+//! Runs the scripts of rooms. Each runs on its room's key, and only if Redis belongs to this
+//! ledger.
 
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ pub struct ClaimTransitions {
 }
 
 impl ClaimTransitions {
-    /// Decides whether a visitor may claim a pass now, and if so reserves one of the `max_inside`
+    /// Decides whether a visitor may claim a pass now. If so, reserves one of the `max_inside`
     /// entries.
     pub async fn admit_claimant(
         &self,

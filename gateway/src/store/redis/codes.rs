@@ -13,10 +13,10 @@ use super::scripts::{PauseJoinsScript, PutCodesScript};
 use crate::ledger::{RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomLife};
 use crate::store::StoreFailure;
 
-/// How many codes one script takes.
+/// At most this many codes are passed to one script.
 const BATCH: usize = 1000;
-/// If joins have been paused for this long (ms), a round of any node writes the ledger's codes to
-/// Redis and ends the pause. Even a long list of codes is written faster, so the node that paused
+/// After joins have been paused for this long (ms), a round on any node writes the ledger's codes
+/// to Redis and ends the pause. Even a long list of codes takes less time. So the node that paused
 /// the joins must have died.
 pub const PAUSE_MAX_MS: i64 = 60_000;
 

@@ -40,12 +40,12 @@ struct ConditionDetails {
 }
 
 impl StoreCondition {
-    /// Returns whether the data belongs to another ledger, in which case none of it is used.
+    /// Returns whether the data belongs to another ledger. If so, none of it is used.
     pub fn is_foreign(&self) -> bool {
         self.inner.lock().foreign.is_some()
     }
 
-    /// Stores which ledger the data in Redis belongs to, or that Redis did not answer.
+    /// Notes which ledger the data in Redis belongs to, or that Redis did not answer.
     pub fn note_owner(&self, owner: Result<String, RedisCallError>, own: &str) {
         let mut found = self.inner.lock();
         match owner {
@@ -75,8 +75,8 @@ impl StoreCondition {
         self.inner.lock().findings = findings;
     }
 
-    /// Logs that this node copies a room from the ledger into Redis. The room is new, or Redis lost
-    /// its data.
+    /// Logs that this node copies a room from the ledger into Redis, because the room is new or
+    /// Redis lost its data.
     pub fn note_new_life(&self, room: &str, life: &RoomLife, now: i64) {
         let incarnation = life.incarnation;
         if incarnation <= 1 {
@@ -197,8 +197,8 @@ impl ConditionWatch {
         }
     }
 
-    /// Returns the id of the ledger that the data in Redis belongs to. If Redis has no such id,
-    /// first writes the id of this ledger.
+    /// Returns the id of the ledger that the data in Redis belongs to. If Redis has no such id yet,
+    /// first writes the id of this ledger there.
     pub async fn claim_or_read_owner(&self) -> Result<String, RedisCallError> {
         let set = RedisCommand::new("SET").arg(keys::LEDGER);
         let set = set.arg(self.ledger_id.as_str()).arg("NX");

@@ -1,6 +1,6 @@
 //! Copies the joins from Redis to the ledger, seconds after they were answered. The copier reads
-//! the feed a batch at a time, and removes the entries that the ledger has. Copying twice is
-//! harmless. The ledger refuses copies of a life that has ended.
+//! the feed in batches, and removes the entries that the ledger has. Copying twice is harmless. The
+//! ledger refuses copies of a life that has ended.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use super::scripts::{
 use crate::ledger::{LineCopyOutcome, LineFeedEntry, RoomLedger, RoomLife};
 use crate::store::{StoreFailure, StoreLeaveRequest};
 
-/// How many entries one batch has, at most.
+/// At most this many entries are in one batch.
 const BATCH: u32 = 1000;
-/// How many batches one run with `takes_turns` copies, at most. After that, other rooms have their
+/// One run with `takes_turns` copies at most this many batches. After that, other rooms have their
 /// turn.
 const BATCHES_A_TURN_MAX: u32 = 20;
-/// How long (ms) a copier may be silent before another node copies instead.
+/// If a copier has been silent for this long (ms), another node copies instead.
 const COPIER_SILENT_MS: u64 = 2000;
 
 /// Copies the line of a room into the ledger.
@@ -31,8 +31,8 @@ pub struct LineCopier {
 }
 
 impl LineCopier {
-    /// Copies the whole feed to the ledger. With `takes_turns`, this copies nothing while another
-    /// node copies, and at most [`BATCHES_A_TURN_MAX`] batches.
+    /// Copies the whole feed to the ledger. With `takes_turns`, copies nothing while another node
+    /// copies, and otherwise at most [`BATCHES_A_TURN_MAX`] batches.
     pub async fn copy_line(
         &self,
         room: &str,
@@ -66,7 +66,7 @@ impl LineCopier {
     }
 
     /// Copies to the ledger the entries that the last life left in the feed. Their numbers were
-    /// given, so they must not be lost with that life.
+    /// given to visitors, so the entries must not be lost with that life.
     pub async fn salvage(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let mut from = "-".to_owned();
         loop {

@@ -19,14 +19,14 @@ use crate::store::{
     Place, StoreFailure, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest,
 };
 
-/// How many times a join is tried, if each time all reserved numbers have been given.
+/// A join is tried this many times, if each time all reserved numbers have already been given.
 const JOIN_TRIES: usize = 3;
-/// How many places one script ends.
+/// At most this many places are ended by one script.
 const ENDED_MAX: usize = 500;
-/// Added to the lease time when a freeze waits, because clocks are not exact.
+/// A freeze waits for this much longer than a lease lasts, because clocks are not exact.
 const LEASE_MARGIN: Duration = Duration::from_millis(50);
 
-/// Runs the joins and leavings of visitors, and freezes lines.
+/// Runs the joins and departures of visitors, and freezes lines.
 pub struct LineTransitions {
     pub ledger: RoomLedger,
     pub scripts: Arc<RoomScriptRunner>,
@@ -131,8 +131,8 @@ impl LineTransitions {
     }
 
     /// Freezes the line and records the freeze in the ledger. Freezes nothing if the line is frozen
-    /// already or the life is too young. Otherwise waits for more than a second, until every lease
-    /// of an older life has ended.
+    /// already or the life is too young. Otherwise first waits for more than a second, until every
+    /// lease of an older life has ended.
     pub async fn freeze(&self, room: &str, now: i64) -> Result<StoreFreezeOutcome, StoreFailure> {
         if let Some(freeze) = self.ledger.draw(room).await?.freeze {
             return Ok(StoreFreezeOutcome::Done(freeze));
@@ -162,7 +162,7 @@ impl LineTransitions {
         }
     }
 
-    /// Copies the line to the ledger. After that the ledger has every join that was answered before
+    /// Copies the line to the ledger. Afterwards the ledger has every join that was answered before
     /// this call.
     pub async fn flush_to_ledger(&self, room: &str) -> Result<(), StoreFailure> {
         let life = self.lives.last_known_life(room)?;

@@ -1,6 +1,6 @@
-//! The work of a node for one room in one round: it reserves numbers ahead of the joins, copies the
+//! What a node does for one room in one round. It reserves numbers ahead of the joins, copies the
 //! line into the ledger, ends an abandoned change of codes, and begins a new life if Redis lost the
-//! room. Every round starts from what is stored, so if a round fails, the next round on any node
+//! room. Every round starts from what is stored. So if a round fails, the next round on any node
 //! does its work.
 
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use super::scripts::{AdoptLifeScript, AnyRoomFamily, CheckLifeScript};
 use crate::ledger::RoomLife;
 use crate::store::StoreFailure;
 
-/// How many rooms are inspected at once.
+/// At most this many rooms are inspected at once.
 const INSPECTIONS_MAX: usize = 32;
-/// How many rooms are filled in or copied at once. This work takes long, so inspections do not wait
-/// for it.
+/// At most this many rooms are filled in or copied at once. This work takes long, so inspections do
+/// not wait for it.
 const WORKS_AT_ONCE: usize = 8;
 /// The `master_replid` of a server is the id of its history of data. If this id changes, a life
-/// goes on only if a round found the life in Redis at most this long ago. A server that has since
-/// taken over another server's data still has the other server's id as its `master_replid2`, unless
-/// `repl-backlog-ttl` (an hour by default) is shorter. This is how `adopt_life.lua` recognises such
-/// a server.
+/// goes on only if a round found the life in Redis at most this long ago. `adopt_life.lua` must
+/// recognise a server that took over another server's data in the meantime. Such a server has the
+/// other server's id as its `master_replid2`, and keeps it for `repl-backlog-ttl` (an hour by
+/// default). That must be longer than this time.
 const LIFE_SEEN_WITHIN: Duration = Duration::from_secs(30);
 
-/// Limits how many rooms are inspected, and how many rooms are worked on, at the same time.
+/// Limits how many rooms are inspected at once, and how many are filled in or copied at once.
 pub struct RoomKeeperLimits {
     inspections: Semaphore,
     works: Semaphore,
@@ -48,7 +48,7 @@ impl Default for RoomKeeperLimits {
     }
 }
 
-/// What a room needs.
+/// What a room needs now.
 enum RoomKeeperTask {
     Nothing,
     /// Redis does not have the room in this life (0: the room has no life yet). The next life must
@@ -74,7 +74,7 @@ pub struct RoomKeeper {
 }
 
 impl RoomKeeper {
-    /// Maintains one room, and logs a failure.
+    /// Maintains one room. Logs the error if that fails.
     pub async fn maintain_and_log(&self, room: &str) {
         if let Err(error) = self.maintain_room(room).await {
             metrics::counter!("fairgate_room_rounds_failed_total", "room" => room.to_owned())
@@ -151,8 +151,8 @@ impl RoomKeeper {
         Ok(RoomKeeperTask::Nothing)
     }
 
-    /// Continues the life if only the server's id changed. Otherwise finds out why Redis does not
-    /// have the life. Returns what the room needs.
+    /// Continues the life if only the server's `master_replid` changed. Otherwise finds out why
+    /// Redis does not have the life. Returns what the room needs.
     async fn find_why_life_is_missing(
         &self,
         room: &str,
@@ -197,7 +197,7 @@ impl RoomKeeper {
         Ok(adopted.as_integer()? == 1)
     }
 
-    /// Begins the life after `from`, and reserves its first block, unless another node does.
+    /// Begins the life after `from` and reserves its first block, unless another node does this.
     async fn revive(&self, room: &str, from: u64) -> Result<(), StoreFailure> {
         if self.builder.rebuild_room(room, from).await? == RoomRebuildOutcome::Lives {
             // A block is reserved at once, so that the next join does not wait for it.

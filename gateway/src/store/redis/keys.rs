@@ -1,20 +1,22 @@
-//! Every key of the line in Redis. Each script is passed one key of a room. The room's other keys
-//! have the same prefix, so that they lie on the same slot, and the scripts build their names:
+//! Every key of the line in Redis. Each script is passed one key of a room. The scripts build the
+//! names of the room's other keys. All keys of a room have the same prefix, so that they lie on the
+//! same slot:
 //!
 //! | `{room:ID}:…` | what |
 //! | --- | --- |
 //! | `life` | incarnation, server, counters, freeze, the accounts of the last tick |
-//! | `leaves:K` | 40 bytes a number, 16,384 numbers a key: holder, and time of the join (ms) |
+//! | `leaves:K` | 16,384 numbers, 40 bytes each: the holder, and the time of the join (ms) |
 //! | `holders` | the number that each holder has now |
-//! | `codes`, `code_of` | each code's number, each number's code |
-//! | `absent`, `done` | a bit for each number: it has no visitor; it has a ticketed order |
-//! | `passes`, `inside`, `left_with_pass` | expiries; who is inside; who left with a pass |
+//! | `codes`, `code_of` | the number that used each code; the code that each number used |
+//! | `absent`, `done` | a bit for each number: has no visitor; has a ticketed order |
+//! | `passes`, `inside`, `left_with_pass` | when passes end; who is inside; who left with a pass |
 //! | `entering`, `entering_calls` | when a rank's admission lapses; how many claims it has open |
 //! | `calls`, `came` | calls whose window is open; how many visitors of each came or left |
 //! | `called_away`, `answered` | a bit for each called rank: was away; came or left since |
-//! | `seen:S` | a bit for each number that was seen in these five seconds |
+//! | `seen:S` | a bit for each number that was seen in the five seconds of slot S |
+//! | `here` | all slots of `seen` as one, only while `read_away.lua` runs |
 //! | `vitals` | what each node measured of booking |
-//! | `networks:E`, `network_epochs` | the places of each network of an epoch; all epochs |
+//! | `networks:E`, `network_epochs` | how many places each network has in epoch E; all epochs |
 //! | `wait:N`, `solution:S` | when the last wait of a network ends; a used challenge or code |
 //! | `wishes`, `wish_changes` | the wishes of each number; the last change of each |
 //! | `feed`, `copier` | joins that are not in the ledger yet; the node that copies them |

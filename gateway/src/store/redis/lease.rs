@@ -1,6 +1,6 @@
 //! The lives of all rooms as the ledger has them, and how long this node may rely on them. A node
-//! gives numbers only within a second after it asked for the lives. Once a new life is more than a
-//! second old, no node therefore gives a number of an older life.
+//! gives numbers only within a second after it asked for the lives. So no node gives a number of an
+//! older life once the new life is more than a second old.
 //!
 //! A ledger that failed over to an older copy may have lost blocks that it had reserved. This node
 //! uses the lives of such a ledger, but remembers the lost blocks, so that none of their numbers is
@@ -26,8 +26,8 @@ struct LivesLeaseState {
     /// When the request for these lives was sent.
     asked: Option<Instant>,
     lives: HashMap<String, KnownLife>,
-    /// For each room, the number below which numbers may have been given, even if the ledger has
-    /// lost their block.
+    /// For each room: numbers below this one may have been given, even if the ledger has lost their
+    /// block.
     issued: HashMap<String, u64>,
 }
 
@@ -39,9 +39,9 @@ struct KnownLife {
 }
 
 impl LivesLease {
-    /// Stores the lives from the answer to a request that was sent at `asked`. Drops the answer if
-    /// the answer to a later request is already stored. Returns the rooms whose known life or block
-    /// the ledger has lost, because it is an older copy.
+    /// Stores the lives from the answer to a request that was sent at `asked`. Does nothing if the
+    /// answer to a later request is already stored. Returns the rooms of which the ledger has lost
+    /// a life or a block that this node knows. Such a ledger is an older copy.
     pub fn renew(&self, asked: Instant, lives: Vec<(String, RoomLife)>) -> Vec<String> {
         let mut read = self.inner.lock();
         if read.asked.is_some_and(|before| before > asked) {
@@ -89,7 +89,7 @@ impl LivesLease {
         self.inner.lock().asked.is_some_and(|asked| asked > since)
     }
 
-    /// Returns the life of a room as last read, however old that is.
+    /// Returns the life of a room as last read or learned, even if that was long ago.
     pub fn last_known_life(&self, room: &str) -> Option<RoomLife> {
         self.inner.lock().lives.get(room).map(|known| known.life)
     }
@@ -103,7 +103,7 @@ impl LivesLease {
             .flatten()
     }
 
-    /// Returns all lives as last read.
+    /// Returns all lives as last read or learned.
     pub fn lives(&self) -> Vec<RoomLife> {
         self.inner
             .lock()

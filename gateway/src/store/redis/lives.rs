@@ -1,5 +1,5 @@
-//! Reads the lives of all rooms from the ledger, and gives those of the open rooms to the parts of
-//! the store.
+//! Reads the lives of all rooms from the ledger. The other parts of the store get the lives of open
+//! rooms from here.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub struct RoomLifeReader {
     condition: Arc<StoreCondition>,
     clock: Clock,
     lease: LivesLease,
-    /// Locked while a read between two rounds runs, so that only one such read runs.
+    /// Locked while [`Self::read_again`] reads, so that only one such read runs at a time.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -46,7 +46,7 @@ impl RoomLifeReader {
         &self.lease
     }
 
-    /// Returns the life as this node last read it. The life may be out of date: every script
+    /// Returns the life as this node last read it. The life may be out of date, so every script
     /// compares it with the life in Redis.
     pub fn last_known_life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
         self.rooms.refuse_silent(room)?;

@@ -4,9 +4,9 @@
 //! ledger has reserved. A node gives numbers only within a second after it read the lives from the
 //! ledger.
 //!
-//! Redis may lose its data. Joins are copied to the ledger seconds later (`copier`). Leavings,
-//! passes and the release counter are in the ledger before a caller gets the answer. A room that
-//! Redis lost is filled in again from the ledger, under its next life (`rebuild`).
+//! Redis may lose its data. Joins are copied to the ledger within seconds (`copier`). Departures,
+//! passes and the release counter are written to the ledger before the caller gets the answer. A
+//! room that Redis lost is filled in again from the ledger, in its next life (`rebuild`).
 
 mod blocks;
 mod caller;
@@ -124,7 +124,8 @@ impl RoomStore for RedisRoomStore {
         if !self.parts.rooms.open(room) {
             return Ok(());
         }
-        // The room is read and filled in now, so that its creator need not wait for the next round.
+        // The room is read and filled in now, so that its creator does not have to wait for the
+        // next round.
         if let Err(error) = self.parts.lives.read().await {
             log_failed_try!(error, room, "the room's life could not be read yet");
         }

@@ -36,8 +36,8 @@ impl NetworkScripts {
         Ok(read::network_places(&reply)?)
     }
 
-    /// Forgets the networks of places. With `since`, keeps those of the day `since` and of later
-    /// days.
+    /// Forgets the networks of places. With `since`, keeps the networks of the day `since` and of
+    /// later days.
     pub async fn forget_networks(
         &self,
         room: &str,
@@ -85,7 +85,7 @@ impl NetworkScripts {
     }
 }
 
-/// Returns the networks of a toll with their bounds, as the scripts take them.
+/// Returns the networks of a toll with their bounds, in the form that the scripts take.
 pub fn limited_networks(toll: &NetworkToll) -> Vec<LimitedNetworkRecord> {
     let limited = toll.limited();
     limited

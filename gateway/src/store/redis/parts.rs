@@ -23,7 +23,7 @@ use super::ticks::TickTransitions;
 use super::wishes::WishKeeper;
 use crate::ledger::RoomLedger;
 
-/// The parts of a store, which all handles on it share.
+/// The parts of a store. All handles on the store share them.
 pub struct StoreParts {
     pub clock: Clock,
     pub rooms: Arc<OpenRooms>,

@@ -15,7 +15,7 @@ use super::scripts::{
 use crate::ledger::{LedgerError, RoomLedger, StoredPlace};
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, StoreFailure};
 
-/// How many places one script restores.
+/// At most this many places are restored by one script.
 const BATCH: usize = 500;
 /// The longest wait for the ledger when Redis cannot answer.
 const LEDGER_ASKED_MAX: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub struct PlaceFinder {
 
 impl PlaceFinder {
     /// Returns the status of a signed place. If Redis cannot answer, asks the ledger. If the ledger
-    /// cannot say either, trusts the signature, so there is always an answer.
+    /// does not know either, trusts the signature. So there is always an answer.
     pub async fn check_presented_place(
         &self,
         room: &str,
@@ -54,8 +54,8 @@ impl PlaceFinder {
         if let Ok(true) = self.recorded_as_left(room, shown).await {
             return PresentedPlaceStatus::Left;
         }
-        // We signed the place, and neither store nor ledger contradicts it. It may not have been
-        // copied to the ledger yet.
+        // This installation signed the place, and neither the store nor the ledger contradicts it.
+        // Perhaps the place has not been copied to the ledger yet.
         PresentedPlaceStatus::Here(Place {
             number: shown.number,
             holder: shown.holder,
@@ -103,8 +103,8 @@ impl PlaceFinder {
             Ok(here.then(|| read::place(&reply)).transpose()?)
         };
         match asked.await {
-            // A new place is only in Redis at first. If the ledger has no place, this therefore
-            // returns the error and not "no place".
+            // A new place is only in Redis at first. So if the ledger has no place, this returns
+            // the error and not "no place".
             Err(error) => match self.recorded_place(room, holder).await {
                 Ok(Some(place)) => Ok(Some(place)),
                 Ok(None) | Err(_) => Err(error),
@@ -156,7 +156,8 @@ impl PlaceFinder {
         }))
     }
 
-    /// Asks the ledger. Fails at once if the ledger is silent too, so that no caller waits in vain.
+    /// Asks the ledger. Fails at once if the ledger is silent, too, so that no caller waits in
+    /// vain.
     async fn ask_ledger<T>(
         &self,
         asking: impl Future<Output = Result<T, LedgerError>>,
@@ -171,7 +172,7 @@ impl PlaceFinder {
     }
 }
 
-/// Converts a place into the record that the scripts' function `shown` takes.
+/// Converts a place into the arguments that `shown` in `lib/shown.lua` takes.
 fn shown_record(shown: &PresentedPlace) -> PresentedPlaceRecord {
     PresentedPlaceRecord {
         number: shown.number,
@@ -182,7 +183,7 @@ fn shown_record(shown: &PresentedPlace) -> PresentedPlaceRecord {
     }
 }
 
-/// Converts a place of the ledger, without the expiry of its pass, which is not read here.
+/// Converts a place of the ledger. The expiry of its pass is missing, because it is not read here.
 fn place_of_ledger(stored: &StoredPlace) -> Place {
     Place {
         number: stored.join.number,

@@ -1,4 +1,4 @@
-//! Which visitors any node saw recently, and which numbers have no visitor.
+//! Notes and reads which visitors any node saw recently, and which numbers have no visitor.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -10,11 +10,11 @@ use super::read;
 use super::scripts::{NoteSeenScript, ReadAbsentScript, ReadAwayScript};
 use crate::store::{AWAY_AFTER_S, NumberSet, StoreFailure};
 
-/// The length of a slot, seconds. All visitors who are seen in these seconds are noted in one slot.
+/// The length of a slot, seconds. A slot notes all visitors who were seen in these seconds.
 const SLOT_S: i64 = 5;
 /// How long Redis keeps a slot, milliseconds.
 pub const SLOT_LIVES_MS: u64 = 90_000;
-/// How many numbers one script marks as seen.
+/// At most this many numbers are marked as seen by one script.
 const SEEN_BATCH: usize = 2000;
 
 /// Returns the slot in which this second lies.
@@ -34,7 +34,7 @@ struct AbsenceSnapshot {
 pub struct RoomPresence {
     scripts: Arc<RoomScriptRunner>,
     lives: Arc<RoomLifeReader>,
-    /// The last read numbers without a visitor, by room.
+    /// For each room, the numbers without a visitor as last read.
     absent: Mutex<HashMap<String, AbsenceSnapshot>>,
 }
 
@@ -93,8 +93,8 @@ impl RoomPresence {
     /// Reads which visitors have not been seen for [`AWAY_AFTER_S`].
     pub async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
         let absent = self.absent_numbers(room).await?;
-        // A slot counts until its last second is old enough, so a visitor may count as here for a
-        // few seconds longer.
+        // A slot counts until its last second is old enough. So a visitor may count as here for a
+        // few seconds too long.
         let slots = seen_slot(now_s - AWAY_AFTER_S)..=seen_slot(now_s) + 1;
         let away = ReadAwayScript {
             now_s,

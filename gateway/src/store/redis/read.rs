@@ -24,7 +24,7 @@ impl From<RedisCallError> for StoreFailure {
     }
 }
 
-/// Returns the kind of a reply, which is its first part.
+/// Returns the kind of a reply. It is the first part of the reply.
 pub fn kind(reply: &RedisReply) -> Result<&str, RedisCallError> {
     reply.item_at(0)?.as_text()
 }
@@ -77,8 +77,8 @@ pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)
         holder: Holder(read_hash(reply.item_at(0)?)?),
         code: read_code(reply.item_at(2)?)?,
         at: at.map_or(0, i64::from_be_bytes),
-        // Redis does not know the networks of a place. If a visitor gives a place up before it was
-        // copied to the ledger, the ledger counts the place for no network.
+        // Redis does not know the networks of a single place. If a visitor leaves before the place
+        // was copied to the ledger, the ledger counts the place for no network.
         networks: NetworkKeys::NONE,
     };
     Ok(Some((join, reply.item_at(3)?.as_integer()? == 1)))

@@ -1,7 +1,7 @@
 //! Rebuilds a room in Redis if Redis is new, lost its data, went back to older data or was
 //! replaced. A new life begins in the ledger. Its numbers are higher than every number that was
-//! reserved before. The room is then filled in from the ledger, a batch at a time. An earlier
-//! number that is not in the ledger is void until its holder shows the signed place again.
+//! reserved before. The room is then filled in from the ledger, in batches. An earlier number that
+//! is not in the ledger is void until its holder shows the signed place again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,23 +24,23 @@ use super::scripts::{
 use crate::ledger::{LedgerError, RoomLedger, RoomLife, StoredLine, StoredPlace};
 use crate::store::StoreFailure;
 
-/// How many places, codes or passes one script takes.
+/// At most this many places, codes or passes are passed to one script.
 const BATCH: u32 = 500;
-/// How long (ms) a builder may be silent before another node replaces it.
+/// If a builder has been silent for this long (ms), another node may replace it.
 const SILENT_MS: i64 = 5000;
-/// How often a builder that reads the ledger reports that it is still working.
+/// While a builder reads the ledger, it reports this often that it is still working.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
 /// How a rebuild ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoomRebuildOutcome {
-    /// The room is ready: this node has filled it in, or found it filled in.
+    /// The room is ready. This node has filled it in, or found that it was filled in.
     Lives,
     /// Another node is filling the room in.
     ByOther,
 }
 
-/// What [`RoomBuilder`] collects while it fills the places in.
+/// What [`RoomBuilder`] remembers of the places that it fills in.
 #[derive(Default)]
 struct LineFillSummary {
     /// A bit for each number with a visitor, in the bit order of Redis.
@@ -65,8 +65,8 @@ pub struct RoomBuilder {
 }
 
 impl RoomBuilder {
-    /// Begins the life after `from`, unless another node has begun it, and fills the room in for
-    /// that life.
+    /// Begins the life after `from`, unless another node has begun it. Fills the room in for that
+    /// life.
     pub async fn rebuild_room(
         &self,
         room: &str,

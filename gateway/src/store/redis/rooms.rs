@@ -1,4 +1,4 @@
-//! The rooms that are open on this node, and since when Redis has not answered about each of them.
+//! The rooms that are open on this node, and for how long Redis has not answered about each room.
 
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::store::StoreFailure;
 
 /// If Redis has been silent about a room for this long, calls for the room fail without asking
-/// Redis. Redis is asked again as soon as it answers a round of the room.
+/// Redis. Only the rounds still ask Redis about the room. When Redis answers a round, calls work
+/// again.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// The rooms that are open on this node.
@@ -22,7 +23,7 @@ pub struct OpenRooms {
 pub struct OpenRoom {
     /// Locked while a round inspects the room or fills it in, or while a join reserves numbers.
     pub tending: tokio::sync::Mutex<PreviousRoomRound>,
-    /// Since when Redis has not answered the room's rounds.
+    /// The time since which Redis has not answered the room's rounds.
     silent_since: Mutex<Option<Instant>>,
 }
 
@@ -58,8 +59,8 @@ impl OpenRooms {
         })
     }
 
-    /// Fails at once if Redis has been silent about the room for a second, so that the caller does
-    /// not wait for one more timeout.
+    /// Fails at once if Redis has been silent about the room for a second. Otherwise the caller
+    /// would wait for one more timeout.
     pub fn refuse_silent(&self, room: &str) -> Result<(), StoreFailure> {
         match self.find(room)?.silent_for() {
             Some(silent) if silent >= SILENT => Err(StoreFailure::Unreachable(format!(

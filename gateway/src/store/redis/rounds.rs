@@ -11,7 +11,7 @@ use super::condition::ASKED_EVERY;
 use super::parts::StoreParts;
 use fairgate_base::log_failed_try;
 
-/// How often the lives are read, and the rooms inspected.
+/// How often the lives are read and the rooms are inspected.
 const ROUND_EVERY: Duration = Duration::from_millis(300);
 
 /// Starts the three loops, each in a task of its own.
@@ -50,7 +50,7 @@ async fn look_after_rooms(store: Weak<StoreParts>) {
             return;
         };
         for room in parts.rooms.names() {
-            // A room gets no second task while its task of an earlier round still runs.
+            // A room gets no new task while its task from an earlier round still runs.
             if tended.get(&room).is_none_or(JoinHandle::is_finished) {
                 let (parts, name) = (Arc::clone(&parts), room.clone());
                 let tending =

@@ -1,5 +1,5 @@
-//! Every script of the line with its named arguments. The libraries that scripts share are in
-//! `scripts/lib`.
+//! Declares every script of the line with the names of its arguments. The libraries that scripts
+//! share are in `scripts/lib`.
 
 use fairgate_redis::{redis_scripts, script_family, script_record};
 use fairgate_rules::pace::VISITOR_U;
@@ -59,7 +59,8 @@ script_record! {
         to: u64,
         at_ms: i64,
         people: u64,
-        /// One bit a rank, set if its visitor was away. The first byte has the bit of `from`.
+        /// One bit for each rank, set if its visitor was away. The first byte has the bit of
+        /// `from`.
         away: Vec<u8>,
     }
 }
@@ -96,7 +97,7 @@ script_record! {
 }
 
 script_record! {
-    /// A code and the number that used it.
+    /// A code, and the number that used it.
     pub struct FilledCode {
         code: [u8; 32],
         number: Option<u64>,
@@ -104,7 +105,7 @@ script_record! {
 }
 
 script_record! {
-    /// A pass, and its holder if the holder left with it.
+    /// A pass. `left_by` is its holder, if the holder gave up the place after claiming the pass.
     pub struct FilledPass {
         number: u64,
         expires_s: i64,
@@ -211,8 +212,8 @@ redis_scripts! {
         [networks]: [u8; 8],
     }
 
-    /// Forgets the networks of places. With `since`, keeps those of the day `since` and of later
-    /// days.
+    /// Forgets the networks of places. With `since`, keeps the networks of the day `since` and of
+    /// later days.
     pub struct ForgetNetworksScript = forget_networks [networks] {
         since: Option<u64>,
         /// The epoch of networks that count as long as their room lasts.
@@ -346,7 +347,7 @@ redis_scripts! {
         [passes]: FilledPass,
     }
 
-    /// Completes the filling, after which the room lives.
+    /// Completes the filling. From then on the room lives.
     pub struct FinishRoomScript = finish_room [] {
         incarnation: u64,
         first: u64,
@@ -380,7 +381,7 @@ redis_scripts! {
         silent_ms: i64,
     }
 
-    /// Returns whether another node fills the room in, and which numbers Redis may have given.
+    /// Returns whether another node is filling the room in, and which numbers Redis may have given.
     pub struct FindBuilderScript = find_builder [] {
         incarnation: u64,
         builder: String,

@@ -39,8 +39,8 @@ impl TickTransitions {
         Ok(read::figures(&reply, &self.node)?)
     }
 
-    /// Ends a tick. Returns whether its accounts were stored: they are not if another tick ended
-    /// first.
+    /// Ends a tick. Stores its accounts, unless another tick has ended first. Returns whether it
+    /// stored them.
     pub async fn end_tick(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
         let carryover = end.left;
         let ticked = EndTickScript {

@@ -33,7 +33,8 @@ impl WishKeeper {
         Ok(())
     }
 
-    /// Returns the wishes of a number; `None` if none are stored, or if they cannot be read here.
+    /// Returns the wishes of a number. Returns `None` if none are stored, or if this version cannot
+    /// read them.
     pub async fn wishes_of(
         &self,
         room: &str,
@@ -81,7 +82,7 @@ impl WishKeeper {
     }
 }
 
-/// Writes wishes as a text. No wishes are the empty text.
+/// Writes wishes as a text. An empty list becomes the empty text.
 fn text_of(wishes: &WishList) -> String {
     if wishes.is_empty() {
         return String::new();
@@ -90,8 +91,8 @@ fn text_of(wishes: &WishList) -> String {
         .expect("wishes are plain structs with string keys, which always serialise")
 }
 
-/// Reads a text that [`text_of`] wrote. Returns `None` for a text of a newer version that cannot be
-/// read here.
+/// Reads a text that [`text_of`] wrote. Returns `None` if this version cannot read the text,
+/// because a newer version wrote it.
 fn read_wishes(reply: &RedisReply) -> Result<Option<WishList>, RedisCallError> {
     let text = reply.as_text()?;
     if text.is_empty() {

@@ -1,6 +1,6 @@
--- Decides whether a visitor may claim a pass now, and if so reserves one of the `max_inside`
--- entries. `released` is the release counter as the caller knows it. `lapses_ms` is the time at
--- which the reservation lapses.
+-- Decides whether a visitor may claim a pass now. If so, reserves one of the `max_inside` entries.
+-- `released` is the release counter as the caller knows it. `lapses_ms` is the time at which the
+-- reservation lapses.
 local ranked, most, now = tonumber(rank), tonumber(max_inside), tonumber(now_ms)
 local now_s = math.floor(now / 1000)
 local pass = call('HGET', K('passes'), number)

@@ -1,8 +1,7 @@
--- Continues the life and returns 1, if the life began on this server and only the server's
--- `master_replid` (the id of its history of data) has changed since. Otherwise returns 0. The id
--- changes when the server's first replica comes, and an hour after the last replica left. A
--- promoted replica keeps the id of its former primary as `master_replid2`, so this script returns 0
--- for it.
+-- Continues a life that began on this server if only the server's `master_replid` (the id of its
+-- history of data) has changed since. Returns 1 if the life goes on, otherwise 0. The id changes
+-- when the server gets its first replica, and an hour after the last replica left. A promoted
+-- replica keeps the id of its former primary as `master_replid2`, so this script returns 0 for it.
 local stored, is = call('HMGET', LIFE, 'incarnation', 'run_id'), server()
 if stored[1] ~= incarnation or not stored[2] then return 0 end
 local info = call('INFO', 'replication')

@@ -1,2 +1,2 @@
--- Writes nothing itself: lib/building.lua, which runs first, notes that the builder is alive.
+-- Reports that the builder is alive. lib/building.lua does this before every script of a builder.
 return 1

@@ -1,4 +1,5 @@
--- Returns the wishes that changed after a version, oldest change first: version, number, wishes.
+-- Returns the wishes that changed after a version, oldest change first. Each entry has the version,
+-- the number and the wishes.
 local after = call('ZRANGEBYSCORE', K('wish_changes'), '(' .. since, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
 local changed = {}
 for at = 1, #after, 2 do

@@ -1,6 +1,6 @@
--- Ends a tick: notes its calls and stores its accounts. If another tick ended first, drops the
--- accounts and returns 0. A second run of the same tick changes nothing. `away` has a bit for each
--- rank that was away, from the byte of `from` on.
+-- Ends a tick: notes its calls and stores its accounts. If another tick has ended first, drops the
+-- accounts and returns 0. A second run of the same tick changes nothing. `away` has one bit for
+-- each rank, set if its visitor was away. Its first byte has the bit of `from`.
 local since_ms, upto = tonumber(counted_since), tonumber(counted_until)
 for from, to, at_ms, people, away in each_called() do
   local first = tonumber(from)

@@ -1,5 +1,6 @@
--- Fills in passes, each with the holder who left with it, or '' if nobody did. The places must be
--- filled in first, because this script reads the bits of `done`.
+-- Fills in passes. `left_by` is the holder, if the holder gave up the place after claiming the
+-- pass, and otherwise ''. The places must be filled in first, because this script reads the bits of
+-- `done`.
 for number, expires_s, left_by in each_passes() do
   call('HSET', K('passes'), number, expires_s)
   if call('GETBIT', K('done'), number) == 0 then call('ZADD', K('inside'), expires_s, number) end

@@ -1,5 +1,5 @@
--- Completes the filling, after which the room lives. `absent` has a bit for each number without a
--- visitor, and `void` is how many of those numbers the ledger has not recorded.
+-- Completes the filling. From then on the room lives. In `absent`, the bit of each number without a
+-- visitor is set. `void` is how many of these numbers the ledger has not recorded.
 call('SET', K('absent'), absent)
 call('HDEL', LIFE, 'building', 'builds', 'built_at')
 if frozen ~= '' then call('HSET', LIFE, 'frozen', frozen) end

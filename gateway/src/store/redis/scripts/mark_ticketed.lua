@@ -8,7 +8,7 @@ for holder in each_holders() do
   if living then table.insert(numbers, living) end
   for number in string.gmatch(left or '', '%d+') do table.insert(numbers, number) end
   for _, number in ipairs(numbers) do
-    -- A place without a pass cannot have led to the order: its holder bought with the pass of an
+    -- A place without a pass cannot have led to the order. Its holder bought with the pass of an
     -- earlier place.
     if call('HEXISTS', K('passes'), number) == 1 and call('SETBIT', K('done'), number, 1) == 0 then
       call('HINCRBY', LIFE, 'done', 1)

@@ -1,5 +1,6 @@
--- Returns nothing until `away_after_s` seconds after the first run in this life. Then returns the
--- next number, and a bit for each number that was seen in one of the slots.
+-- Returns nothing until `away_after_s` seconds after the first run in this life. From then on
+-- returns the next number and bits. The bit of each number that was seen in one of the slots is
+-- set.
 call('HSETNX', LIFE, 'looking_since', now_s)
 if tonumber(now_s) - num(call('HGET', LIFE, 'looking_since')) < tonumber(away_after_s) then
   return {}

@@ -1,5 +1,6 @@
--- Puts a wait behind the last wait of the network, unless it would last longer than `longest_ms`.
--- Returns when the wait before it ends (ms). `WaitRequest::after` decides the same from this time.
+-- Reserves a wait after the last wait of the network, unless the visitor would wait for longer than
+-- `longest_ms`. Returns the time (ms) at which the last wait ends. From this time
+-- `WaitRequest::after` comes to the same decision.
 local key, now = K('wait:' .. network), tonumber(now_ms)
 local last = math.max(now, num(call('GET', key)))
 local ends = last + tonumber(takes_ms)

@@ -1,4 +1,4 @@
-//! Tests of a Redis that loses its data: places that were left stay left, the counts stay right,
+//! Tests of a Redis that loses its data. Places that were left stay left, the counts stay right,
 //! and operators get one warning.
 
 use fairgate_rules::network_limits::{NetworkBounds, NetworkPlaces};

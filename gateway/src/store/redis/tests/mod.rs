@@ -1,6 +1,6 @@
-//! Runs the store contract over one real Redis and over a cluster, and tests losses of Redis and
-//! several nodes over one Redis. The ledger is a SQLite file that all nodes of a test share, and
-//! PostgreSQL in `set_back`.
+//! Runs the store contract over one real Redis and over a cluster. Also tests a Redis that loses
+//! its data, and several nodes over one Redis. The ledger is a SQLite file that all nodes of a test
+//! share. Two tests in `set_back` use PostgreSQL instead.
 
 mod loss;
 mod renamed;
@@ -298,8 +298,8 @@ async fn a_slow_builder_is_replaced_only_after_it_falls_silent() {
         let line = house.ledger.bare_line("r").await.expect("it reads");
         line.life.expect("a life").incarnation
     };
-    // The emptied room is begun in the name of another node. If this node's keeper began it first,
-    // Redis is emptied again.
+    // Begins to fill in the emptied room in the name of another node. If this node's keeper began
+    // first, empties Redis again.
     let begun = loop {
         house.redis.flush_all().await.expect("it is emptied");
         let life = incarnation().await;
@@ -661,7 +661,7 @@ async fn a_slow_room_does_not_stop_joins_in_other_rooms() {
     let house = House::of(1).await;
     let node = &house.nodes[0];
     node.open("quick").await.expect("it reads");
-    // The lock makes the rounds of the room wait, as during a long rebuild.
+    // This lock makes the rounds of the room wait, as a long rebuild does.
     let slow = node.parts.rooms.find("r").expect("it is open");
     let _tended = slow.tending.lock().await;
     let (until, slow_for) = (Instant::now() + PATIENCE, LEASE * 3);

@@ -4,8 +4,8 @@
 use super::*;
 use fairgate_databases::PostgresDatabase;
 
-/// Opens one node over a Redis and a PostgreSQL whose rows can be set back by hand. Returns the
-/// node and the ceiling of its room.
+/// Opens one node over a Redis and a PostgreSQL. A test can then set back the rows in PostgreSQL.
+/// Returns the node and the ceiling of its room.
 async fn over(
     database: &servers::PostgresServer,
     redis: &servers::RedisServers,
@@ -67,7 +67,7 @@ async fn a_block_that_the_ledger_lost_is_reserved_again_and_no_number_is_given_t
     let told = store.warnings().join("\n");
     assert!(told.contains("the ledger was set back"), "{told}");
 
-    // Ledger and Redis lose the block at the same time, so only this node remembers it.
+    // The ledger and Redis lose the block at the same time, so only this node remembers it.
     database.query(lose).await.expect("it is set back");
     redis.flush_all().await.expect("it is emptied");
     let next = joined(&store, 1).await;

@@ -1,6 +1,6 @@
 -- What all scripts of a room share. LIFE is the key of the room's life. All keys of a room have the
--- same prefix and lie on one slot, so their names are built from LIFE. The arguments of each script
--- are locals with the names in scripts.rs.
+-- same prefix, so that they lie on one slot. `K` builds their names from LIFE. The arguments of
+-- each script are locals with the names in scripts.rs.
 local function K(name) return string.sub(LIFE, 1, -5) .. name end
 local function num(value) return tonumber(value) or 0 end
 local function call(...) return redis.call(...) end

@@ -1,6 +1,6 @@
--- A cohort is the ranks that one tick called, and its name is the rank after the last of them.
--- Returns the cohort of a rank, or nil if the cohort's window has ended or the rank's visitor was
--- away when called.
+-- A cohort is the ranks that one tick called. Its name is the rank after the last of them. Returns
+-- the cohort of a rank, or nil if the cohort's window has ended or the rank's visitor was away when
+-- called.
 local function cohort_of(rank)
   local found = call('ZRANGEBYSCORE', K('calls'), '(' .. rank, '+inf', 'LIMIT', 0, 1)[1]
   if not found then return nil end

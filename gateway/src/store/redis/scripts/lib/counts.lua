@@ -1,5 +1,5 @@
--- Ends the passes that have expired, and counts the room's visitors. The order is that of `counts`
--- in read.rs.
+-- Counts the room's visitors. A visitor whose pass has expired no longer counts as inside. `counts`
+-- in read.rs reads the results in this order.
 local function counts(now_s)
   local ran_out = call('ZREMRANGEBYSCORE', K('inside'), '-inf', now_s)
   if ran_out > 0 then call('HINCRBY', LIFE, 'ended', ran_out) end

@@ -1,6 +1,6 @@
--- Runs first in every script that needs the room to live. Fails if the store was lost or set back,
--- so that no number, pass or figure comes from it. `incarnation` is the life that the caller knows
--- from the ledger.
+-- Runs first in every script that needs the room to live. Fails if Redis lost the room or went back
+-- to older data. Such a Redis must not give a number, a pass or a figure. `incarnation` is the life
+-- that the caller knows from the ledger.
 local stored_life = call('HMGET', LIFE, 'incarnation', 'run_id')
 if not stored_life[1] then return redis.error_reply('LIFE missing') end
 if stored_life[1] ~= incarnation then return redis.error_reply('LIFE is ' .. stored_life[1]) end

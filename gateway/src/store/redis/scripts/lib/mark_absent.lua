@@ -1,5 +1,6 @@
--- Marks that a number has no visitor (`absent` is 1), or has a visitor again (0). `void` is 0 if
--- the visitor left, because they still count as joined, and otherwise 1.
+-- Marks that a number has no visitor (`absent` is 1), or has a visitor again (0). `void` is 1 if
+-- the number becomes void or was void. It is 0 if the visitor left, because a visitor who left
+-- still counts as joined.
 local function mark_absent(number, absent, void)
   if call('SETBIT', K('absent'), number, absent) ~= absent then
     call('HINCRBY', LIFE, 'absent', absent * 2 - 1)
@@ -8,8 +9,8 @@ local function mark_absent(number, absent, void)
   end
 end
 
--- If the number has a pass, stores the number under its holder, because the holder can still buy
--- with the pass after leaving.
+-- If the number has a pass, stores the number under its holder. The holder can still buy with the
+-- pass after leaving.
 local function note_left(number, holder)
   if call('HEXISTS', K('passes'), number) == 1 then
     local before = call('HGET', K('left_with_pass'), holder)

@@ -1,5 +1,5 @@
 -- The places of networks. The first two bytes of a network's key are its epoch. Each epoch has a
--- hash of its own, so that an epoch is forgotten at once.
+-- hash of its own, so that all its networks are forgotten with one command.
 local function epoch_key(epoch) return K('networks:' .. epoch) end
 
 local function places_key(network)

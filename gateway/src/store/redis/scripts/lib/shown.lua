@@ -2,7 +2,7 @@
 local NOBODY = string.rep('\0', 32)
 local UNWRITTEN = string.rep('\0', LEAF)
 
--- Returns the status of a signed place, and restores a place that the store's last life lost. If a
+-- Returns the status of a signed place, and restores a place that was lost with the last life. If a
 -- holder has two numbers, the lower one stays, unless the higher one has a pass or another holder
 -- used the lower one's code. `at` is when the number was given (ms), and `written` is the same time
 -- as 8 bytes.

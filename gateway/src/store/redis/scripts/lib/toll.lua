@@ -14,7 +14,7 @@ local function toll_refusal()
   return nil, keys
 end
 
--- Notes that the solution was used. The note ends when the solution expires.
+-- Notes that the solution was used. The note is dropped when the solution expires.
 local function use_solution()
   local lives_ms = tonumber(solution_ends_ms) - tonumber(now_ms)
   if solution ~= '' and lives_ms > 0 then

@@ -17,7 +17,7 @@ pub struct DrawSecret(pub [u8; 32]);
 
 impl fmt::Debug for DrawSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
+        f.write_str("DrawSecret(…)")
     }
 }
 

@@ -17,7 +17,11 @@ impl WaitingLine {
             rank: room.rank(place.number),
             now,
         };
-        self.rooms.store().leave(room.id(), leaving).await?;
+        // If the visitor hangs up in the middle, the store must still learn what the ledger has.
+        let (rooms, id) = (self.rooms.clone(), room.id().to_owned());
+        tokio::spawn(async move { rooms.store().leave(&id, leaving).await })
+            .await
+            .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string())))?;
         self.personal.notify_holder(
             place.holder,
             &PersonalEvent::Left {

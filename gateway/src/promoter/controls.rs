@@ -375,10 +375,18 @@ impl PromoterControls {
     pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         let codes = read_codes(list)?;
-        let lease = self.follower.lease_changes().await?;
-        let outcome = self.put_codes_alone(&room, codes).await;
-        lease.release_lease().await;
-        outcome
+        // The change runs in a task of its own. If the promoter hangs up in the middle, the task
+        // still ends the pause of the joins, and no other change begins before it has ended.
+        let controls = self.clone();
+        let change = tokio::spawn(async move {
+            let lease = controls.follower.lease_changes().await?;
+            let outcome = controls.put_codes_alone(&room, codes).await;
+            lease.release_lease().await;
+            outcome
+        });
+        change
+            .await
+            .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string()).into()))
     }
 
     /// Does what [`Self::put_codes`] does, while no other node changes rooms.

@@ -157,5 +157,5 @@ pub(super) async fn freeze_line(
     let stands = draws::stored_draw(tx, room).await?.freeze;
     stands
         .map(LedgerFreezeOutcome::Stands)
-        .ok_or_else(|| LedgerError::Corrupt("a freeze vanished".into()))
+        .ok_or_else(|| LedgerError::Corrupt("the freeze was not stored".into()))
 }

@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 
 use super::RoomLedger;
 use super::columns::Result;
+use super::stops::unknown_stop_cause;
 use crate::ledger::{LedgerClaimOutcome, PassRow, PassStopCause};
 
 impl RoomLedger {
@@ -71,7 +72,8 @@ pub(super) async fn claim_pass(
          WHERE room = $1 AND number = $2";
     let live = tx.query_one(sql, &[&room, &fresh.number]).await?;
     let stopped: Option<String> = live.get(5)?;
-    if let Some(cause) = stopped.and_then(|word| PassStopCause::parse(&word)) {
+    if let Some(word) = stopped {
+        let cause = PassStopCause::parse(&word).ok_or_else(unknown_stop_cause)?;
         return Ok(LedgerClaimOutcome::Stopped(cause));
     }
     Ok(LedgerClaimOutcome::Claimed(PassRow {

@@ -250,6 +250,11 @@ pub(super) async fn next_number(tx: &SqlTransaction, room: &str) -> Result<u64> 
     }
 }
 
+/// The failure for a cause that this version does not know.
+pub(super) fn unknown_stop_cause() -> LedgerError {
+    LedgerError::Corrupt("an unknown cause of a stopped pass".into())
+}
+
 pub(super) async fn stopped_passes(
     tx: &SqlTransaction,
     room: &str,
@@ -261,8 +266,7 @@ pub(super) async fn stopped_passes(
     let (mut cursor, mut stopped) = (after, Vec::new());
     for row in tx.query(sql, &[&room, &after]).await? {
         let word: String = row.get(3)?;
-        let cause = PassStopCause::parse(&word)
-            .ok_or_else(|| LedgerError::Corrupt("why a pass was stopped".into()))?;
+        let cause = PassStopCause::parse(&word).ok_or_else(unknown_stop_cause)?;
         let exp: i64 = row.get(2)?;
         cursor = row.get(4)?;
         if cause == PassStopCause::Revoked || exp > now_s {

@@ -189,7 +189,7 @@ impl RoomStore for MemoryRoomStore {
                     return Ok(place);
                 }
             }
-            let gone = "the place was given up while it was asked for";
+            let gone = "the place was given up during the join";
             Err(StoreFailure::from(LedgerError::Unavailable(gone.into())).into())
         });
         settled.await.unwrap_or_else(|error| {

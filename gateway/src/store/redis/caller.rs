@@ -43,7 +43,7 @@ impl RoomScriptRunner {
         script: impl ScriptCall<Family = F>,
     ) -> Result<RedisReply, StoreFailure> {
         if self.condition.is_foreign() {
-            let other = "it belongs to another ledger";
+            let other = "Redis belongs to another ledger";
             return Err(StoreFailure::NotReady(other.into()));
         }
         let (key, invocation) = (keys::life(room), script.prepare());

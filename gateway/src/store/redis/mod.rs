@@ -141,12 +141,7 @@ impl RoomStore for RedisRoomStore {
         codes: Vec<Digest>,
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome, StoreFailure> {
-        // The change runs in a task of its own. If the promoter hangs up in the middle, the task
-        // still ends the pause of the joins.
-        let (replacing, room) = (Arc::clone(&self.parts.codes), room.to_owned());
-        let put = tokio::spawn(async move { replacing.replace(&room, codes, entry).await });
-        put.await
-            .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string())))
+        self.parts.codes.replace(room, codes, entry).await
     }
 
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal> {

@@ -1,5 +1,5 @@
 //! Runs `loadtest plan`, `loadtest compare` and `loadtest calibrate` as processes. Checks their
-//! answers, their exit codes, their messages about files with faults, and the page that a browser
+//! answers, their exit codes, their messages about faults in files, and the page that a browser
 //! shows.
 
 use std::path::{Path, PathBuf};
@@ -303,7 +303,7 @@ fn a_calibration_says_what_a_sale_takes_and_a_false_one_is_refused() {
     assert!(planned.status.success(), "{}", text(&planned.stderr));
     let planned: Value = serde_json::from_slice(&planned.stdout).expect("JSON");
     let machines = &planned["machines"];
-    // The count depends on what else this machine does during the test.
+    // The number of gateways depends on what else this machine does during the test.
     let count = machines["gateways"]["count"].as_f64().expect("a count");
     assert!(count >= 1.0, "{machines}");
     assert_eq!(machines["cost"]["currency"], "EUR");
@@ -350,10 +350,10 @@ fn a_browser_without_a_network_draws_a_chart_from_each_table() {
             .output()
             .expect("chromium runs")
     };
-    // The README shows such a picture of a larger sale.
+    // The README shows a picture like this one, of a larger sale.
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let picture = pictures.join("plan.png");
-    // The picture of an earlier run would hide that this run takes none.
+    // If this run made no picture, the picture of an earlier run would hide that.
     let _ = std::fs::remove_file(&picture);
     open(&[
         "--window-size=1000,1100",

@@ -1,5 +1,5 @@
-//! Runs `loadtest verdict` as a process, and checks its exit codes and its messages about files
-//! that it cannot read.
+//! Runs `loadtest verdict` as a process. Checks its answers, its exit codes, and its messages about
+//! files that it cannot read.
 
 use std::path::Path;
 use std::process::{Command, Output};

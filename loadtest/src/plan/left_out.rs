@@ -1,8 +1,8 @@
-//! Names the words of a file that the swarm uses and the simulation ignores.
+//! Names the settings of a file that the swarm uses and the simulation ignores.
 
 use crate::swarm::Scenario;
 
-/// Returns the words of `[behaviour]` and the sections of the file that a plan leaves out.
+/// Returns the settings of `[behaviour]` and the sections of the file that a plan ignores.
 pub fn left_out(scenario: &Scenario) -> Vec<&'static str> {
     let behaviour = &scenario.behaviour;
     let words = [

@@ -17,17 +17,17 @@ pub struct LostGatewayReport {
     at_s: f64,
     /// How many sockets break.
     sockets: f64,
-    /// The time within which these sockets are open again, in seconds.
+    /// How long it takes until all of these sockets are open again, in seconds.
     back_s: f64,
     /// The share of all sockets that break.
     #[serde(skip)]
     share: f64,
 }
 
-/// Lets a sale lose one of `gateways` gateways.
+/// Plans that one of the sale's `gateways` gateways is lost.
 ///
 /// # Errors
-/// A sentence that says why a plan cannot have this kill.
+/// A sentence that says why this kill cannot be planned.
 pub fn lose_gateway(
     sale: &mut PlannedSale,
     scenario: &Scenario,
@@ -65,7 +65,7 @@ impl LostGatewayReport {
         let lost = sale.lost_gateway?;
         let mut seconds = outcome.seconds.iter();
         let second = seconds.find(|second| f64::from(second.at_s) >= lost.at_s);
-        // After the end of the sale nobody is there.
+        // After the end of the sale, nobody has a socket.
         let people = second.map_or(0, |second| second.waiting + second.inside) as f64;
         Some(Self {
             at_s: lost.at_s - sale.room.draw_s,
@@ -75,7 +75,7 @@ impl LostGatewayReport {
         })
     }
 
-    /// Takes into account how fast the measured machines open sockets.
+    /// Raises `back_s` if the measured machines need longer to reopen the sockets.
     pub fn on(&mut self, machines: &NeededMachines) {
         self.back_s = self.back_s.max(machines.reconnect_s * self.share);
     }

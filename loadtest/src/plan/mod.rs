@@ -1,5 +1,6 @@
-//! `loadtest plan`: simulates a sale many times faster than it happens, with the rules by which
-//! gateways call visitors. Says when the sale is sold out, who waits how long, and who gets a seat.
+//! `loadtest plan`: simulates a sale in a small part of the time that it would take. Calls
+//! visitors by the same rules as the gateways. The answer says when the sale is sold out, who waits
+//! how long, and who gets a seat.
 
 mod grouped;
 mod left_out;
@@ -48,21 +49,22 @@ pub struct PlanOptions {
     /// Plans the sale for several values of one setting, such as per_s=50..500
     #[arg(long)]
     sweep: Option<PlanSweep>,
-    /// The arrivals of a past sale: a CSV file with the columns second and visitors. It replaces
-    /// the times and the number of the crowd
+    /// The arrivals of a past sale: a CSV file with the columns second and visitors. They replace
+    /// the arrivals of the file's crowd
     #[arg(long)]
     csv: Option<PathBuf>,
-    /// How many calls booking answers in a second; without it booking always answers at once
+    /// How many calls booking answers in a second. Without this option, it always answers at once
     #[arg(long)]
     calls_per_s: Option<f64>,
-    /// Loses a gateway: gateway@30% of the planned duration, or gateway@draw+60s
+    /// Plans the loss of a gateway. The time is a part of the planned duration, such as
+    /// gateway@30%, or a time after the draw, such as gateway@draw+60s
     #[arg(long)]
     kill: Option<PlannedKill>,
-    /// Among how many gateways the sockets are shared when one is lost
+    /// The number of gateways that share the sockets until one is lost
     #[arg(long, default_value_t = 2, requires = "kill", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     gateways: u32,
-    /// The figures of a machine, which `loadtest calibrate` has written. With them the plan says
-    /// what the sale takes, and which limit breaks first as the crowd grows
+    /// The figures of a machine: a file that `loadtest calibrate` wrote. With it, the plan also
+    /// says what the sale needs, and which limit breaks first as the crowd grows
     #[arg(long)]
     calibration: Option<PathBuf>,
     /// What machines and traffic cost: a TOML file
@@ -72,7 +74,7 @@ pub struct PlanOptions {
     #[arg(long, conflicts_with = "sweep", value_parser = crate::html::page_file)]
     html: Option<PathBuf>,
     /// Writes the on-sale with the recommended pace into this file, in TOML for `gateway apply`.
-    /// With a calibration, the machines bear this pace
+    /// With a calibration, it is a pace that the measured machines can handle
     #[arg(long, conflicts_with = "sweep")]
     settings: Option<PathBuf>,
     /// Prints the answer as one JSON document
@@ -151,7 +153,7 @@ pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
     Ok(LoadtestExitCode::Held)
 }
 
-/// Recommends settings, and writes them as an on-sale file.
+/// Recommends settings, and writes an on-sale file that has them.
 fn write_settings(
     options: &PlanOptions,
     file: &Path,
@@ -164,8 +166,8 @@ fn write_settings(
     Ok(settings)
 }
 
-/// Simulates the seed in the middle again, because the figures of the seeds do not keep the whole
-/// outcome. Returns the seed and its outcome.
+/// Simulates the typical seed again, because only the figures of each seed were kept, and not its
+/// whole outcome. Returns the seed and its outcome.
 fn typical_outcome(
     options: &PlanOptions,
     sale: &PlannedSale,
@@ -183,7 +185,8 @@ struct Measured {
 }
 
 impl Measured {
-    /// Reads both files. Returns `None` if the command line names no calibration.
+    /// Reads the calibration, and the prices if the command line names them. Returns `None` if it
+    /// names no calibration.
     fn read(options: &PlanOptions) -> Result<Option<Self>, Vec<String>> {
         let Some(file) = &options.calibration else {
             return Ok(None);
@@ -197,7 +200,7 @@ impl Measured {
         }))
     }
 
-    /// Works out what the sale takes, and which limit breaks first.
+    /// Works out what the sale needs, and which limit breaks first.
     fn needs(
         &self,
         sale: &PlannedSale,
@@ -231,7 +234,7 @@ fn planned_sales(
     }
     if let Some(file) = &options.csv {
         sale.arrivals = Some(past_arrivals::read(file)?);
-        // The past arrivals take the place of the whole crowd.
+        // The past arrivals replace the whole crowd, with its bots and its mute visitors.
         (sale.crowd.bots, sale.bots, sale.crowd.mute) = (0, PlacedBots::default(), 0);
     }
     Ok(match &options.sweep {

@@ -1,4 +1,4 @@
-//! Makes the HTML report of a plan: the answer first, then the charts.
+//! Makes the HTML report of a plan: first the answer, then the charts.
 
 use fairgate_simulation::behaviour::SecondsRange;
 use fairgate_simulation::outcome::{SaleOutcome, SecondFigures, ToldOddsBin};
@@ -18,12 +18,12 @@ pub struct PlanPage<'a> {
     pub seeds: &'a [SeedFigures],
     /// The first seed.
     pub first_seed: u64,
-    /// The seed in the middle (see [`typical_seed`]), and what happened in it.
+    /// The typical seed (see [`typical_seed`]), and what happened in it.
     pub typical: (u64, SaleOutcome),
 }
 
-/// Orders the seeds by the time of the sell-out and, where not everything is sold, by the seats
-/// that are left. Returns the index of the seed in the middle.
+/// Returns the index of the typical seed. This is the seed in the middle, if the seeds are ordered
+/// by the time of the sell-out and, where not everything is sold, by the seats that are left.
 pub fn typical_seed(seeds: &[SeedFigures]) -> usize {
     let mut order: Vec<usize> = (0..seeds.len()).collect();
     order.sort_by(|a, b| {
@@ -122,7 +122,7 @@ impl PlanPage<'_> {
         }
     }
 
-    /// Returns the seconds of the typical seed from the beginning of the sale on.
+    /// Returns the seconds of the typical seed, starting with the beginning of the sale.
     fn since_begin(&self) -> Vec<SecondFigures> {
         let draw_s = self.sale.room.draw_s;
         let seconds = self.typical.1.seconds.iter();
@@ -132,7 +132,7 @@ impl PlanPage<'_> {
             .collect()
     }
 
-    /// Returns the chart of calls and entries. Each point is the mean since the point before.
+    /// Returns the chart of calls and entries. Each point is the mean since the previous point.
     fn pace(&self) -> ReportChart {
         let draw_s = self.sale.room.draw_s;
         let seconds = thinned(&self.since_begin());
@@ -190,7 +190,7 @@ impl PlanPage<'_> {
         }
     }
 
-    /// Returns the chart that compares the odds that were told with what came true.
+    /// Returns the chart that compares the odds that visitors were told with what came true.
     fn told_odds(&self) -> ReportChart {
         let outcome = &self.typical.1;
         let score = outcome.odds_brier.map_or_else(String::new, |score| {

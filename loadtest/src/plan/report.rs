@@ -17,7 +17,7 @@ pub struct PlanReport {
     /// The file, or the setting that was varied and its value.
     name: String,
     visitors: u64,
-    /// The cells for sale: seats by legs.
+    /// The number of cells for sale. Each seat has one cell for each leg.
     cells: u64,
     shows: usize,
     /// When everything is sold, in seconds after the beginning of the sale; `null` if everything is
@@ -27,11 +27,13 @@ pub struct PlanReport {
     /// The chance that a seat is left when a visitor is called, by tenth of the line, as the median
     /// of the seeds.
     odds: Vec<Option<f64>>,
+    /// Visitors who were told that everything is sold or that the room is closed, or who found no
+    /// seats, as the median of the seeds.
     told_no: f64,
-    /// When one in ten, half and nine in ten of the visitors of `told_no` had been told that
-    /// everything is sold, in seconds after the beginning of the sale; `null` if nobody was.
+    /// When one in ten, half and nine in ten of these visitors had learned this, in seconds after
+    /// the beginning of the sale; `null` if there are none.
     told_no_by_s: Option<[f64; 3]>,
-    /// Places that bots get; they are among the visitors.
+    /// The number of bots that get a place. They are among the visitors.
     bots: usize,
     /// How many of these places are refused when a bot claims its pass.
     bots_refused: usize,
@@ -44,14 +46,14 @@ pub struct PlanReport {
     waitlisted: f64,
     /// What the loss of a gateway means; `null` if none is lost.
     gateway_lost: Option<LostGatewayReport>,
-    /// What the sale takes; `null` without a calibration.
+    /// What the sale needs; `null` without a calibration.
     machines: Option<NeededMachines>,
     /// The limit that breaks first as the crowd grows; `null` without a calibration, or if none
     /// breaks with 64 times the crowd.
     breaks_first: Option<FirstLimit>,
     /// Settings that suit the sale; `null` if they were not asked for.
     recommended: Option<RecommendedSettings>,
-    /// The words of the file that the swarm uses and the simulation ignores.
+    /// The settings of the file that the swarm uses and the simulation ignores.
     left_out: Vec<&'static str>,
     /// The calls that booking answers in a second, if that is limited.
     calls_per_s: Option<f64>,
@@ -67,7 +69,7 @@ pub struct PlanReport {
 struct PlannedWait {
     p50: Option<f64>,
     p90: Option<f64>,
-    /// Both waits by tenth of the line, the front first.
+    /// The same waits for each tenth of the line, the front first.
     p50_by_tenth: Vec<Option<f64>>,
     p90_by_tenth: Vec<Option<f64>>,
 }
@@ -118,7 +120,7 @@ impl PlanReport {
         self.gateway_lost = lost;
     }
 
-    /// Adds what the sale takes, and which limit breaks first.
+    /// Adds what the sale needs, and which limit breaks first.
     pub fn takes(&mut self, machines: NeededMachines, breaks_first: Option<FirstLimit>) {
         if let Some(lost) = &mut self.gateway_lost {
             lost.on(&machines);
@@ -126,7 +128,7 @@ impl PlanReport {
         (self.machines, self.breaks_first) = (Some(machines), breaks_first);
     }
 
-    /// Adds the words of the file that the simulation leaves out.
+    /// Adds the settings of the file that the simulation ignores.
     pub fn leaves_out(&mut self, words: Vec<&'static str>) {
         self.left_out = words;
     }
@@ -141,8 +143,8 @@ impl PlanReport {
         &self.summary.odds
     }
 
-    /// Returns the answer as lines of text: what was planned, the answer in a sentence, and figures
-    /// with their names.
+    /// Returns the answer as lines of text: what was planned, the answer in a sentence, and the
+    /// figures, each after its name.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(
@@ -365,7 +367,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// The number of tenths that the JSON document lists.
+/// The JSON document lists figures by tenth of the line.
 const _: () = assert!(PARTS == 10, "the contract names tenths of the line");
 
 #[cfg(test)]

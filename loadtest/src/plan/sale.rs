@@ -19,16 +19,16 @@ use serde_json::{Map, Value};
 
 use crate::swarm::{CrowdSettings, Scenario, ScenarioOnsale, TrainPlan};
 
-/// How long booking takes to answer one call while it has nothing else to do, in milliseconds. In
-/// an installation on one machine, most calls take less time.
+/// How long booking takes to answer one call while it has nothing else to do, in milliseconds. If
+/// everything is on one machine, most calls take less time.
 const ANSWER_MS: f64 = 5.0;
 
 /// Makes the sale of a scenario. `calls_per_s` is how many calls booking answers in a second, if
 /// that is limited.
 ///
 /// # Errors
-/// Every fault of the room, of its shows and of the seating plans, or that the plan ends before the
-/// draw.
+/// Every fault of the room, of its shows and of the seating plans. If nothing else is
+/// wrong, that the plan ends before the draw.
 pub fn planned_sale(
     scenario: &Scenario,
     calls_per_s: Option<f64>,
@@ -80,7 +80,7 @@ pub fn planned_sale(
         },
         shows: planned,
         crowd: CrowdSettings {
-            // All other bots are refused when they join, so they are not among the visitors.
+            // Bots without a place are refused when they join, so they are not among the visitors.
             visitors: scenario.crowd.visitors + bots.placed,
             ..scenario.crowd.clone()
         },
@@ -121,7 +121,7 @@ fn planned_shows(
             }
         }
     }
-    // A room lists a train's departures, which have a date: `t1-*` or `t1-2031-01-01`.
+    // A room lists departures of a train, and not the train itself: `t1-*` or `t1-2031-01-01`.
     let sells = |train: &&TrainPlan| {
         let departures = format!("{}-", train.id);
         let mut patterns = room.shows.iter();
@@ -133,7 +133,7 @@ fn planned_shows(
 }
 
 /// Returns the time from which seconds are counted. If `opens_at` has a date, this is the opening
-/// of the lobby. If it counts from the start of a run, this is the start.
+/// of the lobby. If `opens_at` counts from the start of a run, this is the start of the run.
 fn start(onsale: &ScenarioOnsale) -> Timestamp {
     let opens_at = onsale.text("opens_at").and_then(|text| text.parse().ok());
     opens_at.unwrap_or(Timestamp::UNIX_EPOCH)
@@ -169,7 +169,7 @@ fn seat_maps<'a>(
     maps
 }
 
-/// Reads a venue's plan. Without a format, the body is a document with a grid.
+/// Reads a venue's plan. If there is no format, the body is a document with a grid.
 fn seat_map(format: Option<&str>, body: &str) -> Result<SeatMap, Vec<String>> {
     let told = |faults: Vec<fairgate_model::plans::PlanFault>| {
         faults.iter().map(ToString::to_string).collect()

@@ -1,5 +1,5 @@
-//! Recommends the pace of a sale and how many visitors may be inside, and writes them as an on-sale
-//! file.
+//! Recommends the pace of a sale and how many visitors may be inside, and writes an on-sale file
+//! with these settings.
 
 use std::path::Path;
 
@@ -15,19 +15,19 @@ use crate::calibration::Calibration;
 
 /// How many paces are tried. Each pace is the same multiple of the pace before.
 const PACES: i32 = 12;
-/// The slowest pace that is tried sells the seats in about this time, in seconds.
+/// The slowest pace that is tried calls enough visitors for all seats in this time, in seconds.
 const SLOWEST_S: f64 = 3.0 * 3_600.0;
 /// The fastest pace that is tried calls enough visitors for all seats in this time, in seconds.
 const FASTEST_S: f64 = 15.0;
-/// Of the paces that the machines bear, the slowest one is recommended that sells 99 of 100 seats
-/// in at most this multiple of the best pace's time. Visitors then wait in the line, and not
-/// inside.
+/// A pace is good enough if its time is at most this multiple of the time of the best pace. Only
+/// paces that the machines can handle are compared. The slowest pace that is good enough is
+/// recommended, so that visitors wait in the line and not inside.
 const LATER_MAX: f64 = 1.25;
-/// The largest part of every limit of the measured machines that a recommended pace may use.
+/// A recommended pace uses at most this part of each limit of the measured machines.
 const USE_MAX: f64 = 0.7;
 /// The recommended `max_inside`, as a multiple of the most visitors inside in the simulation.
 const INSIDE_SPARE: f64 = 1.25;
-/// The sections of a file that make the on-sale. The rest describes the crowd or the run.
+/// The sections of a file that describe the on-sale. The others describe the crowd or the run.
 const ONSALE: [&str; 3] = ["venue", "show", "room"];
 
 /// Settings that suit a sale.
@@ -46,7 +46,7 @@ pub struct RecommendedSettings {
 /// How many seeds are simulated with each pace.
 const SEEDS: u64 = 3;
 
-/// A pace that was tried, and its figures in the seed in the middle.
+/// A pace that was tried, and its figures in the seed with the middle time.
 struct TriedPace {
     per_s: f64,
     figures: SeedFigures,
@@ -76,18 +76,19 @@ impl TriedPace {
         seeds.swap_remove(seeds.len() / 2)
     }
 
-    /// Returns the time by which paces are compared, in seconds; shorter is better. It is the time
-    /// until 99 of 100 seats are sold or, if too few people want them, the wait of nine in ten.
+    /// Returns the time by which paces are compared, in seconds. A shorter time is better. It is
+    /// the time until 99 of 100 seats are sold. If too few people want them, it is the time that
+    /// nine in ten called visitors wait at most.
     fn time_s(&self) -> f64 {
         let time_s = self.figures.sold_99_s.or(self.figures.wait_p90_s);
         time_s.unwrap_or(f64::INFINITY)
     }
 }
 
-/// Finds the slowest pace that is about as good as the best pace that the machines bear.
+/// Finds the slowest pace that is about as good as the best pace that the machines can handle.
 ///
 /// # Errors
-/// A sentence, if the measured machines bear no pace that was tried.
+/// A sentence, if the measured machines can handle none of the paces that were tried.
 pub fn recommend(
     sale: &PlannedSale,
     calibration: Option<&Calibration>,
@@ -155,7 +156,7 @@ impl RecommendedSettings {
     /// start of a run become times of the day after `now`.
     ///
     /// # Errors
-    /// A sentence that names the file that cannot be read or written, and says why.
+    /// A sentence that names the file that cannot be read or written, and the reason.
     pub fn write(&self, from: &Path, file: &Path, now: Timestamp) -> Result<(), String> {
         let told =
             |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());

@@ -64,7 +64,7 @@ impl PlanSweep {
     }
 
     /// Returns the sale with each value of the setting. Each value is about the same multiple of
-    /// the value before; values from 10 on are whole numbers.
+    /// the value before. Values of 10 and more are whole numbers.
     pub fn vary(&self, sale: &PlannedSale) -> Vec<(f64, PlannedSale)> {
         let factor = (self.to / self.from).powf(1.0 / f64::from(STEPS - 1));
         let values = (0..STEPS).map(|step| self.from * factor.powi(step));
@@ -85,7 +85,7 @@ impl PlanSweep {
             "per_s" => sale.room.pace.per_s_u = micros_per_s(value),
             "max_inside" => sale.room.pace.max_inside = u64::from(whole),
             "visitors" => {
-                // The bots are among these visitors, so they cannot be more.
+                // Bots are among these visitors, so there cannot be more bots than visitors.
                 sale.crowd.visitors = whole as usize;
                 sale.bots.placed = sale.bots.placed.min(whole as usize);
                 sale.bots.refused = sale.bots.refused.min(whole as usize);

@@ -1,5 +1,5 @@
 //! Starts a rig: first the servers that the product needs, then the booking processes, then the
-//! gateways. Processes of a kind start together, as in a deployment.
+//! gateways. Processes of the same kind start together, as in a deployment.
 
 use parking_lot::Mutex;
 use std::path::Path;
@@ -29,8 +29,8 @@ const READ_BACK_S: &str = "1";
 /// The seed of the random faults of the fake Stripe.
 const PROVIDERS_SEED: u64 = 1;
 
-/// What a rig has beyond its specification: which of its parts can be broken, whether it sells a
-/// train, and how its gateways see and check callers.
+/// What a rig has in addition to its specification: which of its parts can be broken, whether it
+/// sells a train, and how its gateways find the addresses of callers and check people.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RigFeatures {
     /// Whether the clocks of Redis can be moved.
@@ -45,8 +45,8 @@ pub struct RigFeatures {
     pub train: bool,
     /// Whether the gateways take the callers' addresses from `X-Forwarded-For`, as behind a proxy.
     pub proxied: bool,
-    /// Whether a server that imitates Turnstile checks people, and networks have the default rates
-    /// of joins.
+    /// Whether a server that imitates Turnstile checks people. If so, the rate of joins of each
+    /// network is limited as by default.
     pub checks: bool,
 }
 
@@ -59,7 +59,7 @@ impl Rig {
         Self::start_with(spec, RigFeatures::default()).await
     }
 
-    /// Starts a rig as [`Self::start`] does, with the preparations that `breakable` names.
+    /// Starts a rig as [`Self::start`] does, with the features that `breakable` names.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -68,8 +68,8 @@ impl Rig {
         breakable: RigFeatures,
     ) -> anyhow::Result<Self> {
         let binary = find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
-        // The verdict needs booking's program. The program is found before the run, because a run
-        // without a verdict is useless.
+        // The verdict needs booking's program. A run without a verdict is useless, so the program
+        // is found before the run.
         let booking = judge::booking_binary()?;
         let needs_servers = spec.redis != RedisForm::None || spec.ledger != RigLedgerKind::Sqlite;
         if let Some(missing) = fairgate_servers::missing_programs().filter(|_| needs_servers) {
@@ -188,7 +188,8 @@ fn check_settings(checks: &FakeChallengeServer) -> [ProcessSetting; 5] {
 }
 
 /// Starts the gateways. Before that, prepares their clocks and the disk of the first gateway if
-/// faults need them, and imports a train if `trains` names booking's program and a folder.
+/// faults need them. If `trains` names booking's program and a folder, it also imports the railway
+/// line with its trains.
 async fn start_gateways(
     gateways: &mut [RigProcess],
     breakable: &RigFeatures,
@@ -252,8 +253,7 @@ async fn postgres(spec: RigSpecification) -> anyhow::Result<Option<PostgresServe
     })
 }
 
-/// Makes processes of a kind with the same settings, each with a name, a port and a folder of its
-/// own.
+/// Makes processes of the same kind with the same settings. Each has its own name, port and folder.
 fn processes(
     kind: &str,
     count: usize,
@@ -278,7 +278,7 @@ fn secret() -> String {
     format!("rig-{:032x}", rand::rng().random::<u128>())
 }
 
-/// Once a second, finds the gateway that uses most memory, and records how much it uses.
+/// Once a second, records the memory of the gateway that uses most.
 async fn sample(pids: Vec<Arc<Mutex<Option<u32>>>>, samples: Arc<Mutex<Vec<(f64, f64)>>>) {
     let mut tick = tokio::time::interval(SAMPLE_EVERY);
     loop {

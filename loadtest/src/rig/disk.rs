@@ -1,5 +1,5 @@
-//! Mounts a small disk for the ledger file of a gateway that hosts everything, so that a fault can
-//! fill the disk and free it again.
+//! Mounts a small disk for the ledger file of a gateway that hosts everything. A fault can fill the
+//! disk and free it again.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-/// The size of the disk in mebibytes, enough for the ledger of a run.
+/// The size of the disk in mebibytes. It is enough for the ledger of a run.
 const SIZE_MB: usize = 48;
 /// The number of bytes written at once.
 const PIECE: usize = 64 * 1024;

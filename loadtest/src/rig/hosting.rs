@@ -1,4 +1,4 @@
-//! `loadtest rig`: runs an installation to try things on, until it is interrupted.
+//! `loadtest rig`: runs an installation for experiments until it is interrupted.
 
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
@@ -13,11 +13,10 @@ pub struct RigOptions {
     spec: RigSpecification,
 }
 
-/// Starts the processes, prints how to reach them, and ends them at Ctrl-C. Their data is then
-/// deleted.
+/// Starts the processes, and prints how to reach them. At Ctrl-C, ends them and deletes their data.
 ///
 /// # Errors
-/// Why a process could not be started or did not end.
+/// Why a process could not be started, or did not end properly.
 pub fn run(options: &RigOptions) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -33,7 +32,7 @@ async fn host(spec: RigSpecification) -> anyhow::Result<()> {
     let mut end = signal(SignalKind::terminate()).context("no signal can be awaited")?;
     let rig = tokio::select! {
         rig = Rig::start(spec) => rig?,
-        // A rig that is dropped while it starts ends its processes.
+        // If a rig is dropped while it starts, its processes end.
         _ = tokio::signal::ctrl_c() => return Ok(()),
         _ = end.recv() => return Ok(()),
     };

@@ -1,5 +1,5 @@
-//! Judges a run after its end. Booking's own program dumps the ledger, and the judge compares the
-//! dump with the history.
+//! Judges a run after its end. Booking's own program dumps the ledger. The judge compares the dump
+//! with the history.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -65,8 +65,8 @@ async fn dump_ledger(kept: &LedgerLocation, dump: &Path) -> anyhow::Result<()> {
 }
 
 impl Rig {
-    /// Runs one of booking's commands, such as `import timetable`, with the path `on`. The command
-    /// uses the ledger file of the first gateway, which must not be running.
+    /// Runs one of booking's commands, such as `import timetable`, on the path `on`. The command
+    /// uses the ledger file of the first gateway. This gateway must not be running.
     ///
     /// # Errors
     /// Where the program cannot be started.
@@ -81,7 +81,7 @@ impl Rig {
 }
 
 /// Returns booking's program. This is the file that `FAIRGATE_BOOKING_BIN` names. If the variable
-/// is not set, this is the program next to this one, which is built if it does not exist.
+/// is not set, it is the program next to this one. That program is built if it does not exist.
 ///
 /// # Errors
 /// Where the variable names no file, or the program cannot be built.

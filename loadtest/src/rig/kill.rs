@@ -21,7 +21,7 @@ pub struct PlannedKill {
 pub enum KillTime {
     /// A share of the planned duration.
     Share(f64),
-    /// So many seconds after the draw.
+    /// A number of seconds after the draw.
     AfterDraw(f64),
 }
 
@@ -65,7 +65,8 @@ impl FromStr for KillTime {
     }
 }
 
-/// A kind of process to kill. Several gateways or booking processes are killed in turn.
+/// A kind of process to kill. If there are several gateways or booking processes, each kill takes
+/// the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillTarget {
     /// A gateway.

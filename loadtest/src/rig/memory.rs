@@ -1,6 +1,6 @@
 //! Reads the resident memory of a process, and its time on processors, from the kernel.
 
-/// How many ticks the kernel counts in a second: `USER_HZ`. Programs see 100 on every machine.
+/// How many ticks the kernel reports for a second: `USER_HZ`. It is 100 on every machine.
 const TICKS_PER_S: f64 = 100.0;
 
 /// Returns the resident memory in megabytes (10^6 bytes), or `None` if the process is gone or the

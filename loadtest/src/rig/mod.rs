@@ -1,6 +1,6 @@
-//! Runs the processes under test on free ports, each with its own folder, and kills, slows and
-//! breaks them on demand. All of these processes end when the rig is dropped. On an interrupt,
-//! `loadtest swarm` and `loadtest faults` drop the rig, too.
+//! Runs the processes under test on free ports, each with its own folder. Kills, slows and breaks
+//! them on demand. All of these processes end when the rig is dropped. An interrupt of
+//! `loadtest swarm` or `loadtest faults` also drops the rig.
 
 mod build;
 mod disk;
@@ -43,7 +43,7 @@ use processors::ProcessorShares;
 /// The length of a cycle of a slowed process. The process is paused for a part of each cycle, and
 /// runs for the rest.
 const CYCLE: Duration = Duration::from_millis(100);
-/// The longest time until the sentinels have promoted a replica.
+/// How long the sentinels may take to promote a replica.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(20);
 
 /// The resident memory at one time.
@@ -75,8 +75,8 @@ pub struct Rig {
     folder: PathBuf,
     /// Whether the folder stays when the rig is dropped.
     kept: AtomicBool,
-    /// How often gateways were killed, and how often booking processes were. The processes of a
-    /// kind are killed in turn.
+    /// How many kills of gateways there were, and how many of booking processes. The processes of
+    /// each kind are killed in turn.
     turns: [AtomicUsize; 2],
     samples: Arc<Mutex<Vec<(f64, f64)>>>,
     sampler: tokio::task::JoinHandle<()>,
@@ -179,8 +179,8 @@ impl Rig {
         }
     }
 
-    /// Slows the processes that host booking for `for_s` seconds: they run only for this time
-    /// divided by `factor`. If booking is inside the gateways, this slows the line, too.
+    /// Slows the processes that host booking. For `for_s` seconds, they run only `1 / factor` of
+    /// the time. If booking is inside the gateways, this also slows the line.
     pub async fn slow_down(&self, factor: f64, for_s: f64) {
         let runs = CYCLE.div_f64(factor);
         let until = tokio::time::Instant::now() + Duration::from_secs_f64(for_s);
@@ -205,8 +205,8 @@ impl Rig {
         }
     }
 
-    /// Returns the samples of the resident memory since `start_ms`, in Unix milliseconds. Each
-    /// sample is of the gateway that used most memory at that time.
+    /// Returns the samples of the resident memory since the Unix time `start_ms`. Each sample is of
+    /// the gateway that used most memory at that time.
     pub fn memory(&self, start_ms: f64) -> Vec<MemorySample> {
         let samples = self.samples.lock();
         let after = samples.iter().filter(|(at_ms, _)| *at_ms >= start_ms);
@@ -230,8 +230,8 @@ impl Rig {
         Ok(())
     }
 
-    /// Compares a history with the ledger after the processes were stopped. The ledger's dump is
-    /// written to `dump`, or else into the rig's folder.
+    /// Compares a history with the ledger after the processes were stopped. Writes the ledger's
+    /// dump to `dump`, or into the rig's folder if `dump` is `None`.
     ///
     /// # Errors
     /// Where the ledger cannot be dumped, or the judge cannot read the files.
@@ -314,12 +314,12 @@ impl Rig {
         gateways.filter_map(|part| self.cpu_ms(part)).sum::<f64>() / 1e3
     }
 
-    /// Returns the payment provider, if it is the server that imitates Stripe.
+    /// Returns the server that imitates Stripe, if it is the payment provider.
     pub fn stripe(&self) -> Option<&FakeStripeServer> {
         self.stripe.as_ref()
     }
 
-    /// Returns the folder of the data, the logs and the dump.
+    /// Returns the folder that contains the data, the logs and the dump.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -1,4 +1,4 @@
-//! Names, kills, starts and pauses single processes of a rig, of any kind.
+//! Names, kills, starts and pauses single processes of a rig.
 
 use std::fmt;
 
@@ -106,7 +106,7 @@ impl Rig {
         }
     }
 
-    /// Ends PostgreSQL as its supervisor would, and starts it again.
+    /// Ends PostgreSQL as a supervisor would, and starts it again.
     ///
     /// # Errors
     /// Where PostgreSQL does not answer again.
@@ -115,7 +115,7 @@ impl Rig {
         postgres.restart().await
     }
 
-    /// Returns the ids of the processes of a part. There are none while it does not run.
+    /// Returns the process ids of a part of the rig. There are none while the part does not run.
     pub fn pids(&self, part: RigComponent) -> Vec<u32> {
         match (part, &self.redis, &self.postgres) {
             (RigComponent::Redis(index), Some(redis), _) => redis.pids(index),

@@ -1,5 +1,5 @@
 //! Runs a gateway or a booking process: finds or builds its program, starts it with its own
-//! settings, and kills, pauses and stops it. Only this module names rustix.
+//! settings, and kills, pauses and stops it.
 
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
@@ -22,7 +22,7 @@ pub const STOP: Signal = Signal::STOP;
 pub const CONTINUE: Signal = Signal::CONT;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// How long a supervisor waits before it starts a process again that did not become ready.
+/// How long a supervisor waits before it restarts a process that did not become ready.
 const SUPERVISED_EVERY: Duration = Duration::from_millis(500);
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// The number of log lines that are printed after a failure.
@@ -46,8 +46,8 @@ pub struct RigProcess {
 }
 
 /// Returns a program of the system under test. This is the file that the environment variable
-/// `variable` names. If the variable is not set, this is the program next to this one, which is
-/// built if it does not exist.
+/// `variable` names. If the variable is not set, it is the program next to this one. That program
+/// is built if it does not exist.
 ///
 /// # Errors
 /// Where the variable names no file, or the program cannot be built.
@@ -81,7 +81,7 @@ pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
 }
 
 impl RigProcess {
-    /// Makes a process with a folder of its name below `folder`. The process is not started yet.
+    /// Prepares a process, and makes a folder with its name in `folder`. Does not start it yet.
     ///
     /// # Errors
     /// Where there is no free port, or no folder can be made.
@@ -116,7 +116,7 @@ impl RigProcess {
     /// Gives the process a clock that can be moved.
     ///
     /// # Errors
-    /// Where its file cannot be written.
+    /// Where the clock's file cannot be written.
     pub fn give_clock(&mut self) -> anyhow::Result<()> {
         let clock = MovableClock::at(self.folder.join("clock"));
         clock.set_ahead(0)?;
@@ -138,7 +138,7 @@ impl RigProcess {
         self.folder.join("data")
     }
 
-    /// Returns the cell that contains the process's id while it runs.
+    /// Returns the cell that contains the process's id while the process runs.
     pub fn pid_cell(&self) -> Arc<Mutex<Option<u32>>> {
         Arc::clone(&self.pid)
     }
@@ -161,8 +161,8 @@ impl RigProcess {
         let log = self.log()?;
         let mut command = Command::new(&self.binary);
         for (name, _) in std::env::vars_os() {
-            // Of this program's own settings, only the level of the log reaches the system under
-            // test.
+            // The system under test inherits none of this program's settings except the level of
+            // the log.
             if name.to_string_lossy().starts_with("FAIRGATE_") && name != "FAIRGATE_LOG" {
                 command.env_remove(name);
             }
@@ -187,8 +187,8 @@ impl RigProcess {
         Ok(())
     }
 
-    /// Starts the process as a supervisor would. If the process does not become ready, perhaps
-    /// because a server that it needs is not ready yet, starts it again.
+    /// Starts the process as a supervisor would. If the process does not become ready, starts it
+    /// again. The reason may be that a server that it needs is not ready yet.
     ///
     /// # Errors
     /// Where the process does not become ready in time. The end of its log is printed.
@@ -257,7 +257,7 @@ impl RigProcess {
             .and_then(|pid| i32::try_from(pid).ok())
             .and_then(Pid::from_raw);
         if let Some(pid) = pid {
-            // A process that ended meanwhile needs no signal.
+            // If the process has ended meanwhile, it needs no signal.
             let _ = kill_process(pid, signal);
         }
     }

@@ -1,5 +1,5 @@
-//! Gives the processes of a rig some of this machine's processors, and this program the others. The
-//! crowd then takes no processor time from the system under test.
+//! Divides this machine's processors between the processes of a rig and this program. The crowd
+//! then takes no processor time from the system under test.
 
 use anyhow::{Context, ensure};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
@@ -14,7 +14,7 @@ pub struct ProcessorShares {
 }
 
 impl ProcessorShares {
-    /// Takes the first `cpus` processors of this program for the rig.
+    /// Gives the rig the first `cpus` of the processors that this program may use now.
     ///
     /// # Errors
     /// Where no processor would be left for this program.
@@ -35,8 +35,8 @@ impl ProcessorShares {
 }
 
 impl Rig {
-    /// Moves the processes of the rig to its own processors, and this program to the others. Does
-    /// nothing if they share all processors.
+    /// Moves the rig's processes to the rig's processors, and this program to the others. Does
+    /// nothing if both share all processors.
     pub fn keep_processors_apart(&self) {
         let Some(shares) = &self.shares else { return };
         let parts = self.parts().into_iter();
@@ -53,13 +53,13 @@ fn set_of(numbers: &[usize]) -> CpuSet {
     set
 }
 
-/// Moves all threads of a process. New threads run on the processors of the thread that makes them.
+/// Moves all threads of a process. A new thread runs on the processors of the thread that makes it.
 fn move_process(pid: u32, to: &CpuSet) {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
     let names = threads.into_iter().flatten().flatten();
     let ids = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     for id in ids.filter_map(Pid::from_raw) {
-        // A thread that has ended meanwhile needs no processor.
+        // If a thread has ended meanwhile, it needs no processor.
         let _ = sched_setaffinity(Some(id), to);
     }
 }

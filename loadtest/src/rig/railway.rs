@@ -1,5 +1,5 @@
-//! Describes a railway line with a short and a long train a day, for crowds that also buy train
-//! tickets. Imports the line's timetable with booking's program before any process uses the ledger.
+//! Describes a railway line for crowds that also buy train tickets. Every day, a short and a long
+//! train run. Imports the timetable with booking's program before any process uses the ledger.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ const FILES: [(&str, &str); 4] = [
 ];
 /// The time zone of the line.
 const TIME_ZONE: &str = "Europe/Berlin";
-/// The number of days until the departure for which the crowd buys tickets.
+/// The crowd buys tickets for the departure in this number of days.
 const LEAVES_IN_DAYS: i64 = 5;
 /// The codes of the stations, in the order of the stops.
 pub const STOPS: [&str; 4] = ["AAA", "BBB", "CCC", "DDD"];
@@ -40,7 +40,7 @@ pub const LONG_TRAIN: &str = "t2";
 /// The pattern with which the room names the departures of the short train.
 pub const DEPARTURES: &str = "t1-*";
 
-/// Returns the id of a train's departure for which the crowd buys tickets.
+/// Returns the id of the departure of a train for which the crowd buys tickets.
 ///
 /// # Errors
 /// Where the time zone is unknown.

@@ -1,9 +1,10 @@
-//! Reads the value of `--rig`. Refuses a rig that cannot work, before any process starts.
+//! Reads the value of `--rig`. Refuses a rig that cannot work before any process starts.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The most processes of a kind. A larger number is probably a typing error.
+/// The most processes of a kind, and the most processors. A larger number is probably a typing
+/// error.
 const MOST: usize = 16;
 
 /// The processes of a rig. The default is one gateway with booking inside, on SQLite.
@@ -11,20 +12,20 @@ const MOST: usize = 16;
 pub struct RigSpecification {
     /// The number of gateways.
     pub gateways: usize,
-    /// The number of booking processes. With 0, booking is inside every gateway.
+    /// The number of booking processes. If it is 0, booking is inside every gateway.
     pub bookings: usize,
-    /// The form of the fast stores.
+    /// The form of the fast stores, which contain the lines and the seats.
     pub redis: RedisForm,
     /// The ledger's database.
     pub ledger: RigLedgerKind,
     /// The payment provider.
     pub payments: RigPaymentProvider,
-    /// How many of this machine's processors the rig has for itself, while the crowd has the
-    /// others. `None` if both share all of them.
+    /// How many of this machine's processors only the rig uses. The crowd then uses the others.
+    /// `None` if both share all of them.
     pub cpus: Option<usize>,
 }
 
-/// The form of the fast stores.
+/// The form of the fast stores, which contain the lines and the seats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedisForm {
     /// The stores are in the gateway's own memory.
@@ -42,7 +43,7 @@ pub enum RedisForm {
 /// The ledger's database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RigLedgerKind {
-    /// A SQLite file of the only gateway.
+    /// A SQLite file, which belongs to the only gateway.
     Sqlite,
     /// A PostgreSQL server for all processes.
     Postgres,
@@ -98,7 +99,7 @@ impl fmt::Display for RigSpecification {
             out,
             "gateways={gateways},bookings={bookings},redis={redis},ledger={ledger}"
         )?;
-        // Nearly every rig pays with the sandbox, so the text names only another provider.
+        // Nearly every rig uses the sandbox, so the text names the provider only if it is another.
         if self.payments != RigPaymentProvider::Sandbox {
             write!(
                 out,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Stands in for cargo in the tests of the READMEs. It knows "build" and "run", and leads to the
-# programs that were built with the test. As with cargo, only the packages that are named are built,
-# or else the default members.
+# Stands in for cargo in the tests of the READMEs. It knows "build" and "run". It builds nothing,
+# and uses the programs that were built with the test. As with cargo, if no package is named, it
+# takes the default members.
 set -eu
 built=@BUILT@
 defaults="@DEFAULTS@"
@@ -10,7 +10,7 @@ examples="@EXAMPLES@"
 
 refuse() { printf 'cargo: %s\n' "$*" >&2; exit 101; }
 
-# Prints the programs of a package in a list of PACKAGE:PROGRAM.
+# Prints the programs of the package $1. $2 is a list of PACKAGE:PROGRAM.
 programs_of() {
   local one
   for one in $2; do

@@ -1,6 +1,6 @@
 //! Makes a bare clone of the checkout. The clone contains only the files that belong to the
-//! repository. A stand-in for cargo runs the programs that were built with this test, because
-//! another build would take many minutes and give the same programs.
+//! repository. In the clone, a stand-in for cargo runs the programs that were built with this test.
+//! Another build would take many minutes and give the same programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The stand-in. It refuses options and packages that it does not know.
+/// The stand-in for cargo. It refuses options and packages that it does not know.
 const CARGO: &str = include_str!("cargo.sh");
 
 /// A bare clone in a temporary folder.
@@ -20,7 +20,7 @@ pub struct BareClone {
     pub root: PathBuf,
     /// The folder of the programs that were built with this test.
     pub built: PathBuf,
-    /// The folder with the stand-in.
+    /// The folder with the stand-in for cargo.
     pub tools: PathBuf,
     _folder: TempDir,
 }
@@ -73,7 +73,8 @@ impl BareClone {
         readmes.map(read).collect()
     }
 
-    /// Returns the names of the test functions and of the test files of a package.
+    /// Returns a line for each function in the test files of a package. The line contains the names
+    /// of the file and of the function.
     pub fn tests_of(&self, package: &str) -> String {
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut names = String::new();
@@ -111,7 +112,7 @@ fn files_of(checkout: &Path) -> Vec<String> {
     files.map(str::to_owned).collect()
 }
 
-/// Writes the stand-in for cargo. The real cargo names the programs of each package.
+/// Writes the stand-in for cargo. Asks the real cargo which programs each package has.
 fn write_stand_in(root: &Path, built: &Path, tools: &Path) {
     let told = Command::new("cargo")
         .args([

@@ -1,5 +1,5 @@
 //! Checks `compose.yaml` and `Dockerfile` as far as that is possible without a container engine.
-//! Runs the processes of `compose.yaml` with its commands and settings behind its proxy. Compares
+//! Runs the processes of `compose.yaml` behind its proxy, with its commands and settings. Compares
 //! the copied paths, the build and the command of `Dockerfile` with the repository.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use fairgate_servers::{
 const COMPOSE: &str = include_str!("../../../compose.yaml");
 const DOCKERFILE: &str = include_str!("../../../Dockerfile");
 const README: &str = include_str!("../../../README.md");
-/// The value of each setting that the caller of compose must choose.
+/// The value of each setting that the user of compose must choose.
 const CHOSEN: &str = "a-key-that-the-test-chose";
 
 fn root() -> PathBuf {
@@ -55,8 +55,8 @@ impl Drop for Process {
     }
 }
 
-/// Starts a service with these settings. `places` lists texts of the settings, such as a service
-/// and its port, each with the text that replaces it.
+/// Starts a service with these settings. `places` lists texts in the settings, such as a service
+/// and its port. Beside each is the text that replaces it.
 fn start(service: &str, settings: &[(String, String)], places: &[(String, String)]) -> Process {
     let place = |text: &str| {
         let replace = |text: String, (old, new): &(String, String)| text.replace(old, new);
@@ -87,8 +87,9 @@ fn start(service: &str, settings: &[(String, String)], places: &[(String, String
     Process(started.expect("the service starts"))
 }
 
-/// Returns the sample of nginx as compose changes it. The first gateway keeps the address of the
-/// samples, which [`FrontProxy`] replaces. The second gateway is at `second`.
+/// Returns the sample of nginx with the changes that compose makes. The first gateway gets the
+/// address that all samples have, because [`FrontProxy`] replaces it. The second gateway is at
+/// `second`.
 fn proxy_sample(second: &str) -> String {
     let command = command_of("proxy");
     let script = command[2].split('\'').nth(1).expect("a script of sed");
@@ -160,7 +161,7 @@ async fn the_processes_of_compose_serve_visitors_behind_its_proxy() {
     let put = ["-X", "PUT", "-H", &key, "-H", json, "-d", room];
     let made = through_proxy(port, &put, "/v1/promoter/rooms/night");
     assert!(made.ends_with(" 201"), "{made}");
-    // nginx asks the gateways in turn, and a gateway may know the room only a moment later.
+    // nginx asks the gateways in turn. One of them may learn about the room a moment later.
     for gateway in &gateways {
         let client = TestClient::of_address(&format!("http://{gateway}"));
         let room = get("/v1/rooms/night");

@@ -24,11 +24,11 @@ use terminal::{Ended, Terminal};
 /// How many commands run at the same time. Most of them wait most of the time.
 const SIDE_BY_SIDE: usize = 6;
 /// The exit codes of a bench that missed a threshold, and of a swarm that was late itself. In a
-/// build without optimisation, both may happen and show no fault. The output must still have the
-/// figures or a verdict.
+/// build without optimisation, both may happen without a fault of the product. The output must
+/// still have the figures or a verdict.
 const MISSED: [i32; 2] = [99, 3];
 
-/// Returns whether a command of a block only prepares others, and prints nothing.
+/// Returns whether a command of a block prints nothing and only prepares or ends other commands.
 fn is_silent(command: &str) -> bool {
     let is_setting = command.starts_with("export ") || SETTINGS.contains(&command);
     is_setting || command.ends_with(" &") || command == "kill %1; wait"
@@ -197,7 +197,7 @@ fn commands_that_need_no_others_work_in_a_bare_clone() {
     }
 }
 
-/// Runs a command in its own terminal, in which port 0 stands for a free port.
+/// Runs a command in its own terminal. In the command, port 0 stands for a free port.
 fn run_apart(clone: &BareClone, row: &CommandRow) {
     let free = free_port().expect("a free port");
     let address = ("127.0.0.1:0".to_owned(), format!("127.0.0.1:{free}"));
@@ -237,7 +237,7 @@ async fn buy(gateway: u16) -> String {
     format!("ORDER={id} ORDER_KEY={key}")
 }
 
-/// Returns the texts of [`SUBSTITUTES`], each with the address of this test that replaces it.
+/// Returns the texts of [`SUBSTITUTES`]. Beside each is the address of this test that replaces it.
 fn substitutes(gateway: u16, postgres: &str, redis: &str) -> Vec<(String, String)> {
     let port = || free_port().expect("a free port").to_string();
     let known = [
@@ -278,8 +278,8 @@ fn run_in_turn(terminal: &mut Terminal, command: &str) {
                 assert_eq!(ended.status, 0, "{command} after Ctrl-C: {}", ended.said);
             }
         }
-        // Another test of this file runs a command of `Apart`, `./test` runs one of `Tests`,
-        // another row runs one of `By`, and nothing runs one of `Excused`.
+        // These commands are not run here. Another test of this file runs the commands of `Apart`,
+        // another row runs those of `By`, and `./test` runs those of `Tests`.
         How::Apart | How::By(_) | How::Tests(..) | How::Excused => {}
     }
 }
@@ -297,7 +297,7 @@ async fn the_blocks_of_each_readme_work_from_top_to_bottom_in_one_terminal() {
         let gateway = free_port().expect("a free port");
         let substitutes = substitutes(gateway, &postgres.url(), &redis.url());
         let mut terminal = Terminal::open(&clone, &[] as &[PathBuf], substitutes);
-        // Without this setting, commands would use the port 8080.
+        // By default, servers listen on port 8080. The substitutes put a free port in this setting.
         let listen = "export FAIRGATE_LISTEN=127.0.0.1:8080";
         assert_eq!(terminal.run(listen).status, 0);
         for command in markdown::block_commands(&readme) {

@@ -6,8 +6,8 @@ const PROGRAMS: [&str; 9] = [
     "./test", "booking", "cargo", "curl", "docker", "gateway", "loadtest", "npx", "openssl",
 ];
 
-/// Returns the commands of the blocks marked `sh`, in their order, each in one line and without its
-/// comment.
+/// Returns the commands of the blocks that are marked `sh`, in their order. Each command is one
+/// line without its comment.
 pub fn block_commands(text: &str) -> Vec<String> {
     let (mut found, mut begun, mut in_block) = (Vec::new(), String::new(), false);
     for line in text.lines() {
@@ -52,7 +52,7 @@ pub fn named_commands(text: &str) -> Vec<String> {
         }
     }
     let quoted = prose.split('`').skip(1).step_by(2);
-    // In a table, a bar is written with a backslash.
+    // In a table, a backslash stands before each bar.
     let quoted = quoted.map(|span| one_line(&span.replace("\\|", "|")));
     quoted.filter(|span| is_command(span)).collect()
 }
@@ -71,8 +71,8 @@ fn is_command(span: &str) -> bool {
     PROGRAMS.contains(&first) && (first == "./test" || words.next().is_some())
 }
 
-/// Returns the line without the comment at its end. A `#` in quotes or within a word begins no
-/// comment.
+/// Returns the line without the comment at its end. A `#` in quotes or within a word does not begin
+/// a comment.
 fn without_comment(line: &str) -> &str {
     let (mut quote, mut before) = (None, ' ');
     for (at, one) in line.char_indices() {

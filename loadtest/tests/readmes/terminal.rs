@@ -1,5 +1,5 @@
-//! Runs one bash in a bare clone. The bash runs commands one after the other and keeps their
-//! variables and jobs, as the terminal of a reader does.
+//! Runs one bash in a bare clone. The bash runs commands one after the other, and keeps their
+//! variables and jobs. A reader's terminal does the same.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,8 +15,8 @@ use crate::clone::BareClone;
 /// The longest time for one command.
 const ENDS_WITHIN: Duration = Duration::from_secs(200);
 
-/// `answers URL` waits until a server answers there. `set -m` gives each job its own process group,
-/// as in an interactive terminal.
+/// The functions and settings of the bash. `answers URL` waits until a server answers there.
+/// `set -m` gives each job its own process group, as in an interactive terminal.
 const PRELUDE: &str = r#"set -m
 until_it() { local end=$((SECONDS + 60)); until "$@"; do [ $SECONDS -lt $end ] || return 1; done; }
 answers() { until_it curl -o /dev/null -H 'Accept: text/html' "$1" 2>/dev/null; }
@@ -43,8 +43,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Opens a terminal at the clone's root, without any setting from this test's environment. In
-    /// each command, the first text of each substitute is replaced by the second.
+    /// Opens a terminal at the clone's root, without the `FAIRGATE_` variables of this
+    /// test's environment. In each command, the second text of each substitute replaces the first.
     pub fn open(clone: &BareClone, path: &[PathBuf], substitutes: Vec<(String, String)>) -> Self {
         let own = std::env::var_os("PATH").unwrap_or_default();
         let folders = [clone.tools.clone()].into_iter().chain(path.to_vec());
@@ -66,7 +66,7 @@ impl Terminal {
         let printed = BufReader::new(bash.stdout.take().expect("its output"));
         std::thread::spawn(move || {
             for line in printed.lines().map_while(Result::ok) {
-                // A terminal that is closed needs no more lines.
+                // When the terminal is closed, nobody needs the line.
                 let _ = tell.send(line);
             }
         });
@@ -107,8 +107,8 @@ impl Terminal {
         self.run(&format!("kill -INT -- -{job}; wait {job}"))
     }
 
-    /// Types the opening brace of a group and the command with the substitutes in it. Returns the
-    /// file for the output.
+    /// Types the opening brace of a group, and then the command after its texts are substituted.
+    /// Returns the file for the output.
     fn begin(&mut self, command: &str) -> String {
         let replace = |text: String, (old, new): &(String, String)| text.replace(old, new);
         let command = self.substitutes.iter().fold(command.to_owned(), replace);

@@ -1,4 +1,4 @@
-//! Works out from a simulated sale how much of each kind of work there is in each second, and what
+//! Works out how much work of each kind a simulated sale makes in each second. Also works out what
 //! this work costs by the figures of a calibration.
 
 use fairgate_rules::estimate::refresh_s;
@@ -11,7 +11,7 @@ use crate::calibration::{Calibration, WorkCost};
 /// How many calls a purchase makes after the pass: the hold, the order, the payment, and two that
 /// read the order and its ticket.
 const CALLS_AFTER_PASS: f64 = 5.0;
-/// How many pictures of the seats a second a visitor inside gets.
+/// How many pictures of the seats a visitor who is inside gets in a second.
 const PICTURES_PER_S: f64 = 1.0;
 
 /// The work of one second, as the mean of the last few seconds.
@@ -28,11 +28,11 @@ pub struct SecondOfWork {
     pub purchases: f64,
 }
 
-/// The number of seconds in a mean. A server that is too busy for a second or two only answers a
-/// little later.
+/// The number of seconds in a mean. A shorter overload does no harm: a server that is too busy for
+/// a second or two only answers a little later.
 const TOGETHER: usize = 5;
 
-/// What a second of work takes: milliseconds of processors by kind of process, and bytes.
+/// What a second of work takes: processor milliseconds of each kind of process, and bytes.
 pub type UseOfSecond = WorkCost;
 
 /// The work of a sale, second by second.
@@ -41,7 +41,8 @@ pub struct SaleDemand {
     seconds: Vec<SecondOfWork>,
     /// The number of places at the end.
     pub places: f64,
-    /// How many gateways are needed beyond those that do the work: one if the plan loses a gateway.
+    /// How many gateways are needed besides the gateways that do the work. This is one if the plan
+    /// loses a gateway, and otherwise none.
     pub spare_gateways: u64,
 }
 
@@ -92,7 +93,7 @@ impl SaleDemand {
     }
 }
 
-/// Adds the work of opening the sockets of a lost gateway again. They are opened evenly over the
+/// Adds the work of reopening the sockets of a lost gateway. They are reopened evenly over the
 /// range `drop_s` after the loss.
 fn open_again(sale: &PlannedSale, seconds: &mut [SecondOfWork]) {
     let Some(lost) = sale.lost_gateway else {
@@ -140,7 +141,8 @@ fn work(
 }
 
 impl SecondOfWork {
-    /// Returns the mean of the last [`TOGETHER`] seconds. Seconds before the first one had no work.
+    /// Returns the mean of the last [`TOGETHER`] seconds. If there are fewer, the missing ones
+    /// count as seconds without work.
     fn mean(seconds: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> f64| seconds.iter().map(of).sum::<f64>() / TOGETHER as f64;
         Self {
@@ -158,7 +160,7 @@ impl SecondOfWork {
         }
     }
 
-    /// Returns what this second takes by the figures of a calibration.
+    /// Returns what this second's work costs by the figures of a calibration.
     pub fn cost(&self, calibration: &Calibration) -> UseOfSecond {
         let work = &calibration.work;
         let parts = [

@@ -9,13 +9,14 @@ use super::demand::SaleDemand;
 use crate::calibration::Calibration;
 use crate::rig::RigSpecification;
 
-/// The sockets that a process needs for other things than visitors.
+/// How many sockets a process needs for other things than visitors.
 const SOCKETS_KEPT: u64 = 500;
 /// The part of a machine's memory that the processes may use.
 const MEMORY_MAX: f64 = 0.8;
-/// The largest multiple of the crowd that is tried, as a power of two.
+/// How often the crowd is doubled or halved at most.
 const DOUBLED_MAX: i32 = 6;
-/// How often the range between a crowd within the limits and a crowd beyond them is halved.
+/// How often the search then halves the range between a crowd within the limits and a crowd beyond
+/// them.
 const HALVED: u32 = 6;
 
 /// A resource of the measured processes that can run out.
@@ -39,9 +40,10 @@ pub enum CapacityLimit {
 pub struct FirstLimit {
     /// What there is too little of.
     pub limit: CapacityLimit,
-    /// The number of visitors from which on the limit breaks.
+    /// The smallest number of visitors with which the limit breaks.
     pub at_visitors: u64,
-    /// This number as a multiple of the planned visitors. Below 1, the planned crowd is too large.
+    /// This number as a multiple of the planned visitors. If it is below 1, the planned crowd is
+    /// too large.
     pub times: f64,
 }
 
@@ -58,8 +60,8 @@ impl CapacityLimit {
     }
 }
 
-/// Returns each limit of the calibrated processes, with the part of the limit that a sale uses in
-/// its worst second.
+/// Returns each limit of the calibrated processes, and the part of it that a sale uses in its worst
+/// second.
 pub fn uses(demand: &SaleDemand, calibration: &Calibration) -> [(CapacityLimit, f64); 5] {
     let machine = &calibration.machine;
     // A rig that cannot be read was changed by hand. It counts as one gateway.
@@ -89,7 +91,7 @@ pub fn uses(demand: &SaleDemand, calibration: &Calibration) -> [(CapacityLimit, 
     ]
 }
 
-/// Returns the limit of which a sale uses the largest part, and that part.
+/// Returns the limit that a sale uses most of, and the part of it that the sale uses.
 pub fn tightest(demand: &SaleDemand, calibration: &Calibration) -> (CapacityLimit, f64) {
     let all = uses(demand, calibration);
     let tightest = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));

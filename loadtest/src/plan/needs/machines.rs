@@ -1,4 +1,4 @@
-//! Works out how many machines a sale takes, and what they cost.
+//! Works out how many machines a sale needs, and what they cost.
 
 use serde::Serialize;
 
@@ -10,27 +10,27 @@ use crate::calibration::Calibration;
 use crate::plan::grouped::grouped;
 use crate::rig::{RedisForm, RigSpecification};
 
-/// The part of a machine that is used in the worst second. The rest is spare, because no plan
-/// foresees everything.
+/// The part of a machine that the sale may use in its worst second. The rest is spare, because no
+/// plan foresees everything.
 const USED: f64 = 0.7;
 /// A gigabyte, in bytes.
 const GB: f64 = 1e9;
 
-/// What a sale takes.
+/// What a sale needs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NeededMachines {
-    /// The processes that were measured, on which processor, and when.
+    /// Which processes were measured, on which processors, and when.
     pub measured_on: String,
     /// Machines for gateways. One of them is spare if the plan loses a gateway. Booking is inside
     /// the gateways if it was inside when they were measured.
     pub gateways: MachineGroup,
-    /// Machines for booking processes; none if booking is inside the gateways.
+    /// Machines for booking processes; `None` if booking is inside the gateways.
     pub bookings: Option<MachineGroup>,
-    /// The Redis servers; none if there is no Redis.
+    /// The Redis servers; `None` if there is no Redis.
     pub redis: Option<ServerLoad>,
-    /// PostgreSQL; none if the ledger is a SQLite file.
+    /// PostgreSQL; `None` if the ledger is a SQLite file.
     pub ledger: Option<ServerLoad>,
-    /// The commits a second, where they are counted.
+    /// The most commits in a second; `None` if the calibration did not count commits.
     pub commits_per_s: Option<f64>,
     /// The most traffic in a second, in megabits.
     pub mbit_per_s: f64,
@@ -39,11 +39,11 @@ pub struct NeededMachines {
     /// The processors that the proxies need for TLS. Every join and every opened socket is a new
     /// connection. `None` if TLS was not measured.
     pub tls_cpus: Option<f64>,
-    /// The time until all sockets are open again if all break at once, in seconds.
+    /// How long it takes until all sockets are open again if all break at once, in seconds.
     pub reconnect_s: f64,
     /// How many hours the machines run.
     pub hours: f64,
-    /// What all of this costs, where prices are known.
+    /// What all of this costs; `None` if no prices are known.
     pub cost: Option<NeededMoney>,
     /// Where these figures come from.
     pub origins: FigureOrigins,
@@ -82,8 +82,8 @@ pub struct NeededMoney {
     pub currency: String,
 }
 
-/// Returns the memory that places and sockets take at most, in megabytes. Places stay in memory
-/// until the end.
+/// Returns the most memory that places and sockets take, in megabytes (10^6 bytes). Places stay in
+/// memory until the end.
 pub fn memory_mb(demand: &SaleDemand, calibration: &Calibration) -> f64 {
     let memory = &calibration.memory;
     let sockets = demand.peak(|second| second.sockets);
@@ -96,8 +96,8 @@ fn whole(machines: f64) -> u64 {
     machines.ceil().max(1.0) as u64
 }
 
-/// Works out how many machines the gateways need. What runs out first decides: processors, memory,
-/// or open files, because every socket is a file.
+/// Works out how many machines the gateways need. The resource that runs out first decides:
+/// processors, memory, or open files. Every socket is an open file.
 fn gateways(
     demand: &SaleDemand,
     calibration: &Calibration,
@@ -129,7 +129,7 @@ fn tls_cpus(demand: &SaleDemand, calibration: &Calibration) -> Option<f64> {
 }
 
 impl NeededMachines {
-    /// Works out what a sale takes. Without prices, every machine is like the calibrated one.
+    /// Works out what a sale needs. Without prices, every machine is like the calibrated one.
     pub fn of(demand: &SaleDemand, calibration: &Calibration, prices: Option<&Prices>) -> Self {
         let rig: RigSpecification = calibration.rig.parse().unwrap_or_default();
         let machine = prices.map_or(

@@ -1,6 +1,6 @@
-//! Works out what a planned sale takes: gateways, booking processes, Redis, PostgreSQL, bandwidth
-//! and money. Also works out which limit breaks first as the crowd grows. Both follow from figures
-//! that were measured on a machine.
+//! Works out what a planned sale needs: gateways, booking processes, Redis, PostgreSQL, bandwidth
+//! and money. Also works out which limit breaks first as the crowd grows. Both answers follow from
+//! figures that were measured on a machine.
 
 mod demand;
 mod limits;
@@ -15,6 +15,6 @@ pub use prices::Prices;
 
 /// The largest part of a machine's processors that may be in use. If more is in use, calls wait for
 /// each other so long that visitors notice. There is a second reason: a calibration measures busy
-/// processes, which do much work at once. Between two waves of a real crowd, the same work takes
-/// more time.
+/// processes, which do many things at once. A process that is less busy, such as between two waves
+/// of a real crowd, needs more processor time for the same work.
 pub const BUSY_MAX: f64 = 0.8;

@@ -9,9 +9,9 @@ use crate::calibration::Calibration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureOrigin {
-    /// The calibrated processes have done as much.
+    /// The calibrated processes did at least as much work.
     Measured,
-    /// The figure is a multiple of what the calibrated processes have done.
+    /// The calibrated processes did less work. The figure is a multiple of what was measured.
     Extrapolated,
 }
 
@@ -20,7 +20,7 @@ pub enum FigureOrigin {
 pub struct FigureOrigins {
     /// The processors of all processes, and therefore the machines.
     pub processors: FigureOrigin,
-    /// Sockets, and how fast they open again.
+    /// Sockets, and how fast they are reopened.
     pub sockets: FigureOrigin,
     /// Memory.
     pub memory: FigureOrigin,
@@ -28,7 +28,7 @@ pub struct FigureOrigins {
     pub traffic: FigureOrigin,
     /// Commits.
     pub commits: FigureOrigin,
-    /// TLS. The proxy itself is not measured, only the cryptography that it does.
+    /// TLS. Only the cryptography of a proxy is measured, and not the proxy itself.
     pub tls: FigureOrigin,
 }
 
@@ -51,12 +51,12 @@ impl FigureOrigin {
 }
 
 impl FigureOrigins {
-    /// Compares the work of a sale with the work that the calibrated processes have done.
+    /// Compares the work of a sale with the work that the calibrated processes did.
     pub fn of(demand: &SaleDemand, calibration: &Calibration) -> Self {
         let work = &calibration.work;
         let reached = demand.all_seconds(|second| second.was_reached(calibration));
-        // The measurement took a little longer than the sockets were meant to wait, so the measured
-        // number is slightly too low.
+        // The measurement took a little longer than planned, so the measured number of sockets is
+        // slightly too low.
         let waited = work.socket_wait.per_s * 1.01;
         let sockets = demand.peak(|second| second.sockets) <= waited;
         let purchases = demand.peak(|second| second.purchases) <= work.purchase.per_s;

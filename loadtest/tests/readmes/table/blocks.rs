@@ -1,11 +1,11 @@
-//! The commands of the blocks of README.md, in their order.
+//! Lists the commands of the blocks of README.md, in their order.
 
 use super::{CommandRow, How, TEST, excused, other, plain, row, short};
 
 const HERE: &str = "http://127.0.0.1:8080";
 
 pub const ROWS: &[CommandRow] = &[
-    // README.md, to the draw
+    // README.md, up to the draw
     CommandRow {
         shows: &["lobby", "/r/demo", "report "],
         ..row(
@@ -54,8 +54,8 @@ pub const ROWS: &[CommandRow] = &[
         r#"curl -sX PATCH -H "$key" -H "$json" -d '{"paused": true}' $room"#,
         &["\"id\":\"night-one\""],
     ),
-    // Fewer than 100 of the 199 people were let in before the pause, so the number of people who
-    // wait begins with 1.
+    // Fewer than 100 of the 199 people were let in before the pause. So at least 100 still wait,
+    // and the number begins with 1.
     plain(
         "curl -s http://127.0.0.1:8080/v1/rooms/night-one",
         &["\"phase\":\"selling\"", "\"paused\":true", "\"waiting\":1"],

@@ -1,9 +1,10 @@
 //! Lists the commands of the READMEs: how the test runs each command, and what the command must
 //! show.
 //!
-//! If the test runs another command than the README has, the row in this folder says so. In
-//! addition, addresses are replaced by free ones (see `SUBSTITUTES`), `cargo` runs programs that
-//! are already built (see `clone`), and curl fails if the status is 400 or higher.
+//! If the test runs a different command from the one in the README, the row in this folder says so.
+//! Three differences apply to all commands. Addresses are replaced by free ones (see
+//! `SUBSTITUTES`). `cargo` runs programs that are already built (see `clone`). curl fails if the
+//! status is 400 or higher.
 
 mod blocks;
 mod others;
@@ -15,14 +16,14 @@ pub enum How {
     InTurn,
     /// In a terminal of its own, because it needs none of the commands before it.
     Apart,
-    /// In the terminal of its README, until it answers at this address. Then it gets Ctrl-C.
+    /// In the terminal of its README, until it answers at this address. Then Ctrl-C ends it.
     Server(&'static str),
-    /// As `Server`, but the command keeps running, because in the README it has a machine of its
-    /// own.
+    /// As `Server`, but the command keeps running. In the README it has its own machine, so nothing
+    /// there ends it.
     LastingServer(&'static str),
-    /// By another row, whose command is this command with its words filled in.
+    /// By another row. That row runs the same command, with its words filled in or in another form.
     By(&'static str),
-    /// By `./test`. The command runs tests of this package whose names contain this text.
+    /// By `./test`, in tests of this package whose names contain this text.
     Tests(&'static str, &'static str),
     /// Not at all.
     Excused,
@@ -38,7 +39,7 @@ pub struct CommandRow {
     pub run: &'static str,
     /// The texts that must be in its output.
     pub shows: &'static [&'static str],
-    /// Why the command is not run as the README has it; empty if it is.
+    /// Why the command is not run as the README has it. Empty if it is, or if `how` says enough.
     pub why: &'static str,
 }
 
@@ -52,7 +53,7 @@ const fn row(command: &'static str, how: How) -> CommandRow {
     }
 }
 
-/// Makes the row of a command that is run as the README has it, in its turn.
+/// Makes the row of a command that is run in its turn, as the README has it.
 const fn plain(command: &'static str, shows: &'static [&'static str]) -> CommandRow {
     CommandRow {
         shows,
@@ -60,7 +61,7 @@ const fn plain(command: &'static str, shows: &'static [&'static str]) -> Command
     }
 }
 
-/// Makes the row of a command that is replaced by another command, which is run in its turn.
+/// Makes the row of a command that another command replaces. The other one is run in its turn.
 const fn other(
     command: &'static str,
     run: &'static str,
@@ -95,7 +96,7 @@ const fn apart(command: &'static str, shows: &'static [&'static str]) -> Command
     }
 }
 
-/// Makes the row of a form of a command. It is run apart, with its words filled in.
+/// Makes the row of a command with words to fill in. It is run apart, with these words filled in.
 const fn filled(
     command: &'static str,
     run: &'static str,
@@ -117,8 +118,8 @@ const fn excused(command: &'static str, why: &'static str) -> CommandRow {
 const SHORT: &str = "the whole takes minutes, and its thresholds are those of a release build";
 const TEST: &str = "`./test` runs this test";
 
-/// The texts that the test replaces in each command, each with an address of this test. `@…@`
-/// stands for a value that is known only when the test runs.
+/// The texts that the test replaces in each command. Beside each is the address of this test that
+/// replaces it. `@…@` stands for a value that is known only when the test runs.
 pub const SUBSTITUTES: &[(&str, &str)] = &[
     ("postgres://fairgate:secret@db/fairgate", "@POSTGRES@"),
     ("redis://redis:6379", "@REDIS@"),
@@ -130,8 +131,7 @@ pub const SUBSTITUTES: &[(&str, &str)] = &[
 ];
 
 /// The values that the short form of `loadtest/scenarios/arena.toml` changes. The short form also
-/// leaves out the thresholds that are marked `undisturbed`, because they do not hold for few
-/// visitors.
+/// leaves out the thresholds that are marked `undisturbed`, because they need many visitors.
 pub const SHORTER: &[(&str, &str)] = &[
     ("planned_s = 115.0", "planned_s = 16.0"),
     ("visitors = 3000", "visitors = 60"),
@@ -142,10 +142,10 @@ pub const SHORTER: &[(&str, &str)] = &[
     ("draw_at = \"+30s\"", "draw_at = \"+4s\""),
 ];
 
-/// Words in the commands that take longest. These commands mostly wait, and are started first.
+/// Words that the longest commands contain. These commands mostly wait, and are started first.
 pub const LONGEST: &[&str] = &["waitlist", "pruning", "edge", "faults", "swarm"];
 
-/// Words in the commands that cannot share the machine. These commands run at the end, one by one.
+/// Words that commands contain if they need the machine for themselves. They run last, one by one.
 pub const ALONE: &[&str] = &["legs -- rush", "bench rail", "bench delta", "bench idle"];
 
 /// The lines of blocks that only set variables of the terminal.

@@ -1,4 +1,4 @@
-//! Lists the commands that sentences and tables of README.md and of all other READMEs name.
+//! Lists the commands that the sentences and tables of README.md and of the other READMEs name.
 
 use super::{CommandRow, How, apart, excused, filled, row, short};
 

@@ -1,6 +1,6 @@
 //! Takes holds through the inventory's Redis store as fast as possible. `loadtest bench holds`
-//! starts this program, because the load test does not link the store itself. The program prints
-//! "opened" after it has opened a show, waits for a line on its input, takes all holds, and prints
+//! starts this program, because the load test does not link the store itself. The program opens a
+//! show, prints "opened", and waits for a line on its input. Then it takes all holds, and prints
 //! how many seconds that took.
 //!
 //! `holds REDIS_URL HOLDS AT_ONCE`
@@ -21,7 +21,7 @@ use fairgate_redis::Redis;
 
 /// The number of seats of each hold.
 const SEATS: u32 = 2;
-/// The lifetime of a hold, so long that no hold lapses during the run.
+/// How long a hold lasts, in milliseconds. No hold lapses during the run.
 const HOLD_MS: i64 = 600_000;
 
 #[tokio::main]
@@ -33,8 +33,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (holds, at_once): (u32, u32) = (holds.parse()?, at_once.parse()?);
     let clock = Clock::system();
     let options = RedisStoreOptions {
-        // The bench later replays these calls with the times that they have now. The scripts must
-        // not refuse them because of old times.
+        // The bench replays these calls later, with the same times. The scripts must not refuse
+        // them because the times are old.
         clock_off_ms_max: i64::MAX / 4,
         ..RedisStoreOptions::new(clock.clone())
     };
@@ -63,7 +63,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Takes `holds` holds, of which up to `at_once` are under way at once.
+/// Takes `holds` holds, up to `at_once` of them at the same time.
 async fn take_all(
     store: &RedisStore,
     show: &ShowId,

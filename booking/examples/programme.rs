@@ -1,10 +1,9 @@
 //! Prints a cinema programme of any size, for measuring imports and searches. The same arguments
 //! always give the same programme.
 //!
-//! `programme HALLS SHOWINGS FROM_DAY`, such as `programme 500 15000 2027-01-10`. With `import`
-//! before these arguments, the program imports the programme into a new ledger instead of printing
-//! it, and prints how long the import took. The exit code is 1 if the import took ten seconds or
-//! more.
+//! `programme HALLS SHOWINGS FROM_DAY`, such as `programme 500 15000 2027-01-10`, prints the
+//! programme. `programme import HALLS SHOWINGS FROM_DAY` imports it into a new ledger instead, and
+//! prints how long the import took. The exit code is 1 if the import took ten seconds or more.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -17,13 +16,13 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
-/// An import must take less time than this.
+/// The import must take less time than this.
 const IMPORT_MAX: Duration = Duration::from_secs(10);
 /// The number of halls in a cinema.
 const HALLS_OF: usize = 5;
 /// The number of cinemas in a city.
 const CINEMAS_OF: usize = 5;
-/// The number of showings a day in a hall, three hours apart.
+/// The number of showings in a hall each day, three hours apart.
 const SHOWINGS_A_DAY: usize = 5;
 const WORDS: [&str; 16] = [
     "Harbour",

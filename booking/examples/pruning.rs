@@ -1,11 +1,12 @@
-//! Measures what a ledger full of old rows costs: how long booking takes to start with such a
-//! ledger, and how many purchases per second it makes while old rows are deleted and while they are
-//! not. The exit code is 99 if the start with a first purchase takes 1 s or longer, or if the rate
-//! of purchases during the deletion is less than 0.95 of the rate without it.
+//! Measures what a ledger full of old rows costs. First it measures how long booking takes to start
+//! with such a ledger and to make a first purchase. Then it measures the purchases per second, in
+//! turns with and without deletion of old rows. The exit code is 99 if the start with a first
+//! purchase takes 1 s or longer, or if the rate during the deletion is less than 0.95 of the rate
+//! without it.
 //!
-//! `pruning ROWS SECONDS [DATABASE_URL]`: the number of old rows, the length of each turn (such as
-//! 0.5), and an empty PostgreSQL database to fill. Without a database the ledger is a file in a
-//! temporary folder. A turn with deletion and a turn without it make a pair.
+//! `pruning ROWS SECONDS [DATABASE_URL]`. ROWS is the number of old rows. SECONDS is the length of
+//! each turn, such as 0.5. DATABASE_URL names an empty PostgreSQL database to fill. Without it the
+//! ledger is a file in a temporary folder.
 
 #![expect(
     clippy::print_stdout,
@@ -38,7 +39,8 @@ use tower::ServiceExt;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The number of pairs of turns. The result is the median of their ratios.
+/// The number of pairs of turns. A pair is a turn with deletion and a turn without it. The result
+/// is the median of the pairs' ratios.
 const PAIRS: u32 = 5;
 const BUYERS: u32 = 8;
 /// The number of writes that run at once while the ledger is filled.
@@ -147,8 +149,8 @@ async fn fill(ledger: &Ledger, rows: u64) -> Result<(), Failure> {
 /// Runs pairs of turns, one turn with deletion and one without it. Returns the median of the pairs'
 /// ratios. A ratio is the purchases per second with deletion, divided by those without it.
 async fn turns(shop: &Arc<Shop>, ledger: &Ledger, turn: Duration) -> Result<f64, Failure> {
-    // While this program has the lease, booking's own worker deletes nothing. The worker tries
-    // again a minute later.
+    // While this program has the lease, booking's own worker deletes nothing. That worker tries
+    // again only a minute later.
     while !ledger.lease(LEASE, "bench", 3_600_000).await? {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -179,7 +181,7 @@ async fn turns(shop: &Arc<Shop>, ledger: &Ledger, turn: Duration) -> Result<f64,
     Ok(ratios[ratios.len() / 2])
 }
 
-/// A running booking and its workers. The workers end when this is dropped.
+/// A running booking and its workers. The workers end when this value is dropped.
 struct Running {
     app: Booking,
     router: Router,
@@ -242,7 +244,7 @@ impl Shop {
         Ok(())
     }
 
-    /// Buys for as long as `turn`, and returns the purchases per second.
+    /// Buys for the length of `turn`, and returns the purchases per second.
     async fn sell(self: &Arc<Self>, router: &Router, turn: Duration) -> Result<f64, Failure> {
         let (began, mut buying) = (Instant::now(), JoinSet::new());
         for _ in 0..BUYERS {

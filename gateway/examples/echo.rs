@@ -1,5 +1,5 @@
-//! Echoes messages over the connection code of the live sockets, for suites that test how a server
-//! keeps the WebSocket protocol: `cargo run -p gateway --example echo -- 127.0.0.1:9001`.
+//! Echoes WebSocket messages, with the connection code of the live sockets. Suites that test the
+//! WebSocket protocol run against it: `cargo run -p gateway --example echo -- 127.0.0.1:9001`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Echoes the messages of every socket that comes to the listener.
+/// Echoes the messages of every socket that connects to the listener.
 pub async fn run(listener: TcpListener) {
     let (_open, closing) = watch::channel(false);
     let router = Router::new().route("/", get(open));

@@ -14,9 +14,10 @@ pub enum LedgerError {
     /// was written.
     #[error("the ledger is not available: {0}")]
     Unavailable(String),
-    /// The connection was lost while the transaction was being committed, and the database could
-    /// not be asked afterwards: the transaction was written whole or not at all. A caller finds out
-    /// by sending the same request again with the same ids.
+    /// It is not known whether the transaction was written. It was written whole or not at all. The
+    /// connection was lost at the commit and the database could not tell afterwards, or no answer
+    /// came in time, or the transaction's task panicked. A caller finds out by sending the same
+    /// request again with the same ids.
     #[error("whether the ledger took the write is not known: {0}")]
     Unknown(String),
     /// The database holds something that this version cannot read.
@@ -51,10 +52,14 @@ impl From<tokio_postgres::Error> for LedgerError {
     }
 }
 
-/// Returns whether the same statement will probably succeed a little later. This is so if the
-/// transaction was rolled back in favour of another one, if it waited or ran for too long, if the
-/// server had too many connections or too little memory or free space, or if the server stops or
-/// starts.
+/// Returns whether the same statement will probably succeed a little later. This is so in these
+/// cases:
+///
+/// - The transaction was rolled back in favour of another one.
+/// - It waited or ran for too long.
+/// - The server has too many connections, or too little memory or free space.
+/// - The server stops or starts, or cannot use its files.
+/// - The connection failed.
 fn is_temporary(code: &SqlState) -> bool {
     let class = code.code().get(..2).unwrap_or_default();
     matches!(class, "08" | "40" | "53" | "55" | "57" | "58")
@@ -69,8 +74,8 @@ pub(crate) fn was_rolled_back_for_another(error: &tokio_postgres::Error) -> bool
     )
 }
 
-/// Returns whether the connection is gone, so that it can no longer report what became of a
-/// transaction.
+/// Returns whether the connection is lost. Then it can no longer tell how a transaction ended.
+/// Every error that does not come from the server counts as a lost connection.
 pub(crate) fn is_connection_lost(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_none_or(|said| {
         matches!(

@@ -20,12 +20,13 @@ pub enum Installation {
 }
 
 impl Installation {
-    /// Brings one crate's tables up to date: applies the steps of `owner` that the database lacks,
-    /// in order. Nodes that start at once wait for one another.
+    /// Brings the tables of one crate, the `owner`, up to date. Applies the steps that the database
+    /// lacks, in order. Nodes that start at the same time wait for one another.
     ///
     /// # Errors
-    /// Returns an error where a step fails: then none of the steps was applied. The error is
-    /// [`LedgerError::Corrupt`] where the database has more steps than this program knows.
+    /// Returns an error where a step fails. Then none of the steps was applied, unless the
+    /// connection to a server broke at the commit. The error is [`LedgerError::Corrupt`] where the
+    /// database has more steps than this program knows.
     pub async fn migrate(
         &self,
         owner: &'static str,
@@ -47,8 +48,8 @@ impl Installation {
     /// was rolled back whole. The transaction runs to its end even if the caller goes away.
     ///
     /// On PostgreSQL the transaction is run again from its beginning if the server rolled it back
-    /// in favour of another one, or if its connection broke and nothing was committed. Each time it
-    /// reads and decides anew.
+    /// in favour of another one, or if its connection broke and nothing was committed. Each run
+    /// reads the data again and decides anew.
     ///
     /// # Errors
     /// Returns the transaction's own error, or [`LedgerError`]. With [`LedgerError::Unknown`] the
@@ -63,8 +64,8 @@ impl Installation {
         answer_of(self.write_erased(erase(given, transaction)).await)
     }
 
-    /// Returns a boxed future, because the compiler compiles the future of an `async fn` again in
-    /// each crate that awaits it.
+    /// Returns a boxed future, which is compiled only in this crate. The future of an `async fn` is
+    /// compiled again in each crate that awaits it.
     fn write_erased(&self, transaction: ErasedTransaction) -> ErasedResult<'_> {
         Box::pin(async move {
             match self {
@@ -96,7 +97,8 @@ impl Installation {
         answer_of(self.read_erased(false, erase_reading(given, query)).await)
     }
 
-    /// Reads in one snapshot: all statements see the same moment, however long the reading takes.
+    /// Reads in one snapshot. All statements see the data of the same moment, however long the
+    /// reading takes.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -142,7 +144,7 @@ impl Installation {
     ///
     /// # Errors
     /// Returns an error where the log could not be folded into the file. Then the file is complete
-    /// only together with its log.
+    /// only together with its log. Also returns an error where the file was closed before.
     pub async fn close(&self) -> Result<(), LedgerError> {
         match self {
             Self::File(writer) => writer.close().await,

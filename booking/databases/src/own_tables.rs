@@ -1,8 +1,8 @@
-//! The tables that belong to the installation and not to one crate.
+//! The tables of the whole installation, which belong to no single crate.
 
 use crate::sql::Migration;
 
-/// The migrations of these tables, in order. A released step is never edited; new steps are
+/// The migrations of these tables, in order. A released step is never edited. New steps are
 /// appended.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::of_each(SQLITE_TABLES, POSTGRES_TABLES),
@@ -36,8 +36,9 @@ CREATE TABLE leases (
 );
 ";
 
-/// A table with one random value, which identifies one life of the server. The table is unlogged,
-/// so a crash of the server or the promotion of a replica empties it. An orderly restart does not.
+/// A table with one random value, which identifies one life of the server. A life ends with a
+/// crash of the server or the promotion of a replica. Both empty this table, because it is
+/// unlogged. An orderly restart does not empty it.
 const LIFE_TABLE: &str = "CREATE UNLOGGED TABLE server_life (
     one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one),
     life TEXT NOT NULL DEFAULT gen_random_uuid()::text

@@ -1,5 +1,5 @@
-//! Caches the answer to the question whether the database takes writes. All callers within half a
-//! second share one answer, so that the check costs the database almost nothing.
+//! Caches whether the database takes writes. All callers within half a second get the same answer,
+//! so the check costs the database almost nothing.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use crate::LedgerError;
 /// How long an answer is cached. A caller who asks again sooner gets the same answer.
 const CACHED_FOR: Duration = Duration::from_millis(500);
 
-/// The last answer, and the lock that lets only one caller ask the database at a time.
+/// The last answer. Only one caller at a time asks the database.
 #[derive(Default)]
 pub(crate) struct LastWriteCheck {
-    /// Locked while one caller asks the database, so that callers who come meanwhile wait for its
-    /// answer.
+    /// Locked while one caller asks the database. Other callers wait for the lock, and then get the
+    /// same answer.
     last: Mutex<Option<(Instant, Result<(), String>)>>,
 }
 

@@ -31,7 +31,7 @@ async fn put(database: &PostgresDatabase, k: i64) -> Result<u64, LedgerError> {
         .await
 }
 
-/// Returns all keys. Reads again if the pool returned a connection that had been cut.
+/// Returns all keys. If the pool's connection was broken, reads again.
 async fn keys(database: &PostgresDatabase) -> BTreeSet<i64> {
     for _ in 0..500 {
         let read = |tx: fairgate_databases::PostgresTransaction| async move {
@@ -188,8 +188,8 @@ async fn a_transaction_that_lost_a_deadlock_is_run_again() {
                     if first_try {
                         both_hold_one.wait().await;
                     }
-                    // Now each waits for the other. The server ends the deadlock by aborting one of
-                    // them.
+                    // Now each transaction waits for the other. The server ends the deadlock by
+                    // aborting one of them.
                     tx.execute(sql, &[&keys[1]]).await?;
                     Ok::<_, LedgerError>(())
                 }
@@ -276,8 +276,8 @@ async fn after_a_restart_under_load_every_outcome_is_known() {
     }
     let server = Arc::new(PostgresServer::start().await.expect("PostgreSQL starts"));
     let database = database(&server.url()).await;
-    // There are more writers than connections. So the test fails if writers that ask about lost
-    // commits wait for one another.
+    // There are more writers than connections. Writers that ask about lost commits must not wait
+    // for one another's connections.
     let mut writing = tokio::task::JoinSet::new();
     for writer in 0..40_i64 {
         let database = database.clone();

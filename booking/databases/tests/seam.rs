@@ -1,4 +1,4 @@
-//! Tests that a transaction that is written once has the same outcome in both databases.
+//! Tests that one and the same transaction has the same outcome in both databases.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,7 +1,7 @@
-//! Simulates, without a store, how full a train gets by booking's rule for choosing seats.
-//! Travellers ask for stretches one after the other, and some give their seat back. The
-//! passenger-legs that stay sold are compared with those that other ways of choosing sell to the
-//! same travellers.
+//! Simulates how full a train gets with booking's rule for choosing seats, without a store.
+//! Travellers ask for stretches one after the other, and some give their seats back. The result is
+//! the number of passenger-legs that stay sold. It is compared with the results of other rules for
+//! the same travellers.
 
 use fairgate_model::choosing::rail::{TrainParty, TrainSeatStates, choose};
 use fairgate_model::grid::{CellGrid, CellState};
@@ -20,7 +20,7 @@ pub struct Simulation {
     pub stops: u16,
     /// The number of travellers who ask for a seat.
     pub requests: usize,
-    /// The share of travellers who give their seat back later, in per cent.
+    /// The share of travellers who later give their seat back, in per cent.
     pub lapsing_pct: u32,
     /// The number of runs, each with other travellers.
     pub seeds: u64,
@@ -35,20 +35,20 @@ pub const SIZE: Simulation = Simulation {
     seeds: 30,
 };
 
-/// The largest number of requests after which a seat is given back.
+/// The largest value of [`Request::lapses_after`].
 const LAPSES_WITHIN: usize = 60;
 
-/// The mean number of passenger-legs sold over all seeds, for each way of choosing.
+/// The number of passenger-legs sold, for each way of choosing: the mean over all seeds.
 #[derive(Debug, Clone, Copy)]
 pub struct Sold {
-    /// The seat whose free interval fits tightest, as booking chooses.
+    /// The seat whose free interval fits the stretch most tightly. Booking chooses this way.
     pub tightest: f64,
-    /// Reseating: a traveller is refused only if some leg of the stretch is full, because all other
-    /// travellers can get new seats at any time.
+    /// Any seat, because all other travellers can get new seats at any time. So a traveller is
+    /// refused only if some leg of the stretch is full.
     pub reseating: f64,
     /// The first seat that is free.
     pub first: f64,
-    /// Any seat that is free.
+    /// A random seat that is free.
     pub random: f64,
 }
 
@@ -56,7 +56,8 @@ pub struct Sold {
 struct Request {
     from: u16,
     to: u16,
-    /// After how many further requests the seat is given back. `None` if it is never given back.
+    /// The number of further requests after which the seat is given back. `None` if it is never
+    /// given back.
     lapses_after: Option<usize>,
 }
 
@@ -67,7 +68,7 @@ enum SeatRule {
     Random,
 }
 
-/// Simulates all ways over all seeds.
+/// Simulates all ways of choosing, with all seeds.
 pub fn simulate(simulation: Simulation) -> Sold {
     let map = carriages(simulation.seats);
     let mut sums = [0_u64; 4];
@@ -94,7 +95,7 @@ fn requests(simulation: Simulation, dice: &mut StdRng) -> Vec<Request> {
             dice.random_range(0..simulation.stops),
             dice.random_range(0..simulation.stops - 1),
         );
-        // Each pair of two different stops is equally likely.
+        // Every pair of different stops is equally likely.
         b += u16::from(b >= a);
         let lapses = dice.random_range(0..100) < simulation.lapsing_pct;
         Request {

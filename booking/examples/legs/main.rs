@@ -1,11 +1,11 @@
-//! Two trials of selling a train's seats by the leg. Each prints its figures. The exit code is 1 if
+//! Two trials of selling a train's seats leg by leg. Each prints its figures. The exit code is 1 if
 //! the figures are worse than expected.
 //!
 //! - `legs fit` compares the rule for choosing seats with other ways to seat the same travellers.
-//! - `legs rush [TIMES]` lets 200 buyers ask 20,000 times (or TIMES times) for stretches of one
-//!   train, and checks that no two buyers ever had the same seat on the same leg at the same time.
-//!   It runs with the in-process store, with one node and with three nodes on one Redis, and with
-//!   three nodes on a Redis cluster.
+//! - `legs rush [TIMES]` lets 200 buyers ask for stretches of one train. Together they ask 20,000
+//!   times, or TIMES times. It checks that no two buyers ever had the same seat on the same leg at
+//!   the same time. It runs with the in-process store, with one node and with three nodes on one
+//!   Redis, and with three nodes on a Redis cluster.
 
 mod fit;
 mod rush;
@@ -19,9 +19,9 @@ use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
 use serde_json::json;
 
-/// The least ratio of the sales by the tightest fit to [`fit::Sold::reseating`].
+/// The least ratio of [`fit::Sold::tightest`] to [`fit::Sold::reseating`].
 const OF_RESEATING: f64 = 0.98;
-/// The least ratio of the sales by the tightest fit to the sales by a random choice.
+/// The least ratio of [`fit::Sold::tightest`] to [`fit::Sold::random`].
 const ABOVE_RANDOM: f64 = 1.02;
 
 #[tokio::main]
@@ -82,7 +82,7 @@ async fn show_rush(rush: rush::Rush) -> bool {
     held
 }
 
-/// Prints figures on one line, and ignores a closed output.
+/// Prints figures on one line. A closed output is ignored.
 fn tell(figures: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{figures}");
 }

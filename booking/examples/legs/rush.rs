@@ -1,4 +1,4 @@
-//! A rush on one train. Many buyers ask for stretches at once, at one node or at several, and give
+//! A rush on one train. Many buyers ask one or more nodes for stretches at the same time, and give
 //! some of their holds back. Afterwards a brute-force checker searches the whole history for a seat
 //! that two buyers had on the same leg at the same time.
 
@@ -47,7 +47,7 @@ pub const RUSH: Rush = Rush {
 
 /// The share of holds that are given back, in per cent.
 const GIVEN_BACK_PCT: u32 = 20;
-/// The time in which a node's view must show the holds of all nodes.
+/// How soon a node's view must show the holds of all nodes.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// The result of a rush.
@@ -67,7 +67,7 @@ pub struct Outcome {
     pub filled_pct: f64,
 }
 
-/// A seat that a buyer had for certain: from the answer until the buyer began to give it back.
+/// A seat that a buyer certainly had, from the answer until the buyer began to give it back.
 struct Had {
     hold: HoldId,
     seat: u32,
@@ -216,7 +216,7 @@ async fn buy(
             }
         };
         let since = Instant::now();
-        // A request for a journey that the buyer already holds returns that hold again.
+        // The buyer may hold this journey already. Then the answer is that hold again.
         if history
             .iter()
             .any(|had| had.hold == hold.id && had.until.is_none())
@@ -250,7 +250,7 @@ async fn buy(
     (history, refused)
 }
 
-/// Finds every pair of holds that had the same seat on the same leg at the same time.
+/// Finds all pairs of holds that had the same seat on the same leg at the same time.
 fn overlaps(history: &[Had]) -> Vec<String> {
     let mut by_seat: HashMap<u32, Vec<&Had>> = HashMap::new();
     for had in history {

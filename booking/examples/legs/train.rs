@@ -31,8 +31,8 @@ pub fn carriages(seats: u32) -> SeatMap {
     SeatMap::new(parts).expect("sound")
 }
 
-/// Sells every show whose id begins with `t1-`, such as `t1-2027-02-01`. All these departures leave
-/// at the same moment.
+/// A timetable with a departure for every id that begins with `t1-`, such as `t1-2027-02-01`. All
+/// these departures leave at the same moment.
 pub struct Daily {
     pub stock: VenueId,
     pub stops: u16,

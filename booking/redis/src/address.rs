@@ -1,11 +1,11 @@
-//! Parses the address of Redis. A single server, Sentinels and a cluster each have their own form
-//! of URL.
+//! Parses the address of Redis. There is one form of URL for a single server, one for Sentinels and
+//! one for a cluster.
 
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
 use crate::RedisCallError;
 
-/// A parsed address. It never shows its password.
+/// A parsed address.
 #[derive(Clone)]
 pub(crate) enum RedisAddress {
     /// One server.

@@ -5,15 +5,15 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 /// Why a call to Redis failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RedisCallError {
-    /// The server gave no answer or cannot serve the call now, because it is away, switching over,
-    /// or slow. The call **may have been carried out**.
+    /// The server gave no answer, or said that it cannot serve the call now. It is away, slow, or
+    /// just changing its role. The call **may have been carried out**.
     #[error("Redis did not answer: {0}")]
     Unreachable(String),
     /// The server or a script refused the call, and nothing was changed. The first field is the
-    /// code, which is the reply's first word.
+    /// code, which is the reply's first word. The second field is the rest of the reply.
     #[error("Redis refused: {0} {1}")]
     Refused(String, String),
-    /// The answer or the address has the wrong form: a fault of this program or of its
+    /// The answer or the address has the wrong form. This is a fault of this program or of its
     /// configuration.
     #[error("{0}")]
     Wrong(String),

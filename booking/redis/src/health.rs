@@ -1,4 +1,4 @@
-//! Checks the servers: they must evict nothing, their version must have the commands that the
+//! Checks the servers. They must evict nothing, their version must have the commands that the
 //! scripts use, and their clocks must be right.
 
 use std::fmt;
@@ -46,7 +46,7 @@ impl fmt::Display for ServerFinding {
 }
 
 impl Redis {
-    /// Checks every primary and returns what is wrong. `now_ms` is the ledger's time.
+    /// Checks every primary and returns what is wrong. `now_ms` is the ledger's time now.
     ///
     /// # Errors
     /// Returns an error where a server does not answer, or `INFO` and `TIME` are not allowed.

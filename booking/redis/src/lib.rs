@@ -29,16 +29,16 @@ use address::RedisAddress;
 use redis::{Cmd, Value};
 use slot::{ConnectionSlot, RedisConnection};
 
-/// Time limits and number of the connections.
+/// The time limits and the number of connections.
 #[derive(Debug, Clone)]
 pub struct ConnectionOptions {
-    /// How long to wait for an answer. After that the call has failed, though it may still be
+    /// How long to wait for an answer. After that the call counts as failed, but may still be
     /// carried out. 500 ms by default.
     pub response: Duration,
     /// How long connecting may take, including the call to the Sentinels. 1 s by default.
     pub connect: Duration,
-    /// How many connections share the calls. A cluster has one connection to each node instead. 2
-    /// by default.
+    /// The number of connections, which share the calls. 2 by default. For a cluster this is
+    /// ignored, because there is one connection to each node.
     pub connections: usize,
 }
 
@@ -52,7 +52,8 @@ impl Default for ConnectionOptions {
     }
 }
 
-/// A cheap handle on Redis. It connects at its first use, and again after the connection broke.
+/// A handle on Redis, which is cheap to clone. It connects at its first use, and again after its
+/// connection broke.
 #[derive(Clone)]
 pub struct Redis {
     inner: Arc<RedisShared>,
@@ -94,13 +95,13 @@ impl Redis {
         })
     }
 
-    /// Runs a script on its key: by its hash, or by its source on a server that does not have the
-    /// script yet. If the connection is broken, this connects anew and sends the script once more,
-    /// so the script must be idempotent.
+    /// Runs a script on its key. Sends the script's hash. If the server does not have the script
+    /// yet, sends its source. If the connection is broken, connects anew and sends the script once
+    /// more. So the script must be idempotent.
     ///
     /// # Errors
-    /// `Unreachable` where no answer came; the script may have run. `Refused` with the code of an
-    /// error reply.
+    /// `Unreachable` where no answer came. The script may have run. `Refused`, with its code, where
+    /// the answer is an error reply. `Wrong` where the answer has the wrong form.
     pub async fn run_script<F: ScriptFamily>(
         &self,
         key: &str,
@@ -143,8 +144,8 @@ impl Redis {
         answers.into_iter().map(RedisReply::from_value).collect()
     }
 
-    /// Sends a command, and sends it once more if it failed quickly. A quick failure means that the
-    /// connection was broken, and not that the server was slow.
+    /// Sends a command. If it fails quickly, sends it once more. A quick failure means that the
+    /// connection was broken, not that the server was slow.
     async fn send_with_retry(&self, command: &Cmd) -> Result<RedisReply, RedisCallError> {
         let started = Instant::now();
         match self.send_once(command).await {

@@ -1,6 +1,6 @@
-//! The registry of scripts. A store declares each script once, as a type whose fields are its
-//! arguments. The Lua text sees each argument as a local of the same name, and the libraries from
-//! `scripts/lib` stand in front of it.
+//! The registry of scripts. A store declares each script once, as a type whose fields are the
+//! script's arguments. In the Lua text each argument is a local variable of the same name. The
+//! libraries from `scripts/lib` are put in front of the text.
 
 use crate::{RedisArgument, RedisScript, ScriptFamily, ScriptInvocation};
 
@@ -12,7 +12,7 @@ pub trait ScriptCall: Sized {
     /// Returns the script, which is assembled once.
     fn script() -> &'static RedisScript;
 
-    /// Returns the arguments in the order in which the script names them.
+    /// Returns the arguments in the order of their declaration.
     fn arguments(self) -> Vec<RedisArgument>;
 
     /// Turns the call into an invocation that can be sent.
@@ -47,7 +47,7 @@ macro_rules! script_record {
 }
 
 /// Declares a family of scripts: the prefix of their names, the name of their key in Lua, their
-/// constants and libraries, and, as fields, the first arguments of every script.
+/// libraries and their constants. The fields are the first arguments of every script.
 #[macro_export]
 macro_rules! script_family {
     (
@@ -82,11 +82,11 @@ macro_rules! script_family {
     };
 }
 
-/// Declares the scripts of a family. Each is `struct Name = file [libraries] { arguments }`: the
-/// Lua text is `scripts/file.lua`, and the libraries are files of `scripts/lib`. An argument is a
-/// field. `..name: Record` adds the fields of a record. `[name]: Item` adds a list that takes all
-/// remaining arguments, and the script walks over it with `each_name()`. `$all` is a function for
-/// tests that returns all scripts.
+/// Declares the scripts of a family. Each is `struct Name = file [libraries] { arguments }`. The
+/// Lua text is `scripts/file.lua`, and the libraries are files of `scripts/lib`. Each argument is a
+/// field. `..name: Record` adds the fields of a record. `[name]: Item` adds a list, which takes all
+/// remaining arguments. The script walks over the list with `each_name()`. `$all` is the name of a
+/// function for tests, which returns all scripts.
 #[macro_export]
 macro_rules! redis_scripts {
     (

@@ -1,5 +1,5 @@
-//! The replies of Redis, with functions to read them, so that stores need no types of the `redis`
-//! package.
+//! The replies of Redis, and functions that read them. With these, stores need no types of the
+//! `redis` package.
 
 use redis::Value;
 
@@ -14,7 +14,7 @@ pub enum RedisReply {
     Int(i64),
     /// Bytes, or the text of a status reply.
     Bytes(Vec<u8>),
-    /// Several replies. A map becomes its keys and values in turn.
+    /// Several replies. A map becomes a list in which each key is followed by its value.
     List(Vec<RedisReply>),
 }
 
@@ -52,7 +52,7 @@ impl RedisReply {
         *self == Self::Nil
     }
 
-    /// Returns the reply as a number, which may also be written in digits.
+    /// Returns the reply as a number. A text of digits is also accepted.
     ///
     /// # Errors
     /// `Wrong` where the reply is not a number.

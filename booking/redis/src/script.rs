@@ -16,8 +16,8 @@ pub trait ScriptRecord {
     fn push_to(self, arguments: &mut Vec<RedisArgument>);
 }
 
-/// The items of a list may be single values. The script names each value itself as it walks over
-/// the list.
+/// The items of a list may be single values. For a list only the number of names counts, because
+/// the script itself names the values as it walks over the list.
 impl<T: Into<RedisArgument>> ScriptRecord for T {
     const NAMES: &'static [&'static str] = &["value"];
 
@@ -26,7 +26,7 @@ impl<T: Into<RedisArgument>> ScriptRecord for T {
     }
 }
 
-/// A family of scripts, which share the key, the first arguments and the libraries.
+/// A family of scripts. They share the key, the first arguments, the constants and the libraries.
 pub trait ScriptFamily: ScriptRecord {
     /// The name of the key in Lua. Everything that a script touches lies in the hash slot of this
     /// key.
@@ -37,8 +37,8 @@ pub trait ScriptFamily: ScriptRecord {
     /// Returns the libraries that are put in front of each script of the family.
     fn libraries() -> &'static [&'static str];
 
-    /// Returns Lua code that defines the constants of the program that the scripts need, one line
-    /// for each.
+    /// Returns Lua code that defines constants, one on each line. The scripts get these values from
+    /// the program.
     fn constants() -> String;
 }
 
@@ -62,9 +62,9 @@ pub struct ScriptArgumentNames {
 }
 
 impl RedisScript {
-    /// Assembles a script of the family `F`: constants, named arguments, libraries, and the script
-    /// itself. The check of the Lua code allows unused constants, first arguments and libraries,
-    /// but no unused argument of the script's own.
+    /// Assembles a script of the family `F` from constants, named arguments, libraries, and the
+    /// script itself. The linter luacheck allows constants, first arguments and library functions
+    /// that the script does not use. It reports any other argument that the script does not use.
     #[must_use]
     pub fn assemble<F: ScriptFamily>(
         file: &str,
@@ -118,8 +118,8 @@ impl RedisScript {
     }
 }
 
-/// Returns the Lua function `each_LIST`. It walks over the arguments after the first `before`, one
-/// item of `width` values at a time.
+/// Returns the Lua function `each_LIST`. It skips the first `before` arguments. It walks over the
+/// others, one item of `width` values at a time.
 fn list_iterator(list: &str, before: usize, width: usize) -> String {
     format!(
         "local function each_{list}()
@@ -133,8 +133,8 @@ end
     )
 }
 
-/// A script of the family `F` with its own arguments. It may be sent twice, because scripts are
-/// idempotent by an id that the caller gives.
+/// A script of the family `F` with its own arguments. It may be sent twice, because every script is
+/// idempotent.
 #[derive(Debug, Clone)]
 pub struct ScriptInvocation<F> {
     script: &'static RedisScript,
@@ -151,13 +151,13 @@ impl<F: ScriptFamily> ScriptInvocation<F> {
         }
     }
 
-    /// Makes the call by the script's hash. Every call is sent this way first.
+    /// Makes the call with the script's hash. Every call is first sent this way.
     pub(crate) fn by_hash(&self, key: &str, leading: &[RedisArgument]) -> Cmd {
         self.command("EVALSHA", &self.script.sha, key, leading)
     }
 
-    /// Makes the call with the script's source. The server stores the script for later calls by its
-    /// hash.
+    /// Makes the call with the script's source. The server stores the script for later calls with
+    /// the hash.
     pub(crate) fn by_source(&self, key: &str, leading: &[RedisArgument]) -> Cmd {
         self.command("EVAL", &self.script.source, key, leading)
     }

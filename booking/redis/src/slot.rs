@@ -1,6 +1,6 @@
 //! One multiplexed connection that many callers share. It is replaced after it broke. Each
-//! connection has a generation. A caller that finds a connection broken names the generation, so
-//! that a hundred callers of one broken connection open only one new connection.
+//! connection has a number, its generation. A caller that finds its connection broken gives this
+//! number. So a hundred callers of one broken connection open only one new connection.
 
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ impl RedisConnection {
                 let all = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
                 Ok(match link.route_command(command, all).await? {
                     Value::Map(pairs) => pairs.into_iter().map(|(_, value)| value).collect(),
-                    // The older protocol answers with pairs of address and answer.
+                    // With the older protocol, the value is a list of pairs: address and answer.
                     Value::Array(pairs) => pairs
                         .into_iter()
                         .filter_map(|pair| match pair {
@@ -71,8 +71,8 @@ impl RedisConnection {
 struct ConnectionSlotState {
     generation: u64,
     link: Option<RedisConnection>,
-    /// The server of this connection, if Sentinels named it, and when the Sentinels were last
-    /// asked.
+    /// The server that the Sentinels named for this connection, and when they were last asked.
+    /// `None` if no Sentinels were asked.
     named: Option<(ConnectionAddr, Instant)>,
     failing_since: Option<Instant>,
 }
@@ -86,7 +86,7 @@ pub(crate) struct ConnectionSlot {
 }
 
 impl ConnectionSlot {
-    /// Returns the connection and its generation, and connects first if there is no connection.
+    /// Returns the connection and its generation. If there is no connection, connects first.
     pub(crate) async fn get_or_connect(
         &self,
         address: &RedisAddress,
@@ -136,7 +136,8 @@ impl ConnectionSlot {
     }
 
     /// Notes that the connection of this generation gave no answer. The next call connects anew,
-    /// unless another caller already did.
+    /// unless another caller already did. A cluster's connection is given some time to repair
+    /// itself.
     pub(crate) fn note_broken(&self, generation: u64) {
         let mut state = self.state.lock();
         if state.generation != generation {
@@ -149,8 +150,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns whether [`Self::check_primary`] is due. If so, the next check is due a second later,
-    /// so that only one caller gets true.
+    /// Returns whether [`Self::check_primary`] is due. If it is, only one caller gets true: the
+    /// next check is due a second later.
     pub(crate) fn take_due_primary_check(&self) -> bool {
         match &mut self.state.lock().named {
             Some((_, asked_at)) if asked_at.elapsed() > PRIMARY_CHECK_EVERY => {

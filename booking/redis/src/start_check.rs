@@ -1,5 +1,5 @@
-//! Checks at the start of a process whether Redis can be used. A fault is described in one
-//! sentence: the address without its password, what is wrong, and what to do.
+//! Checks at the start of a process whether Redis can be used. The message for a fault has the
+//! address without user and password, and says what is wrong and what to do.
 
 use crate::address::RedisAddress;
 use crate::health::{info_field, is_old};
@@ -60,7 +60,8 @@ fn server_fault(address: &RedisAddress, info: &str) -> Option<String> {
     }
 }
 
-/// Describes what is wrong if the servers did not answer as they should.
+/// Describes what is wrong if the servers did not give the answer. Returns `None` if they can be
+/// used nevertheless.
 fn call_fault(error: &RedisCallError) -> Option<String> {
     let (code, detail) = match error {
         RedisCallError::Unreachable(why) => {

@@ -1,5 +1,5 @@
 //! Tests the handle with real servers: scripts, refusals, a server that restarts, and an account
-//! that has only the rights in the README.
+//! that has only the rights that the README lists.
 
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ redis_scripts! {
     /// Refuses every call.
     struct RefuseScript = refuse [] {}
 
-    /// Returns its arguments.
+    /// Returns its arguments, a nil, and the sum of the products of all pairs.
     struct EchoScript = echo [] {
         text: Vec<u8>,
         number: u64,
@@ -174,7 +174,7 @@ async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
         let server = &server;
         async move { server.command(index, words).await.expect("it answers") }
     };
-    // Both servers accept writes now, and the connections to the old primary still work.
+    // Now both servers accept writes, and the connections to the old primary still work.
     said(new, &["REPLICAOF", "NO", "ONE"]).await;
     said(new, &["DEL", "{room:a}:n"]).await;
     let port = server.port(new).to_string();

@@ -1,13 +1,14 @@
-//! What belongs to the installation and not to one crate: the ledger's id, values that are made
-//! once, named leases, the time, and whether the database takes writes.
+//! The data of the whole installation, which belongs to no single crate: the ledger's id, values
+//! that are made once, and named leases. Also tells the time, and whether the database takes
+//! writes.
 
 use super::Installation;
 use crate::LedgerError;
 use crate::sql::now_ms;
 use crate::write_check::LastWriteCheck;
 
-/// Takes or renews a lease. One statement sets and compares the lease's end by the database's
-/// clock.
+/// Takes or renews a lease. The same statement compares the lease's end with the database's clock
+/// and sets the new end.
 const TAKE_LEASE: &str = concat!(
     "INSERT INTO leases (name, owner, until) VALUES ($1, $2, ",
     now_ms!(),
@@ -17,8 +18,8 @@ const TAKE_LEASE: &str = concat!(
     now_ms!()
 );
 
-/// The name of a lease that nobody holds. It is written to find out whether the database takes
-/// writes.
+/// The name of a lease that is written only to find out whether the database takes writes. It
+/// protects nothing.
 const PROBE: &str = "condition";
 
 impl Installation {
@@ -36,7 +37,7 @@ impl Installation {
         .await
     }
 
-    /// Returns the stored value of a name. If there is none, stores and returns `fresh`.
+    /// Returns the value that is stored under `name`. If there is none, stores and returns `fresh`.
     ///
     /// # Errors
     /// Returns an error where the database did not take the write.
@@ -61,9 +62,9 @@ impl Installation {
         self.read((), |tx, ()| Box::pin(tx.now_ms())).await
     }
 
-    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time.
-    /// Returns false while another owner holds the lease. The owner must count `ttl_ms` from the
-    /// time at which it makes this call, not from the answer.
+    /// Takes or renews the lease `name` for `owner`. The lease ends after `ttl_ms` milliseconds by
+    /// the ledger's clock. Returns false while another owner holds the lease. The owner must count
+    /// `ttl_ms` from the moment of this call, not from the moment of the answer.
     ///
     /// # Errors
     /// Returns an error where the database did not take the write.
@@ -78,7 +79,8 @@ impl Installation {
         .await
     }
 
-    /// Gives a lease back, so that nobody has to wait for its end. A lease of another owner stays.
+    /// Gives the lease `name` back, so that nobody has to wait for its end. If another owner holds
+    /// it, nothing changes.
     ///
     /// # Errors
     /// Returns an error where the database did not take the write.
@@ -93,9 +95,9 @@ impl Installation {
         .await
     }
 
-    /// Finds out whether the database takes writes just now, by making a small write. For a SQLite
-    /// file it also checks that the disk has free space, and that no commit failed a moment ago.
-    /// Callers within half a second share one answer.
+    /// Finds out whether the database takes writes now, by making a small write. For a SQLite file
+    /// it also checks that the disk has free space, and that no commit failed within the last
+    /// second. All callers within half a second get the same answer.
     ///
     /// # Errors
     /// Returns [`LedgerError::Unavailable`] with the reason where the database takes no writes.

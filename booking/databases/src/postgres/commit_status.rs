@@ -1,37 +1,37 @@
 //! Finds out whether a transaction was committed when the answer to its commit was lost.
 //!
-//! PostgreSQL returns the status of a recent transaction for the transaction's number. But if a
+//! Every transaction has a number, and PostgreSQL tells the status of a recent number. But if a
 //! crash loses a number before it was durably recorded, PostgreSQL may use the number a second
 //! time. Then "committed" could mean another transaction. So a transaction also reads the *life* of
-//! the server, a random value in an unlogged table, which is emptied by every crash and every
-//! promotion of a replica. The answer "committed" is trusted only in the same life. "Aborted" is
+//! the server. This is a random value in an unlogged table, which every crash and every promotion
+//! of a replica empties. The answer "committed" is trusted only in the same life. "Aborted" is
 //! always trusted, because a committed transaction is durable.
 
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Pool;
 
-/// How long to keep asking the server, which may be restarting.
+/// How long the server is asked again and again. It may be restarting.
 const ASK_FOR: Duration = Duration::from_secs(10);
 
 /// The pause between two questions.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// Stores the random value of a new life of the server.
+/// Stores a random value for a new life of the server, unless a value is stored already.
 pub(super) const BEGIN_LIFE: &str = "INSERT INTO server_life DEFAULT VALUES ON CONFLICT DO NOTHING";
 
 /// Reads the number of the current transaction, and the life it runs in.
 pub(super) const WHO_AM_I: &str =
     "SELECT pg_current_xact_id()::text, (SELECT life FROM server_life)";
 
-/// A transaction's number and life, by which the server can be asked about the transaction.
+/// A transaction's number and the life in which it ran. Both are needed to find out how it ended.
 #[derive(Debug, Clone)]
 pub(super) struct TransactionIdentity {
     pub(super) xid: String,
     pub(super) life: Option<String>,
 }
 
-/// What became of a transaction.
+/// How a transaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommitStatus {
     Committed,
@@ -39,7 +39,8 @@ pub(super) enum CommitStatus {
     Unknown,
 }
 
-/// Asks on other connections until the answer is definite or the time is over.
+/// Asks on other connections until there is an answer or the time is over. The answer is
+/// [`CommitStatus::Unknown`] if the server cannot tell any more.
 pub(super) async fn commit_status(pool: &Pool, who: &TransactionIdentity) -> CommitStatus {
     let until = Instant::now() + ASK_FOR;
     while Instant::now() < until {
@@ -51,7 +52,7 @@ pub(super) async fn commit_status(pool: &Pool, who: &TransactionIdentity) -> Com
     CommitStatus::Unknown
 }
 
-/// Asks the server once. Returns `None` where it does not answer, or the transaction is not over.
+/// Asks the server once. Returns `None` if it does not answer or the transaction still runs.
 async fn query_commit_status(pool: &Pool, who: &TransactionIdentity) -> Option<CommitStatus> {
     let connection = pool.get().await.ok()?;
     let question = "SELECT pg_xact_status($1::text::xid8), (SELECT life FROM server_life)";

@@ -1,4 +1,4 @@
-//! Makes a pool of connections from an address; all connections have the same settings.
+//! Makes a pool of connections from an address. All connections have the same settings.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const SETTINGS: &str = "-c synchronous_commit=on -c statement_timeout=30000 -c lock_timeout=5000 \
                         -c idle_in_transaction_session_timeout=5000";
 
-/// Returns a pool of connections to `url`. It connects to nothing yet.
+/// Returns a pool of connections to `url`. The pool opens no connection yet.
 ///
 /// # Errors
-/// Returns an error where the address cannot be read, or TLS is asked for and this machine has no
-/// root certificates.
+/// Returns an error where the address cannot be read, or where it asks for TLS and this machine has
+/// no root certificates.
 pub(super) fn pool_for_url(url: &str) -> Result<Pool, LedgerError> {
-    // With TLS, the certificate chain and the host name are always verified here. So the stricter
-    // modes mean the same as `require`.
+    // With TLS, this program always verifies the certificate chain and the host name. So here
+    // `require` means the same as the stricter modes.
     let url = url
         .replace("sslmode=verify-full", "sslmode=require")
         .replace("sslmode=verify-ca", "sslmode=require");

@@ -1,4 +1,5 @@
-//! The ledger in PostgreSQL: a pool, and domain transactions that are never cancelled half-way.
+//! The ledger in PostgreSQL: a pool of connections, and domain transactions that are never
+//! cancelled half-way.
 
 mod commit_status;
 mod connect;
@@ -20,11 +21,11 @@ pub use start_check::DatabaseOpenError;
 use tx::PooledConnection;
 pub use tx::PostgresTransaction;
 
-/// The most tries of one transaction. It is tried again if the server rolled it back in favour of
-/// another one, or if its connection broke and nothing was committed.
+/// How often one transaction is run, at most. It is run again if the server rolled it back in
+/// favour of another one, or if its connection broke and nothing was committed.
 const TRIES_MAX: u32 = 6;
 
-/// How long a caller waits for its answer. The transaction still runs to its end.
+/// How long a caller waits for its answer, at most. The transaction runs to its end even then.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// The number of the advisory lock under which tables are made. The number is arbitrary, but must
@@ -39,11 +40,12 @@ pub struct PostgresDatabase {
 }
 
 impl PostgresDatabase {
-    /// Returns a handle without making any tables, which is enough for a caller that only reads.
-    /// Sends nothing to the database before the handle is used.
+    /// Returns a handle for a caller that only reads. Makes no tables, and sends nothing to the
+    /// database before the handle is used.
     ///
     /// # Errors
-    /// Returns an error where the address cannot be read.
+    /// Returns an error where the address cannot be read, or where it asks for TLS and this machine
+    /// has no root certificates.
     pub fn reading(url: &str) -> Result<Self, LedgerError> {
         Ok(Self {
             pool: connect::pool_for_url(url)?,
@@ -51,7 +53,7 @@ impl PostgresDatabase {
         })
     }
 
-    /// Returns the cached answer to the question whether the database takes writes.
+    /// Returns the cached result of the check whether the database takes writes.
     pub(crate) fn write_check(&self) -> &LastWriteCheck {
         &self.write_check
     }
@@ -62,8 +64,8 @@ impl PostgresDatabase {
     /// The transaction runs on a task of its own, so that a caller who goes away never cancels it
     /// half-way. It is run again from its beginning if the server rolled it back in favour of
     /// another one, or if its connection broke and nothing was committed. So the closure must do
-    /// the same each time. If the answer to the commit got lost, the server is asked what became of
-    /// the transaction.
+    /// the same each time. If the answer to the commit got lost, the server is asked how the
+    /// transaction ended.
     ///
     /// # Errors
     /// Returns the transaction's own error, or [`LedgerError`]. With [`LedgerError::Unknown`] the
@@ -109,7 +111,8 @@ impl PostgresDatabase {
         answer_of(reading).await
     }
 
-    /// Reads in one snapshot: all statements see the same moment, however long the reading takes.
+    /// Reads in one snapshot. All statements see the data of the same moment, however long the
+    /// reading takes.
     ///
     /// # Errors
     /// Returns the closure's own error, or [`LedgerError`].
@@ -140,12 +143,12 @@ impl PostgresDatabase {
             .map_err(|ended| LedgerError::Unavailable(ended.to_string()))?
     }
 
-    /// Runs `work`, a step of making tables, on one node at a time: nodes that start at once wait
-    /// for one another. The step has no time limit.
+    /// Runs `work`, which makes or changes tables, without a time limit. Only one node at a time
+    /// runs such work. The other nodes wait.
     ///
     /// # Errors
-    /// Returns the error of `work`, or [`LedgerError`]. Then the step has changed nothing, unless
-    /// the connection broke at the commit.
+    /// Returns the error of `work`, or [`LedgerError`]. Then `work` has changed nothing, unless the
+    /// connection broke at the commit.
     pub(crate) async fn run_migration_alone<R>(
         &self,
         work: impl FnOnce(PostgresTransaction) -> R + Send + 'static,
@@ -196,9 +199,9 @@ async fn take_connection(pool: &Pool) -> Result<Arc<PooledConnection>, LedgerErr
     }
 }
 
-/// Returns how long to pause before a transaction is run again, so that the transaction in whose
-/// favour it was rolled back can take its locks first. The pause grows with each try and is partly
-/// random, so that two transactions rarely pause equally long.
+/// Returns how long to pause before a transaction is run again. During the pause the other
+/// transaction, in whose favour it was rolled back, can take its locks. The pause grows with each
+/// try. It is partly random, so that two transactions rarely pause equally long.
 fn retry_pause(tries: u32) -> Duration {
     let dice = RandomState::new().build_hasher().finish();
     let longest_us = 10_000_u64 << tries.min(5);
@@ -210,11 +213,12 @@ enum TransactionOutcome<T, E> {
     Committed(T),
     /// Nothing of the try was written. The flag says whether the transaction may be run again.
     Undone(E, bool),
-    /// The connection broke at the commit.
+    /// The connection broke at the commit, so it is not known whether the try was written.
     Lost(T, TransactionIdentity, tokio_postgres::Error),
 }
 
-/// Runs a transaction until it is committed, fails with an error of its own, or has used all tries.
+/// Runs a transaction until it is committed, fails with an error of its own, or was tried
+/// [`TRIES_MAX`] times.
 async fn run_with_retries<T, E, F, R>(pool: &Pool, transaction: &F) -> Result<T, E>
 where
     E: From<LedgerError>,
@@ -234,9 +238,9 @@ where
                 (error, may_run_again)
             }
             TransactionOutcome::Lost(value, who, lost) => {
-                // The broken connection is dropped first, because the question below needs a
-                // connection from the same pool. If all transactions kept their broken connections,
-                // none would get a new one.
+                // The broken connection is dropped first, because the next line needs a connection
+                // from the same pool. If all transactions kept their broken connections, none would
+                // get a new one.
                 drop(lent);
                 let fate = commit_status::commit_status(pool, &who).await;
                 tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
@@ -274,7 +278,7 @@ where
     };
     let value = match transaction(lent.transaction()).await {
         Ok(value) if !lent.has_failed() => value,
-        // The closure swallowed an error of a statement. PostgreSQL would roll back such a
+        // A statement failed, and the closure ignored the error. PostgreSQL would roll back such a
         // transaction at its commit.
         Ok(_) => {
             let spoilt = LedgerError::Sql("a statement of the transaction failed".to_owned());

@@ -1,5 +1,6 @@
-//! Checks at the start of a process whether the database can be used. A fault is described in one
-//! sentence: the address without its password, what is wrong, and what to do.
+//! Checks at the start of a process whether the database can be used. The message for a fault is
+//! one sentence. It has the address without user and password, and says what is wrong and what to
+//! do.
 
 use deadpool_postgres::PoolError;
 use tokio_postgres::Config;
@@ -23,8 +24,8 @@ pub struct DatabaseOpenError {
 }
 
 impl PostgresDatabase {
-    /// Connects and makes the tables as [`PostgresDatabase::connect`] does. The error tells an
-    /// operator what is wrong.
+    /// Connects and makes the tables as [`PostgresDatabase::connect`] does. Its errors are written
+    /// for an operator.
     ///
     /// # Errors
     /// [`DatabaseOpenError`].

@@ -107,7 +107,8 @@ impl PostgresTransaction {
     /// Returns all rows of a query.
     ///
     /// # Errors
-    /// [`LedgerError`]; the transaction can then only be rolled back, and will be.
+    /// Returns a [`LedgerError`]. The transaction will be rolled back, even if the closure ignores
+    /// the error.
     pub async fn query(
         &self,
         sql: &str,
@@ -118,7 +119,7 @@ impl PostgresTransaction {
         rows.map_err(|error| self.lent.note_failure(error))
     }
 
-    /// Returns the row of a query that has at most one.
+    /// Runs a query that has at most one row, and returns that row.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -130,10 +131,10 @@ impl PostgresTransaction {
         Ok(self.query(sql, with).await?.into_iter().next())
     }
 
-    /// Returns the row of a query that always has one.
+    /// Runs a query that always has a row, and returns that row.
     ///
     /// # Errors
-    /// As [`Self::query`]; [`LedgerError::Corrupt`] where there is none.
+    /// As [`Self::query`]. Also returns [`LedgerError::Corrupt`] where there is no row.
     pub async fn query_one(
         &self,
         sql: &str,
@@ -160,7 +161,7 @@ impl PostgresTransaction {
     /// Returns the rows of a query as a stream, for results that are too large for memory.
     ///
     /// # Errors
-    /// As [`Self::query`]; an error within the stream is a `tokio_postgres` error.
+    /// As [`Self::query`]. An error in the stream is a `tokio_postgres` error.
     pub async fn stream(
         &self,
         sql: &str,

@@ -20,8 +20,8 @@ pub enum ColumnValue<'a> {
 }
 
 impl ColumnValue<'_> {
-    /// Describes the value for an error message, but without the content of text and bytes, which
-    /// may be secret or personal.
+    /// Describes the value for an error message. Text and bytes may be secret or personal, so only
+    /// their length is shown.
     pub(super) fn error_description(&self) -> String {
         match self {
             Self::Null => "nothing".to_owned(),
@@ -35,7 +35,7 @@ impl ColumnValue<'_> {
 
 /// A type that a column can be read as.
 pub trait FromColumn<'a>: Sized {
-    /// Returns the value, or `None` where the column holds another type.
+    /// Returns the value, or `None` where the column's value does not fit this type.
     fn from_column(value: ColumnValue<'a>) -> Option<Self>;
 }
 
@@ -129,7 +129,7 @@ impl<'a> FromSql<'a> for ColumnValue<'a> {
     }
 
     fn accepts(_column: &Type) -> bool {
-        // A column of an unknown type is refused when a value is read.
+        // A column of an unknown type is refused later, when `from_sql` reads its value.
         true
     }
 }

@@ -1,8 +1,8 @@
-//! The migration steps that make and change tables.
+//! The steps of a migration, which make and change tables.
 
 use super::{SqlDialect, for_sqlite};
 
-/// One migration step. A released step is never edited; new steps are appended.
+/// One migration step. A released step is never edited. New steps are appended.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
     sqlite: Option<&'static str>,
@@ -50,8 +50,8 @@ impl Migration {
         }
     }
 
-    /// Returns the version of a database that has all of `steps`: the number of steps that this
-    /// dialect has.
+    /// Returns the version of a database that has all of `steps`. The version is the number of
+    /// steps that exist for this dialect.
     #[must_use]
     pub fn version_of(dialect: SqlDialect, steps: &[Self]) -> i64 {
         let own = steps.iter().filter(|step| match dialect {
@@ -61,7 +61,7 @@ impl Migration {
         i64::try_from(own.count()).unwrap_or(i64::MAX)
     }
 
-    /// Returns the SQL of the steps that one dialect has, in order.
+    /// Returns the SQL of the steps that exist for one dialect, in order.
     pub(crate) fn steps(dialect: SqlDialect, steps: &[Self]) -> Vec<String> {
         let own = |step: &Self| match dialect {
             SqlDialect::Sqlite if step.is_translated => step.sqlite.map(for_sqlite),

@@ -30,15 +30,14 @@ pub use value::{SqlValue, ToSqlValue};
 /// The boxed future of a transaction or a reading of either database.
 pub type SqlFuture<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
 
-/// The values of a statement: the first one is `$1`.
+/// The values of a statement. The first one is `$1`.
 pub type SqlValues<'a> = &'a [&'a (dyn ToSqlValue + Sync)];
 
 /// The SQL dialect of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlDialect {
-    /// One file with one writer: nothing ever waits for a lock, and a statement costs no round
-    /// trip.
+    /// One file with one writer. Nothing waits for a lock, and a statement costs no round trip.
     Sqlite,
-    /// A server with many writers: each statement costs a round trip.
+    /// A server with many writers. Each statement costs a round trip.
     Postgres,
 }

@@ -27,8 +27,7 @@ impl SqlRow {
     /// Returns the column at a position, counted from 0.
     ///
     /// # Errors
-    /// Returns [`LedgerError::Corrupt`] where there is no such column, or the column holds another
-    /// type.
+    /// Returns an error where there is no such column, or where its value does not fit `T`.
     pub fn get<'a, T: FromColumn<'a>>(&'a self, at: usize) -> Result<T, LedgerError> {
         let value = self.column(at)?;
         T::from_column(value).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! A row that was copied out of a statement of SQLite. All its texts share one buffer, and all its
+//! A row that was copied out of a SQLite statement. All its texts share one buffer, and all its
 //! byte values share another one. So a row costs at most three allocations, however many columns it
 //! has.
 
@@ -24,7 +24,7 @@ enum CopiedColumn {
     Number(i64),
     Text(Range<usize>),
     Bytes(Range<usize>),
-    /// A number with a fraction, which no table of ours has.
+    /// A number with a fraction. No table of this project has one.
     Real,
 }
 

@@ -1,7 +1,7 @@
-//! Translates statements from PostgreSQL's SQL, in which they are written, to SQLite's.
+//! Statements are written in PostgreSQL's SQL. This module translates them for SQLite.
 //!
 //! Only the constructs that the ledgers' statements use are translated. Everything else must have
-//! the same meaning in both databases, or the code must branch by [`super::SqlDialect`]. A
+//! the same meaning in both databases. Otherwise the code must branch by [`super::SqlDialect`]. A
 //! statement that SQLite cannot read fails when it is prepared.
 
 /// Functions of PostgreSQL, with SQLite's names for them.
@@ -35,9 +35,9 @@ const TYPES: &[(&str, &str)] = &[
     (" JSONB", " TEXT"),
 ];
 
-/// Translates one statement for SQLite. `$1` becomes `?1`, and casts and row locks are dropped. `=
-/// ANY ($1::bytea[])` becomes a lookup in the JSON list that is sent as the value. Columns of a new
-/// or changed table get SQLite's types.
+/// Translates one statement for SQLite. `$1` becomes `?1`. Casts and row locks are dropped. A value
+/// that is a list is sent as JSON, so `= ANY ($1)` becomes a lookup in this JSON list. Columns of a
+/// new or changed table get SQLite's types.
 pub(crate) fn for_sqlite(sql: &str) -> String {
     let mut out = without_row_locks(sql)
         .replace(ORDER_OF_BYTES, "")
@@ -78,8 +78,8 @@ fn without_row_locks(sql: &str) -> String {
     out
 }
 
-/// Turns `= ANY ($n)` into a lookup in a JSON list, and `= ANY (ARRAY (SELECT …))` into `IN` with
-/// the query.
+/// Turns `= ANY ($n)` into a lookup in a JSON list, and `= ANY (ARRAY (SELECT …))` into
+/// `IN (SELECT …)`.
 fn with_lists(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len() + 32);
     let mut rest = sql;
@@ -101,7 +101,7 @@ fn with_lists(sql: &str) -> String {
     out
 }
 
-/// Returns the text in the parentheses at the beginning, and the text after them.
+/// Returns the text inside the parentheses with which `sql` begins, and the text after them.
 fn parenthesised(sql: &str) -> Option<(&str, &str)> {
     let inner = sql.trim_start().strip_prefix('(')?;
     let mut depth = 1_u32;

@@ -15,7 +15,7 @@ pub enum SqlValue<'a> {
     Null,
     /// A boolean, which SQLite stores as 1 or 0.
     Flag(bool),
-    /// Any whole number.
+    /// A whole number.
     Number(i64),
     /// Text, or a JSON document where the column holds one.
     Text(&'a str),
@@ -50,8 +50,7 @@ impl ToSqlValue for bool {
     }
 }
 
-/// Converts whole numbers. A number that is too large for a signed column is stored as the largest
-/// number.
+/// Converts whole numbers. A number above `i64::MAX` is stored as `i64::MAX`.
 macro_rules! whole_numbers {
     ($($number:ty),*) => {
         $(impl ToSqlValue for $number {
@@ -141,7 +140,7 @@ impl ToSql for SqlValue<'_> {
                 _ => number.to_sql(column, out),
             },
             Self::Text(text) if *column == Type::JSONB => {
-                // Version 1 of the binary form of JSONB is one byte, followed by the text.
+                // JSONB's binary form is a byte with the version, which is 1, and then the text.
                 out.extend_from_slice(&[1]);
                 text.to_sql(&Type::TEXT, out)
             }
@@ -152,7 +151,7 @@ impl ToSql for SqlValue<'_> {
     }
 
     fn accepts(_column: &Type) -> bool {
-        // A value that does not fit its column is refused when it is written.
+        // A value that does not fit its column is refused later, by `to_sql_checked`.
         true
     }
 
@@ -192,7 +191,7 @@ impl SqlValue<'_> {
     /// Returns the value in the form that SQLite takes.
     ///
     /// # Errors
-    /// Returns [`LedgerError::Sql`] for a list in a list, which no statement for SQLite takes.
+    /// Returns [`LedgerError::Sql`] for a list within a list, which cannot be sent to SQLite.
     pub(crate) fn for_sqlite(&self) -> Result<ToSqlOutput<'_>, LedgerError> {
         use rusqlite::types::{Value, ValueRef};
         Ok(match self {

@@ -17,11 +17,11 @@ const ROOM_MIN_BYTES: u64 = 1 << 20;
 /// The check writes only a small row, which may succeed where a larger commit did not fit. So for
 /// this long after a failed commit, the file is reported as not writable.
 const FAILURE_REPORTED_FOR: Duration = Duration::from_secs(1);
-/// A failed commit is logged only if no other failed within this time. While the disk is full or
-/// the file is locked, almost every commit fails.
+/// A failed commit is logged as an error only if no other commit failed within this time before it.
+/// While the disk is full or the file is locked, almost every commit fails.
 const LOGGED_AFTER: Duration = Duration::from_secs(60);
 
-/// The last failed commit, and the cached answer to the question whether the file takes writes.
+/// The last failed commit, and the cached result of the check whether the file takes writes.
 #[derive(Default)]
 pub(crate) struct SqliteFileHealth {
     failed: Mutex<Option<(Instant, String)>>,
@@ -29,7 +29,7 @@ pub(crate) struct SqliteFileHealth {
 }
 
 impl SqliteFileHealth {
-    /// Notes that a commit failed. Returns whether the failure should be logged.
+    /// Notes that a commit failed. Returns whether the failure should be logged as an error.
     pub(crate) fn note_commit_failure(&self, reason: &str) -> bool {
         let mut failed = self.failed.lock();
         let before = failed.replace((Instant::now(), reason.to_owned()));
@@ -44,7 +44,7 @@ impl SqliteFileHealth {
 }
 
 impl SqliteDatabase {
-    /// Returns the cached answer to the question whether the file takes writes.
+    /// Returns the cached result of the check whether the file takes writes.
     pub(crate) fn write_check(&self) -> &LastWriteCheck {
         &self.condition.write_check
     }
@@ -63,7 +63,7 @@ impl SqliteDatabase {
 }
 
 /// Checks that the disk has free space for the next writes. If the system does not report the free
-/// space, the check passes, and a full disk is noticed when a write fails.
+/// space, the check passes. A full disk is then noticed when a write fails.
 fn check_free_space(file: &Path) -> Result<(), LedgerError> {
     let Ok(disk) = statvfs(file) else {
         return Ok(());

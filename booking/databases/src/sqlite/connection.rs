@@ -32,8 +32,8 @@ impl CachingConnection {
     }
 }
 
-/// Binds as many values as the translated statement has placeholders. Later values, which only
-/// PostgreSQL's statement uses, are left out.
+/// Binds as many values as the translated statement has placeholders. Any further values are left
+/// out, because only PostgreSQL's statement uses them.
 fn bind_values(
     statement: &mut CachedStatement<'_>,
     with: SqlValues<'_>,

@@ -1,5 +1,5 @@
-//! The writing thread. All transactions that wait when a commit begins share that commit, so that
-//! the number of `fsync`s depends on the disk's speed and not on the number of purchases.
+//! The writing thread. It commits all waiting transactions together. So the number of `fsync`s
+//! depends on the disk's speed and not on the number of purchases.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -15,11 +15,11 @@ use crate::LedgerError;
 /// last transaction.
 const GROUP_MAX: usize = 512;
 
-/// How long the file stays unchanged before the thread folds the write-ahead log into it.
+/// How long the file must be unchanged before the thread folds the write-ahead log into it.
 const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
-/// A queued transaction. It runs inside a group, and returns a callback that is called after the
-/// group's commit. The transaction gets `None` if its group could not be begun.
+/// A queued transaction, which runs inside a group. It gets `None` if its group could not be begun.
+/// It returns a callback, which is called after the group's commit.
 pub(crate) type SqliteWriteJob =
     Box<dyn FnOnce(Option<&Arc<SqliteConnection>>) -> CommitCallback + Send>;
 
@@ -34,7 +34,7 @@ pub(crate) enum WriterCommand {
 /// A callback that gets `None` if the group's commit succeeded, and the reason if it failed.
 type CommitCallback = Box<dyn FnOnce(Option<&str>) + Send>;
 
-/// Wraps a transaction so that its answer is sent only after the commit of its group.
+/// Makes a job from a transaction. The job sends the answer only after the commit of its group.
 pub(crate) fn write_job<T, E, F>(
     transaction: F,
     answer: oneshot::Sender<Result<T, E>>,
@@ -62,8 +62,8 @@ where
     })
 }
 
-/// Runs a transaction in a savepoint, so that a failed transaction is undone without the others of
-/// its group.
+/// Runs a transaction in a savepoint. If it fails, it is undone, and the others of its group are
+/// not.
 fn within_savepoint<T, E, F>(group: &Arc<SqliteConnection>, transaction: F) -> Result<T, E>
 where
     E: From<LedgerError>,
@@ -78,8 +78,9 @@ where
     result
 }
 
-/// Decides when the log is folded into the file. Transactions that change no row do not postpone
-/// this, because workers begin such a transaction every second to look for due work.
+/// Decides when the log is folded into the file: some time after the last change. Transactions that
+/// change no row do not postpone this. Workers begin such a transaction every second, to look for
+/// due work.
 #[derive(Default)]
 struct CheckpointTimer {
     changed_rows: u64,
@@ -95,12 +96,12 @@ impl CheckpointTimer {
         }
     }
 
-    /// Returns whether the log must be folded in now. Returns true only once after each change.
+    /// Returns whether the log must be folded in now. After each change, returns true only once.
     fn take_due(&mut self, now: Instant) -> bool {
         self.due.take_if(|due| *due <= now).is_some()
     }
 
-    /// Waits for the next command, but not longer than until the log must be folded in.
+    /// Waits for the next command. Returns a timeout when the log must be folded in.
     fn next_command(
         &self,
         inbox: &Receiver<WriterCommand>,
@@ -112,7 +113,7 @@ impl CheckpointTimer {
     }
 }
 
-/// Runs queued commands until it gets the command to close, or until every handle is dropped.
+/// Runs the queued commands. Returns after the command to close, or when every handle is dropped.
 pub(crate) fn run(
     connection: Arc<SqliteConnection>,
     inbox: &Receiver<WriterCommand>,
@@ -144,7 +145,7 @@ pub(crate) fn run(
     }
 }
 
-/// Folds the log into the file and closes it, so that the file can be copied without a log.
+/// Folds the log into the file and closes the file. It can then be copied without a log.
 fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
     let connection = connection
         .into_connection()

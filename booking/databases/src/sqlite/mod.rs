@@ -1,5 +1,5 @@
-//! The ledger in one SQLite file. One thread writes, and commits waiting transactions together; a
-//! few connections read.
+//! The ledger in one SQLite file. One thread writes, and commits waiting transactions together. A
+//! few other connections read.
 
 mod condition;
 mod connection;
@@ -29,10 +29,11 @@ pub struct SqliteDatabase {
 }
 
 impl SqliteDatabase {
-    /// Starts the writing thread of the file at `path` with a connection of [`open_to_write`].
+    /// Starts the writing thread of the file at `path`. The connection comes from
+    /// [`open_to_write`].
     ///
     /// # Errors
-    /// Returns an error where no thread can be started.
+    /// Returns an error where the thread cannot be started.
     pub(crate) fn start(
         path: &Path,
         connection: Arc<SqliteConnection>,
@@ -58,10 +59,12 @@ impl SqliteDatabase {
         &self.path
     }
 
-    /// Hands one domain transaction to the writer *now* and returns a future of its durable result.
+    /// Queues one domain transaction. The returned future is ready once the transaction is durable,
+    /// or was rolled back whole.
     ///
-    /// The transaction is queued before this function returns, so that a caller can fix the order
-    /// of writes by calling under a lock. It runs to its end even if the future is dropped.
+    /// The transaction is queued *before* this function returns. So a caller that calls it under a
+    /// lock fixes the order of the writes. The transaction runs to its end even if the future is
+    /// dropped.
     pub fn enqueue<T, E, F>(
         &self,
         transaction: F,
@@ -136,12 +139,12 @@ impl SqliteDatabase {
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?
     }
 
-    /// Writes what is queued, folds the log into the file, and closes it. From then on the file is
-    /// complete without its log, and every further call is refused.
+    /// Writes what is queued, folds the log into the file, and closes the file. From then on the
+    /// file is complete without its log, and every further call is refused.
     ///
     /// # Errors
     /// Returns an error where the log could not be folded in. Then the file is complete only
-    /// together with its log.
+    /// together with its log. Also returns an error where the file was closed before.
     pub async fn close(&self) -> Result<(), LedgerError> {
         // An open reading connection would keep the log in use.
         self.readers.close();
@@ -164,7 +167,7 @@ pub(crate) fn open_to_write(path: &Path) -> Result<Arc<SqliteConnection>, Ledger
     Ok(SqliteConnection::new(connection))
 }
 
-/// Applies the settings that every connection shares. `synchronous=FULL` makes sure that data is
+/// Applies the settings of the writing connection. `synchronous=FULL` makes sure that data is
 /// durable before a caller gets its answer.
 fn prepare(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -1,5 +1,5 @@
-//! A pool of a few connections that only read. Because of SQLite's write-ahead log, they see every
-//! commit and do not wait for the writer.
+//! A pool of connections that only read. They see every commit. They do not wait for the writer,
+//! because SQLite writes to its write-ahead log.
 
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl SqliteReaderPool {
         Ok(idle.connections.pop())
     }
 
-    /// Closes the idle connections. The others are closed when their reading ends.
+    /// Closes the idle connections. Each of the others is closed when its reading ends.
     pub(crate) fn close(&self) {
         let mut idle = self.idle.lock();
         idle.closed = true;

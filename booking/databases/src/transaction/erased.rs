@@ -1,5 +1,5 @@
-//! Hides the types of a transaction's values, answer and error, so that the code that runs
-//! transactions is compiled once and not once per transaction.
+//! Hides the types of a transaction's values, answer and error. So the code that runs transactions
+//! is compiled only once, and not once for each transaction.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use super::SqlTransaction;
 use crate::LedgerError;
 use crate::sql::SqlFuture;
 
-/// The answer or the error of a transaction. The type of the value is known where the type is
-/// hidden, and where [`answer_of`] returns the value.
+/// The answer or the error of a transaction. Its type is known only to the code that hides the type
+/// and to [`answer_of`].
 pub(crate) type ErasedValue = Box<dyn Any + Send>;
 
 /// The future of a transaction or a reading of hidden types.
 pub(crate) type ErasedResult<'a> = SqlFuture<'a, ErasedValue, ErasedFailure>;
 
-/// A transaction that can be run several times, on either database.
+/// A transaction for either database. It can be run several times.
 pub(crate) type ErasedTransaction =
     Box<dyn for<'a> Fn(&'a SqlTransaction) -> ErasedResult<'a> + Send + Sync>;
 
-/// A reading, which is run once, on either database.
+/// A reading for either database. It is run once.
 pub(crate) type ErasedReading =
     Box<dyn for<'a> FnOnce(&'a SqlTransaction) -> ErasedResult<'a> + Send>;
 
@@ -78,7 +78,7 @@ fn erase_result<T: Send + 'static, E: Send + 'static>(
 /// Returns the answer of a transaction or a reading whose types `T` and `E` were hidden.
 ///
 /// # Panics
-/// Panics if it had other types.
+/// Panics if the transaction or reading had other types.
 pub(crate) fn answer_of<T: 'static, E: From<LedgerError> + 'static>(
     result: Result<ErasedValue, ErasedFailure>,
 ) -> Result<T, E> {

@@ -1,7 +1,7 @@
 //! Named locks. Two transactions that take the same lock run one after the other, even if they
-//! change no common row. Only transactions that share a lock hold it together.
+//! change no common row. They can run together only if both take the lock as a shared lock.
 //!
-//! On PostgreSQL they are advisory locks, and each lock ends with its transaction. SQLite has one
+//! On PostgreSQL these are advisory locks, and each lock ends with its transaction. SQLite has one
 //! writer, so it needs no locks.
 
 use super::SqlTransaction;
@@ -96,8 +96,8 @@ impl SqlTransaction {
         self.query(&sql, &with).await.map(drop)
     }
 
-    /// Waits for one lock for each word, in the order of the words and in one statement, and holds
-    /// them until the transaction ends.
+    /// Waits for the lock of each word, in the order of the words. Takes all these locks in one
+    /// statement, and holds them until the transaction ends.
     ///
     /// # Errors
     /// As [`SqlTransaction::query`].

@@ -13,12 +13,13 @@ impl SqliteDatabase {
     /// writing thread.
     ///
     /// # Errors
-    /// Returns an error where the file cannot be opened as a database.
+    /// Returns an error where the file cannot be opened as a database, or where its tables cannot
+    /// be made.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let connection = open_to_write(path)?;
         let steps = Migration::steps(SqlDialect::Sqlite, own_tables::MIGRATIONS);
         connection.batch("BEGIN IMMEDIATE")?;
-        // If a step fails, the connection is dropped, which rolls the steps back.
+        // If a step fails, the connection is dropped. That rolls all steps back.
         on_file::run_on_file(&connection, move |tx| {
             Box::pin(async move { apply_migrations(tx, "installation", &steps).await })
         })?;
@@ -26,13 +27,13 @@ impl SqliteDatabase {
         Self::start(path, connection)
     }
 
-    /// Brings one crate's tables up to date: applies the migrations of `owner` that the file lacks,
-    /// in order.
+    /// Brings the tables of one crate, the `owner`, up to date. Applies the migrations that the
+    /// file lacks, in order.
     ///
     /// `migrations[i]` is version `i + 1`. A released migration is never edited.
     ///
     /// # Errors
-    /// Returns an error where a migration fails: then none of the migrations was applied.
+    /// Returns an error where a migration fails. Then none of the migrations was applied.
     pub async fn migrate(
         &self,
         owner: &'static str,
@@ -55,7 +56,8 @@ impl PostgresDatabase {
     /// newer.
     ///
     /// # Errors
-    /// Returns an error where the address cannot be read, or the database does not answer.
+    /// Returns an error where the address cannot be read, the database does not answer, or the
+    /// tables cannot be made.
     pub async fn connect(url: &str) -> Result<Self, LedgerError> {
         let database = Self::reading(url)?;
         let steps = Migration::steps(SqlDialect::Postgres, own_tables::MIGRATIONS);
@@ -63,13 +65,14 @@ impl PostgresDatabase {
         Ok(database)
     }
 
-    /// Brings one crate's tables up to date: applies the migrations of `owner` that the database
-    /// lacks, in order. Nodes that start at once wait for one another.
+    /// Brings the tables of one crate, the `owner`, up to date. Applies the migrations that the
+    /// database lacks, in order. Nodes that start at the same time wait for one another.
     ///
     /// `migrations[i]` is version `i + 1`. A released migration is never edited.
     ///
     /// # Errors
-    /// Returns an error where a migration fails: then none of the migrations was applied.
+    /// Returns an error where a migration fails. Then none of the migrations was applied, unless
+    /// the connection broke at the commit.
     pub async fn migrate(
         &self,
         owner: &'static str,

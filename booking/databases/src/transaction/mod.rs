@@ -1,9 +1,9 @@
-//! One way to write a transaction for both databases: an `async fn` over [`SqlTransaction`]. Where
-//! only one database can do something in one statement, the code branches by
+//! A transaction is written once for both databases, as an `async fn` over [`SqlTransaction`].
+//! Where only one database can do something in one statement, the code branches by
 //! [`SqlTransaction::dialect`].
 //!
-//! **Architecture invariant:** the futures of a SQLite transaction are always ready. A transaction
-//! whose future has to wait is rolled back and answered with an error.
+//! **Architecture invariant:** the future of a SQLite transaction must not wait. If it waits, the
+//! transaction is rolled back, and its caller gets an error.
 
 mod erased;
 mod locks;
@@ -54,8 +54,8 @@ impl SqlTransaction {
         }
     }
 
-    /// Returns whether this is PostgreSQL, where each statement costs a round trip. If many callers
-    /// wait for a transaction, the code fuses several of its statements into one on PostgreSQL.
+    /// Returns whether this is PostgreSQL, where each statement costs a round trip. There, the code
+    /// fuses several statements into one if many callers wait for the transaction.
     #[must_use]
     pub fn is_postgres(&self) -> bool {
         self.dialect() == SqlDialect::Postgres
@@ -64,7 +64,8 @@ impl SqlTransaction {
     /// Returns all rows of a query.
     ///
     /// # Errors
-    /// [`LedgerError`]; the transaction can then only be rolled back, and will be.
+    /// Returns a [`LedgerError`]. The transaction must return it too, so that it is rolled back.
+    /// PostgreSQL rolls it back in any case.
     pub async fn query(&self, sql: &str, with: SqlValues<'_>) -> Result<Vec<SqlRow>, LedgerError> {
         let mut rows = Vec::new();
         let keep = |row| {
@@ -104,7 +105,7 @@ impl SqlTransaction {
         }
     }
 
-    /// Returns the row of a query that has at most one.
+    /// Runs a query that has at most one row, and returns that row.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -116,10 +117,10 @@ impl SqlTransaction {
         Ok(self.query(sql, with).await?.into_iter().next())
     }
 
-    /// Returns the row of a query that always has one.
+    /// Runs a query that always has a row, and returns that row.
     ///
     /// # Errors
-    /// As [`Self::query`]; [`LedgerError::Corrupt`] where there is none.
+    /// As [`Self::query`]. Also returns [`LedgerError::Corrupt`] where there is no row.
     pub async fn query_one(&self, sql: &str, with: SqlValues<'_>) -> Result<SqlRow, LedgerError> {
         let row = self.first(sql, with).await?;
         row.ok_or_else(|| LedgerError::Corrupt(format!("no row for {sql}")))
@@ -150,7 +151,7 @@ impl SqlTransaction {
         }
     }
 
-    /// Returns the ledger's time within the transaction, in milliseconds since the epoch.
+    /// Returns the current time of the ledger, in milliseconds since the epoch.
     ///
     /// # Errors
     /// As [`Self::query`].

@@ -13,8 +13,8 @@ use crate::sql::SqlFuture;
 use crate::sqlite::{SqliteConnection, SqliteDatabase, open_to_read};
 
 impl SqliteDatabase {
-    /// Queues a transaction like [`SqliteDatabase::enqueue`], but takes a transaction that is
-    /// written for both databases.
+    /// Queues a transaction that is written for both databases, as [`SqliteDatabase::enqueue`]
+    /// queues one for SQLite only.
     pub fn enqueue_sql<A, T, E, F>(
         &self,
         given: A,
@@ -39,8 +39,8 @@ impl SqliteDatabase {
         self.enqueue_on(move |connection| run_on_file(connection, &transaction))
     }
 
-    /// Reads with a function that is written for both databases. If `in_snapshot` is true, all
-    /// statements read the same snapshot.
+    /// Runs a reading of hidden types. If `in_snapshot` is true, all its statements read the same
+    /// snapshot.
     pub(crate) async fn read_erased(
         &self,
         in_snapshot: bool,
@@ -60,8 +60,8 @@ impl SqliteDatabase {
 /// Reads the ledger file at `path` in one snapshot, while another process may write it.
 ///
 /// # Errors
-/// Returns an error where there is no such file, or it cannot be read, and any error of the
-/// function.
+/// Returns an error where there is no such file or it cannot be read. Also returns any error of
+/// `query`.
 pub fn snapshot_of_file<A, T, E, F>(path: &Path, given: A, query: F) -> Result<T, E>
 where
     A: Send + Sync + 'static,
@@ -73,7 +73,7 @@ where
     answer_of(run_in_snapshot(&connection, erase_reading(given, query)))
 }
 
-/// Runs the future of a reading in which all statements see the same moment.
+/// Runs a reading in which all statements see the data of the same moment.
 fn run_in_snapshot(
     connection: &Arc<SqliteConnection>,
     query: ErasedReading,
@@ -84,8 +84,8 @@ fn run_in_snapshot(
     result
 }
 
-/// Runs a transaction's future to its end by polling it once, because on SQLite the future never
-/// waits. If it waits, returns an error.
+/// Runs a transaction by polling its future once. This is enough, because on SQLite the future must
+/// not wait. If it waits, returns an error.
 pub(super) fn run_on_file<T, E: From<LedgerError>>(
     connection: &Arc<SqliteConnection>,
     transaction: impl for<'a> FnOnce(&'a SqlTransaction) -> SqlFuture<'a, T, E>,

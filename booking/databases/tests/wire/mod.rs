@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What gets lost when a message of the client contains this word.
+/// What the wire loses when the client's message contains the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
     /// The server gets the message, and the answer is lost.
@@ -16,7 +16,7 @@ enum Cut {
     Question(&'static str),
 }
 
-/// Forwards connections, and cuts one when the test has asked for it.
+/// The proxy. It forwards connections, and cuts one when the test has asked for it.
 pub struct Wire {
     port: u16,
     state: Arc<State>,
@@ -29,7 +29,7 @@ struct State {
 }
 
 impl Wire {
-    /// Starts a wire to the server at this address.
+    /// Starts a proxy for the server at this address.
     pub async fn to(url: &str) -> Self {
         let target: u16 = url
             .split(':')
@@ -51,7 +51,7 @@ impl Wire {
         Self { port, state }
     }
 
-    /// Returns the address under which clients reach the server through this wire.
+    /// Returns the address of this proxy, for clients of the server.
     pub fn url(&self) -> String {
         format!("postgres://fairgate@127.0.0.1:{}/fairgate", self.port)
     }
@@ -66,13 +66,13 @@ impl Wire {
         *self.state.next.lock() = Some(Cut::Question(word));
     }
 
-    /// Returns how often the wire was cut.
+    /// Returns how many connections were cut.
     pub fn cuts(&self) -> u32 {
         self.state.cuts.load(Ordering::SeqCst)
     }
 }
 
-/// Forwards until either side ends or the wire is cut. Then both connections are closed.
+/// Forwards bytes both ways. When one side ends or the test cuts the connection, closes both sides.
 async fn forward(mut client: TcpStream, mut server: TcpStream, state: Arc<State>) {
     let (mut said, mut answered) = ([0; 16_384], [0; 16_384]);
     loop {

@@ -1,5 +1,5 @@
 //! Runs `loadtest faults`. For each seed, it starts real processes, lets a crowd buy, and inflicts
-//! a schedule of faults that is planned from the seed. Each run ends with the verdict.
+//! faults. The seed decides which faults come and when. Each run ends with the verdict.
 
 mod page;
 
@@ -26,25 +26,26 @@ const CROWD: &str = include_str!("../../scenarios/faults.toml");
 /// Seats and money must be final within this many seconds after the crowd has gone and all faults
 /// are healed.
 const FINAL_WITHIN_S: f64 = 10.0;
-/// The most seats of a show that one card may buy. The limit applies only if the provider tells
-/// cards apart.
+/// How many seats of a show one card may buy. The limit applies only if the provider can tell cards
+/// apart.
 const SEATS_PER_CARD: u64 = 4;
-/// What `loadtest faults` is asked.
+/// The options of `loadtest faults`.
 #[derive(clap::Args)]
 pub struct FaultTrialOptions {
-    /// How many seeds, from 1 on
+    /// How many seeds to play, counted from 1
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
-    /// Only this seed, or these: 3,17,40
+    /// Plays only these seeds, such as 3,17,40
     #[arg(long, conflicts_with = "seeds", value_delimiter = ',')]
     seed: Vec<u64>,
-    /// The processes; without it gateways=2,bookings=2,ledger=postgres with every form of Redis in
-    /// turns, with the sandbox and then with payments=stripe, and after those eight seeds two with
-    /// everything in one process on SQLite
+    /// The processes. Without this option, they change from seed to seed, in rounds of ten. Eight
+    /// seeds have gateways=2,bookings=2,ledger=postgres: each of the four forms of Redis with the
+    /// sandbox, and then each with payments=stripe. Two seeds have everything in one process on
+    /// SQLite
     #[arg(long)]
     rig: Option<RigSpecification>,
-    /// Writes the results into this file, an HTML page that needs nothing else, and beside it the
-    /// figures as .json and the points of the charts as .csv
+    /// Writes the results into this file, an HTML page that needs nothing else. Beside it, writes
+    /// the figures as .json and the points of the charts as .csv
     #[arg(long, value_parser = crate::html::page_file)]
     html: Option<PathBuf>,
     /// Prints the results of all seeds as one JSON document
@@ -70,8 +71,8 @@ impl FaultTrialOptions {
     /// Plays every seed.
     ///
     /// # Errors
-    /// Why a seed could not be judged: a missing program, a server that did not start, no verdict,
-    /// or an interrupt.
+    /// If a seed cannot be judged: a program is missing, a server does not start, there is no
+    /// verdict, or the run is interrupted.
     pub fn run(&self) -> anyhow::Result<LoadtestExitCode> {
         let scenario = scenario_of("faults", CROWD).map_err(|faults| {
             anyhow::anyhow!("the crowd cannot be played: {}", faults.join("; "))
@@ -127,8 +128,8 @@ impl FaultTrialOptions {
     }
 }
 
-/// Runs one seed from the start of its rig to its verdict. An error while the crowd plays or the
-/// rig stops counts as a failure of the seed. Any other error ends the command.
+/// Runs one seed from the start of its rig to its verdict. If an error occurs while the crowd plays
+/// or while the rig is stopped, the seed has failed. Any other error ends the command.
 async fn trial(
     scenario: &Scenario,
     seed: u64,
@@ -187,8 +188,8 @@ async fn trial(
     })
 }
 
-/// Returns the scenario with a train on sale, and with a limit for each card if the provider tells
-/// cards apart.
+/// Returns the scenario with a train on sale. If the provider can tell cards apart, each card also
+/// has a limit.
 fn with_train_and_limits(scenario: &Scenario, spec: RigSpecification) -> anyhow::Result<Scenario> {
     let mut scenario = scenario.clone();
     if spec.payments == RigPaymentProvider::Stripe {

@@ -1,5 +1,5 @@
-//! Makes the HTML report of `loadtest faults`: the answer, the charts, and then the faults and the
-//! result of each seed.
+//! Makes the HTML report of `loadtest faults`: the answer, the charts, a table of the seeds with
+//! their faults and results, and a table of the kinds of faults.
 
 use super::{FaultTrial, hits};
 use crate::html::{HtmlReport, ReportChart, ReportTable};

@@ -6,12 +6,12 @@ use super::history::HistoryOperation;
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// How far the times that two programs on one machine write may differ, in milliseconds, because
-/// both round them.
+/// How far the times of two programs on one machine may differ, in milliseconds, because each
+/// program rounds its times.
 const ROUNDING_MS: f64 = 5.0;
 
-/// How long after its expiry a pass may still be accepted, in milliseconds: the leeway of booking's
-/// check, and a second of rounding.
+/// How long after its expiry a pass may still be accepted, in milliseconds. Booking's check has a
+/// leeway of 5 s, and rounding adds up to 1 s.
 const PASS_LEEWAY_MS: f64 = 6_000.0;
 
 /// For each visitor, when each pass was given and when it expires.

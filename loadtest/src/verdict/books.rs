@@ -104,8 +104,9 @@ impl ProviderIntent {
 }
 
 impl ProviderBooks {
-    /// Checks that each refund that the ledger has as done is in the books once, with its amount,
-    /// and that the books have no other refund.
+    /// Compares the refunds in the books with those that the ledger has as done. Each must be in
+    /// both once, with the same order and amount. If any intent lacks its list of refunds, refunds
+    /// that the books miss are not reported.
     fn refunds(&self, dump: &DumpedLedger, findings: &mut Findings) {
         let mut done_refunds: HashMap<&str, (&str, i64)> = HashMap::new();
         let done = dump
@@ -132,9 +133,9 @@ impl ProviderBooks {
         if self.intents.iter().any(|intent| intent.refunds.is_none()) {
             return;
         }
-        // Money that was never captured is released, not refunded. Money that was captured while it
-        // was to be released is refunded whole. The books have no refund with the ledger's id in
-        // either case.
+        // Money that was never captured is released, not refunded. If money was captured when it
+        // should have been released, the whole payment is refunded. In neither case do the books
+        // have a refund with the ledger's id.
         let taken = |order: &str| {
             let mut intents = self.intents.iter().filter(|intent| intent.order == order);
             intents.any(|intent| intent.captured != 0 && !intent.went_back_whole())

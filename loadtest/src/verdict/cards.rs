@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// Checks all cards. Returns how many cards bought seats of a show with a limit. A card that is in
-/// the history and in the ledger counts twice.
+/// Checks all cards. Returns how many cards bought seats of a show with a limit. A card counts once
+/// for each such show, and it counts separately in the history and in the ledger.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     // The sold seats, by show and card.
     let mut by_ledger: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();

@@ -77,8 +77,8 @@ fn check_requested(
         let wanted = asked.wanted.iter().flatten().map(|seat| &**seat);
         let wanted: BTreeSet<&str> = wanted.collect();
         let answered = asked.successor.is_empty() || *asked.successor == *new.order;
-        // If the provider refused the amount, the ledger has an exchange that has ended, although
-        // the call for it was refused. So that call counts as the request.
+        // If the provider refuses the amount, the call is refused, but the ledger keeps the ended
+        // exchange. So the refused call counts as the request for that exchange.
         let tried = call.perhaps() || new.reason == "payment_refused";
         tried && answered && (wanted.is_empty() || wanted == seats) && over(asked)
     });

@@ -226,7 +226,7 @@ impl<'a> ObserverPicture<'a> {
         !self.broken && !blind && self.first_ms <= from_ms && to_ms <= self.last_ms
     }
 
-    /// Returns the state of a cell at a moment that the observer saw.
+    /// Returns the state in which the observer saw a cell at a moment.
     pub fn state_at(&self, cell: u32, at_ms: f64) -> Option<u8> {
         let changes = self.changes.get(&cell).map_or(&[][..], Vec::as_slice);
         let before = changes.partition_point(|(at, _)| *at <= at_ms);
@@ -236,7 +236,7 @@ impl<'a> ObserverPicture<'a> {
         }
     }
 
-    /// Returns when a cell first changed to a fitting state within a span of time.
+    /// Returns when, within a span of time, a cell first changed to a state for which `is` is true.
     pub fn came_to(
         &self,
         cell: u32,
@@ -348,7 +348,7 @@ fn against_ledger(
     }
 }
 
-/// Returns whether a hold that has not yet run out at the end may have a cell.
+/// Returns whether a cell may belong to a hold that has not run out at the end of the run.
 fn hold_may_have_cell(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> bool {
     let end = timeline
         .history

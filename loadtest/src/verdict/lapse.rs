@@ -9,10 +9,10 @@ use super::history::HistoryFrameBody;
 use super::report::{Findings, Invariant};
 use super::timeline::{HoldTimeline, RunTimeline};
 
-/// How long after deadline and grace a hold may still have effects, in milliseconds.
+/// How long after its deadline and the grace a hold may still have effects, in milliseconds.
 const GONE_WITHIN_MS: f64 = 2_000.0;
 
-/// How much older than its arrival the content of a frame may be, in milliseconds.
+/// How long after a change a frame may show the state before the change, in milliseconds.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
 /// How long the system may lag after a fault, in milliseconds.
@@ -118,8 +118,8 @@ fn calls_after_end(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &m
 }
 
 /// Returns whether a party waited for seats of the show at some time in the span. The store then
-/// keeps freed cells for the waitlist. Observers see these cells as held until the party with the
-/// offer takes them or lets the offer pass.
+/// keeps freed cells for the waitlist. Observers see these cells as held until the offer is taken
+/// or ends.
 fn somebody_waited(timeline: &RunTimeline<'_>, show: &str, from_ms: f64, until_ms: f64) -> bool {
     let mut waiters = timeline.dump.waiters.iter();
     waiters.any(|waiter| {

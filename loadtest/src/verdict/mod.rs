@@ -45,7 +45,7 @@ use timeline::RunTimeline;
 
 use crate::output::print_line;
 
-/// What `loadtest verdict` is asked.
+/// The options of `loadtest verdict`.
 #[derive(clap::Args)]
 pub struct VerdictOptions {
     /// The history that the swarm wrote.
@@ -54,26 +54,25 @@ pub struct VerdictOptions {
     /// The ledger's dump, from `booking dump`.
     #[arg(long, required_unless_present = "self_test")]
     ledger: Option<PathBuf>,
-    /// The books of the payment provider, one intent a line, if the rig ran its own imitation of
-    /// Stripe.
+    /// The books of the payment provider, with one intent on each line. Only a rig with its own
+    /// imitation of Stripe writes them.
     #[arg(long)]
     provider: Option<PathBuf>,
-    /// The published draw, to be used instead of the one in the history: the answer of GET
-    /// /v1/rooms/{room}/draw.
+    /// The answer of GET /v1/rooms/{room}/draw, used instead of the draw's record in the history.
     #[arg(long)]
     draw: Option<PathBuf>,
     /// Prints the findings as JSON.
     #[arg(long)]
     json: bool,
-    /// Plants one violation after another in a clean run, and requires that each is found and
-    /// nothing else is.
+    /// Tests the judge on a clean run and on copies of it with one planted change each. It must
+    /// find every planted violation, and nothing else.
     #[arg(long, conflicts_with_all = ["history", "ledger", "provider", "draw"])]
     self_test: bool,
 }
 
 impl VerdictOptions {
-    /// Judges the run, prints the report, and returns the exit code: 0 if every invariant held, 99
-    /// if one failed, 2 if a file cannot be read.
+    /// Judges the run or tests the judge, prints the report, and returns the exit code: 0 if every
+    /// invariant held or the test passed, 99 if not, 2 if an error ended the command.
     pub fn run(&self) -> ExitCode {
         let judged = match (&self.history, &self.ledger) {
             (Some(history), Some(ledger)) if !self.self_test => self.judge(history, ledger),
@@ -181,8 +180,9 @@ fn texts(
     Ok(judge(&history, &dump, books, record))
 }
 
-/// Returns the published draw: `record`, or else the history's last record for the run's room, or
-/// else its last record for any room. The leaves always come from the history.
+/// Returns the published draw: `record`, if there is one. Otherwise, it is the history's last draw
+/// of the run's room or, if there is none, its last draw of any room. The leaves always come from
+/// the history.
 fn published_draw<'a>(
     history: &'a RunHistory,
     record: Option<&'a Value>,

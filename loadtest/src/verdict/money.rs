@@ -116,8 +116,8 @@ fn fair_refunds<'a>(
     refunds
 }
 
-/// Compares the ledger's refunds with the sandbox's own records, which the sandbox keeps as a
-/// provider does. Each finished refund is in both once, with the same amount.
+/// Compares the ledger's refunds with the sandbox's own records. Each finished refund must be in
+/// both once, with the same amount.
 fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for payment in &timeline.dump.payments {
         let Some(booked) = &payment.provider_refunds else {
@@ -136,14 +136,14 @@ fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
             .collect();
         ledger.sort_unstable();
         sandbox.sort_unstable();
-        // A refund that is under way may have reached the provider without the ledger knowing.
+        // The sandbox may have made a refund that the ledger still has as under way.
         let on_its_way = |refund: &str| {
             let mut refunds = timeline.dump.refunds.iter();
             refunds.any(|one| one.refund == refund && one.done_ms.is_none())
         };
         sandbox.retain(|(refund, _)| !on_its_way(refund));
-        // If money was captured while it was to be released, the sandbox refunds the whole payment
-        // and records no single refunds.
+        // If money was captured when it should have been released, the sandbox refunds the whole
+        // payment and records no single refunds.
         let sum: i64 = ledger.iter().map(|(_, amount)| amount).sum();
         let whole = payment.provider_state.as_deref() == Some("refunded");
         if whole && sandbox.is_empty() && sum == payment.captured {
@@ -160,7 +160,7 @@ fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that the old order has ended if its exchange is done.
+/// Checks that the old order of every finished exchange is exchanged in the ledger.
 fn swapped(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for order in &timeline.dump.orders {
         let Some(exchange) = &order.made_in else {

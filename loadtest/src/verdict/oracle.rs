@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 /// A digest, a seed or a holder: 32 bytes.
 pub type Bytes32 = [u8; 32];
 
-/// The holder that the draw has for a void number, which belongs to nobody.
+/// What the draw has in place of a holder if a number is void. A void number belongs to nobody.
 pub const VOID: Bytes32 = [0; 32];
 
 fn sha(parts: &[&[u8]]) -> Bytes32 {

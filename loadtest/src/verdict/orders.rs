@@ -8,11 +8,12 @@ use super::history::{HistoryCall, HistoryOperation, OrderRead};
 use super::report::{Findings, Invariant};
 use super::timeline::{OrderTimeline, RunTimeline};
 
-/// How far the times that two programs on one machine write may differ, in milliseconds, because
-/// both round them.
+/// How far the times of two programs on one machine may differ, in milliseconds, because each
+/// program rounds its times.
 const ROUNDING_MS: f64 = 5.0;
 
-/// How long after the time in a ledger row the row may become readable, in milliseconds.
+/// The most time between the time in a ledger row and the moment when the row can be read, in
+/// milliseconds.
 const WRITTEN_WITHIN_MS: f64 = 1_000.0;
 
 /// Checks every order, and the visitors, keys and tickets of the run.
@@ -149,8 +150,8 @@ fn read_as_told(
     }
 }
 
-/// Checks that a state which the buyer was told is in the order's history, and that the order can
-/// have come from that state to its last state.
+/// Checks a state that the buyer was told. It must be in the order's history, and the order's last
+/// state must be one that can follow it.
 fn state_kept(state: &str, line: u32, order: &DumpedOrder, wrong: &mut impl FnMut(u32, String)) {
     let was_in_history = order.history.iter().any(|step| step.state == state);
     let later: &[&str] = match state {
@@ -224,7 +225,8 @@ fn seats_of(read: &OrderRead) -> Option<BTreeSet<&str>> {
         .map(|seats| seats.iter().map(|seat| &**seat).collect())
 }
 
-/// Checks that one holder in the ledger is one visitor of the run, and the other way round.
+/// Checks that each holder in the ledger is one visitor of the run, and that each visitor is one
+/// holder in a room.
 fn one_visitor(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut holder_of: HashMap<(u64, &str), &str> = HashMap::new();
     let mut visitor_of: HashMap<&str, u64> = HashMap::new();
@@ -296,8 +298,9 @@ fn one_outcome(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Checks that no read shows an earlier state than a read that was answered before it was sent. A
-/// last read that was sent well after the last step must show the ledger's last state.
+/// Checks that reads never show an order going back to an earlier state. Two reads are compared if
+/// one was answered before the other was sent. If the last read was sent well after the last step,
+/// it must show the ledger's last state.
 fn reads_agree(
     timeline: &RunTimeline<'_>,
     told: &OrderTimeline<'_>,
@@ -329,8 +332,8 @@ fn reads_agree(
         && call.sent_ms > step.at_ms + WRITTEN_WITHIN_MS
         && *read.state != order.state
         && last(&read.state).is_some()
-        // If a transaction halted midway, its row has a time before the halt, and became readable
-        // only after it.
+        // If a transaction halted midway, its row has a time before the halt, but can be read only
+        // after the halt.
         && !timeline.history.halted_within(step.at_ms, call.sent_ms)
     {
         findings.add(Invariant::OneOutcome, || {
@@ -359,7 +362,7 @@ fn paid_has_tickets(
         || (order.state == "cancelled" && order.reason == "card_limit")
         || (order.made_in.is_some() && order.reason == "exchange_over");
     // If a part of the system halted between the payment and the order's last deadline, the payment
-    // may have come too late, and then the money is refunded.
+    // may have come too late. The money is then refunded.
     let late = timeline
         .history
         .halted_within(call.sent_ms, order.claim_until_ms);

@@ -14,7 +14,8 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> (u64, u64) 
     (foreign(timeline, findings), keys(timeline, findings))
 }
 
-/// Checks that no visitor orders a hold that it was never given. Returns how many calls tried to.
+/// Checks that no visitor orders a hold that it was never given. Returns how many calls tried to
+/// order another visitor's hold.
 fn foreign(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     let mut tries = 0;
     for call in &timeline.history.calls {
@@ -40,8 +41,8 @@ fn foreign(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     tries
 }
 
-/// Returns whether a visitor was given or offered a hold, or may have got it by a call whose answer
-/// was lost.
+/// Returns whether a visitor was given or offered a hold, or may have got it by a call whose result
+/// it never learned.
 fn may_own(timeline: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     match timeline.holds.get(hold) {
         Some(hold) => hold.call.visitor == visitor,
@@ -59,7 +60,8 @@ fn offered(timeline: &RunTimeline<'_>, hold: &str, visitor: u64) -> bool {
     offered_to.any(|waiter| timeline.visitor_of_holder.get(&*waiter.visitor) == Some(&visitor))
 }
 
-/// Returns whether any of the visitor's calls for a hold got no answer.
+/// Returns whether the visitor made a call for a hold that may have succeeded, but whose result it
+/// never learned.
 fn has_lost_hold_call(timeline: &RunTimeline<'_>, visitor: u64) -> bool {
     timeline
         .lost_holds
@@ -67,8 +69,8 @@ fn has_lost_hold_call(timeline: &RunTimeline<'_>, visitor: u64) -> bool {
         .any(|lost| lost.visitor == visitor)
 }
 
-/// Checks in the ledger that an order is made of its visitor's hold. An order that an exchange made
-/// is not checked, but no other order may be made of its hold.
+/// Checks in the ledger that every order is made of its visitor's hold. The new order of an
+/// exchange is not checked itself, but no other order may have the same hold.
 fn baskets_in_the_ledger(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let successors: HashSet<&str> = timeline
         .dump

@@ -16,8 +16,8 @@ use super::timeline::RunTimeline;
 /// The reason of a refund of an exchange's difference.
 pub const DIFFERENCE: &str = "exchange_difference";
 
-/// How far the times that two programs on one machine write may differ, in milliseconds, because
-/// both round them.
+/// How far the times of two programs on one machine may differ, in milliseconds, because each
+/// program rounds its times.
 const ROUNDING_MS: f64 = 5.0;
 
 /// The least that Stripe charges, in minor units, by currency. Source: "Minimum and maximum charge
@@ -226,8 +226,7 @@ fn difference(
     }
     let credit = exchange.credit - old.let_go;
     let outcomes = differences(show, old, (credit, exchange.price), exchange.at_ms);
-    // Another exchange of the same order may have been done, and then the refund belongs to that
-    // exchange.
+    // If another exchange of the same order was done, the refund belongs to that exchange.
     let done = exchange.done_ms.is_some();
     let over = old.state == "exchanged" && !done;
     let expected_back = |back: i64| if done { back } else { 0 };
@@ -351,7 +350,7 @@ fn check_refund_fee(
 fn without_fee(show: &DumpedShow, refund: &DumpedRefund, findings: &mut Findings) {
     let fate = show.fate.as_ref();
     // Another invariant checks whether the show was cancelled at all. If a postponed show was
-    // cancelled after the refund, its deadline is not known and not checked.
+    // cancelled after the refund, the deadline is no longer known, so it is not checked.
     let until_ms = fate
         .filter(|fate| refund.reason == "show_postponed" && fate.fate == "postponed")
         .and_then(|fate| fate.refunds_until_ms);

@@ -12,8 +12,8 @@ use super::history::{
 use super::report::{Findings, Invariant};
 use super::timeline::{OrderTimeline, RunTimeline};
 
-/// How far the times that two programs on one machine write may differ, in milliseconds, because
-/// both round them.
+/// How far the times of two programs on one machine may differ, in milliseconds, because each
+/// program rounds its times.
 const ROUNDING_MS: f64 = 5.0;
 
 /// Checks all refunds.
@@ -21,7 +21,8 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_order: HashMap<&str, Vec<&DumpedRefund>> = HashMap::new();
     for refund in &timeline.dump.refunds {
         by_order.entry(&refund.order).or_default().push(refund);
-        // A refund that is part of another has the reason of the other, which is checked.
+        // If a refund is part of another, only the other's reason is checked. Both have the same
+        // reason.
         let order = timeline.dump.order(&refund.order);
         if let Some(order) = order.filter(|_| refund.part_of.is_none()) {
             check_reason(timeline, order, refund, findings);
@@ -87,8 +88,8 @@ fn check_reason(
     }
 }
 
-/// Checks that the buyer named the tickets of each refund on request, and that no call made more
-/// than one refund.
+/// Checks the refunds that have the buyer's request as their reason. The buyer must have asked for
+/// every ticket, and no call may have made more than one refund.
 fn check_requested(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,

@@ -7,8 +7,8 @@ use super::history::{HistoryCall, HistoryFrame, HistoryFrameBody, HistoryOperati
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// How long a frame may be under way, in milliseconds. So a frame was certainly sent after a claim
-/// if it arrives more than this after the claim's answer.
+/// How long a frame may take to arrive, in milliseconds. If more time lies between a claim's answer
+/// and a frame's arrival, the frame was certainly sent after the answer.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
 /// Checks passes and the counter. Returns how many passes could be compared with the counter.
@@ -126,8 +126,8 @@ fn first_counter_after(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> 
 }
 
 fn never_falls(timeline: &RunTimeline<'_>, findings: &mut Findings) {
-    // Frames of the line and of the room come from two sources of one socket, and each source has
-    // its own order.
+    // The line's frames and the room's frames have different sources, even on one socket. Only
+    // frames from the same source arrive in order.
     let mut last: HashMap<(&str, bool), (u64, u32, f64)> = HashMap::new();
     for frame in &timeline.history.frames {
         let Some(released) = counter(frame) else {

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// The most findings of one invariant whose evidence is stored. Further findings are only counted.
+/// How many findings of one invariant are stored with their evidence. Further findings are only
+/// counted.
 const KEPT_MAX: usize = 10;
 
 macro_rules! invariants {

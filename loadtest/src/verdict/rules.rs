@@ -17,8 +17,8 @@ pub struct ExpectedExchange {
 }
 
 /// Returns the terms that may apply to an order at a moment: its own terms, the terms then in
-/// force, and the terms that were in force `leeway_ms` before. The last are included because the
-/// moment is not exact.
+/// force, and the terms that were in force `leeway_ms` before. The last ones are included because
+/// the moment is not exact.
 fn applicable_terms<'a>(
     show: &'a DumpedShow,
     order: &DumpedOrder,
@@ -55,9 +55,9 @@ pub fn best_refund(
     lives.map(|rule| rule.fee_pct).min()
 }
 
-/// Returns the cost of an exchange under the rule that is best for the buyer, of all exchange rules
-/// that may apply and have not expired. Returns several costs if the best rules cost the buyer the
-/// same but differ in the fee.
+/// Returns what an exchange costs. Of all exchange rules that may apply and have not expired, the
+/// rule that is best for the buyer decides. If several rules are equally good but differ in the
+/// fee, each of them gives one result. If no rule allows an exchange, there is no result.
 pub fn differences(
     show: &DumpedShow,
     old: &DumpedOrder,

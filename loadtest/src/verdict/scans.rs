@@ -11,8 +11,8 @@ use super::timeline::RunTimeline;
 /// How long after a scan a repeated call with the same key counts as the same scan, in
 /// milliseconds.
 const KEY_COUNTS_MS: f64 = 60_000.0;
-/// How far the times that two programs on one machine write may differ, in milliseconds, because
-/// both round them.
+/// How far the times of two programs on one machine may differ, in milliseconds, because each
+/// program rounds its times.
 const ROUNDING_MS: f64 = 5.0;
 
 /// Checks all scans. Returns how many scans admitted somebody.

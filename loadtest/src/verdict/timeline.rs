@@ -21,11 +21,11 @@ pub struct RunTimeline<'a> {
     pub orders: BTreeMap<&'a str, OrderTimeline<'a>>,
     /// The visitor of each holder, by the joins in the history.
     pub visitor_of_holder: HashMap<&'a str, u64>,
-    /// The calls for a hold whose result no visitor ever learned.
+    /// The calls for a hold that may have succeeded, but whose result no visitor learned.
     pub lost_holds: Vec<LostHold<'a>>,
 }
 
-/// A call for a hold that may have succeeded, although no answer arrived.
+/// A call for a hold that may have succeeded, but whose result no visitor learned.
 pub struct LostHold<'a> {
     /// The visitor who asked.
     pub visitor: u64,
@@ -37,8 +37,8 @@ pub struct LostHold<'a> {
 
 /// One hold that a visitor was given, with the calls about it.
 pub struct HoldTimeline<'a> {
-    /// The call that got the hold. If a train journey got other seats later, the first call that
-    /// got its last seats.
+    /// The call that got the hold. If a train journey later got other seats under the same hold id,
+    /// this is the first call that got the last seats.
     pub call: &'a HistoryCall,
     /// The fields of that call and its answer.
     pub hold_call: &'a HoldCall,
@@ -60,7 +60,7 @@ pub struct HoldTimeline<'a> {
 
 /// The seats that a hold certainly had in a span of time.
 pub struct HoldSeatSpan<'a> {
-    /// When the answer came that gave these seats.
+    /// When the answer that gave these seats arrived.
     pub from_ms: f64,
     /// The hold's deadline, or the time of an earlier call that may have changed or ended the hold.
     pub until_ms: f64,
@@ -109,8 +109,8 @@ impl<'a> RunTimeline<'a> {
         timeline
     }
 
-    /// Adds the holds before all other calls, because a call about a hold may have been sent before
-    /// the call whose answer is the first to name the hold. Also collects the calls for a hold
+    /// Adds all holds. This comes before all other calls, because a call about a hold may have been
+    /// sent before the first call whose answer names the hold. Also collects the calls for a hold
     /// whose result is unknown.
     fn collect_holds(&mut self, calls: &[&'a HistoryCall]) {
         let mut answered: HashMap<(u64, &str), ()> = HashMap::new();
@@ -232,8 +232,8 @@ impl<'a> RunTimeline<'a> {
         })
     }
 
-    /// Returns the visitor of an order in the ledger, by what the history says of the order, its
-    /// hold, or its holder.
+    /// Returns the visitor of an order in the ledger. The history knows the visitor by the order,
+    /// by its hold, or by its holder.
     pub fn visitor_of(&self, order: &DumpedOrder) -> Option<u64> {
         let by_order = self
             .orders
@@ -280,7 +280,8 @@ impl<'a> HoldTimeline<'a> {
             .map(|call| call.sent_ms)
             .fold(self.hold_call.expires_ms, f64::min);
         for (call, change) in &self.changes {
-            // While a change is under way, the seats are not certain, even if it is refused.
+            // While a change is under way, the seats are not certain, even if the change is refused
+            // in the end.
             if let Some(seats) = &seats {
                 self.stretches.push(HoldSeatSpan {
                     from_ms,
@@ -291,8 +292,8 @@ impl<'a> HoldTimeline<'a> {
             if call.done() {
                 seats = Some(change.seats.iter().map(|seat| &**seat).collect());
             } else if call.perhaps() || history.forgot_within(self.call.done_ms, call.done_ms) {
-                // The change may have been refused because a fault made the system forget the hold.
-                // So its seats are not certain.
+                // If the change was refused, a fault may have made the system forget the hold. So
+                // the hold's seats are not certain.
                 seats = None;
             }
             from_ms = call.done_ms;

@@ -84,8 +84,9 @@ fn acknowledged(
 }
 
 /// Returns whether `other` should have got the offer that `waiter` got: it waited with a lower
-/// number, had had no offer, and would have taken the same seats. A party's number only grows. So
-/// if `other` has the lower number now, it also had the lower number when the offer was made.
+/// number, had not had an offer, and would have taken the same seats. A party's number only grows,
+/// and only when its offer ends. So if `other` has the lower number now, it also had the lower
+/// number when the offer was made.
 fn comes_first(other: &DumpedWaiter, waiter: &DumpedWaiter, offer: &DumpedOffer) -> bool {
     let at = offer.made_ms;
     let stood = other.number < waiter.number

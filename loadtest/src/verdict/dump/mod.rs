@@ -65,11 +65,12 @@ pub struct DumpedPayment {
     pub provider: String,
     #[serde(default)]
     pub provider_state: Option<String>,
-    /// The refunds in the sandbox's own records; `None` if another provider keeps them.
+    /// The refunds in the sandbox's own records; `None` if the buyer never went to the sandbox, or
+    /// if another provider took the payment.
     #[serde(default)]
     pub provider_refunds: Option<Vec<DumpedProviderRefund>>,
-    /// Hashes of the provider's ids of the cards that paid for this order, or for an order that was
-    /// exchanged for this order.
+    /// The cards that paid for this order, or for an order that was exchanged for this order. Each
+    /// is a hash of the card's fingerprint at the provider.
     pub cards: Vec<String>,
 }
 
@@ -312,8 +313,8 @@ impl DumpedLedger {
         Ok(())
     }
 
-    /// Removes the records of all other shows. Keeps the counts of unfinished work, because they do
-    /// not name the shows.
+    /// Removes the records of all shows except these. The counts of unfinished work stay, because
+    /// they do not name shows.
     pub fn keep_shows(&mut self, shows: &[String]) {
         let sold = |show: &String| shows.contains(show);
         self.shows.retain(|show, _| sold(show));

@@ -1,4 +1,4 @@
-//! Reads an order of the dump, and computes from its history which seats it had when.
+//! Reads an order of the dump. Also works out which seats the order had at which time.
 
 use serde::Deserialize;
 
@@ -29,7 +29,8 @@ pub struct DumpedOrder {
     /// The seats that the order was first made for, if late money bought other seats.
     #[serde(default)]
     pub made_for: Option<DumpedSeats>,
-    /// The seats that were offered to a buyer whose money came late, whether accepted or not.
+    /// The seats that late money bought, or that were offered for it, even if the buyer did not
+    /// accept them.
     #[serde(default)]
     pub offered: Option<DumpedSeats>,
     pub created_ms: f64,
@@ -227,8 +228,8 @@ impl DumpedOrder {
         stays
     }
 
-    /// Inserts a first span with only the seats that the old order did not have, because until the
-    /// swap the new order has no other seats.
+    /// Inserts a first span for the new order of an exchange. Until the swap, this order has only
+    /// the seats that the old order did not have.
     fn begin_with_what_is_gained<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
         let Some(exchange) = &self.made_in else {
             return;

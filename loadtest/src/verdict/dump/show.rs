@@ -28,10 +28,10 @@ pub struct DumpedShow {
     /// The fares of a train's stretches. A train sells no other stretches.
     #[serde(default)]
     fares: Vec<DumpedFare>,
-    /// When a train leaves the stop at which each leg begins.
+    /// For each leg, when the train leaves the stop where the leg begins.
     #[serde(default)]
     departs_ms: Vec<Option<f64>>,
-    /// Whether the show was cancelled or postponed; `None` if it simply takes place.
+    /// Whether the show was cancelled or postponed; `None` if it takes place as planned.
     #[serde(default)]
     pub fate: Option<DumpedShowFate>,
     /// The show's terms by version.
@@ -78,7 +78,7 @@ pub struct DumpedTerms {
     /// When this version came into force.
     pub at_ms: f64,
     pub currency: String,
-    /// When the show begins, as this version tells buyers.
+    /// When the show begins, according to this version.
     pub starts_ms: f64,
     /// Prices in minor units, by category key or label.
     #[serde(default)]
@@ -88,12 +88,13 @@ pub struct DumpedTerms {
     /// The exchange rule; `None` if this version offers no exchange.
     #[serde(default)]
     pub exchange: Option<DumpedExchangeRule>,
-    /// The hash of all fields above, as it was dumped.
+    /// The hash of all fields above, as the dump has it.
     #[serde(default)]
     digest: Option<String>,
 }
 
-/// A refund rule: until `until_h` hours before the start, a refund keeps `fee_pct` percent.
+/// A refund rule: until `until_h` hours before the start, a refund keeps `fee_pct` percent of the
+/// price.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct DumpedRefundRule {
     pub until_h: f64,
@@ -216,8 +217,8 @@ impl DumpedShow {
         known.next().or(self.terms.values().next())
     }
 
-    /// Returns when a train leaves the stop at which a leg begins. Returns `None` if the time is
-    /// not known or the show is no train.
+    /// Returns when a train leaves the stop where a leg begins. Returns `None` if the time is not
+    /// known or the show is no train.
     pub fn departs_ms(&self, leg: u16) -> Option<f64> {
         self.departs_ms.get(usize::from(leg)).copied().flatten()
     }

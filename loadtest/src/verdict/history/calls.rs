@@ -70,7 +70,7 @@ pub enum HistoryOperation {
     ForeignOrder { hold: Box<str> },
     /// `POST …/scan`.
     Scan { ticket: Box<str> },
-    /// `POST …/waitlist`, or a read of the state of the party that waits.
+    /// `POST …/waitlist`, or a read of a party's state on the waitlist.
     Wait(Box<WaitCall>),
     /// `POST …/cancel`.
     Cancel { order: Box<str> },
@@ -195,8 +195,8 @@ struct RawHistoryCall {
     waiter: Option<Box<str>>,
 }
 
-/// The fields that the judge needs of a call that reads seats, a show, a room or a draw. The seats
-/// are not among them, because the history may have them in another form than labels.
+/// The fields that the judge needs of a call that names wishes or reads seats, a show, a room or a
+/// draw. The seats are left out, because the history may not have them as labels.
 #[derive(Deserialize)]
 struct RawSeatsRead {
     visitor: u64,

@@ -11,8 +11,7 @@ use super::hex_bytes;
 pub struct HistoryFrame {
     /// The line of the history file.
     pub line: u32,
-    /// The owner of the socket, as a text, because an observer and a visitor may have the same
-    /// number.
+    /// The owner of the socket. `visitor 3` and `observer 3` are two owners.
     pub who: String,
     /// The number of the visitor; `None` for an observer.
     pub visitor: Option<u64>,
@@ -29,7 +28,7 @@ pub enum HistoryFrameBody {
         number: Option<u64>,
         rank: Option<u64>,
     },
-    /// A hold of the visitor's own.
+    /// One of the visitor's own holds.
     Hold { hold: Box<str>, state: Box<str> },
     /// The state of the room.
     Room {

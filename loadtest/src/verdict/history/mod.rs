@@ -106,7 +106,7 @@ pub struct HistoryRefundReport {
     pub told: RefundReportFigures,
 }
 
-/// The figures of a refund report that are checked.
+/// The checked figures of a refund report.
 #[derive(Debug, Deserialize)]
 pub struct RefundReportFigures {
     pub fate: Option<String>,
@@ -148,7 +148,8 @@ impl HistoryRunRecord {
 pub struct HistoryFault {
     /// Whether the fault may make a process or a Redis forget holds.
     pub forgets: bool,
-    /// Whether the fault may delay a payment that was approved in time until it is too late.
+    /// Whether the fault may delay a payment so long that it comes too late, although the buyer
+    /// approved it in time.
     pub halts: bool,
     /// The start of the span.
     pub at_ms: f64,
@@ -186,7 +187,7 @@ struct RawFault {
     what: String,
     /// Whether the fault may make the system forget holds. Without this field, only a kill may.
     forgets: Option<bool>,
-    /// Whether the fault may halt a part of the system for as long as a buyer has to pay an order.
+    /// Whether the fault may halt a part of the system for the whole time that a buyer has to pay.
     #[serde(default)]
     halts: bool,
     at_ms: f64,

@@ -1,5 +1,5 @@
-//! Adds refunds to runs, for plants to change: of one ticket at its buyer's request, or of all
-//! tickets of a cancelled show.
+//! Adds refunds to runs: of one ticket at its buyer's request, or of all tickets of a cancelled
+//! show. The plants then change these runs.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! Tests the judge. It must find nothing in a clean run, nor in a run with a planted oddity that is
-//! allowed. In a run with a planted violation it must report exactly the broken invariant. A judge
-//! that reports too little or too much proves nothing.
+//! Tests the judge. It must find nothing in a clean run, and nothing in a run with a planted change
+//! that is odd but allowed. In a run with a planted violation, it must report exactly the broken
+//! invariant. A judge that reports too little or too much proves nothing.
 
 mod back;
 mod clean;

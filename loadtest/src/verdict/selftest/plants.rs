@@ -1,5 +1,5 @@
-//! Lists the changes that the self-test plants in the clean run. Most break one invariant with a
-//! small change; the others look odd and break nothing.
+//! Lists the changes that the self-test plants in the clean run. Most are small and break one
+//! invariant. The others look odd and break nothing.
 
 use serde_json::{Value, json};
 

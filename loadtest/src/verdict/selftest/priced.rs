@@ -10,8 +10,8 @@ use super::plants::plants;
 use super::swap::{exchanged, given_again, not_paid, over};
 
 /// Replaces the amount `from` by `to`, and twice `from` by twice `to`, everywhere in the history
-/// and in the ledger. Does not change prices in the terms and in the promoter's documents, times,
-/// and the numbers of visitors.
+/// and in the ledger. Does not change the prices in the terms and in the promoter's documents, the
+/// times, or the numbers of visitors.
 fn replace_amounts(run: &mut SelfTestRun, from: i64, to: i64) {
     fn walk(value: &mut Value, from: i64, to: i64) {
         match value {
@@ -47,14 +47,15 @@ fn add_later_terms(run: &mut SelfTestRun, member: &str, value: Value) {
     run.dump.insert(3, terms);
 }
 
-/// Sets the fee of the refund of order 0, which is a refund of one ticket.
+/// Sets the fee of order 0's refund of one ticket.
 fn set_kept_fee(run: &mut SelfTestRun, fee: i64) {
     let refund = run.row("refund", "order", "order_0");
     (refund["amount"], refund["fee"]) = (json!(1_000 - fee), json!(fee));
     run.row("payment", "order", "order_0")["refunded"] = json!(1_000 - fee);
 }
 
-/// Adds an exchange of a ticket of 1,000 for one of 800, which refunded `back` to the buyer.
+/// Adds an exchange of a ticket that cost 1,000 for a ticket that costs 800. `back` is refunded to
+/// the buyer.
 fn add_cheaper_exchange(run: &mut SelfTestRun, back: i64) {
     exchanged(run, 800);
     run.row("refund", "reason", "exchange_difference")["amount"] = json!(back);
@@ -150,8 +151,8 @@ fn add_waitlist_entry(
     run.dump.extend(end);
 }
 
-/// Keeps the seat of a hold held after the hold ran out at 51 s, and adds a waitlist entry that
-/// waited from 40 s until `ended_s`.
+/// Lets a seat stay held after its hold ran out at 51 s, and adds a waitlist entry that waited from
+/// 40 s until `ended_s`.
 fn keep_for_waitlist_until(run: &mut SelfTestRun, ended_s: f64) {
     add_waitlist_entry(run, (4, 1), None);
     let entry = run.row("waiter", "waiter", "waiter_4");

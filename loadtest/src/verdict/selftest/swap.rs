@@ -1,4 +1,4 @@
-//! Adds exchanges to runs, for plants to change.
+//! Adds exchanges to runs. The plants then change these runs.
 
 use serde_json::{Value, json};
 

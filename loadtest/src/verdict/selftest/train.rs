@@ -6,7 +6,7 @@ use serde_json::json;
 use super::clean::{SEATS, SelfTestRun, at, items, label};
 use super::swap::{exchanged, not_paid};
 
-/// Returns the cell on the second leg of the seat whose cell on the first leg is `cell`.
+/// Returns a seat's cell on the second leg. `cell` is the seat's cell on the first leg.
 const fn further(cell: u32) -> u32 {
     SEATS + cell
 }

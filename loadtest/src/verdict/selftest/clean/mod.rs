@@ -1,7 +1,7 @@
-//! Builds a small run that breaks no invariant. It has a draw with a void, a late joiner, a pause,
-//! a hold that is changed, a hold that lapses, a hold that is dropped, a call without an answer, a
-//! declined payment, and a gateway that is killed while a visitor has a hold. Exchanges, refunds,
-//! scans and trains are added by the plants.
+//! Builds a small run that breaks no invariant. It has a draw with a void number, a late joiner, a
+//! pause, a hold that is changed, a hold that lapses, a hold that is dropped, a call without an
+//! answer, a declined payment, and a gateway that is killed while a visitor has a hold. Exchanges,
+//! refunds, scans and trains are added by the plants.
 
 mod acts;
 
@@ -22,7 +22,8 @@ pub const SEATS: u32 = 12;
 pub const STARTS_MS: f64 = 1_811_880_000_000.0;
 /// The price of a seat, unless a run puts it into another category.
 const PRICE: i64 = 1_000;
-/// The categories and the prices of their seats. All seats are in the first category.
+/// The categories, each with the price of a seat. In the clean run, all seats are in the first
+/// category.
 pub const CATEGORIES: [(&str, i64); 4] = [
     ("plain", PRICE),
     ("near", 1_300),
@@ -254,7 +255,7 @@ impl SelfTestRun {
         })
     }
 
-    /// Returns the ledger's first record of a kind in which the member has this value.
+    /// Returns the ledger's first record of a kind in which the field `member` has this value.
     pub fn row(&mut self, kind: &str, member: &str, value: impl Into<Value>) -> &mut Value {
         let value = value.into();
         let found = self

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A graph of imports: for each node the nodes that it imports from, each with the imported names.
+/// A graph of imports. It maps each node to the nodes from which it imports, each with the imported
+/// names.
 pub type NameGraph = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// Returns the circles of two nodes or more. The largest circle comes first, and no circle is part

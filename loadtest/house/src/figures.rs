@@ -11,7 +11,8 @@ use crate::workspace::{ProductFile, WorkspaceFiles};
 
 /// The most lines of a function that fits on a screen.
 const FUNCTION_LINES: usize = 60;
-/// The names of the folders and files that may name `Problem`: the code at the edge of a process.
+/// The names of the folders and files that may name `Problem`. They contain the code for HTTP, or
+/// build a process.
 const PROBLEM_HOMES: [&str; 6] = ["http", "router", "pages", "web", "problem", "app"];
 /// The names of the folders and files that may declare routes.
 const ROUTE_HOMES: [&str; 1] = ["router"];
@@ -30,7 +31,7 @@ pub enum FigureBound {
 pub struct HouseFigure {
     /// The name of the figure on the command line.
     pub key: &'static str,
-    /// A text that says what the figure measures.
+    /// What the figure measures, in words.
     pub measured: String,
     /// The value of the figure.
     pub value: f64,
@@ -215,7 +216,7 @@ fn files_outside(
     }
 }
 
-/// Migrations are left out: a released one stays byte for byte as it was released.
+/// Leaves out migrations, because a released migration must stay the same byte for byte.
 fn long_comments(workspace: &WorkspaceFiles) -> Result<HouseFigure> {
     let mut long = Vec::new();
     for path in &workspace.files {

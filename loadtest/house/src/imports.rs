@@ -1,9 +1,9 @@
-//! Finds which files of a crate import which other files, and the same for its modules.
+//! Finds which files of a crate import which other files, and which modules import which others.
 //!
-//! File A imports file B if A names something that B declares: by a path from `crate::`, `self::`
-//! or `super::`, or through a module that A imported. A name that is re-exported (`pub use`) counts
-//! as imported from the file that declares it. If a module names things from files below it, this
-//! is no import, because these files are parts of the module.
+//! File A imports file B if A names something that B declares. A can name it by a path from
+//! `crate::`, `self::` or `super::`, or through a module that A imported. A name that is
+//! re-exported (`pub use`) counts as imported from the file that declares it. A module does not
+//! import the files below it, because these files are parts of the module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ struct PlacedFile<'a> {
 }
 
 /// One `use` or path, as a path from the root of the crate. `from` is the index of the file that
-/// contains it.
+/// contains the `use` or path.
 struct ResolvedName {
     from: usize,
     path: NamePath,

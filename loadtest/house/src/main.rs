@@ -14,10 +14,10 @@ use fairgate_house::workspace::WorkspaceFiles;
 #[derive(Parser)]
 #[command(name = "house")]
 struct HouseCommand {
-    /// One figure: circles, knots, types, letters, problems, routes, comments or functions. Without
-    /// it: all of them.
+    /// The figure to print: circles, knots, types, letters, problems, routes, comments or
+    /// functions. By default, all figures are printed.
     figure: Option<String>,
-    /// Also print what each figure is made of.
+    /// Also print the items that make up each figure.
     #[arg(long)]
     detail: bool,
     /// The folder with the workspace's Cargo.toml.

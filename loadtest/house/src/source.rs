@@ -1,6 +1,6 @@
 //! Reads one Rust file: what it declares, what it names, and how long its functions are.
 //!
-//! Items under `#[cfg(test)]` are left out, because they are no part of the product.
+//! Items under `#[cfg(test)]` are left out, because they are not part of the product.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub struct ImportedPath {
     pub passed_on: bool,
     /// The names of the path.
     pub path: NamePath,
-    /// The name by which the file knows the import.
+    /// The name that the import has in the file.
     pub alias: String,
 }
 
@@ -70,7 +70,7 @@ pub struct SourceFacts {
     pub functions: Vec<FunctionSpan>,
     /// The names of structs, enums, traits and type aliases, each with its line.
     pub type_names: Vec<(String, usize)>,
-    /// Every word that is a name somewhere in the file.
+    /// The identifiers in the file.
     pub words: BTreeSet<String>,
     /// Whether the file declares routes.
     pub has_routes: bool,
@@ -161,7 +161,7 @@ impl FactReader {
     }
 
     /// Reads the words, paths and declarations in the input of a macro. The grammar of the input is
-    /// not known here, so this reads single tokens.
+    /// unknown, so this reads one token after the other.
     fn read_tokens(&mut self, tokens: &TokenStream) {
         let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
         for (index, pair) in tokens.windows(2).enumerate() {

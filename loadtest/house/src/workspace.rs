@@ -1,4 +1,4 @@
-//! Reads the workspace from disk: its crates, its Rust files, and which of them are product code.
+//! Reads the crates and the files of the workspace, and finds which Rust files are product code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -36,7 +36,7 @@ pub struct WorkspaceFiles {
     pub root: PathBuf,
     /// The manifests of the crates, by folder.
     pub crates: BTreeMap<String, CrateManifest>,
-    /// Every file below the root, as a path from the root.
+    /// Every file below the root, as a path from the root. Skipped folders are left out.
     pub files: Vec<String>,
     /// The Rust files that are product code.
     pub product: Vec<ProductFile>,
@@ -114,8 +114,8 @@ fn list_files(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<()>
     Ok(())
 }
 
-/// Reads a file if it is product code: a file in a crate's `src` outside test folders, or a build
-/// script. Returns `None` for any other file.
+/// Reads a file if it is product code. Returns `None` for any other file. Product code is a build
+/// script, or a file in a crate's `src` that is not `tests.rs` and not in a test folder.
 fn read_product_file(
     root: &Path,
     path: &str,

@@ -1,5 +1,5 @@
 //! Checks the structure of the workspace. Modules must not import each other in a circle. A crate
-//! must depend only on crates below it. An outside package must be named only in its home.
+//! must depend only on crates below it. A package must be named only in its home.
 //!
 //! `known-exceptions.toml` lists the files and modules that break a rule and are still allowed to.
 //! If one of them no longer breaks its rule, the test fails until it is removed from the list.
@@ -16,7 +16,7 @@ use toml::{Table, Value};
 /// The known breaches of each rule, by the name of the rule's list.
 const KNOWN_EXCEPTIONS: &str = include_str!("../known-exceptions.toml");
 
-/// Each crate, from the bottom up, and the crates of the workspace on which it may depend.
+/// All crates from the bottom up, each with the crates of the workspace on which it may depend.
 const FLOORS: &[(&str, &[&str])] = &[
     ("gateway/pass", &[]),
     ("booking/databases", &[]),
@@ -91,13 +91,13 @@ const PURE_PACKAGES: &[&str] = &[
 ];
 
 /// The names of the standard library that a pure crate must not use. They are for files, sockets,
-/// settings, processes and clocks.
+/// environment variables, processes and clocks.
 const IMPURE_WORDS: &[&str] = &["env", "fs", "Instant", "net", "process", "SystemTime"];
 
-/// An outside package, and the homes in which it may be named.
+/// A package, and the homes in which it may be named.
 ///
-/// A home that begins with a slash is a file or a folder of that name anywhere. Any other home is a
-/// path from the workspace's root to a folder, which ends with a slash, or to a file.
+/// A home that begins with a slash is a file or a folder of that name anywhere. Any other home is
+/// the beginning of a path from the workspace's root.
 struct PackageHome {
     package: &'static str,
     homes: &'static [&'static str],
@@ -105,7 +105,7 @@ struct PackageHome {
 
 const PACKAGE_HOMES: &[PackageHome] = &[
     // The verdict must not check booking with booking's own code. In the load test, only the
-    // planner uses this crate, because it reads shows and plans as booking does.
+    // planner uses this crate. The planner reads shows and plans as booking does.
     PackageHome {
         package: "fairgate_model",
         homes: &[
@@ -228,8 +228,8 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     },
 ];
 
-/// The files and folders of the gateway that may name the crate `booking`: the gateway's port to
-/// booking, and the files that build a process of both.
+/// The files and folders of the gateway that may name the crate `booking`. They call booking, or
+/// build a process of both.
 const BOOKING_NAMED_IN: &[&str] = &["gateway/src/upstream/", "/app"];
 
 /// The modules that build a process. Only these modules and the root of their crate may name them.

@@ -1,15 +1,15 @@
 //! Checks that the programs accept every `FAIRGATE_…` variable that a source or a document of the
-//! workspace names. A program refuses to start with any other such variable.
+//! workspace names. A program refuses to start with an unknown `FAIRGATE_…` variable.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use fairgate_house::workspace::WorkspaceFiles;
 
-/// The file that lists the variables. The test skips it, because its own tests name wrong
+/// The file that lists the variables. The test skips this file, because the tests in it name wrong
 /// variables.
 const LIST: &str = "booking/base/src/config/variables.rs";
-/// The endings of the names of the files that the test reads. `test` is the script at the root.
+/// The test reads the files whose names end like this. `test` is the script at the root.
 const ENDS: &[&str] = &[
     ".rs",
     ".md",

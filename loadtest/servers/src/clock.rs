@@ -1,5 +1,5 @@
-//! Moves the clock of a process with libfaketime, by an offset in a file. Monotonic intervals do
-//! not change, just as they do not when the clock of a machine is set.
+//! Moves the clock of a process with libfaketime. A file contains the offset. Monotonic intervals
+//! do not change. They do not change either when somebody sets the clock of a real machine.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ impl MovableClock {
         Self { file }
     }
 
-    /// Returns the environment with which a process follows the clock. Besides the library, libc is
-    /// preloaded, so that the process uses the memory allocator of libc instead of jemalloc.
-    /// jemalloc asks for the time before the library can answer.
+    /// Returns the environment variables that make a process follow the clock. They preload the
+    /// library, and also libc. So the process uses the memory allocator of libc instead of
+    /// jemalloc. jemalloc asks for the time before the library can answer.
     ///
     /// # Errors
     /// Where there is no libfaketime.

@@ -13,9 +13,10 @@ pub type ContractCase<'a, S> = (
 );
 
 /// Makes a list of [`ContractCase`]s from async functions. The name of each function is its claim.
-/// Each function gets the subject as its argument. Other arguments can be named, as in
-/// `contract_cases![|nodes| (&nodes.one, &nodes.two); a_claim, another_claim]`, where `nodes` is
-/// the subject.
+/// Each function gets the subject, which is the store or ledger to test, as its argument. Other
+/// arguments can be named, as in
+/// `contract_cases![|nodes| (&nodes.one, &nodes.two); a_claim, another_claim]`. Here `nodes` is the
+/// subject.
 #[macro_export]
 macro_rules! contract_cases {
     (|$subject:ident| $arguments:tt; $($claim:ident),* $(,)?) => {

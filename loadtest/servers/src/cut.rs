@@ -1,6 +1,6 @@
-//! Runs a proxy to PostgreSQL that can cut connections exactly at their COMMIT. It cuts some before
-//! the server has read the COMMIT, and others after the server has answered. A client cannot tell
-//! these two cases apart.
+//! Runs a proxy to PostgreSQL that can cut connections exactly at their COMMIT. It cuts some
+//! connections before the server has read the COMMIT, and others after the server has answered it.
+//! A client cannot tell these two cases apart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,9 +14,9 @@ use crate::port;
 /// The message of the wire protocol that commits: a simple query with its length, its text, and a
 /// zero.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
-/// While the proxy cuts commits, it cuts one of this many.
+/// While the proxy cuts commits, it cuts one commit in this many.
 const ONE_OF: u64 = 4;
-/// The number of bytes read at once.
+/// The largest number of bytes to read at once.
 const PIECE: usize = 16 * 1024;
 
 /// The proxy. Dropping it stops only new connections, because each open connection is a task of its
@@ -117,7 +117,7 @@ async fn forward_connection(near: TcpStream, target: u16, shared: Arc<CommitCutS
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
     let (from_near, to_near) = near.into_split();
     let (from_far, to_far) = far.into_split();
-    // Set to true when the next answer of the server must not reach the client.
+    // This becomes true when the next answer of the server must not reach the client.
     let lost = Arc::new(AtomicBool::new(false));
     tokio::select! {
         () = forward_client_bytes(from_near, to_far, &shared, &lost) => {}

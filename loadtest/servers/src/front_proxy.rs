@@ -17,7 +17,7 @@ use crate::{needs, port};
 /// The longest time until a proxy listens.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// A program that stands in front of gateways.
+/// A proxy that stands in front of gateways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrontProxyKind {
     /// nginx.
@@ -33,11 +33,11 @@ pub enum FrontProxyKind {
 /// The addresses to which the proxy forwards.
 #[derive(Debug, Clone, Copy)]
 pub struct FrontProxyTargets {
-    /// The gateway, which the samples have at `127.0.0.1:8080`.
+    /// The gateway. The samples have `127.0.0.1:8080` in this place.
     pub gateway: SocketAddr,
-    /// The gateway's guard of the shop, which the samples have at `127.0.0.1:8081`.
+    /// The gateway's guard of the shop. The sample of HAProxy has `127.0.0.1:8081` in this place.
     pub guard: SocketAddr,
-    /// The shop, which the samples have at `127.0.0.1:9000`.
+    /// The shop. The other samples have `127.0.0.1:9000` in this place.
     pub shop: SocketAddr,
 }
 
@@ -221,7 +221,8 @@ impl FrontProxy {
     }
 }
 
-/// Makes a certificate for the hosts of the samples: `cert.pem`, `key.pem`, and `both.pem`.
+/// Makes a certificate for the hosts of the samples: `cert.pem` and `key.pem`. Also writes both
+/// into `both.pem`.
 fn make_certificate(folder: &Path) -> anyhow::Result<()> {
     let made = Command::new("openssl")
         .current_dir(folder)

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use crate::needs::{on_path, skip};
 
-/// Checks scripts, each with its name and text, by the settings of `.luacheckrc`. If luacheck is
-/// missing, skips the check or panics, like [`crate::must_skip`].
+/// Checks scripts with the settings of `.luacheckrc`. Each script has a name and a text. If
+/// luacheck is missing, skips the check or panics, like [`crate::must_skip`].
 ///
 /// # Panics
 /// Where luacheck finds a fault or cannot be run, or where it is missing and nothing may be
@@ -42,12 +42,11 @@ pub fn check_lua<'a>(what: &str, scripts: impl IntoIterator<Item = (&'a str, &'a
     assert!(said.is_empty(), "{said}");
 }
 
-/// Checks that the restricted account of booking's Redis README may call every command that the
+/// Checks that the restricted account in `booking/redis/README.md` may call every command that the
 /// scripts call.
 ///
 /// # Panics
-/// Where the account lacks a command, or where the scripts call none, which means that their calls
-/// were not recognised.
+/// Where the account may not call a command, or where this finds no call in the scripts.
 pub fn check_script_rights<'a>(scripts: impl IntoIterator<Item = &'a str>) {
     let account = include_str!("../../../booking/redis/README.md")
         .lines()

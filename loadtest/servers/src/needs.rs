@@ -1,11 +1,11 @@
 //! Looks for the programs that tests need. If a program is missing, a test that needs the program
-//! prints that it is skipped, and passes. If the environment demands that every test runs, the test
-//! fails instead.
+//! prints that it is skipped, and passes. But if an environment variable demands that every test
+//! runs, the test fails.
 
 use std::path::{Path, PathBuf};
 
-/// Returns the missing programs for Redis and PostgreSQL with their Debian packages, or `None` if
-/// no program is missing.
+/// Returns the programs for Redis and PostgreSQL that are missing, with their Debian packages.
+/// Returns `None` if no program is missing.
 #[must_use]
 pub fn missing_programs() -> Option<String> {
     let mut absent = Vec::new();
@@ -69,9 +69,9 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Returns the path of one of PostgreSQL's programs, of the newest version that Debian's packages
-/// installed. These packages do not put the server's programs on `PATH`. Without such a package,
-/// looks on `PATH`.
+/// Returns the path of a program of PostgreSQL. Looks first for the newest version that Debian's
+/// packages installed, because these packages do not put the server's programs on `PATH`. Without
+/// such a package, looks on `PATH`.
 pub fn postgres_program(name: &str) -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -91,7 +91,7 @@ pub fn postgres_program(name: &str) -> Option<PathBuf> {
         .or_else(|| on_path(name))
 }
 
-/// Returns the library that moves a process' clock.
+/// Returns the path of the library that moves a process's clock.
 pub fn clock_library() -> Option<PathBuf> {
     let inside = |folder: &Path| {
         let library = folder.join("faketime/libfaketimeMT.so.1");

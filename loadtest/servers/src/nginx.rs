@@ -76,8 +76,8 @@ pub fn must_skip_nginx(what: &str) -> bool {
     )
 }
 
-/// Returns the configuration. It puts into `folder` the files that an ordinary user could not write
-/// at their default paths. All limits are the defaults.
+/// Returns the configuration. It makes nginx write its files into `folder`, because an ordinary
+/// user may not write to their default paths. All limits are the defaults.
 fn configuration(folder: &Path, port: u16, upstream: &str) -> String {
     let folder = folder.display();
     format!(

@@ -1,6 +1,6 @@
-//! Finds free ports. A process that finds a port here claims it until the process ends, and no
-//! other process finds this port here. So tests and rigs that run at the same time never start two
-//! servers on one port.
+//! Finds free ports. A process that finds a port claims it until the process ends. This module
+//! never gives a claimed port to another process. So tests and rigs that run at the same time never
+//! start two servers on one port.
 
 use parking_lot::Mutex;
 use std::net::TcpListener;
@@ -28,7 +28,7 @@ pub fn free_port_with_bus() -> anyhow::Result<u16> {
     find(10_000..20_000, &[0, BUS_ABOVE])
 }
 
-/// The most starts of a server whose port another process takes each time.
+/// The most times that a server is started, if another process takes its port each time.
 const STARTS_MAX: usize = 3;
 
 /// Starts a server on a port that `start` chooses. If another process takes this port before the
@@ -74,8 +74,8 @@ fn keep_if_free(port: u16, above: &[u16]) -> bool {
 
 /// Claims a port for this process, if the port is free. The claim is a Unix socket whose name
 /// contains the port. Only one process can have a socket of this name, and the system frees the
-/// name however the process ends. The claim is made before the port is tried. A try takes the port
-/// for a moment, and a process that has claimed the port could be about to use it.
+/// name however the process ends. The port is claimed first and tried afterwards. Trying a port
+/// takes the port for a moment. This could disturb a process that has claimed the port.
 fn claim(port: u16) -> Option<UnixListener> {
     let name = SocketAddr::from_abstract_name(format!("fairgate-port-{port}")).ok()?;
     let claim = UnixListener::bind_addr(&name).ok()?;

@@ -12,8 +12,8 @@ use tokio::process::Command;
 use crate::process::{self, ServerProcess, ServerProgram, Signal, until_ready};
 use crate::{CommitCutProxy, needs, port};
 
-/// The longest time until the server answers. After a kill, it first recovers from its write-ahead
-/// log.
+/// The longest time until the server answers. After a kill, the server first recovers from its
+/// write-ahead log.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// The settings of a server.
@@ -24,7 +24,7 @@ pub struct PostgresOptions {
 
 impl PostgresOptions {
     /// Switches `fsync` off. The server is faster, but its data does not survive a power cut. The
-    /// data survives a `kill`, because the system still stores everything that the process wrote.
+    /// data survives a `kill`, because the operating system keeps all that the process wrote.
     #[must_use]
     pub fn without_fsync(mut self) -> Self {
         self.careless = true;
@@ -158,7 +158,7 @@ impl PostgresServer {
         self.psql(&self.url(), sql).await
     }
 
-    /// Returns the ids of the server's processes. There are none while it does not run.
+    /// Returns the ids of the server's processes. The list is empty while the server does not run.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
         self.process.pids()
@@ -248,7 +248,7 @@ fn program(name: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Returns the user and group with which PostgreSQL runs, or `None` for our own. PostgreSQL refuses
-/// to run as root. If we are root, it runs as the user `postgres` that its package made.
+/// to run as root. If we are root, PostgreSQL runs as the user `postgres` that its package made.
 fn owner() -> Option<(u32, u32)> {
     if !process::is_root() {
         return None;

@@ -16,12 +16,12 @@ pub use rustix::process::Signal;
 
 use crate::needs;
 
-/// The number of log lines that an error contains if a start failed.
+/// The largest number of log lines that an error contains if a start failed.
 const LOG_SHOWN: usize = 25;
-/// The longest time until a server ends after it is asked to end.
+/// The longest wait for a server, or for the children of a killed server, to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The way in which a server is started.
+/// How a server is started.
 #[derive(Debug, Clone)]
 pub struct ServerProgram {
     /// The program.
@@ -82,7 +82,8 @@ impl ServerProcess {
         matches!(child.try_wait(), Ok(None)).then(|| child.id())
     }
 
-    /// Returns the ids of the process and of its children. There are none while it does not run.
+    /// Returns the ids of the process and of its children. The list is empty while the process does
+    /// not run.
     pub fn pids(&self) -> Vec<u32> {
         let Some(pid) = self.pid() else {
             return Vec::new();
@@ -98,10 +99,10 @@ impl ServerProcess {
         let Some(mut child) = self.child.lock().take() else {
             return;
         };
-        // The process is paused first, so that it makes no more children. A signal acts a moment
-        // later, so the children are looked up again until the pause has begun and all have ended.
-        // A child that still ends would keep PostgreSQL's shared memory, and a new server with the
-        // same data would not start.
+        // The process is paused first, so that it makes no more children. The pause begins a moment
+        // after the signal. So the children are looked up and killed again and again, until the
+        // process is paused and all children have ended. A child that has not ended yet would still
+        // use PostgreSQL's shared memory, and a new server with the same data would not start.
         send(child.id(), Signal::STOP);
         let asked = Instant::now();
         loop {
@@ -121,8 +122,8 @@ impl ServerProcess {
         let _ = child.wait();
     }
 
-    /// Asks the process to end with a signal, and waits until it has ended. Kills it if that takes
-    /// too long.
+    /// Sends a signal that asks the process to end, and waits until the process has ended. Kills
+    /// the process if that takes too long.
     pub fn end_by_signal(&self, signal: Signal) {
         let Some(pid) = self.pid() else { return };
         self.resume();
@@ -164,7 +165,8 @@ impl ServerProcess {
 /// Waits until `ready` returns true.
 ///
 /// # Errors
-/// Where the process ends first, or the time is over. The error contains the end of the log.
+/// Where the process ends first, or takes longer than `within`. The error contains the end of the
+/// log.
 pub async fn until_ready<F: Future<Output = bool>>(
     name: &str,
     process: &ServerProcess,
@@ -193,8 +195,8 @@ pub async fn until_ready<F: Future<Output = bool>>(
     }
 }
 
-/// Returns the command that runs a program, as another user if `run_as` names one. The kernel
-/// signals the program when the thread that starts it ends.
+/// Returns the command that runs a program, as another user if `run_as` names one. When the thread
+/// that started the program ends, the kernel sends the program the signal `at_our_end`.
 pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
     let setpriv = needs::on_path("setpriv").context("there is no setpriv")?;
     let mut command = Command::new(setpriv);
@@ -203,8 +205,8 @@ pub fn command(program: &ServerProgram) -> anyhow::Result<Command> {
         command.arg("--clear-groups");
     }
     command.arg("--pdeathsig").arg(program.at_our_end);
-    // The program `env` sets the variables, because setpriv must not load the libraries that they
-    // name.
+    // The variables can name libraries to load. setpriv must not load these libraries, so the
+    // program `env` sets the variables after setpriv.
     command.arg("env");
     for (name, value) in &program.env {
         let mut pair = OsString::from(format!("{name}="));
@@ -274,8 +276,8 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Returns whether a process is in one of the states that `ps` names by these letters. A process
-/// that no longer exists is in any state.
+/// Returns whether a process is in one of the states that `ps` names by these letters. Returns true
+/// for a process that no longer exists.
 fn has_state(pid: u32, letters: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The program's name stands in parentheses before the state, and may contain any text.

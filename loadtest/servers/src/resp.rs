@@ -1,5 +1,5 @@
-//! Speaks the part of the Redis protocol that is needed to set servers up and to break them. Tests
-//! use the product's own client for other commands.
+//! Sends commands to Redis and reads the replies. This is only a part of the Redis protocol. It is
+//! enough to set servers up, to break them, and to look at their data.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub enum RespReply {
     Nil,
     /// An integer.
     Int(i64),
-    /// A line or a string.
+    /// A simple string or a bulk string.
     Text(String),
     /// A list of replies.
     List(Vec<Self>),

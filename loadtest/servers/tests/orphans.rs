@@ -1,5 +1,6 @@
-//! Checks that no server outlives a killed process that started it. The killed process is this
-//! program again. A variable of its environment makes it start servers and wait.
+//! Checks that servers end when the process that started them is killed. The test runs this program
+//! a second time. An environment variable makes the second process start servers and wait. Then the
+//! test kills that process.
 
 use std::io::BufRead;
 use std::process::{Command, Stdio};
@@ -77,7 +78,7 @@ async fn start_and_wait() {
     let url = postgres.url();
     let port = url.rsplit([':', '/']).nth(1).unwrap_or_default();
     eprintln!("\nPORTS {} {port}", redis.port(0));
-    // The process that started this one kills it during this read. If that process ends by itself,
+    // The process that started this one kills it while it reads here. If that process ends first,
     // the read ends, too.
     let _ = std::io::stdin().lines().next();
 }

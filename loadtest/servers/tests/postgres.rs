@@ -65,8 +65,8 @@ async fn fresh_databases_are_separate_and_a_paused_server_does_not_answer() {
     assert_eq!(postgres.query("SELECT 1").await.expect("an answer"), "1");
 }
 
-/// Sends these statements one after the other, over one connection through the proxy that cuts.
-/// Returns the answer to the last statement, or `None` if the connection ended.
+/// Sends these statements one after the other, over one connection through the proxy that cuts
+/// commits. Returns the answer to the last statement, or `None` if the connection ended.
 async fn last_answer(port: u16, statements: &[&str]) -> Option<Vec<u8>> {
     let mut wire = TcpStream::connect(("127.0.0.1", port))
         .await
@@ -123,7 +123,7 @@ async fn a_cut_commit_happens_or_not_and_the_client_cannot_tell_which() {
     let commit = async |n: u32| last_answer(cut.port(), &["BEGIN", &insert(n), "COMMIT"]).await;
     assert!(commit(1).await.is_some());
     cut.cut_commits(true);
-    // The first and the fifth commit are cut.
+    // The proxy cuts the first and the fifth of these commits.
     let mut answered = Vec::new();
     for n in 2..=9 {
         answered.push(commit(n).await.is_some());
@@ -135,6 +135,6 @@ async fn a_cut_commit_happens_or_not_and_the_client_cannot_tell_which() {
     let kept = postgres
         .query("SELECT string_agg(b::text, ',' ORDER BY b) FROM a")
         .await;
-    // The server made the first of the two cut commits, and never read the second.
+    // The server carried out the first of the two cut commits, and never read the second.
     assert_eq!(kept.expect("read"), "1,2,3,4,5,7,8,9,10");
 }

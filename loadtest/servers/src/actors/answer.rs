@@ -85,7 +85,7 @@ impl TestAnswer {
     /// Checks that the answer is a complete problem with this status and code, and returns it.
     ///
     /// # Panics
-    /// Where the answer is no such problem.
+    /// Where the answer is not such a problem.
     #[track_caller]
     pub fn problem(&self, status: u16, code: &str) -> Value {
         if let Some(fault) = self.fault(status, code) {
@@ -97,7 +97,7 @@ impl TestAnswer {
     /// Checks that the answer is a complete problem, and returns its status and code.
     ///
     /// # Panics
-    /// Where the answer is no complete problem.
+    /// Where the answer is not a complete problem.
     #[must_use]
     #[track_caller]
     pub fn refusal(&self) -> (u16, String) {
@@ -107,8 +107,8 @@ impl TestAnswer {
         (self.status, code.to_owned())
     }
 
-    /// Returns what is wrong with the answer as a problem with this status and code, or `None` if
-    /// nothing is wrong.
+    /// Checks whether the answer is a complete problem with this status and code. Returns what is
+    /// wrong, or `None` if nothing is wrong.
     #[must_use]
     pub fn fault(&self, status: u16, code: &str) -> Option<String> {
         let shown = format!("{} {}", self.status, self.text());

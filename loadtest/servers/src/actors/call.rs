@@ -12,7 +12,7 @@ pub struct TestCall {
     pub(super) body: Vec<u8>,
 }
 
-/// Makes a call without a body.
+/// Builds a call without a body.
 ///
 /// # Panics
 /// Where `method` is not the name of a method.
@@ -26,31 +26,31 @@ pub fn call(method: &str, path: &str) -> TestCall {
     }
 }
 
-/// Makes a `GET` call.
+/// Builds a `GET` call.
 #[must_use]
 pub fn get(path: &str) -> TestCall {
     call("GET", path)
 }
 
-/// Makes a `DELETE` call.
+/// Builds a `DELETE` call.
 #[must_use]
 pub fn delete(path: &str) -> TestCall {
     call("DELETE", path)
 }
 
-/// Makes a `POST` call with a JSON document.
+/// Builds a `POST` call with a JSON document.
 #[must_use]
 pub fn post(path: &str, body: &Value) -> TestCall {
     call("POST", path).json(body)
 }
 
-/// Makes a `PATCH` call with a JSON document.
+/// Builds a `PATCH` call with a JSON document.
 #[must_use]
 pub fn patch(path: &str, body: &Value) -> TestCall {
     call("PATCH", path).json(body)
 }
 
-/// Makes a `PUT` call with a JSON document.
+/// Builds a `PUT` call with a JSON document.
 #[must_use]
 pub fn put(path: &str, body: &Value) -> TestCall {
     call("PUT", path).json(body)
@@ -66,7 +66,7 @@ impl TestCall {
         call
     }
 
-    /// Sets the body to any bytes, without a content type.
+    /// Sets the body to these bytes, and removes the content type.
     #[must_use]
     pub fn raw(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.headers.remove(header::CONTENT_TYPE);

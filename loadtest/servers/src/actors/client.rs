@@ -25,14 +25,14 @@ enum CallTarget {
 }
 
 impl TestClient {
-    /// Makes a client of a router in this process.
+    /// Makes a client that calls a router in this process.
     #[must_use]
     pub fn of_router(router: Router) -> Self {
         let target = CallTarget::Router(router);
         Self { target }
     }
 
-    /// Makes a client of the server at the address `http://…`. The client stores no cookies.
+    /// Makes a client that calls the server at `http://…`. The client stores no cookies.
     ///
     /// # Panics
     /// Where the client cannot be built.
@@ -55,7 +55,8 @@ impl TestClient {
         self.try_ask(call).await.expect("an answer")
     }
 
-    /// Does the same as [`Self::ask`], for a server that may be killed during the call.
+    /// Does the same as [`Self::ask`], but returns an error instead of panicking. This is for a
+    /// server that may be killed during the call.
     ///
     /// # Errors
     /// Where the server does not answer in full.

@@ -1,5 +1,5 @@
-//! The actors of the tests: a client that calls a router in this process or a server at an address,
-//! the answers that it gets, and the steps of a buyer.
+//! The actors of the tests. A client calls a router in this process or a server at an address, and
+//! gets answers. [`TestShop`] has the steps of a buyer.
 
 mod answer;
 mod call;

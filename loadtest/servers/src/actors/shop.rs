@@ -1,11 +1,11 @@
-//! The steps of a buyer: to hold seats, to order them, to pay, and to read the order.
+//! The steps of a buyer: hold seats, order them, pay, and read the order.
 
 use serde_json::{Value, json};
 
 use super::{TestAnswer, TestCall, TestClient, get, post, until};
 
 /// A shop that sells tickets. The argument `who` is the pass of the buyer. The arguments `hold` and
-/// `order` are the documents with which the shop answered.
+/// `order` are documents that the shop returned.
 #[expect(
     async_fn_in_trait,
     reason = "tests name the types that have it, so that their futures are known"
@@ -19,7 +19,7 @@ pub trait TestShop {
         self.client().ask(call).await
     }
 
-    /// Asks for a hold of a show, and returns the answer.
+    /// Asks to hold seats of a show, and returns the answer.
     async fn try_hold(
         &self,
         who: &(impl AsRef<str> + ?Sized),
@@ -36,7 +36,7 @@ pub trait TestShop {
         self.try_hold(who, "night-1", &wish).await.is(201)
     }
 
-    /// Asks for an order of a hold, and returns the answer.
+    /// Asks to order the seats of a hold, and returns the answer.
     async fn try_checkout(&self, who: &(impl AsRef<str> + ?Sized), hold: &Value) -> TestAnswer {
         let path = format!("/v1/holds/{}/order", text(hold, "hold"));
         self.ask(post(&path, &buyer()).by(who)).await
@@ -86,7 +86,7 @@ pub trait TestShop {
     }
 }
 
-/// Returns the body of a call for an order.
+/// Returns the body of a call that orders seats.
 #[must_use]
 pub fn buyer() -> Value {
     json!({ "buyer": { "name": "Ana Perez", "email": "ana@example.org" } })

@@ -1,5 +1,5 @@
-//! Waits for a condition. If the condition is not met in time, the panic message names it. Repeats
-//! a call to an overloaded server at the time that the server gives.
+//! Waits for a condition. If the condition is not met in time, the panic message names the
+//! condition. Also repeats a call to an overloaded server at the time that the server gives.
 
 use std::time::{Duration, Instant};
 
@@ -45,8 +45,8 @@ pub async fn within<T>(deadline: Duration, mut look: impl AsyncFnMut() -> Option
     tokio::time::timeout(deadline, search).await.ok()
 }
 
-/// Makes a call, and repeats it at the time that an overloaded server gives, as the pages do. A
-/// test that is not about overload must not fail because a slow machine is overloaded.
+/// Sends a call. If the server is overloaded, repeats the call at the time that the server gives,
+/// as the pages do. So a test that is not about overload also passes on a slow machine.
 pub async fn coming_back(ask: impl AsyncFn() -> TestAnswer) -> TestAnswer {
     let started = Instant::now();
     loop {

@@ -1,5 +1,5 @@
-// Stands in for the scripts of Turnstile and hCaptcha: shows a button, and gives an answer to
-// whoever presses it.
+// Imitates the scripts of Turnstile and hCaptcha. Shows a button, and gives the page an answer when
+// somebody presses the button.
 
 const origin = new URL(document.currentScript.src).origin;
 

@@ -1,6 +1,6 @@
 //! Runs a server that imitates the interfaces of Turnstile and hCaptcha. The server serves the
-//! script of the check, gives an answer to each page that passes the check, and confirms each
-//! answer once.
+//! script of the check. When a visitor passes the check, the server gives the page an answer. It
+//! confirms each answer once.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -15,9 +15,9 @@ use serde_json::json;
 
 mod router;
 
-/// The key that pages show.
+/// The public key that pages contain.
 pub const CHALLENGE_SITE_KEY: &str = "scripted-site-key";
-/// The secret that a call must send.
+/// The secret that a call of `siteverify` must send.
 pub const CHALLENGE_SECRET: &str = "scripted-secret";
 
 /// A check that was passed.
@@ -35,7 +35,7 @@ struct FakeChallengeState {
     calls: u64,
 }
 
-/// A handle of the running server. The server ends with the runtime in which it was started.
+/// A handle to the running server. The server ends with the runtime in which it was started.
 #[derive(Clone)]
 pub struct FakeChallengeServer {
     url: String,
@@ -81,8 +81,8 @@ impl FakeChallengeServer {
         self.inner.lock().calls
     }
 
-    /// Passes a check as a person does, and returns the answer. The page bound the check to
-    /// `cdata`.
+    /// Passes a check as a person does, and returns the answer. `cdata` is the value to which the
+    /// page bound the check.
     #[must_use]
     pub fn pass(&self, cdata: Option<&str>) -> String {
         let mut inner = self.inner.lock();
@@ -96,7 +96,7 @@ impl FakeChallengeServer {
     }
 }
 
-/// Reports whether an answer is good, as both providers do.
+/// Reports whether an answer is valid, as both providers do. An answer is valid only once.
 async fn siteverify(
     State(server): State<FakeChallengeServer>,
     Form(asked): Form<HashMap<String, String>>,

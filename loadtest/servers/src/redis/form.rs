@@ -90,7 +90,7 @@ async fn sentinels_agree(redis: &RedisServers) -> bool {
     true
 }
 
-/// Gives each node its share of the slots, and connects all other nodes to the first.
+/// Gives each node its share of the slots, and connects the first node with all others.
 async fn share_slots(redis: &RedisServers) -> anyhow::Result<()> {
     let first = redis.nodes[0].port();
     for (index, node) in redis.nodes.iter().enumerate() {

@@ -128,13 +128,13 @@ impl RedisServers {
         }
     }
 
-    /// Returns a process' name, such as `redis-0` or `sentinel-2`.
+    /// Returns a process's name, such as `redis-0` or `sentinel-2`.
     #[must_use]
     pub fn name(&self, index: usize) -> &str {
         self.nodes[index].name()
     }
 
-    /// Returns a process' port.
+    /// Returns a process's port.
     #[must_use]
     pub fn port(&self, index: usize) -> u16 {
         self.nodes[index].port()
@@ -148,10 +148,10 @@ impl RedisServers {
         self.nodes[index].call(words).await
     }
 
-    /// Returns the ids of a node's processes. There are none while it does not run.
+    /// Returns the ids of a node's processes. The list is empty while the node does not run.
     ///
     /// # Panics
-    /// Panics if there is no such node.
+    /// Where there is no such node.
     #[must_use]
     pub fn pids(&self, index: usize) -> Vec<u32> {
         self.nodes[index].process().pids()
@@ -211,8 +211,8 @@ impl RedisServers {
     /// Where the replica does not answer, or this is no pair.
     pub async fn part_replica(&self) -> anyhow::Result<()> {
         let replica = self.replica()?;
-        // Nobody listens on port 1. So the replica goes on trying to connect, and serves the data
-        // that it has.
+        // No server listens on port 1. So the replica tries to connect again and again, and serves
+        // the data that it has.
         self.command(replica, &["REPLICAOF", "127.0.0.1", "1"])
             .await?;
         Ok(())

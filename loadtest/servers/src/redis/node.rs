@@ -17,7 +17,7 @@ const READY_WITHIN: Duration = Duration::from_secs(20);
 /// The role of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedisNodeRole {
-    /// Stores data, alone or as the first primary of a pair.
+    /// Stores data, alone or as the first primary beside a replica.
     Primary,
     /// Copies the data of the node on this port.
     ReplicaOf(u16),
@@ -77,7 +77,7 @@ impl RedisNode {
     }
 
     /// Starts the node, and waits until it answers. Ignores an answer that does not name the id of
-    /// the node's own process, because then another server answers on this port.
+    /// the node's own process, because such an answer comes from another server on this port.
     pub async fn start(&self) -> anyhow::Result<()> {
         self.process.spawn()?;
         let ready = async || {
@@ -87,7 +87,7 @@ impl RedisNode {
                 let mut lines = told.text().lines();
                 lines.any(|line| Some(line) == own.as_deref())
             };
-            // A server that still reads its data answers INFO, but no other command.
+            // A server that is still loading its data answers INFO, but it does not serve data.
             told.is_ok_and(is_own) && self.info("persistence", "loading").await != "1"
         };
         until_ready(&self.name, &self.process, READY_WITHIN, ready).await

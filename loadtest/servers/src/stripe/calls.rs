@@ -1,5 +1,5 @@
-//! Answers the calls of the account's owner, who uses the secret key, and the calls of a card form,
-//! which uses the secret of its intent.
+//! Answers two kinds of calls. The account's owner calls with the secret key. A card form calls
+//! with the secret of its intent.
 
 use std::collections::HashMap;
 
@@ -17,12 +17,12 @@ use super::{
 /// The test card that is always declined, as at Stripe.
 const DECLINED: &str = "pm_card_chargeDeclined";
 
-/// How many refunds a page of the list has at most. It is small, so that a client that reads only
-/// the first page is found out. Stripe's own pages have up to 100.
+/// The most refunds on a page of the list. The number is small, so that tests notice a client that
+/// reads only the first page. Stripe's own pages have up to 100.
 const REFUNDS_A_PAGE: usize = 2;
 
-/// The result of a call: its status, its body, and the event that it causes, with the id of the
-/// intent.
+/// The result of a call: its status, its body, and the event that it causes. The event has its kind
+/// and the id of its intent.
 type StripeCallResult = (u16, Value, Option<(&'static str, String)>);
 
 /// Serves the script of the card form.
@@ -98,7 +98,7 @@ impl FakeStripeServer {
 }
 
 impl FakeStripeState {
-    /// Draws whether the call is refused before anything is done, and returns the refusal.
+    /// Decides whether the call is refused before anything is done, and returns the refusal.
     fn refusal(&mut self) -> Option<Response> {
         if self.chaos.away {
             return Some(typed(503, "api_error", "", "away"));
@@ -129,7 +129,7 @@ fn is_misunderstood(answer: &Value) -> bool {
     answer["error"]["param"].is_string()
 }
 
-/// Returns the answer of a proxy whose server does not answer: 502 with an empty body.
+/// Returns the answer of a proxy whose server does not answer. It is a 502 with an empty body.
 fn bad_gateway() -> Response {
     (StatusCode::BAD_GATEWAY, "").into_response()
 }
@@ -138,7 +138,7 @@ fn status_of(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// Returns the error of a call whose effect happened although its answer is an error.
+/// Returns the body of an error 500. The call still had its effect.
 fn api_error_body() -> Value {
     json!({ "error": { "type": "api_error", "message": "something broke" } })
 }
@@ -152,7 +152,7 @@ fn typed(status: u16, kind: &str, code: &str, message: &str) -> Response {
     (status_of(status), body.to_string()).into_response()
 }
 
-/// Returns the error of a call that the caller got wrong.
+/// Returns the error for a call in which the caller made a mistake.
 fn error(status: u16, code: &str, message: &str) -> Response {
     typed(status, "invalid_request_error", code, message)
 }
@@ -235,7 +235,7 @@ pub(super) async fn read(
     }
 }
 
-/// Confirms a payment for a card form, which knows the secret of the intent and a card. If the
+/// Confirms a payment for a card form. The form sends the secret of the intent and a card. If the
 /// payment is already authorised or captured, the answer only shows the status of the intent.
 pub(super) async fn confirm(
     State(server): State<FakeStripeServer>,

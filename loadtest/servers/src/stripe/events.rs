@@ -1,5 +1,5 @@
 //! Sends signed events with random faults. The signature covers the raw body. An event is sent
-//! again until a receiver accepts it.
+//! again until a receiver accepts it, or until there were too many tries.
 
 use std::time::{Duration, SystemTime};
 
@@ -81,9 +81,9 @@ impl FakeStripeServer {
     }
 }
 
-/// Returns the value of the signature header: `t=UNIX_SECONDS,v1=HEX`, signed over `t.body`. The
-/// code follows Stripe's description. It is not shared with booking, so that a mistake in booking
-/// is not repeated here.
+/// Returns the value of the signature header, `t=UNIX_SECONDS,v1=HEX`. The signature covers the
+/// seconds, a dot and the body. The code follows Stripe's description. It is not shared with
+/// booking, so that a mistake in booking is not repeated here.
 fn sign(body: &str, at_s: u64) -> String {
     let mut mac = <Hmac<Sha256>>::new_from_slice(STRIPE_WEBHOOK_SECRET.as_bytes())
         .expect("HMAC takes a key of any length");

@@ -1,5 +1,5 @@
 //! Defines a payment intent, and writes it as JSON for answers, for events and for the provider's
-//! books, with which a judge compares the ledger.
+//! books. A load test compares booking's ledger with these books.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ pub struct StripeIntent {
     pub status: &'static str,
     /// The amount in minor units.
     pub amount: i64,
-    /// The amount refunded, in minor units, as Stripe counts it: pending refunds count, and failed
-    /// refunds do not.
+    /// The amount refunded, in minor units. As at Stripe, pending refunds count, and failed refunds
+    /// do not.
     pub refunded: i64,
     /// The states of the intent's refunds.
     pub refunds: Vec<&'static str>,
@@ -89,8 +89,8 @@ impl StripeIntent {
     /// Makes a refund in the given state. Without an amount, refunds all that is left.
     ///
     /// # Errors
-    /// [`StripeErrorReply`], where the intent was not captured or nothing of it is left to refund,
-    /// or where the amount is below 1 or more than is left.
+    /// [`StripeErrorReply`], where the intent was not captured, where nothing is left to refund, or
+    /// where the amount is below 1 or larger than what is left.
     pub(super) fn refund(
         &mut self,
         state: &'static str,
@@ -179,8 +179,8 @@ impl StripeIntent {
         })
     }
 
-    /// Returns the intent as answers and events show it. If `expanded`, it contains the whole
-    /// charge, otherwise only the id of the charge.
+    /// Returns the intent as answers and events show it. If `expanded` is true, it contains the
+    /// whole charge. Otherwise it contains only the id of the charge.
     pub(super) fn intent_json(&self, id: &str, expanded: bool) -> Value {
         let capturable = if self.status == "requires_capture" {
             self.amount

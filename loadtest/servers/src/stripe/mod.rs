@@ -28,11 +28,11 @@ pub const STRIPE_WEBHOOK_SECRET: &str = "whsec_scripted";
 /// The key that a page gives to its card form. This server does not check it.
 pub const STRIPE_PUBLISHABLE_KEY: &str = "pk_test_scripted";
 
-/// How the server misbehaves. Shares are percentages of calls, or of events.
+/// How the server misbehaves. Each share is a percentage of calls or of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StripeFaultSettings {
-    /// Whether every call is refused with 503 before anything is done. During this time, no event
-    /// is sent either.
+    /// Whether every call is refused with 503 before anything is done. During this time, no events
+    /// are sent.
     pub away: bool,
     /// The share of new intents that are refused because of their sum.
     pub sums_pct: u32,
@@ -48,7 +48,8 @@ pub struct StripeFaultSettings {
     pub hang_pct: u32,
     /// The share of events whose first copy is not sent.
     pub drop_pct: u32,
-    /// The share of events with a second copy, which is sent even if the first copy is not.
+    /// The share of events with a second copy. The second copy is sent even if the first copy is
+    /// not.
     pub twice_pct: u32,
     /// The longest delay of an event, in milliseconds. An event with a short delay overtakes one
     /// with a long delay.
@@ -78,7 +79,7 @@ struct FakeStripeState {
     calls: u64,
 }
 
-/// A handle of the running server. The server ends with the runtime in which it was started.
+/// A handle to the running server. The server ends with the runtime in which it was started.
 #[derive(Clone)]
 pub struct FakeStripeServer {
     url: String,
@@ -143,7 +144,7 @@ impl FakeStripeServer {
         self.inner.lock().refunds_are = state;
     }
 
-    /// Forgets all idempotency keys, as Stripe may after a day.
+    /// Forgets all idempotency keys. Stripe may forget them after a day.
     pub fn forget_keys(&self) {
         self.inner.lock().answers.clear();
     }
@@ -193,7 +194,7 @@ impl FakeStripeServer {
         by_payment
     }
 
-    /// Returns the server's books for a judge: one record for each intent with its captured and
+    /// Returns the server's books. They have one record for each intent, with its captured and
     /// refunded amounts. The oldest intent comes first.
     #[must_use]
     pub fn books(&self) -> Vec<Value> {
@@ -206,7 +207,7 @@ impl FakeStripeServer {
             .collect()
     }
 
-    /// Returns how many intents are authorised, and neither captured nor cancelled.
+    /// Returns how many intents are authorised, but not yet captured or cancelled.
     #[must_use]
     pub fn undecided(&self) -> usize {
         let inner = self.inner.lock();
@@ -220,16 +221,16 @@ impl FakeStripeServer {
         self.inner.lock().keys_missing
     }
 
-    /// Returns how many calls came. The calls of card forms and calls with a wrong key do not
-    /// count.
+    /// Returns how many calls came. The calls of card forms do not count. A call with a wrong key
+    /// counts only if it changes nothing.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.inner.lock().calls
     }
 
-    /// Confirms an intent as a card form does, with a card that is good or is declined. A client
-    /// secret is `ID_secret_x`. Returns the status of the intent afterwards, or `None` if the
-    /// intent is unknown.
+    /// Confirms an intent as a card form does. The card is good or is declined. A client secret is
+    /// `ID_secret_x`. Returns the status of the intent afterwards, or `None` if the intent is
+    /// unknown.
     pub fn confirm(&self, client_secret: &str, card: &str, good: bool) -> Option<&'static str> {
         let id = id_in(client_secret);
         let (status, kind) = {

@@ -1,5 +1,5 @@
-//! Checks a charge: whether Stripe knows its currency, whether its amount is written in the right
-//! form, and whether the amount is too small or too large. The rules follow Stripe's documentation
+//! Checks the currency and the amount of a charge. Stripe must know the currency. The amount must
+//! be in the right form, not too small and not too large. The rules follow Stripe's documentation
 //! (<https://docs.stripe.com/currencies>, <https://docs.stripe.com/error-codes>). They are not
 //! shared with booking, so that a mistake in booking is not repeated here.
 
@@ -19,7 +19,7 @@ const BOTH_ZEROS: &str = "isk ugx";
 /// The currencies with three decimals. The last decimal must be a zero.
 const THREE_DECIMAL: &str = "bhd jod kwd omr tnd";
 
-/// The smallest charge in each currency for which Stripe names one.
+/// The smallest charges that Stripe names, each with its currency.
 const SMALLEST: &[(&str, i64)] = &[
     ("usd", 50),
     ("aed", 200),
@@ -47,7 +47,7 @@ const SMALLEST: &[(&str, i64)] = &[
     ("thb", 1_000),
 ];
 
-/// Rough exchange rates of other currencies: this many of their minor units are worth one euro
+/// Rough exchange rates of some other currencies. This many of their minor units are worth one euro
 /// cent. The account is paid out in euros.
 const A_CENT_IS: &[(&str, i64)] = &[
     ("cny", 8),
@@ -61,8 +61,8 @@ const A_CENT_IS: &[(&str, i64)] = &[
 /// The smallest charge in these currencies, in euro cents.
 const SMALLEST_CENTS: i64 = 50;
 
-/// The number of digits of the largest charge. In a currency that is not listed, this is
-/// [`DIGITS_ELSEWHERE`].
+/// The number of digits of the largest charge in a currency. For a currency that is not listed, the
+/// number is [`DIGITS_ELSEWHERE`].
 const DIGITS: &[(&str, u32)] = &[
     ("idr", 12),
     ("inr", 9),
@@ -96,7 +96,7 @@ fn listed_value(list: &[(&str, i64)], code: &str) -> Option<i64> {
     found.map(|(_, value)| *value)
 }
 
-/// Reads an amount and its currency from the fields of a form.
+/// Reads an amount and its currency from the fields of a form, and checks them.
 ///
 /// # Errors
 /// [`StripeErrorReply`] with the code that Stripe uses, where Stripe refuses the charge.

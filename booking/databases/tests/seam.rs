@@ -292,3 +292,22 @@ async fn a_database_of_a_newer_version_is_refused() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_transaction_that_ignores_a_failed_statement_writes_nothing() {
+    for (installation, _keep) in databases().await {
+        let written = installation.write((), |tx, ()| {
+            Box::pin(async move {
+                put(tx, "before", 1).await?;
+                let failed = tx.execute("INSERT INTO nowhere VALUES (1)", &[]).await;
+                assert!(failed.is_err());
+                let later = put(tx, "after", 1).await;
+                assert!(later.is_err(), "no statement runs after a failed one");
+                Ok::<_, LedgerError>(())
+            })
+        });
+        let outcome = written.await;
+        assert!(matches!(outcome, Err(LedgerError::Sql(_))), "{outcome:?}");
+        assert!(sizes(&installation).await.is_empty());
+    }
+}

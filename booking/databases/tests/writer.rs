@@ -46,6 +46,50 @@ async fn a_failed_transaction_does_not_undo_the_others_of_its_group() {
     assert_eq!(count(&writer).await, 2);
 }
 
+/// Holds the writer, so that all writes that are queued meanwhile form one group. The group begins
+/// when the returned sender is dropped.
+fn hold_writer(writer: &SqliteDatabase) -> std::sync::mpsc::Sender<()> {
+    let (begin, begun) = std::sync::mpsc::channel();
+    drop(writer.enqueue(move |_| {
+        let _ = begun.recv();
+        Ok::<_, LedgerError>(())
+    }));
+    begin
+}
+
+#[tokio::test]
+async fn if_sqlite_undoes_the_whole_group_no_write_of_it_is_kept_or_confirmed() {
+    let (_folder, writer) = writer().await;
+    let trigger = "CREATE TRIGGER undo BEFORE INSERT ON t WHEN NEW.k = 13 \
+         BEGIN SELECT RAISE(ROLLBACK, 'no space'); END";
+    let made = writer.write(move |tx| Ok::<_, LedgerError>(tx.execute(trigger, [])?));
+    made.await.expect("the trigger is made");
+    let begin = hold_writer(&writer);
+    let [before, fails, after] = [1, 13, 2].map(|k| {
+        writer.enqueue(move |tx| {
+            Ok::<_, LedgerError>(tx.execute("INSERT INTO t VALUES (?1, 'x')", [k])?)
+        })
+    });
+    drop(begin);
+    assert!(before.await.is_err(), "its group was undone");
+    assert!(fails.await.is_err());
+    let kept = after.await.is_ok();
+    assert_eq!(count(&writer).await, i64::from(kept));
+    put(&writer, 3).await.expect("the writer goes on");
+}
+
+#[tokio::test]
+async fn a_transaction_that_panics_is_undone_and_the_writer_goes_on() {
+    let (_folder, writer) = writer().await;
+    let panicked = writer.enqueue(|tx| -> Result<(), LedgerError> {
+        tx.execute("INSERT INTO t VALUES (1, 'half')", [])?;
+        panic!("a fault of the program");
+    });
+    assert!(matches!(panicked.await, Err(LedgerError::Sql(_))));
+    put(&writer, 2).await.expect("the writer goes on");
+    assert_eq!(count(&writer).await, 1);
+}
+
 #[tokio::test]
 async fn a_dropped_caller_does_not_cancel_its_write() {
     let (_folder, writer) = writer().await;

@@ -99,6 +99,10 @@ impl ServerProcess {
         let Some(mut child) = self.child.lock().take() else {
             return;
         };
+        if matches!(child.try_wait(), Ok(Some(_))) {
+            // Another process may have its number by now.
+            return;
+        }
         // The process is paused first, so that it makes no more children. The pause begins a moment
         // after the signal. So the children are looked up and killed again and again, until the
         // process is paused and all children have ended. A child that has not ended yet would still

@@ -22,18 +22,21 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const SETTINGS: &str = "-c synchronous_commit=on -c statement_timeout=30000 -c lock_timeout=5000 \
                         -c idle_in_transaction_session_timeout=5000";
 
+/// Reads a database's address. With TLS, this program always verifies the certificate chain and the
+/// host name, so `require` means the same as the stricter modes.
+pub(super) fn config_of_url(url: &str) -> Result<Config, tokio_postgres::Error> {
+    url.replace("sslmode=verify-full", "sslmode=require")
+        .replace("sslmode=verify-ca", "sslmode=require")
+        .parse()
+}
+
 /// Returns a pool of connections to `url`. The pool opens no connection yet.
 ///
 /// # Errors
 /// Returns an error where the address cannot be read, or where it asks for TLS and this machine has
 /// no root certificates.
 pub(super) fn pool_for_url(url: &str) -> Result<Pool, LedgerError> {
-    // With TLS, this program always verifies the certificate chain and the host name. So here
-    // `require` means the same as the stricter modes.
-    let url = url
-        .replace("sslmode=verify-full", "sslmode=require")
-        .replace("sslmode=verify-ca", "sslmode=require");
-    let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
+    let mut config = config_of_url(url).map_err(|error| {
         let why = std::error::Error::source(&error).map_or_else(String::new, |why| format!(": {why}"));
         LedgerError::Unavailable(format!(
             "the database's address cannot be read{why}; it has the form postgres://user:password@host:port/database"

@@ -8,6 +8,7 @@ use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 
 use super::PostgresDatabase;
+use super::connect::config_of_url;
 use crate::LedgerError;
 
 /// The oldest version that has all functions of the ledger, as `server_version_num` writes it.
@@ -35,9 +36,10 @@ impl PostgresDatabase {
             address: address.clone(),
             fault,
         };
-        let database = Self::reading(url).map_err(|_| {
-            told("its host, port, user, password or options cannot be read; write it as postgres://user:password@host:port/database".to_owned())
-        })?;
+        if config_of_url(url).is_err() {
+            return Err(told("its host, port, user, password or options cannot be read; write it as postgres://user:password@host:port/database".to_owned()));
+        }
+        let database = Self::reading(url).map_err(|error| told(error.to_string()))?;
         database.check_at_start().await.map_err(told)?;
         Self::connect(url)
             .await

@@ -163,7 +163,8 @@ impl ToSql for SqlValue<'_> {
         if self.fits_column(column) {
             self.to_sql(column, out)
         } else {
-            Err(format!("{self:?} does not fit a column of the type {column}").into())
+            // The value itself may be personal data, so it is not shown.
+            Err(format!("a value does not fit a column of the type {column}").into())
         }
     }
 }

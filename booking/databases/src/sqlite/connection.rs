@@ -41,7 +41,7 @@ fn bind_values(
     let places = statement.parameter_count();
     if places > with.len() {
         return Err(LedgerError::Sql(format!(
-            "{} values for {places} places",
+            "{} values for {places} placeholders",
             with.len()
         )));
     }
@@ -64,24 +64,32 @@ impl SqliteConnection {
         work(&self.0.lock().connection)
     }
 
+    /// Returns whether a transaction is open.
+    pub(crate) fn has_transaction(&self) -> bool {
+        !self.with_connection(Connection::is_autocommit)
+    }
+
     /// Returns the connection itself. Returns `None` if another handle still uses it.
     pub(crate) fn into_connection(self: Arc<Self>) -> Option<Connection> {
         let inner = Arc::into_inner(self)?.0.into_inner();
         Some(inner.connection)
     }
 
-    pub(crate) fn query_each<E: From<LedgerError>>(
+    /// Passes the rows of a query to `each`, until `each` returns `false`.
+    pub(crate) fn query_each(
         &self,
         sql: &str,
         with: SqlValues<'_>,
-        mut each: impl FnMut(SqlRow) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut each: impl FnMut(SqlRow) -> bool,
+    ) -> Result<(), LedgerError> {
         let mut inner = self.0.lock();
         let mut statement = inner.prepare(sql)?;
         bind_values(&mut statement, with)?;
         let mut rows = statement.raw_query();
-        while let Some(row) = rows.next().map_err(LedgerError::from)? {
-            each(SqlRow::of_sqlite(row)?)?;
+        while let Some(row) = rows.next()? {
+            if !each(SqlRow::of_sqlite(row)?) {
+                break;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The writing thread. It commits all waiting transactions together. So the number of `fsync`s
 //! depends on the disk's speed and not on the number of purchases.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -62,15 +63,21 @@ where
     })
 }
 
-/// Runs a transaction in a savepoint. If it fails, it is undone, and the others of its group are
-/// not.
+/// Runs a transaction in a savepoint. If it fails or panics, it is undone, and the others of its
+/// group are not. After some failures, such as a full disk, SQLite itself undoes the whole group.
+/// The connection then has no transaction any more.
 fn within_savepoint<T, E, F>(group: &Arc<SqliteConnection>, transaction: F) -> Result<T, E>
 where
     E: From<LedgerError>,
     F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E>,
 {
     group.execute("SAVEPOINT one_of_the_group", &[])?;
-    let result = transaction(group);
+    let result = catch_unwind(AssertUnwindSafe(|| transaction(group)))
+        .unwrap_or_else(|_| Err(LedgerError::Sql("the transaction panicked".to_owned()).into()));
+    if !group.has_transaction() {
+        let undone = || LedgerError::Unavailable("the whole group was undone".to_owned());
+        return result.and_then(|_| Err(undone().into()));
+    }
     if result.is_err() {
         group.execute("ROLLBACK TO one_of_the_group", &[])?;
     }
@@ -164,7 +171,7 @@ fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerE
 /// Commits the open transaction. If the commit fails, rolls it back.
 fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
     let committed = connection.batch("COMMIT");
-    if committed.is_err() && !connection.with_connection(rusqlite::Connection::is_autocommit) {
+    if committed.is_err() && connection.has_transaction() {
         connection.batch("ROLLBACK")?;
     }
     committed
@@ -183,7 +190,8 @@ fn commit_group(
     let outcome = match connection.batch("BEGIN IMMEDIATE") {
         Ok(()) => {
             callbacks.push(first(Some(connection)));
-            while callbacks.len() < GROUP_MAX {
+            // Without a transaction, each further statement would be committed by itself.
+            while callbacks.len() < GROUP_MAX && connection.has_transaction() {
                 match inbox.try_recv() {
                     Ok(WriterCommand::Write(next)) => callbacks.push(next(Some(connection))),
                     Ok(WriterCommand::Close(closed)) => {

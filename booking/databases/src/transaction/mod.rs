@@ -11,7 +11,6 @@ mod migrate;
 mod on_file;
 
 use std::pin::pin;
-use std::sync::Arc;
 
 use futures_util::TryStreamExt;
 use tokio_postgres::types::ToSql;
@@ -19,12 +18,12 @@ use tokio_postgres::types::ToSql;
 use crate::LedgerError;
 use crate::postgres::PostgresTransaction;
 use crate::sql::{SqlDialect, SqlRow, SqlValue, SqlValues, now_ms};
-use crate::sqlite::SqliteConnection;
 pub(crate) use erased::{
     ErasedFailure, ErasedReading, ErasedResult, ErasedTransaction, ErasedValue, answer_of, erase,
     erase_reading,
 };
 pub use locks::NamedLock;
+use on_file::SqliteTransaction;
 pub use on_file::snapshot_of_file;
 
 /// Runs the statements of one transaction, or of one reading. The handle is valid only while the
@@ -32,13 +31,18 @@ pub use on_file::snapshot_of_file;
 pub struct SqlTransaction(TransactionBackend);
 
 enum TransactionBackend {
-    Sqlite(Arc<SqliteConnection>),
+    Sqlite(SqliteTransaction),
     Postgres(PostgresTransaction),
 }
 
 impl SqlTransaction {
-    pub(crate) fn on_sqlite(connection: Arc<SqliteConnection>) -> Self {
-        Self(TransactionBackend::Sqlite(connection))
+    fn on_sqlite(tx: SqliteTransaction) -> Self {
+        Self(TransactionBackend::Sqlite(tx))
+    }
+
+    /// Returns whether a statement has failed in SQLite.
+    fn has_failed_on_sqlite(&self) -> bool {
+        matches!(&self.0, TransactionBackend::Sqlite(tx) if tx.has_failed())
     }
 
     pub(crate) fn on_postgres(tx: PostgresTransaction) -> Self {
@@ -64,8 +68,7 @@ impl SqlTransaction {
     /// Returns all rows of a query.
     ///
     /// # Errors
-    /// Returns a [`LedgerError`]. The transaction must return it too, so that it is rolled back.
-    /// PostgreSQL rolls it back in any case.
+    /// Returns a [`LedgerError`]. The transaction is then rolled back, even if it ignores the error.
     pub async fn query(&self, sql: &str, with: SqlValues<'_>) -> Result<Vec<SqlRow>, LedgerError> {
         let mut rows = Vec::new();
         let keep = |row| {
@@ -88,7 +91,7 @@ impl SqlTransaction {
         mut each: impl FnMut(SqlRow) -> Result<(), E> + Send,
     ) -> Result<(), E> {
         match &self.0 {
-            TransactionBackend::Sqlite(connection) => connection.query_each(sql, with, each),
+            TransactionBackend::Sqlite(tx) => tx.query_each(sql, with, each),
             TransactionBackend::Postgres(tx) => {
                 let values = sql_values(with);
                 let values: Vec<&(dyn ToSql + Sync)> = parameters(&values);
@@ -132,7 +135,7 @@ impl SqlTransaction {
     /// As [`Self::query`].
     pub async fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
         match &self.0 {
-            TransactionBackend::Sqlite(connection) => connection.execute(sql, with),
+            TransactionBackend::Sqlite(tx) => tx.execute(sql, with),
             TransactionBackend::Postgres(tx) => {
                 let values = sql_values(with);
                 tx.execute(sql, &parameters(&values)).await
@@ -146,7 +149,7 @@ impl SqlTransaction {
     /// As [`Self::query`].
     pub async fn batch(&self, sql: &str) -> Result<(), LedgerError> {
         match &self.0 {
-            TransactionBackend::Sqlite(connection) => connection.batch(sql),
+            TransactionBackend::Sqlite(tx) => tx.batch(sql),
             TransactionBackend::Postgres(tx) => tx.batch(sql).await,
         }
     }

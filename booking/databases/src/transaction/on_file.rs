@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use super::{
@@ -9,8 +10,68 @@ use super::{
     erase_reading,
 };
 use crate::LedgerError;
-use crate::sql::SqlFuture;
+use crate::sql::{SqlFuture, SqlRow, SqlValues};
 use crate::sqlite::{SqliteConnection, SqliteDatabase, open_to_read};
+
+/// The statements of one transaction or reading on the file. After a failed statement, no other one
+/// is run, as in PostgreSQL.
+pub(super) struct SqliteTransaction {
+    connection: Arc<SqliteConnection>,
+    has_failed: AtomicBool,
+}
+
+impl SqliteTransaction {
+    pub(super) fn query_each<E: From<LedgerError>>(
+        &self,
+        sql: &str,
+        with: SqlValues<'_>,
+        mut each: impl FnMut(SqlRow) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // An error of `each` is no failure of the statement.
+        let mut stopped = Ok(());
+        self.run(|connection| {
+            connection.query_each(sql, with, |row| match each(row) {
+                Ok(()) => true,
+                Err(error) => {
+                    stopped = Err(error);
+                    false
+                }
+            })
+        })?;
+        stopped
+    }
+
+    pub(super) fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
+        self.run(|connection| connection.execute(sql, with))
+    }
+
+    pub(super) fn batch(&self, sql: &str) -> Result<(), LedgerError> {
+        self.run(|connection| connection.batch(sql))
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+
+    fn run<T>(
+        &self,
+        statement: impl FnOnce(&SqliteConnection) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        if self.has_failed() {
+            return Err(after_failure());
+        }
+        let result = statement(&self.connection);
+        if result.is_err() {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+/// The error of a transaction that goes on after a failed statement.
+fn after_failure() -> LedgerError {
+    LedgerError::Sql("a statement of this transaction has failed before".to_owned())
+}
 
 impl SqliteDatabase {
     /// Queues a transaction that is written for both databases, as [`SqliteDatabase::enqueue`]
@@ -90,15 +151,18 @@ pub(super) fn run_on_file<T, E: From<LedgerError>>(
     connection: &Arc<SqliteConnection>,
     transaction: impl for<'a> FnOnce(&'a SqlTransaction) -> SqlFuture<'a, T, E>,
 ) -> Result<T, E> {
-    let tx = SqlTransaction::on_sqlite(Arc::clone(connection));
-    let mut future = transaction(&tx);
-    match future
+    let tx = SqlTransaction::on_sqlite(SqliteTransaction {
+        connection: Arc::clone(connection),
+        has_failed: AtomicBool::new(false),
+    });
+    let polled = transaction(&tx)
         .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()))
-    {
+        .poll(&mut Context::from_waker(Waker::noop()));
+    match polled {
+        Poll::Ready(Ok(_)) if tx.has_failed_on_sqlite() => Err(after_failure().into()),
         Poll::Ready(result) => result,
         Poll::Pending => {
-            let waits = "a transaction of the file waited for something else than the file";
+            let waits = "a SQLite transaction waited for something other than the file";
             Err(LedgerError::Sql(waits.to_owned()).into())
         }
     }

@@ -39,7 +39,7 @@ fn labels<'a>(map: &'a SeatMap, choice: &SeatChoice) -> Vec<&'a str> {
         .collect()
 }
 
-/// Returns a function that tells which seats are free: all except those with these labels.
+/// Returns a function that says which seats are free. All are free except those with these labels.
 fn without(map: &SeatMap, taken: &[&str]) -> impl Fn(u32) -> bool + use<> {
     let taken: BTreeSet<u32> = cells(map, taken).into_iter().collect();
     move |cell| !taken.contains(&cell)
@@ -94,8 +94,8 @@ fn check(picture: &[&str], wish: &BestSeatsWish, expected: &str) {
     );
 }
 
-/// Returns a map of four seats and a booth of category "sit", and of a standing area for five and
-/// one seat of category "both".
+/// Returns a map. Four seats and a booth are of category "sit". One seat and a standing area for
+/// five people are of category "both".
 fn with_pit() -> SeatMap {
     let seat = |n: u32, key: &str| json!({"label": n.to_string(), "x": n * 20, "y": 0, "categoryKey": key});
     let chart = json!({

@@ -1,5 +1,5 @@
-//! Tests holds of named seats that leave a single seat, the seats that are suggested instead, and
-//! general admission.
+//! Tests holds of named seats that would leave a single seat free, and the seats that are suggested
+//! instead. Also tests how standing places are chosen.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Compares choices with recorded answers of the live seats.io engine, on its own charts.
+//! Compares choices with answers of the live seats.io engine. The answers were recorded for
+//! seats.io's own charts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

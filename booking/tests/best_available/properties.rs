@@ -13,7 +13,7 @@ use rand::RngExt;
 use crate::{dice, grid, labels, rows};
 
 /// Tries every block of neighbouring seats. Returns how many single seats the best block leaves,
-/// and the distance of that block from the focal point.
+/// and the mean distance of its seats from the focal point.
 fn by_hand(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,

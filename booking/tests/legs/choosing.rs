@@ -1,4 +1,4 @@
-//! Tests the rules by which seats on trains are chosen, also with random states of the seats.
+//! Tests the rules by which seats on trains are chosen. One test uses random states of the seats.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::train::carriages;
 
 const LEGS: u16 = 5;
 
-/// A train with rows of five seats, of which some are taken on some legs.
+/// A train with rows of five seats. Some seats are taken on some legs.
 struct Picture {
     map: SeatMap,
     states: Vec<CellState>,
@@ -90,7 +90,7 @@ fn a_party_sits_side_by_side_else_in_one_row_else_anywhere() {
         "{seats:?}"
     );
     assert_eq!(seats[0] / 5, seats[2] / 5, "one row: {seats:?}");
-    // Only every second seat of the second row and two of the first are free.
+    // In the first row two seats are free. In the second row every second seat is free.
     let taken: Vec<_> = [0, 2, 3, 6, 8].map(|seat| (seat, 0..5)).into();
     let scattered = Picture::new(10, &taken);
     assert_eq!(scattered.chosen(0..5, 3, 1), Ok(vec![5, 7, 9]));

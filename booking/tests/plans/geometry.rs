@@ -1,4 +1,4 @@
-//! Tests the forms in which clients and the ledger store a seat map.
+//! Tests the forms in which a seat map is sent to clients and stored in the ledger.
 
 use fairgate_model::plans::parse_grid;
 use fairgate_model::plans::seatmap::SeatMap;
@@ -50,7 +50,8 @@ fn the_geometry_has_the_fields_of_the_contract() {
     assert_eq!((shown.get("stage"), shown.get("outlines")), (None, None));
 }
 
-/// Reads the packed form as its documentation describes it: label, x, y and flags of each seat.
+/// Reads the packed form as its documentation describes it. Returns the label, x, y and flags of
+/// each seat.
 fn unpack(bytes: &[u8]) -> Vec<(String, f64, f64, u8)> {
     let u32_at =
         |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;

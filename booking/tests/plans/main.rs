@@ -78,7 +78,7 @@ fn drawn() -> Value {
     chart
 }
 
-/// Replaces values in a plan by other values, which are often wrong in their places.
+/// Replaces values in a plan with other values, which are often invalid there.
 fn damaged(mut plan: Value, spots: Vec<(prop::sample::Index, usize)>) -> Value {
     for (spot, value) in spots {
         let values = [

@@ -136,8 +136,8 @@ fn real_charts_have_their_stage_and_the_seats_of_a_section_are_within_its_outlin
     }
 }
 
-/// Returns whether a point is inside a shape: whether a line from the point to the right crosses
-/// the edge an odd number of times.
+/// Returns whether a point is inside a shape. It is inside if a line from the point to the right
+/// crosses the edge an odd number of times.
 fn within(shape: &[[f32; 2]], x: f32, y: f32) -> bool {
     let next = shape.iter().cycle().skip(1);
     let crossed = shape.iter().zip(next).filter(|([ax, ay], [bx, by])| {

@@ -1,4 +1,4 @@
-//! Tests feeds in ZIP archives, which is the form in which they are published.
+//! Tests feeds in ZIP archives. Feeds are published in this form.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Tests two published GTFS feeds: that of Caltrain for 2023, and the sample feed of the format.
+//! Tests two published GTFS feeds: the feed of Caltrain for 2023, and the sample feed of GTFS.
 
 use booking::rail::import::read_gtfs;
 use fairgate_model::runs::TrainFares;
@@ -11,8 +11,8 @@ fn read(name: &str) -> Option<Timetable> {
     Some(timetable(read_gtfs(&folder, &RailFile::default())))
 }
 
-/// Returns the trains between two stations on a date: the train, when it leaves by the local
-/// clocks, and its service date.
+/// Returns the trains between two stations on a date. Each has its name, its local departure time
+/// and its service date.
 fn trains(
     timetable: &Timetable,
     from: &str,

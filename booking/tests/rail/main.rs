@@ -18,7 +18,8 @@ use fairgate_model::timetables::Timetable;
 use jiff::civil::Date;
 use tempfile::TempDir;
 
-/// Returns a folder of the real data, or `None`, with a message, if the data is not there.
+/// Returns a folder of the real data. If the data is not there, prints a message and returns
+/// `None`.
 fn real(name: &str) -> Option<PathBuf> {
     // Relative folders start at the repository's root, wherever the test runs.
     let folder = std::env::var_os("FAIRGATE_REAL_DATA").unwrap_or_else(|| "../shared/data".into());
@@ -40,8 +41,8 @@ fn sound(read: RailFeedResult) -> ImportedRailFeed {
     read.unwrap_or_else(|faults| panic!("unexpected faults: {faults:#?}"))
 }
 
-/// Returns the timetable of a feed that must be free of faults, after it was written as JSON and
-/// read back.
+/// Returns the timetable of a feed, which must be free of faults. The timetable is first written as
+/// JSON and read back.
 #[track_caller]
 fn timetable(read: RailFeedResult) -> Timetable {
     let text = serde_json::to_string(&sound(read).parts).expect("JSON");
@@ -85,8 +86,9 @@ fn in_short(faults: &[RailFeedFault]) -> Vec<String> {
     short.collect()
 }
 
-/// A small timetable in the CSV form, on a line A – B – C – D. K3/K4 runs over midnight and turns
-/// at B. G5 has two trips: one runs for three days, the other for two, and both run on 13 January.
+/// A small timetable in the CSV form, on a line from A via B and C to D. K3/K4 runs over midnight
+/// and turns at B. G5 has two trips: one runs for three days, the other for two, and both run on 13
+/// January.
 const SMALL: [(&str, &str); 3] = [
     (
         "stations.csv",

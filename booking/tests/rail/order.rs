@@ -1,5 +1,5 @@
-//! Tests feeds whose lines are in any order, occur twice, or have no calls. They give the same
-//! trips, and notes.
+//! Tests feeds whose lines are shuffled or repeated, and feeds that have trips without calls. They
+//! give the same trips as the feed without these flaws. Notes name the lines that are left out.
 
 use booking::rail::import::{read_gtfs, read_timetable};
 use fairgate_model::timetables::settings::RailFile;
@@ -26,8 +26,9 @@ fn shuffled(from: &Path, seed: u64) -> TempDir {
     to
 }
 
-/// Describes a trip without indices, which depend on the order of the lines: its calls by the codes
-/// of their stations, its days, its carriages, and the price of every stretch in every class.
+/// Describes a trip without indices, because indices depend on the order of the lines. The text has
+/// its calls with the codes of their stations, its days, its carriages, and the price of every
+/// stretch in every class.
 fn trip_text(timetable: &Timetable, trip: &Trip) -> String {
     let stops = timetable.stops(trip);
     let calls = stops.iter().map(|stop| {
@@ -144,7 +145,8 @@ fn a_trip_without_calls_is_left_out_with_a_note() {
     let folder = super::folder(&SMALL);
     replaced(folder.path(), "stop_times.csv", "t2,1,丙城,,10:20,,0\n", "");
     replaced(folder.path(), "stop_times.csv", "t2,2,丁城,11:20,,0,\n", "");
-    // The train's line says that it has calls, so the calls are missing.
+    // The train's line in `trains.csv` says how many calls the train has, so missing calls are a
+    // fault.
     let read = read_timetable(folder.path(), "Asia/Shanghai", &RailFile::default());
     let faults = read.expect_err("calls are missing");
     assert_eq!(in_short(&faults), ["trains.csv:3 wrong_count"]);

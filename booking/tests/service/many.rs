@@ -1,5 +1,5 @@
-//! Tests two booking servers over one PostgreSQL and one Redis: what one does, the other shows, and
-//! nothing is done twice.
+//! Tests two booking servers that share one PostgreSQL and one Redis. Each server shows what the
+//! other does, and nothing is done twice.
 
 use booking::config::BookingConfig;
 use booking::door::signing::keyring;

@@ -11,8 +11,8 @@ use crate::alone::booking;
 /// A password that is in many of the settings below.
 const PASSWORD: &str = "geheim-4711-geheim";
 
-/// Starts booking with these settings. Checks that it ends and that its message has these words:
-/// the setting, the address and the remedy.
+/// Starts booking with these settings. Checks that it ends, and that its message has the words in
+/// `told`, such as the setting, the address and the remedy.
 fn check(case: &str, data: &Path, settings: &[(&str, &str)], told: &[&str]) {
     let output = booking(data, settings).output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr);

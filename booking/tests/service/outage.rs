@@ -16,8 +16,8 @@ const PASSWORD: &str = "planted-database-password";
 const REFUSED: usize = 200;
 /// The words of a line about an outage of the database.
 const LEDGER_AWAY: &str = "the ledger took no write";
-/// The most lines during the outage: the first refusal, the begin and the end of the outage, and a
-/// few lines about shows in Redis that must be read again.
+/// The largest number of log lines during the outage. They are about the first refusal, the
+/// beginning and the end of the outage, and a few shows in Redis that must be read again.
 const LINES_MAX: usize = 6;
 
 /// A booking process that writes its log to a file. It is killed when the test drops it.

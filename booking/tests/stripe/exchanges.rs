@@ -1,6 +1,6 @@
-//! Tests exchanges whose difference is smaller than the provider accepts. Such a difference is not
-//! charged and never refunded, and it is added to the difference of a later exchange. Also tests
-//! the card limit of the new show.
+//! Tests exchanges whose difference is smaller than the provider accepts. Such a difference is
+//! neither charged nor refunded. It is added to the difference of a later exchange. Also tests the
+//! card limit of the new show.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn paid(shop: &Shop, who: u16, card: &str) -> Value {
     order
 }
 
-/// Opens nights at 99.00, 99.20, 99.40 and 99.60, with a paid seat of the first.
+/// Opens four nights at 99.00, 99.20, 99.40 and 99.60, with a paid seat for the first night.
 async fn opened(seed: u64) -> (Shop, Value) {
     let shop = Shop::open(seed, "4x10", rules()).await;
     for (night, price) in [("night-2", 9_920), ("night-3", 9_940), ("night-4", 9_960)] {

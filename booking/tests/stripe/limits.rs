@@ -93,7 +93,7 @@ async fn a_price_that_stripe_never_takes_is_refused_when_it_is_set() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sum_that_only_stripe_finds_too_small_ends_the_order() {
-    // Booking does not know the worth of a yuan in the account's own currency, so only Stripe can
+    // Booking does not know the value of a yuan in the account's own currency, so only Stripe can
     // refuse the sum.
     let mut changes = at(60);
     changes["currency"] = json!("CNY");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::shop::*;
 
-/// Returns a cancelled order whose money the provider captured although booking asked for no
+/// Returns a cancelled order. The provider has captured its money, although booking asked for no
 /// capture.
 async fn taken_in_vain(seed: u64, refunds_are: &'static str) -> (Shop, Value) {
     let shop = Shop::open(seed, "4x10", json!({})).await;
@@ -217,14 +217,16 @@ async fn a_refund_on_a_later_page_of_the_providers_list_is_not_made_again() {
     let read = shop
         .order_once(&order, |order| order["state"] == "ticketed")
         .await;
-    // There are two refunds on a page of the list, so the first two are not on its first page.
+    // The provider lists the newest refunds first, two on a page. So the first two refunds are on
+    // the second page.
     for nth in 0..4 {
         let ticket = json!({"tickets": [read["tickets"][nth]["ticket"]]});
         shop.change_order(&order, "refund", &ticket).await;
         shop.order_once(&order, |order| order["refunds"][nth]["state"] == "done")
             .await;
     }
-    // If one refund fails, booking asks for the results of all four.
+    // When one refund fails, booking marks all four as not done, and asks for the result of each
+    // again.
     shop.stripe.forget_keys();
     shop.stripe
         .refund_fails(&text(&order["payment"], "payment"));
@@ -259,8 +261,8 @@ async fn a_refund_whose_answer_and_key_were_lost_is_not_made_again() {
         .await;
     let back = intent(&shop, &order).refunded;
 
-    // A node that died after the call, and whose ledger was away for longer than Stripe knows the
-    // key, makes the same call once more as if it were the first.
+    // A node may die after the call, and its ledger may not be reachable until Stripe has forgotten
+    // the key. Then the same call is made again as if it were the first.
     shop.stripe.forget_keys();
     let provider = StripeProvider::new(StripeSettings {
         secret_key: STRIPE_SECRET_KEY.to_owned(),

@@ -35,8 +35,8 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens booking with a hall of `grid` and a show in the hall. `changes` are changes to the
-    /// show's document. `seed` seeds the provider's faults.
+    /// Opens booking with a hall and a show in it. `grid` is the size of the hall, such as `4x10`.
+    /// `changes` are changes to the show's document. `seed` seeds the provider's faults.
     pub async fn open(seed: u64, grid: &str, changes: Value) -> Self {
         let stripe = FakeStripeServer::start(seed).await.expect("a port");
         let folder = tempfile::tempdir().expect("a folder");

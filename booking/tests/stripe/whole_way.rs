@@ -1,5 +1,5 @@
-//! Tests the whole way with Stripe, and hundreds of orders while Stripe misbehaves: every order
-//! ends, and every cent is explained.
+//! Tests the whole way from an order to its tickets with Stripe. Also makes two hundred orders
+//! while Stripe misbehaves: every order must end, and every cent must be explained.
 
 use std::collections::HashMap;
 
@@ -98,7 +98,8 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
         shop.order_once(&orders[at], gone).await;
         shop.pay_by_card(&orders[at], "good", true);
     }
-    // The provider works normally again, and lost events are found by reading payments back.
+    // The provider works normally again. Booking finds lost events by reading the payments from the
+    // provider.
     shop.stripe.misbehave(StripeFaultSettings::default());
     let reconciler = shop.booking.reconciler();
     let mut states: HashMap<String, u32> = HashMap::new();

@@ -1,5 +1,6 @@
-//! Tests that a visitor accepts an offer of the waitlist. Within its minute, the offer becomes a
-//! basket that is held for the show's `hold_s`, and the party no longer waits.
+//! Tests how a visitor accepts an offer of the waitlist. An offer lasts a minute. If it is accepted
+//! in that time, it becomes a basket that lasts for the show's `hold_s`, and the party no longer
+//! waits.
 
 use booking::internal::wire::StoppedPassNotice;
 use fairgate_pass::Holder;
@@ -17,8 +18,9 @@ fn accept(offer: &Value) -> TestCall {
     post(&format!("{}/accept", path_of(offer)), &json!({}))
 }
 
-/// Opens a show whose seats are all held. Ana and then Ben wait for two seats each, and Ana gets an
-/// offer. Returns her offer, and the baskets of the other visitors.
+/// Opens a show whose seats are all held. Ana and then Ben wait for two seats each. One basket is
+/// given back, and Ana gets an offer. Returns the app, both visitors, the offer, and the other
+/// baskets.
 async fn with_offer(changes: Value) -> (App, Visitor, Visitor, Value, Vec<(Visitor, Value)>) {
     let mut document = json!({ "hold_s": 300 });
     if let (Some(document), Value::Object(changes)) = (document.as_object_mut(), changes) {
@@ -246,7 +248,7 @@ async fn the_seats_of_an_accepted_offer_outlive_it_and_go_to_the_next_party_when
     );
     let held = app.ask(get(&path_of(&offer)).by(&ana)).await.is(200);
     assert_eq!(held["state"], "basket");
-    // The basket lasts 90 s plus the grace. It began in the tenth second.
+    // The basket began 10 s after the offer. It lasts 90 s, and the grace is 5 s.
     app.clock.advance_ms(35_000);
     let next = offered(&app, &ben).await["offer"].clone();
     assert_eq!(labels(&next["seats"]), labels(&offer["seats"]));
@@ -375,8 +377,8 @@ async fn two_nodes_accept_an_offer_once() {
             nodes[1].ask(order.by(party)).await.is(201);
         }
     }
-    // The last two parties have baskets. Redis loses these like any other basket, and the parties
-    // get no new offer for them.
+    // The last two parties have baskets. When Redis is emptied, these baskets are lost like all
+    // others, and the parties get no new offer.
     redis.flush_all().await.expect("Redis answers");
     for party in &parties {
         ended(&nodes[0], party, "taken").await;

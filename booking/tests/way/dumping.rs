@@ -1,5 +1,5 @@
-//! Tests the dump of the ledger that the load test's judge reads: it is whole, also while booking
-//! runs, and after an error the file is unchanged.
+//! Tests the dump of the ledger, which the load test's judge reads. The dump is complete, even
+//! while booking runs. After an error the file is unchanged.
 
 use std::path::Path;
 use std::process::Command;

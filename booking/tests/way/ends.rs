@@ -89,7 +89,7 @@ async fn an_unpaid_order_expires_on_time() {
     let (app, ana, ben) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     assert_eq!(order["pay_until"], "2027-01-10T09:05:00Z");
-    // After the time to pay that the page shows, the claim stays for another thirty seconds.
+    // The claim lasts thirty seconds longer than the time to pay that the page shows.
     app.clock.advance_ms(300_000 + 29_999);
     assert_eq!(app.read(&order).await["state"], "pending");
     app.clock.advance_ms(1);

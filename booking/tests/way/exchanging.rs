@@ -89,7 +89,7 @@ async fn an_exchange_at_the_same_price_costs_nothing() {
         (&old["tickets"], &old["refund_offer"]),
         (&json!([]), &Value::Null)
     );
-    // The order has new tickets that are valid at the door, and anybody may buy the old seats.
+    // The new order has tickets that are valid at the door, and anybody may buy the old seats.
     let new = successor(&app, &order, &made).await;
     let tickets = app.read(&new).await["tickets"].clone();
     assert_eq!(tickets.as_array().map(Vec::len), Some(2));

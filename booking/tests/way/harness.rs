@@ -1,5 +1,5 @@
 //! What the tests share: apps with their workers, visitors with passes, and the keys of the staff.
-//! An app has a ledger of its own and a clock that only the test moves; several nodes share
+//! A single app has a ledger of its own, and a clock that only the test moves. Several nodes share
 //! PostgreSQL and Redis, and use the system's clock.
 
 use std::path::PathBuf;
@@ -161,8 +161,8 @@ impl App {
         server.query(sql).await.expect("valid SQL");
     }
 
-    /// Opens several nodes over one PostgreSQL and one Redis that sell `night-1` in a hall of 40
-    /// seats. They use the system's clock.
+    /// Opens several nodes that sell `night-1` in a hall of 40 seats. They share one PostgreSQL and
+    /// one Redis, and use the system's clock.
     pub async fn nodes(count: usize, redis_url: &str) -> Vec<Self> {
         Self::nodes_selling(count, redis_url, "grid:4x10", json!({})).await
     }
@@ -375,7 +375,7 @@ pub fn document(changes: Value) -> Value {
     document
 }
 
-/// Returns a chart of the real data, or `None`, with a message, if the data is not there.
+/// Returns a chart of the real data. If the data is not there, prints a message and returns `None`.
 pub fn chart(name: &str) -> Option<String> {
     // Relative folders start at the repository's root, wherever the test runs.
     let folder = std::env::var_os("FAIRGATE_REAL_DATA").unwrap_or_else(|| "../shared/data".into());

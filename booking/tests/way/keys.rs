@@ -1,5 +1,6 @@
-//! Tests idempotency keys: of two calls with one key and two bodies at two nodes, one is granted
-//! and the other is refused. A scan that is repeated under its key is accepted again for a minute.
+//! Tests idempotency keys. If two nodes get calls with the same key and different bodies at once,
+//! one call is granted and the other is refused. A scan that is repeated with its key is accepted
+//! again for a minute.
 
 use fairgate_servers as servers;
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ fn seats(n: u16) -> [String; 2] {
 }
 
 /// Sends two bodies under one key to two nodes at once. One must be granted, and the other refused
-/// for its key. Returns which body was granted, and its answer.
+/// because of its key. Returns which body was granted, and its answer.
 async fn pair(
     nodes: &[App],
     path: &str,

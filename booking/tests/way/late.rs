@@ -35,8 +35,8 @@ fn voided(order: &Value) -> bool {
     order["payment"]["state"] == "voided"
 }
 
-/// Pays late while Ben has the seats in his basket, so that other seats are offered. Returns the
-/// app, the order as it was made, and the order with its offer.
+/// Pays for Ana's order too late, while Ben has its seats in his basket, so that other seats are
+/// offered. Returns the app, the order as it was made, and the order with its offer.
 async fn offered() -> (App, Value, Value) {
     let (app, ana, _) = opened().await;
     let order = expired(&app, &ana, &["A-1", "A-2"]).await;
@@ -207,7 +207,8 @@ async fn an_unreadable_order_does_not_delay_the_late_money_of_others() {
         app.order_in(order, "expired").await;
     }
     seats_are_free(&app).await;
-    // The trigger keeps the search for seats undecided until both payments have arrived.
+    // The trigger keeps the worker from starting a search for seats until both payments have
+    // arrived.
     app.tamper("CREATE TRIGGER away BEFORE UPDATE OF due_at ON late_money BEGIN SELECT RAISE(ABORT, 'away'); END;")
         .await;
     for order in &orders {
@@ -240,7 +241,8 @@ async fn seats_held_for_late_money_are_freed_if_the_money_is_withdrawn() {
     seats_are_free(&app).await;
 }
 
-/// The number of orders, and of seats in the hall. Each order is paid too late.
+/// The number of seats in the hall. There is an order for each seat, and each order is paid too
+/// late.
 const ORDERS: u16 = 300;
 /// The number of seats that others buy before the late payments.
 const TAKEN: u16 = 120;
@@ -274,8 +276,9 @@ async fn three_hundred_late_payments_at_two_nodes_each_end_with_seats_or_money_b
     all_end_with_seats_or_money_back(&nodes).await;
 }
 
-/// Lets the orders expire, pays all of them, and checks how each ends. Runs at one app whose clock
-/// the test moves, or at nodes with the system's clock and short deadlines.
+/// Orders each seat, lets all orders expire, pays all of them, and checks how each ends. `nodes` is
+/// one app whose clock the test moves, or several nodes with the system's clock and short
+/// deadlines.
 async fn all_end_with_seats_or_money_back(nodes: &[App]) {
     let at = |n: u16| &nodes[usize::from(n) % nodes.len()];
     let app = &nodes[0];

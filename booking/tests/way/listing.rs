@@ -1,12 +1,12 @@
-//! Tests the list of free seats: how many each section and area has, the rows of a section, and its
-//! pages.
+//! Tests the list of free seats. It says how many free seats each section and area has, and shows
+//! the rows of one section, in pages.
 
 use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Puts a hall with these rows in the stalls, a row in no section, a standing floor, and boxes
-/// without a price.
+/// Opens an app that sells a hall with these rows in the stalls, a row in no section, a standing
+/// floor, and boxes without a price.
 async fn opened_hall(stalls: &Value) -> App {
     let app = App::new().await;
     let plan = json!({
@@ -95,7 +95,7 @@ async fn a_long_section_is_listed_in_pages_of_whole_rows() {
         (&of_none["rows"], &of_none["pages"]),
         (&json!([]), &json!(1))
     );
-    // A page may no longer exist because its seats were bought. Then the last page is the answer.
+    // A page may no longer exist because its seats were bought. The answer is then the last page.
     let last = free(&app, "?section=1&page=9").await;
     assert_eq!(last["page"], 2);
     let none = app.ask(get("/v1/shows/night-1/free?section=1&page=0"));

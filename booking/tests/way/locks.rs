@@ -9,15 +9,16 @@ use crate::harness::*;
 const STUCK: &str = "CREATE TRIGGER stuck BEFORE UPDATE OF settled_at ON provider_events \
      BEGIN SELECT RAISE(ABORT, 'stuck'); END";
 const LOOSE: &str = "DROP TRIGGER stuck";
-/// The lease that keeps the reconciler from running. The reconciler would restore lost locks, and
-/// so hide their loss from the test.
+/// Takes the reconciler's lease, so that the reconciler does not run. It would restore lost locks,
+/// and so hide their loss from the test.
 const NO_RECONCILER: &str = "INSERT INTO leases (name, owner, until) VALUES ('reconciler', 'nobody', 1 << 60) \
      ON CONFLICT (name) DO UPDATE SET owner = 'nobody', until = 1 << 60";
 /// A step of the clock that is longer than the life of a basket, and longer than the time from a
 /// claim's deadline to the end of its lock.
 const STEP_MS: i64 = 310_000;
 
-/// Returns an order whose payment was reported in time, but whose event cannot be settled.
+/// Returns an app, and an order whose payment was reported in time. The event of the payment cannot
+/// be settled.
 async fn paid_and_stuck() -> (App, Value) {
     let (app, ana, _) = opened().await;
     app.tamper(STUCK).await;
@@ -27,8 +28,8 @@ async fn paid_and_stuck() -> (App, Value) {
     (app, order)
 }
 
-/// Takes a basket and moves the clock until the sweep has freed it. The sweep has then also freed
-/// everything that was due earlier.
+/// Takes a basket, moves the clock past its end, and waits until the sweep has freed it. By then
+/// the sweep has also freed everything that was due earlier.
 async fn swept(app: &App, visitor: u16) {
     let call = post("/v1/shows/night-1/holds", &json!({"seats": ["D-1"]}));
     app.ask(call.by(&app.visitor(visitor))).await.is(201);
@@ -50,7 +51,7 @@ async fn until_state(app: &App, state: &str) {
 
 async fn settled(app: &App, order: &Value) {
     app.tamper(LOOSE).await;
-    // The next try to settle the event is due earlier than this.
+    // After this time, the next attempt to settle the event is due.
     app.clock.advance_ms(600_000);
     app.order_in(order, "ticketed").await;
     until_state(app, "sold").await;

@@ -33,7 +33,7 @@ const FEED: [(&str, &str); 6] = [
 ];
 
 /// Further trains: `early` and `late` bring travellers to the loop, and `soon` and `after` take
-/// them further. `ring` is another loop. Its second ride takes a longer way.
+/// them further. `ring` is another loop. Its second ride from hub to end goes a longer way.
 const MORE: [(&str, &str); 3] = [
     ("stops.txt", "west,West,49,8\ncoast,Coast,53,8\n"),
     (
@@ -168,7 +168,7 @@ async fn an_order_is_exchanged_for_another_ride_of_the_same_loop_by_its_departur
     );
     assert_eq!(later["total"], app.read(&order).await["total"]);
     assert_eq!(later["seats"][0]["traveller"], "Ana Perez");
-    // The exchange gave the seat on the first ride back, so somebody else may have it.
+    // The exchange freed the seat on the first ride, so somebody else may hold it.
     let seat = &held["seats"][0]["label"];
     let ask = json!({"seats": [seat], "from": "hub", "to": "end"});
     until("the seat of the first ride", async || {
@@ -192,15 +192,15 @@ async fn an_order_is_exchanged_for_a_ride_of_another_loop_at_the_price_of_that_r
         app.ask(post(&path, &ask).by(&text(order, "order_key")))
             .await
     };
-    // The other train does not leave at the time at which the first one does.
+    // The other train does not leave at 10:00.
     let refused = exchange(&order, "2027-01-11T10:00:00Z").await;
     let told = text(&refused.problem(422, "invalid_field"), "detail");
     assert!(
         told.contains("2027-01-11T13:00:00Z") && told.contains("2027-01-11T15:00:00Z"),
         "{told}"
     );
-    // The other train's first ride has the same length as the old one, a degree of latitude, and
-    // the same price.
+    // The other train's first ride is as long as the old ride, one degree of latitude. So it costs
+    // the same.
     let same = exchange(&order, "2027-01-11T13:00:00Z").await.is(200);
     let euros = |amount: i64| json!({"amount": amount, "currency": "EUR"});
     assert_eq!(
@@ -208,7 +208,7 @@ async fn an_order_is_exchanged_for_a_ride_of_another_loop_at_the_price_of_that_r
         (&json!("ticketed"), &json!(RING), &euros(5_115))
     );
     assert_eq!(same["tickets"][0]["legs"], json!([0]));
-    // Its second ride goes by way of the depot. It is three degrees of latitude long.
+    // The other train's second ride goes by way of the depot. It is three degrees of latitude long.
     let first = app.read(&order).await["exchange"].clone();
     let longer = exchange(&first, "2027-01-11T15:00:00Z").await.is(200);
     assert_eq!(
@@ -241,19 +241,19 @@ async fn journeys_with_a_change_name_the_ride_of_a_loop_by_its_departure() {
         });
         rides.collect::<Vec<_>>()
     };
-    // The loop is the second train. Each feeder meets another ride of it.
+    // The loop is the second train. Each first train connects to another ride of the loop.
     let expected = [
         ["early 06:30", "round 08:00"],
         ["late 08:30", "round 10:00"],
     ];
     assert_eq!(journeys("west", "end").await, expected);
-    // The loop is the first train. Each of its rides meets another train.
+    // The loop is the first train. Each of its rides connects to another train.
     let expected = [
         ["round 08:00", "soon 09:30"],
         ["round 10:00", "after 11:45"],
     ];
     assert_eq!(journeys("hub", "coast").await, expected);
-    // A hold names the ride by the departure in the answer.
+    // A hold can name a ride of the loop by the departure in the answer.
     let ride = json!({"from": "hub", "to": "end", "departs": "2027-01-11T10:00:00Z"});
     let held = hold(&app, 1, ride).await.is(201);
     assert_eq!(text(&held["journey"]["from"], "at"), "2027-01-11T10:00:00Z");

@@ -63,7 +63,7 @@ async fn an_emptied_redis_is_rebuilt_from_the_ledger_and_sells_nothing_twice() {
     let version = |seats: &Value| text(seats, "version").parse::<u64>().expect("a number");
     let before = version(&nodes[0].seats("night-1").await);
     redis.flush_all().await.expect("Redis answers");
-    // No call asks for a hold; the nodes notice the loss by themselves. The basket is lost, but the
+    // No call asks for a hold. The nodes notice the loss by themselves. The basket is lost, but the
     // order is not.
     for node in &nodes {
         let seats = shows(node, 1, 1).await;
@@ -169,8 +169,8 @@ async fn a_redis_that_missed_outbox_rows_is_rebuilt_from_the_ledger_if_the_rows_
     nodes[0].query("DELETE FROM seat_outbox").await;
     let back = ["HSET", "{show:night-1}:meta", "cursor", "0"];
     redis.command(0, &back).await.expect("Redis answers");
-    // The next row of the outbox applies only after the two rows before it. These are deleted, so
-    // Redis must be rebuilt.
+    // A row of the outbox is applied only after all rows before it. The rows before the next one
+    // are deleted, so Redis must be rebuilt.
     nodes[0].pay(&order, "approve").await.is(200);
     for node in &nodes {
         shows(node, 0, 3).await;

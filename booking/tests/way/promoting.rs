@@ -1,5 +1,5 @@
-//! Tests the documents that a promoter puts: a faulty document is refused whole, and no document
-//! changes seats that are in use.
+//! Tests the documents that a promoter puts: a faulty document is refused as a whole, and no
+//! document changes seats that are in use.
 
 use fairgate_servers as servers;
 use serde_json::{Value, json};
@@ -260,7 +260,7 @@ async fn shows_are_found_by_words_dates_and_categories() {
         let ids: Vec<_> = shows.iter().map(|show| text(show, "show")).collect();
         assert_eq!(ids, found, "{query}");
     }
-    // A time without a zone is no day.
+    // A time without a zone is refused, because it is neither a moment nor a day.
     let vague = get("/v1/shows?from=2027-06-01T20:00:00");
     app.ask(vague).await.problem(422, "invalid_field");
 }

@@ -42,7 +42,7 @@ async fn import(app: &App, feed: &ImportedRailFeed) {
     ledger.put_timetable(timetable, 1).await.expect("stored");
 }
 
-/// Opens an app that read the timetable from its ledger at its start.
+/// Opens an app that has read the timetable from its ledger when it started.
 async fn railway() -> App {
     let app = App::new().await;
     import(&app, &feed()).await;
@@ -123,7 +123,7 @@ async fn a_departure_that_was_found_can_be_held() {
 async fn held_seats_are_missing_only_in_searches_over_their_legs() {
     let app = railway().await;
     let free = async |to: &str| {
-        // A second later, a cached answer has expired.
+        // A second later, the cached free seats are old enough to be read anew.
         app.clock.advance_ms(1_000);
         let path = format!("/v1/rail/trips?from=AAA&to={to}&date=2027-01-11");
         let trips = app.ask(get(&path)).await.is(200);
@@ -326,7 +326,7 @@ async fn the_figures_of_a_room_count_the_seats_of_its_trains_until_they_leave() 
             .expect("readable");
         (pulse.free, pulse.held, pulse.sold, pulse.gone)
     };
-    // Today's train has left; 29 more days are on sale.
+    // Today's train has left. The trains of 29 more days are on sale.
     assert_eq!(figures("g1").await, (29 * SEATS, 0, 0, SEATS));
     assert_eq!(figures("today").await, (0, 0, 0, SEATS));
     assert_eq!(figures("past").await, (0, 0, 0, SEATS));

@@ -9,8 +9,8 @@ async fn put_chart(app: &App, chart: String) -> TestAnswer {
     app.ask(call.raw(chart).by(&PROMOTER)).await
 }
 
-/// Opens an app that sells a chart with changes to the document, or returns `None` if the chart is
-/// absent.
+/// Opens an app that sells a chart. `changes` are changes to the show's document. Returns `None` if
+/// the chart is absent.
 async fn selling(name: &str, changes: Value) -> Option<(App, Visitor, Visitor)> {
     let chart = chart(name)?;
     let app = App::new().await;

@@ -7,7 +7,8 @@ use booking::retention::{BATCH_MAX, RetentionKind, rest_after};
 
 use crate::harness::*;
 
-/// The number of batches. There are so many that the rests between them take longer than a start.
+/// The number of batches. It is so large that the worker's rests between the batches take longer
+/// than the start of an app.
 const BATCHES: u32 = 30;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,8 +52,8 @@ async fn old_answers_are_deleted_in_batches_after_the_start_during_a_purchase() 
             })
             .await;
         }
-        // A rest follows every batch but the last one, so the rows cannot have been deleted all at
-        // once.
+        // The worker rests after every batch but the last. So the deletion takes at least as long
+        // as all rests.
         let rests = rest_after(Duration::ZERO) * (BATCHES - 1);
         assert!(began.elapsed() >= rests, "{:?}", began.elapsed());
     };

@@ -1,5 +1,5 @@
-//! Tests calls that are sent again: they get the same answer, or find the hold or order that they
-//! made.
+//! Tests calls that are sent again. A repeated call gets the same answer, or finds the hold or the
+//! order that the first call made.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -184,7 +184,8 @@ async fn join_all<T>(asked: impl Iterator<Item = impl Future<Output = T>>) -> Ve
     .await
 }
 
-/// Replaces a basket with the same basket as an earlier version would have stored it, under `id`.
+/// Replaces Ana's basket with the form in which an earlier version would have stored it, under
+/// `id`.
 pub async fn as_before(app: &App, hold: &Value, id: HoldId) {
     let made: HoldId = text(hold, "hold").parse().expect("an id");
     let kept = app

@@ -56,7 +56,7 @@ async fn a_retry_after_the_end_finds_the_hold_that_was_taken_in_time() {
     let taken = taken.await.is(201);
     app.tamper("DELETE FROM kept_answers").await;
     app.clock.advance_ms(TO_THE_END_MS);
-    // No earlier call took a hold under Ben's key.
+    // Ben's key is the same text, but no earlier call of his took a hold under it.
     let call = post(HOLDS, &ask(&["A-1"])).by(&ben).keyed("one");
     app.ask(call).await.problem(409, "sales_ended");
     let again = app.ask(post(HOLDS, &ask(&["A-1"])).by(&ana).keyed("one"));

@@ -1,7 +1,7 @@
-//! Tests money under many calls at once: orders are exchanged, refunded, cancelled, scanned and
-//! paid, while their owners try to order the holds of the exchanges. Afterwards every cent follows
-//! from terms and rules, and nobody has more seats than allowed.
-//! `FAIRGATE_STORM=orders,calls,at_once` sets the size; by default it is small.
+//! Tests money while many calls run at once. Orders are exchanged, refunded, cancelled, scanned and
+//! paid, while their owners try to order the holds of the exchanges. Afterwards every cent must
+//! follow from the terms and rules, and nobody may have more seats than allowed.
+//! `FAIRGATE_STORM=orders,calls,at_once` sets the size, which is small by default.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -86,7 +86,8 @@ async fn act(app: &App, order: &Value, dice: &mut StdRng, ids: &HoldIdDeriver) -
     app.ask(call).await.status
 }
 
-/// Returns the order that has the seats now, with its visitor.
+/// Follows an order's exchanges. Returns the order that has the seats now, with the first order's
+/// visitor.
 async fn newest(app: &App, order: &Value) -> Value {
     let mut order = order.clone();
     loop {
@@ -139,7 +140,7 @@ async fn storm(nodes: &[App], seed: u64) {
     }
     let mut done: BTreeMap<u16, u32> = BTreeMap::new();
     for _ in 0..calls.div_ceil(at_once) {
-        // Only a few orders are chosen at a time, so that many calls meet on each.
+        // Only a few orders are chosen at a time, so that many calls are about the same order.
         let mut chosen = Vec::new();
         for _ in 0..at_once {
             let order = &paid[dice.random_range(0..paid.len().min(6))];
@@ -169,8 +170,8 @@ fn amount(record: &Value, field: &str) -> i64 {
     record[field].as_i64().unwrap_or(0)
 }
 
-/// Checks every cent of a dump, order by order through the chains of exchanges, and that nobody has
-/// too many seats.
+/// Checks every cent in a dump, for each order and the exchanges that led to it. Also checks that
+/// nobody has too many seats.
 fn check(dump: &Path) {
     let text = std::fs::read_to_string(dump).expect("a dump");
     let lines: Vec<Value> = text
@@ -200,7 +201,8 @@ fn check(dump: &Path) {
         if !is_last || ["pending", "cancelled", "expired"].contains(&state) {
             continue;
         }
-        // Adds up the payments less the refunds along the chain, and the fees that were kept.
+        // Along the chain of exchanges, `balance` adds up the payments minus the refunds, and
+        // `kept` adds up the fees that the house keeps.
         let (mut balance, mut kept, mut at) = (0, 0, *id);
         loop {
             balance += captured(at);

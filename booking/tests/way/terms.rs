@@ -174,7 +174,8 @@ async fn orders_keep_their_refund_and_exchange_rules_when_the_show_drops_its_rul
     let read = app.read(&before).await;
     assert_eq!(read["refund_offer"]["fee"], euros(1_980));
     assert_eq!(read["exchange_offer"]["kept_pct"], 0);
-    // Hours count back from the later of two starts: the start at the purchase, and the start now.
+    // The hours of a rule count back from the start of the show. If the start was moved after the
+    // purchase, the later of the two starts counts.
     app.clock.advance_ms(142 * 24 * 3_600_000);
     let late = app.ask(refund(&before)).await;
     assert_eq!(late.problem(409, "not_refundable")["reason"], "too_late");
@@ -266,7 +267,8 @@ async fn an_exchange_to_another_room_needs_a_pass_of_that_room_and_counts_for_it
     app.ask(with(&stranger, &["A-1", "A-2"]))
         .await
         .problem(403, "not_yours");
-    // The limit of the other show applies to the holder of the pass of that show's room.
+    // The limit of the other show counts the seats of the visitor whose pass is for that show's
+    // room.
     let hold = post("/v1/shows/other-1/holds", &json!({"seats": ["C-1"]}));
     let held = app.ask(hold.by(&cleo)).await.is(201);
     let refused = app.ask(with(&key, &["A-1", "A-2"])).await;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Draws the dark squares of an SVG image as grey pixels. In the path of the image a dark square is
-/// `M{x} {y}h{width}v…`.
+/// Draws an SVG image as grey pixels. Returns the length of its side, and the pixels. In the path
+/// of the image a dark square is `M{x} {y}h{width}v…`.
 fn pixels(svg: &str) -> (usize, Vec<u8>) {
     let attribute = |name: &str| {
         svg.split_once(&format!("{name}=\""))

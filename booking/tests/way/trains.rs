@@ -15,8 +15,8 @@ use crate::train::{CLASS, Daily, carriages};
 pub const SHOW: &str = "t1-2027-02-01";
 const HOLDS: &str = "/v1/shows/t1-2027-02-01/holds";
 
-/// Opens an app that sells a train of ten seats that calls at S00 to S04 from 08:00 on, with two
-/// visitors.
+/// Opens an app with two visitors. It sells a train of ten seats, which leaves S00 at 08:00 and
+/// ends at S04.
 pub async fn opened() -> (App, Visitor, Visitor) {
     let app = App::new().await;
     let (ana, ben) = on_sale(&app).await;
@@ -53,7 +53,8 @@ pub fn best(quantity: u32, from: &str, to: &str) -> Value {
     json!({ "best": { "quantity": quantity, "class": CLASS }, "from": from, "to": to })
 }
 
-/// Returns the same wish with `again`, which asks for more seats although the journey is ordered.
+/// Returns the same wish with `again`, which asks for more seats although the journey is already
+/// ordered.
 fn again(ask: &Value) -> Value {
     let mut ask = ask.clone();
     ask["again"] = json!(true);
@@ -93,7 +94,7 @@ async fn two_journeys_share_a_seat_and_each_ticket_names_its_stops() {
     let first = hold(&app, &ana, &seats(&["A-1"], "S00", "S02")).await;
     assert_eq!(first["journey"]["from"]["name"], "Stop 0");
     assert_eq!(first["journey"]["to"]["at"], "2027-02-01T09:55:00Z");
-    // The price is 100 km at 46 minor units each, plus a base of 200.
+    // The price is 100 km at 46 minor units per kilometre, plus a base of 200.
     assert_eq!(first["total"]["amount"], 200 + 4_600);
     let refused = app
         .ask(post(HOLDS, &seats(&["A-1"], "S01", "S03")).by(&ben))
@@ -188,7 +189,7 @@ async fn a_second_request_for_a_journey_returns_the_first_hold_with_any_key() {
     assert_eq!(labels(&onward), labels(&first), "these seats fit tightest");
     assert_ne!(hold(&app, &ben, &ask).await["hold"], first["hold"]);
 
-    // An ordered hold is no longer found as a basket, and neither is a deleted one.
+    // A new request for the journey finds neither an ordered hold nor a deleted one.
     bought(&app, &ana, &first, &["Ana Perez", "Eva Perez"]).await;
     let refused = app.ask(post(HOLDS, &again(&ask)).by(&ana)).await;
     refused.problem(422, "limit_exceeded");
@@ -216,7 +217,8 @@ async fn a_journey_that_is_ordered_is_not_held_again_unless_more_seats_are_wante
     refused("being paid").await;
     app.order_in(&order, "ticketed").await;
     refused("paid").await;
-    // Another stretch, another traveller, or more seats of the same stretch are all allowed.
+    // Ana may hold another stretch, and somebody else may hold the same stretch. With `again`, Ana
+    // may hold more seats on the same stretch.
     hold(&app, &ana, &best(1, "S00", "S03")).await;
     hold(&app, &ben, &ask).await;
     let more = hold(&app, &ana, &again(&ask)).await;
@@ -249,7 +251,7 @@ async fn a_journey_that_is_being_ordered_is_not_held_again() {
     let path = format!("/v1/holds/{}/order", text(&first, "hold"));
     let order = post(&path, &names(&["Ana Perez"])).by(&ana);
     assert_eq!(app.ask(order).await.status, 503);
-    // It is not yet known whether the order was written. Only the store has recorded the try.
+    // It is not yet known whether the order was written. Only the store has recorded the attempt.
     let again = app.ask(post(HOLDS, &ask).by(&ana)).await;
     again.problem(409, "journey_ordered");
 }

@@ -1,5 +1,5 @@
-//! Tests the waitlist: freed seats are offered to the first present party that they fit, and the
-//! party orders them like any basket.
+//! Tests the waitlist. Freed seats are offered to the first party that is present and that they
+//! fit. The party orders them like any basket.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -355,7 +355,8 @@ async fn a_restart_keeps_the_waitlist_and_leaves_no_seat_locked() {
     join(&app, &ben, 2).await;
     give_back(&app, &baskets[0]).await;
     let lost = offered(&app, &ana).await["offer"].clone();
-    // The in-process store ends with its process: baskets are lost, and all seats are free again.
+    // The store in memory ends with its process. So the baskets are lost, and all seats are free
+    // again.
     let app = app.restarted().await;
     let again = offered(&app, &ana).await;
     assert_ne!(again["offer"]["hold"], lost["hold"]);
@@ -407,10 +408,10 @@ async fn two_nodes_serve_one_waitlist() {
     }
 }
 
-/// Serves sixty parties of one to four people, of which some are absent now and then, with a
-/// restart in between. Seats are offered to the first present parties that they fit, no seat is
-/// offered twice at once, and nobody is forgotten. `loadtest bench waitlist` does this with a
-/// thousand parties, by the system's clock.
+/// Serves sixty parties of one to four people. Some parties are absent now and then, and the app
+/// restarts once. Seats are offered to the first present parties that they fit, no seat is offered
+/// to two parties at once, and nobody is forgotten. `loadtest bench waitlist` does this with a
+/// thousand parties and the system's clock.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waitlist_of_sixty_parties_is_served_in_order_and_nobody_is_forgotten() {
     let count = 60_u16;
@@ -444,7 +445,7 @@ async fn a_waitlist_of_sixty_parties_is_served_in_order_and_nobody_is_forgotten(
     while served.len() < usize::from(count) {
         round += 1;
         assert!(round < 170, "the waitlist is no longer served");
-        // Every party is present, except each third party in every fourth round.
+        // In every fourth round, every third party is absent. Otherwise all parties are present.
         let here: Vec<Holder> = all
             .iter()
             .enumerate()
@@ -487,8 +488,8 @@ async fn a_waitlist_of_sixty_parties_is_served_in_order_and_nobody_is_forgotten(
             let basket =
                 |(_, hold): &(Visitor, Value)| hold["seats"].as_array().map_or(0, Vec::len);
             let baskets: usize = held.iter().map(basket).sum();
-            // The round is over when every held seat is in a basket or an offer, and the free seats
-            // are too few for every present party.
+            // The round is over when every held seat is in a basket or an offer, and every present
+            // party without an offer needs more seats than are free.
             let free = seats["free"].as_u64().expect("a number");
             let now_ms = app.clock.now_ms();
             let fits = line.iter().any(|waiter| {
@@ -499,8 +500,8 @@ async fn a_waitlist_of_sixty_parties_is_served_in_order_and_nobody_is_forgotten(
             (seats["held"] == baskets + offered.len() && !fits).then_some(line)
         })
         .await;
-        // Every party with an offer orders it, in the order of the waitlist, and then cancels the
-        // order, which frees the seats.
+        // In the order of the waitlist, every party with an offer orders its seats. It then cancels
+        // the order, which frees the seats.
         for waiter in line.iter().filter(|waiter| waiter.offer.is_some()) {
             let Some(offer) = &waiter.offer else { continue };
             let passed_over = line.iter().find(|other| {

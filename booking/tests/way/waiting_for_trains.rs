@@ -13,8 +13,8 @@ const LIST: &str = "/v1/shows/t1-2027-02-01/waitlist";
 /// The time from 10 January, 09:00 to 1 February, 07:59:30, half a minute before the train leaves.
 const TO_HALF_A_MINUTE_BEFORE_MS: i64 = ((21 * 24 + 22) * 60 + 59) * 60_000 + 30_000;
 
-/// Puts each seat of the train, from the first stop to the last, into the basket of another
-/// visitor, except the seats in `free`.
+/// Puts each seat of the train, except the seats in `free`, into the basket of a different visitor.
+/// The baskets are for the whole way from the first stop to the last.
 async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
     let mut baskets = Vec::new();
     let labels = ["A", "B"]
@@ -88,7 +88,7 @@ async fn a_waiting_party_is_offered_its_stretch_and_the_other_legs_are_free_for_
     );
     assert_eq!(text(&joined, "until"), "2027-01-10T10:00:00Z");
     give_back(&app, &baskets[1]).await;
-    // A single seat is too few for the party.
+    // One seat is not enough for the party.
     free(&app, 4).await;
     give_back(&app, &baskets[2]).await;
     let waiter = once(&app, &ana, "offered").await;
@@ -149,7 +149,7 @@ async fn freed_legs_are_offered_to_the_first_party_that_they_fit_and_a_longer_jo
     give_back(&app, &(late, rest)).await;
     free(&app, 3).await;
     assert_eq!(look(&app, &ana).await["state"], "waiting");
-    // Ben leaves, and with his leg the whole journey of Ana is free.
+    // Ben leaves the waitlist, and his offer ends. With his leg, the whole journey of Ana is free.
     app.ask(delete(LIST).by(&ben)).await.is(204);
     assert_eq!(offered(&app, &ana).await, json!(["A-1"]));
 }
@@ -304,7 +304,7 @@ async fn a_restart_keeps_the_waitlist_of_a_train() {
     join(&app, &ana, &wish(1, "S01", "S02")).await;
     give_back(&app, &baskets[7]).await;
     let lost = once(&app, &ana, "offered").await["offer"]["hold"].clone();
-    // Baskets and offers end with their process; the waitlist and the departure are in the ledger.
+    // Baskets and offers end with their process. The waitlist and the departure are in the ledger.
     let app = app.restarted().await;
     let again = once(&app, &ana, "offered").await;
     assert_ne!(again["offer"]["hold"], lost);
@@ -325,8 +325,8 @@ async fn two_nodes_serve_one_waitlist_of_a_train() {
     let (ana, ben) = on_sale(&nodes[0]).await;
     on_sale(&nodes[1]).await;
     let baskets = full_but(&nodes[0], &[]).await;
-    // The second node has not seen the holds yet. It reads the store before it answers that seats
-    // are free.
+    // The second node may not have seen the holds yet. It reads the store before it answers that
+    // seats are free.
     join(&nodes[1], &ana, &wish(2, "S01", "S03")).await;
     join(&nodes[0], &ben, &wish(1, "S00", "S01")).await;
     give_back(&nodes[0], &baskets[0]).await;

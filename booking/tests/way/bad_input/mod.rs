@@ -21,8 +21,8 @@ use rows;
 
 const HOLDS: &str = "/v1/shows/night-1/holds";
 
-/// The app that each row is sent to: it has Ana's ticketed order, her pending order and her basket,
-/// and Ben's basket.
+/// The app to which the rows are sent. It has Ana's ticketed order, her pending order and her
+/// basket, and Ben's basket.
 struct Scene {
     app: App,
     ana: Visitor,

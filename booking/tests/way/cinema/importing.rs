@@ -1,5 +1,5 @@
-//! Tests `booking import cinema`: the command with its output, and an import into the ledger of a
-//! running node by the function behind the command.
+//! Tests `booking import cinema`. One test calls the function behind the command, and imports into
+//! the ledger of a running node. The other tests run the command and read its output.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! Tests small flaws of a programme, which are mended and noted, and faults, which quote the wrong
-//! spot.
+//! Tests small flaws of a programme: they are mended, and noted in the answer. Also tests that a
+//! fault quotes the text that is wrong.
 
 use super::*;
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Returns two cities, three cinemas, four halls, two films and five showings. One showing is over:
-/// the app's clock begins at 2027-01-10 09:00 UTC.
+/// Returns a programme with two cities, three cinemas, four halls, two films and five showings. The
+/// last showing is over, because the app's clock begins at 2027-01-10 09:00 UTC.
 pub fn programme() -> Value {
     let cinema = |id: &str, code: &str, lat: f64, lon: f64, halls: Value| {
         json!({"id": id, "name": format!("Kino {id}"), "address": "Lange Straße 1", "postal_code": code,

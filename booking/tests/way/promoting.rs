@@ -155,6 +155,9 @@ async fn a_show_an_order_and_a_ticket_tell_where_the_venue_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_location_that_was_put_at_one_node_is_told_by_the_other() {
+    if servers::must_skip("a location that is put at one of two nodes") {
+        return;
+    }
     let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
     let hall = json!({"plan": "grid:4x10", "city": "Berlin", "time_zone": "Europe/Berlin"});

@@ -27,14 +27,16 @@ const ACROSS: u32 = 30;
 const SEATS_MAX: i64 = 6;
 /// Returns how many orders and calls there are, and how many calls run at once.
 fn size() -> (u16, usize, usize) {
-    let given = std::env::var("FAIRGATE_STORM").ok();
-    let read = |text: String| {
+    let Ok(given) = std::env::var("FAIRGATE_STORM") else {
+        return (8, 120, 25);
+    };
+    let read = |text: &str| {
         let mut parts = text.split(',');
         let orders = parts.next()?.parse().ok()?;
         let mut count = || parts.next()?.parse().ok();
         Some((orders, count()?, count()?))
     };
-    given.and_then(read).unwrap_or((8, 120, 25))
+    read(&given).expect("FAIRGATE_STORM is ORDERS,CALLS,AT_ONCE")
 }
 
 fn night(price: i64) -> Value {

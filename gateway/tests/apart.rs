@@ -1,5 +1,5 @@
-//! Tests a gateway with a separate booking server: a purchase over HTTP between the two, and the
-//! gateway's answers while booking is down. Both share one ledger, as two processes share a
+//! Tests a gateway and a separate booking server: a purchase through the gateway, and the gateway's
+//! answers while booking is down. The two servers use one ledger, as two processes share a
 //! database.
 
 mod support;
@@ -355,8 +355,8 @@ async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<Atomi
                 let mut heard = vec![0; 8 << 10];
                 let read = stream.read(&mut heard).await.unwrap_or(0);
                 if !heard[..read].starts_with(b"GET /internal/v1/state") {
-                    // Only POST calls are counted. If the gateway gives up a request for the state,
-                    // a connection without bytes arrives here, which must not count.
+                    // Only POST calls are counted. The gateway may give up a request for the state.
+                    // Its connection then arrives here without any bytes, and must not count.
                     if heard.starts_with(b"POST ") {
                         counted.fetch_add(1, Ordering::SeqCst);
                     }
@@ -376,8 +376,8 @@ async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<Atomi
     (address, calls)
 }
 
-/// Returns a router over these booking servers. Waits until `well` of them have reported themselves
-/// as ready.
+/// Returns a router that forwards to these booking servers. Waits until `well` of them have
+/// reported themselves as ready.
 async fn router_over(bases: &[SocketAddr], well: usize) -> TestClient {
     let bases: Vec<_> = bases
         .iter()

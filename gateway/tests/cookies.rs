@@ -9,7 +9,7 @@ use reqwest::cookie::{CookieStore, Jar};
 use serde_json::{Value, json};
 use support::{Gateway, PROMOTER, TestAnswer};
 
-/// The longest cookie of a room whose slug has 20 characters, with its name.
+/// The greatest length of a cookie, with its name, if the room's slug has 20 characters.
 const COOKIE_BYTES_MAX: usize = 150;
 
 /// Returns the cookies that an answer sets, without their attributes.
@@ -77,7 +77,7 @@ async fn twenty_rooms_of_one_browser_work_behind_a_default_nginx() {
             .put(gateway.url(&format!("/v1/promoter/rooms/{room}/codes")));
         let codes = codes.bearer_auth(PROMOTER).body("CODE-OF-THE-FAN");
         assert_eq!(Gateway::read(codes).await.status, 200);
-        // A slow machine sheds joins.
+        // A slow machine may refuse joins for a moment.
         let joined = until("a place is given", async || {
             let join = browser.post(url(&format!("/v1/rooms/{room}/places")));
             let joined = Gateway::read(join.json(&json!({"code": "CODE-OF-THE-FAN"}))).await;
@@ -111,7 +111,7 @@ async fn twenty_rooms_of_one_browser_work_behind_a_default_nginx() {
         places.len(),
         sent().len()
     );
-    // The cookies of earlier releases do not fit this nginx.
+    // The cookies of earlier releases are too long for this nginx.
     let whole = gateway
         .client
         .get(url("/"))
@@ -182,7 +182,7 @@ async fn tampered_swapped_and_foreign_cookies_are_refused() {
         let refused = verify(&format!("fgp_demo={bad}")).await;
         refused.problem(401, "pass_invalid");
     }
-    // The pass of one room, under the name of another.
+    // This cookie has the pass of one room under the name of another room.
     let moved = format!("fgp_other={pass}");
     let refused = with_cookies(&gateway, "GET", "/v1/verify?room=other", &moved).await;
     refused.problem(401, "pass_invalid");
@@ -217,18 +217,18 @@ async fn cookies_of_earlier_releases_are_read_and_replaced() {
     let read = with_cookies(&gateway, "GET", "/v1/rooms/demo/place", &both).await;
     assert_eq!(cookies_set(&read), [gone]);
 
-    // An answer that caches give to others sets no cookie.
+    // An answer that shared caches may keep sets no cookie.
     let shared = with_cookies(&gateway, "GET", "/v1/rooms/demo", &older).await;
     assert!(shared.header("cache-control").contains("max-age"));
     assert_eq!(cookies_set(&shared), Vec::<String>::new());
 
-    // A cookie that cannot be verified stays, and opens nothing.
+    // A cookie that cannot be verified is not removed, and gives no access.
     let foreign = format!("fairgate_place_demo={}x", place);
     let read = with_cookies(&gateway, "GET", "/v1/rooms/demo/place", &foreign).await;
     read.problem(401, "place_required");
     assert_eq!(cookies_set(&read), Vec::<String>::new());
 
-    // A place that is left is not set again.
+    // When a visitor leaves, the older cookie is removed, too, and not replaced.
     let older = format!("fairgate_place_demo={place}");
     let left = with_cookies(&gateway, "DELETE", "/v1/rooms/demo/place", &older).await;
     assert_eq!(left.status, 204);

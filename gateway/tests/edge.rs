@@ -1,5 +1,5 @@
-//! Tests the edge: what is refused before a body is read, how connections end, and what large
-//! answers cost.
+//! Tests what all calls have in common: which of them are refused before their body is read, and
+//! how large answers are compressed and tagged.
 
 mod support;
 
@@ -117,7 +117,7 @@ async fn a_client_that_sends_a_long_body_gets_the_refusal() {
     assert_eq!(refused.status().as_u16(), 401);
 }
 
-/// Sends a GET with these headers. The client decodes nothing.
+/// Sends a GET with these headers. The client does not decompress the answer.
 async fn fetch(gateway: &Gateway, path: &str, headers: &[(&str, &str)]) -> TestAnswer {
     let request = gateway.client.get(gateway.url(path));
     let request = headers.iter().fold(request, |request, (name, value)| {
@@ -197,7 +197,7 @@ async fn the_leaves_have_a_tag_and_are_not_compressed() {
 async fn the_answer_to_a_head_has_the_headers_of_a_get() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
-    // An answer with a tag is compressed once for all, and only for a GET.
+    // These answers have no tag. An answer with a tag is compressed only for a GET.
     for path in ["/", "/no/such/page"] {
         let ask = async |method: reqwest::Method| {
             let request = gateway.client.request(method, gateway.url(path));

@@ -631,10 +631,10 @@ async fn of_forty_claims_at_once_only_as_many_get_a_pass_as_max_inside_allows() 
         .await;
     patch(&gateway, "fifo", json!({"max_inside": 5})).await;
     gateway.stop().await;
-    // After a restart the window of no release is open, so all forty claims are late.
+    // After a restart, no release has an open window, so all forty claims are late.
     let gateway = Gateway::start(data.path()).await;
     let mut let_in = 0;
-    // Late claims need a share of the pace, which they get from the first tick on.
+    // Late claims need a share of the pace. They get one from the first tick on.
     for _ in 0..100 {
         let_in += claim_at_once(&gateway, "fifo", &fifo[let_in..]).await;
         if let_in > 0 {

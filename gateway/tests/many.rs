@@ -1,5 +1,5 @@
-//! Tests two gateways over one Redis and one PostgreSQL, on real listeners and with stand-ins for
-//! booking. A visitor can call either gateway at any time.
+//! Tests two gateways over one Redis and one PostgreSQL, on real listeners. A visitor can call
+//! either gateway at any time.
 
 mod support;
 
@@ -163,7 +163,7 @@ async fn a_claim_made_while_redis_is_silent_is_counted_when_redis_answers_again(
     house.database.pause();
     let claiming = claim(&gateway, &place);
     let silencing = async {
-        // The visitor's entry is reserved, and only the ledger's answer is missing.
+        // The visitor's entry is reserved, and only the ledger's answer is still missing.
         let entering = "{room:demo}:entering";
         while count(&house, entering).await != 1 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -184,7 +184,7 @@ async fn a_claim_made_while_redis_is_silent_is_counted_when_redis_answers_again(
 /// How long a stopped pass may still be accepted at any gateway.
 const STOPPED_WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Returns the status of the check of a pass, and of a hold with it.
+/// Returns two statuses: of a check of the pass, and of a hold with it.
 async fn accepted(gateway: &Gateway, pass: &str) -> (u16, u16) {
     let verify = gateway
         .call("GET", "/v1/verify?room=demo", Some(pass), None)
@@ -211,8 +211,8 @@ async fn refused_everywhere(gateways: [&Gateway; 2], passes: &[&str]) {
     }
 }
 
-/// Opens the room `demo` with a show, and returns the places and passes of some visitors, who come
-/// from the addresses 192.0.2.1, 192.0.2.2 and so on.
+/// Opens the room `demo` with a show, and admits this many visitors. They come from the addresses
+/// 192.0.2.1, 192.0.2.2 and so on. Returns their places and passes.
 async fn selling_to(one: &Gateway, other: &Gateway, visitors: u8) -> Vec<(String, String)> {
     let put = async |what: &str, document| {
         let path = format!("/v1/promoter/{what}");

@@ -1,4 +1,4 @@
-//! Tests what operators see, and what everybody else sees of it.
+//! Tests what operators see, and how much of it everybody else sees.
 
 mod support;
 

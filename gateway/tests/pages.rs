@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 use support::Gateway;
 
-/// What a browser says that it takes when it opens a page.
+/// The media types that a browser asks for when it opens a page.
 const BROWSERS_ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 #[tokio::test]
@@ -151,8 +151,8 @@ async fn programs_get_problems_where_browsers_get_pages_about_them() {
     }
 }
 
-/// The words for which the pages have texts although they are not problem codes. They are kinds of
-/// failure that the pages name themselves, and reasons inside a problem.
+/// Words for which the pages have texts, but which are not problem codes. Some are kinds of failure
+/// that the pages name themselves. Others are reasons inside a problem.
 const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity",
     "capacity_sold",

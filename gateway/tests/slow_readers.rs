@@ -1,5 +1,5 @@
-//! Tests clients that do not read: the gateway sends them a bounded number of bytes, they delay
-//! nobody, and they get the present state when they read again.
+//! Tests clients that do not read. The gateway sends them a bounded number of bytes, and they delay
+//! nobody. When they read again, they get the present state.
 
 mod support;
 

@@ -39,7 +39,7 @@ async fn until_seats_are_known(gateway: &Gateway) {
     gateway.until("/v1/rooms/night", None, known).await;
 }
 
-/// Waits until a place is told the odds of its first wish.
+/// Waits until a place shows the odds of its first wish.
 async fn until_odds(gateway: &Gateway, place: &str) -> Value {
     let told = |place: &Value| place["wishes"][0]["odds"].is_number();
     let path = "/v1/rooms/night/place";

@@ -69,7 +69,7 @@ impl Shared {
             ..SettingSources::default()
         })
         .expect("good settings");
-        // After booking was killed, its address stays in use for a moment.
+        // After booking is killed, its address stays in use for a moment.
         until("booking's address is free", async || {
             TcpListener::bind(self.address()).ok().map(drop)
         })
@@ -92,7 +92,7 @@ impl Drop for Core {
     }
 }
 
-/// Waits until the gateway forwards calls.
+/// Waits until booking answers through the gateway.
 async fn answers(server: &Server) {
     until("booking answers", async || {
         (server.get("/v1/shows").await.status == 200).then_some(())

@@ -1,5 +1,5 @@
-//! Checks the pages that a fan sees with axe, in each state of the way, light and dark. axe is a
-//! script from outside, so the test runs only where `AXE_SCRIPT` names its file:
+//! Checks with axe the pages that a fan sees on the way to a ticket, in light and in dark colours.
+//! axe is a script of another project, so the test runs only where `AXE_SCRIPT` names its file.
 //! `./test prove fans` fetches it. Prints `axe: N rules passed, M violated`.
 
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const CHECK: &str = "window.axeFound = undefined;
     });
     undefined";
 
-/// Checks one page at a time, and adds up what was found.
+/// Runs axe on one page after another, and adds up the results.
 struct AxeChecks<'b> {
     browser: &'b Browser,
     script: String,

@@ -35,8 +35,9 @@ type Row = (
 async fn state(server: &Server) -> Value {
     let promoter = Promoter::of(server);
     let mut room = promoter.room("sale").await;
-    // These figures are counted only once a second. The field `seats` below has the exact seats,
-    // and the test looks at the next number to find out whether anybody joined.
+    // These figures are counted only once a second, so they may change by themselves. The field
+    // `seats` below has the exact seats. The test looks at the next number to find out whether
+    // anybody joined.
     for lagging in ["seats", "joined", "waiting", "prices"] {
         room[lagging] = Value::Null;
     }

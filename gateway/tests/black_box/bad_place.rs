@@ -1,6 +1,6 @@
-//! Tests places and passes that are tampered with, foreign or expired, and a holder hash, which is
-//! public and no credential. Also tests that a visitor cannot use the hold, order or ticket of
-//! another visitor.
+//! Tests places and passes that are tampered with, foreign or expired. Tests that the hash of a
+//! holder, which is public, gives no access. Also tests that a visitor cannot use the hold, order
+//! or ticket of another visitor.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
-//! Tests three real browsers: two visitors wait and get their turn, one of them pays for seats, and
-//! the other sees that these seats are taken. The third opens the show's page without a pass and is
-//! sent to the lobby.
+//! Tests with three real browsers. Two visitors wait and get their turn. One of them pays for
+//! seats, and the other sees that these seats are taken. The third visitor opens the show's page
+//! without a pass and is sent to the lobby.
 
 use serde_json::{Value, json};
 
@@ -86,7 +86,7 @@ async fn two_browsers_get_their_turn_one_pays_and_the_other_sees_the_seats_taken
     for browser in [&ana, &ben] {
         browser.click("#go-seats a").await;
         browser.until::<bool>("window.fairgate && document.querySelector('#freshness').dataset.phase === 'selling'").await;
-        // The pass of the room in this test lives for some minutes.
+        // The pass is valid for some minutes, and the page shows the time that is left.
         let time: String = browser
             .until("!document.querySelector('#choose-time').hidden && document.querySelector('#choose-clock').textContent")
             .await;
@@ -114,7 +114,7 @@ async fn two_browsers_get_their_turn_one_pays_and_the_other_sees_the_seats_taken
     }
 }
 
-/// Checks the draw by the button on the lobby's page.
+/// Checks the draw with the button on the lobby's page.
 async fn check_the_draw(browser: &Browser) {
     browser
         .until::<bool>("!document.querySelector('#check-draw').hidden")
@@ -130,8 +130,8 @@ async fn check_the_draw(browser: &Browser) {
     );
 }
 
-/// Lets Ana hold seats. Returns the milliseconds until Ben's page has recorded them as held and his
-/// map looks different.
+/// Lets Ana hold seats. Returns after how many milliseconds Ben's page has recorded them as held
+/// and his map looks different.
 async fn ms_until_shown_as_held(ana: &Browser, ben: &Browser, seats: &[String]) -> f64 {
     let labels = Value::from(seats);
     ben.run(&format!(

@@ -1,5 +1,5 @@
-//! Tests two card payments in a browser: one with the provider's own form, and one that came too
-//! late, so that the buyer is asked to accept other seats.
+//! Tests two card payments in a browser. One uses the provider's own form. The other comes too
+//! late, so the buyer is asked to accept other seats.
 
 use fairgate_servers::{
     FakeStripeServer, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET,

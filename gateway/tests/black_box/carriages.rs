@@ -54,7 +54,7 @@ async fn a_traveller_picks_seats_that_are_free_on_the_stretch_and_pays_its_price
     let first_leg = json!({"seats": ["4-1A"], "from": "RVN", "to": "LAK"});
     server.try_hold(&ben, &show, &first_leg).await.is(201);
 
-    // Ben's seat is taken on the whole way, and free from where he gets off.
+    // Ben's seat is taken for the whole way. It is free from the station where he gets off.
     open_carriages(&ana, &server, "from=RVN&to=HIL").await;
     until_state(&ana, "4-1A", "held").await;
     open_carriages(&ana, &server, "from=LAK&to=HIL").await;
@@ -134,8 +134,8 @@ async fn on_a_phone_a_seat_of_a_carriage_is_picked_by_touch_and_from_the_list() 
     ana.close("Ana").await;
 }
 
-/// Fills in the checkout for these travellers, pays, and opens a ticket. Without travellers the
-/// order is for a hall.
+/// Fills in the checkout for these travellers, pays, and opens a ticket. An order for a hall has no
+/// travellers.
 pub async fn pay_sandbox(browser: &Browser, travellers: &[&str]) {
     let fields = travellers.len();
     browser

@@ -1,5 +1,5 @@
-//! Tests a browser in a room that asks everybody for a small task, or for the check of a provider,
-//! before it gives a place.
+//! Tests how a browser joins a room that asks everybody for a small task, or for the check of a
+//! provider, before it gives a place.
 
 use fairgate_servers::{CHALLENGE_SECRET, CHALLENGE_SITE_KEY, FakeChallengeServer};
 use serde_json::json;
@@ -28,7 +28,7 @@ async fn a_browser_solves_the_task_of_a_room_and_joins() {
 }
 
 /// Opens the lobby of a room that asks everybody for the check of a provider, and presses the
-/// button. Returns once the page shows the check.
+/// button to join. Returns once the page shows the check.
 async fn lobby_with_check(browser: &Browser) -> (FakeChallengeServer, Server) {
     let provider = FakeChallengeServer::start().await.expect("a port");
     let server = Server::with(&[

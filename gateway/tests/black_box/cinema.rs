@@ -75,7 +75,7 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
         .await;
     assert_eq!(place, "Kino Mitte, Saal 1, Lange Straße 1, Berlin");
     ana.picture("10-cinema-seats").await;
-    // The room `everyday` has no line, so the page gets its pass by itself.
+    // The room `everyday` has no line, so the page gets a pass by itself.
     ana.click("#best-find").await;
     let held: usize = ana
         .until("!document.querySelector('#held').hidden && document.querySelectorAll('#held-seats li').length")
@@ -138,7 +138,7 @@ async fn hold_best(browser: &Browser) -> Vec<String> {
         .await
 }
 
-/// Waits until the page shows all these seats in a state.
+/// Waits until the page shows all these seats in this state.
 async fn are(browser: &Browser, seats: &[String], state: &str) {
     let seats = json!(seats);
     browser

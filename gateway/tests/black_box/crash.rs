@@ -14,7 +14,7 @@ use crate::harness::{Promoter, Server, TestShop, Visitor, text, until};
 const CROWD: usize = 200;
 /// The number of kills, unless `FAIRGATE_CRASH_ROUNDS` says otherwise.
 const ROUNDS: usize = 20;
-/// The number of kills before the draw, which is brought forward while people still join.
+/// The number of kills before the promoter draws. At that time some people have not joined yet.
 const ROUNDS_BEFORE_THE_DRAW: usize = 4;
 
 /// The facts about the room that were seen and must stay true, and the figures of the run.
@@ -54,7 +54,7 @@ async fn a_server_killed_again_and_again_keeps_everything_that_it_answered() {
     let mut seen = Seen::default();
     let kill = async {
         for round in 1..=rounds {
-            // Until the draw people can only join, and only some join in each round. So these
+            // Until the draw, people can only join, and only some join in each round. So these
             // rounds wait for fewer answers.
             let most = if round <= ROUNDS_BEFORE_THE_DRAW {
                 15

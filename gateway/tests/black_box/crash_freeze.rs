@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{PROMOTER_KEY, Promoter, Server, TestAnswer, Visitor, room, until};
 
-/// The times between the call for the draw and the kill, in microseconds: before, in and after the
-/// freeze's transaction.
+/// The times between the call for the draw and the kill, in microseconds. They lie before, during
+/// and after the freeze's transaction.
 const KILLED_AFTER_US: [u64; 10] = [0, 300, 600, 900, 1_200, 1_600, 2_000, 3_000, 6_000, 30_000];
 /// The number of people in each room.
 const JOINERS: usize = 25;

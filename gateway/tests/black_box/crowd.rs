@@ -121,8 +121,8 @@ impl Member<'_> {
         }
     }
 
-    /// Makes one hold, its order and its payment. A hold that was lost with the server ends the
-    /// round.
+    /// Makes one hold, its order and its payment. If the hold was lost when the server was killed,
+    /// the round ends.
     async fn buy(&self, visitor: &Visitor<'_>, round: u32) {
         let key = |what: &str| format!("{what}-{}-{round}", visitor.number);
         let ask = json!({"best": {"quantity": 1 + round % 2}});
@@ -146,7 +146,7 @@ impl Member<'_> {
             .await;
         match ordered.status {
             201 => self.step(),
-            // A hold without an order may be lost with the server.
+            // A hold without an order may be lost when the server is killed.
             409 | 410 => return,
             _ => panic!("{ordered:?}"),
         }

@@ -1,4 +1,4 @@
-//! Tests the bare command: an arena is on sale within half a minute, without any configuration.
+//! Tests the program without a command: an arena is on sale within half a minute.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::harness::{free_port, gateway, until_within};
 
-/// Ends the demo with the test.
+/// The running demo. It ends with the test.
 struct Demo(Child);
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // The demo may be gone already.
+        // The demo may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -63,8 +63,8 @@ async fn joined(server: &Server) -> Option<String> {
     None
 }
 
-/// Waits until `/readyz` tells operators that the disk is full, or that it is not, and returns its
-/// body. The lobby is served either way, so the process stays ready.
+/// Waits until `/readyz` tells operators that the disk is full, or until it no longer does so.
+/// Returns its body. The lobby is served either way, so the process stays ready.
 async fn until_full(server: &Server, is_full: bool) -> String {
     until_within("the warning changes", SHOWS_WITHIN, async || {
         let told = server.ready_as_operator().await.is(200).to_string();

@@ -1,5 +1,5 @@
-//! Tests that the lobby checks the draw beside the page, in a worker, and in the page where the
-//! browser starts no worker.
+//! Tests that the lobby checks the draw in a worker, or in the page itself if the browser starts no
+//! worker.
 
 use serde_json::json;
 

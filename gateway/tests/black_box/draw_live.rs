@@ -1,5 +1,6 @@
-//! Checks a live room's draw from outside: by an independent oracle, by the product's own offline
-//! command, and by every visitor's proof. Both checkers must notice every change of the record.
+//! Checks a live room's draw from outside: with an independent oracle, with the product's own
+//! offline command, and with every visitor's proof. The oracle and the command must notice every
+//! change of the record.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -25,7 +25,7 @@ async fn two_seats_are_exchanged_for_a_dearer_night_and_then_for_other_seats_of_
         "prices": {"cat1": 12_000, "cat2": 8_000}, "exchange": {"cheaper": "refund"},
     });
     promoter.put("shows/night-2", &later).await.is(200);
-    // Neither a show of another on-sale nor a cancelled night belongs together with this order.
+    // The order cannot be exchanged for a show of another on-sale, nor for a cancelled night.
     promoter.put("shows/play", &later).await.is(200);
     promoter.put("shows/night-3", &later).await.is(200);
     let cancelled = promoter.post_json("shows/night-3/cancel", &json!({})).await;

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use crate::harness::{Browser, Loaded, Promoter, Server, Traffic};
 
-/// The most that the page, its styles, script, texts and icon may have together, compressed.
+/// The most bytes that the page, its styles, script, texts and icon may have together, compressed.
 const BYTES_MAX: u64 = 20_000;
 const REQUESTS_MAX: usize = 6;
 
-/// Browsers fetch the icon outside the page, so the page itself fetches it here to be counted.
+/// A browser fetches the icon outside the page. Here the page fetches it, so that it is counted.
 const FETCH_ICON: &str = "fetch(document.querySelector('link[rel=icon]').href, {cache: 'reload'}).then(answer => answer.arrayBuffer()).then(() => true)";
 
 /// Opens the lobby for the first time, and returns what the browser fetched.
@@ -79,7 +79,7 @@ async fn a_problem_gets_its_words_when_it_is_shown() {
     browser.close("a visitor with a wrong code").await;
 }
 
-/// Remembers when the button was tapped, and when the number was on the page.
+/// Records when the button was tapped, and when the number was on the page.
 const WATCH: &str = "(() => {
     window.times = {};
     document.querySelector('#join').addEventListener('click', () => { times.tapped = performance.now(); }, true);
@@ -91,7 +91,8 @@ const WATCH: &str = "(() => {
     watch.observe(number, { attributes: true });
 })()";
 
-/// Prints how long a phone that is six times slower waits over a slow mobile network.
+/// Measures how long a visitor waits with a slow mobile network and a processor that is six times
+/// slower.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures time, which the other tests on this machine would change"]
 async fn a_slow_phone_shows_the_number_soon_after_the_tap() {

@@ -1,11 +1,11 @@
-//! Goes from the lobby to the ticket with the keyboard alone. Each element on the way to the next
-//! one must be in the window and show that it has the focus.
+//! Goes from the lobby to the ticket with the keyboard alone. Each element that gets the focus must
+//! be in the window and show that it has the focus.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server};
 
-/// The most times that somebody presses Tab to come to the next element of the way.
+/// The next element must have the focus after at most this many presses of Tab.
 const TABS_MAX: usize = 60;
 
 /// Describes the element that has the focus.
@@ -20,7 +20,7 @@ const FOCUSED: &str = "(() => {
     };
 })()";
 
-/// Describes the element that has the focus, which must be seen and marked.
+/// Describes the element that has the focus. This element must be seen and marked.
 async fn focused(fan: &Browser) -> Value {
     let focused: Value = fan.until(FOCUSED).await;
     assert_eq!(focused["isSeen"], true, "{focused}");
@@ -79,7 +79,7 @@ async fn the_keyboard_alone_leads_from_the_lobby_to_the_ticket() {
     fan.until::<bool>("document.querySelectorAll('#chosen li').length === 2")
         .await;
     tab_to(&fan, "#hold").await;
-    // Shift and Tab go one element back, which is seen and marked as well.
+    // Shift and Tab go one element back. This element must be seen and marked, too.
     let hold = focused(&fan).await;
     fan.press_shift_tab().await;
     let before = focused(&fan).await;

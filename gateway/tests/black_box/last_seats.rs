@@ -1,5 +1,6 @@
-//! Tests the last two seats of a train in the browsers of several travellers: who is too late reads
-//! why, and nobody on the whole way gets a seat that somebody has on a part of it.
+//! Tests the last two seats of a train in the browsers of several travellers. A traveller who is
+//! too late reads why. Nobody gets a seat for the whole way if somebody else has it for a part of
+//! the way.
 
 use crate::carriages::pay_sandbox;
 use crate::harness::{Browser, Server, until};

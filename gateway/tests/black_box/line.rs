@@ -57,8 +57,8 @@ async fn releases_keep_to_the_pace_and_the_counter_never_falls() {
                 released >= last,
                 "the counter fell from {last} to {released}"
             );
-            // Two seconds are added: the pace can count up to one second before the draw, and the
-            // last tick can come just before the room was read.
+            // Two seconds are added. The pace may count up to one second before the draw, and the
+            // last tick may come just before the room was read.
             let budget = 2.0 * (started.elapsed().as_secs_f64() + 2.0);
             assert!(
                 released as f64 <= budget,

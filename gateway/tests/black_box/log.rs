@@ -1,5 +1,5 @@
-//! Reads the log of a running process: its format, its lines about an outage, and that no secret is
-//! in it.
+//! Reads the log of a running process. Tests its format and its lines about an outage, and that it
+//! contains no secret.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,17 @@ use crate::harness::{
 };
 use serde_json::json;
 
-/// Secrets of the installation that are planted in its settings.
+/// Secrets of the installation that the tests put into its settings.
 const PLANTED: [&str; 3] = [
     "planted-database-password",
     "planted-internal-key-0123",
     "planted-partner-key-01234",
 ];
 
-/// The words of a line that says that Redis is away.
+/// A part of the line that says that Redis is away.
 const REDIS_AWAY: &str = "the room store has not answered";
 
-/// The words of a line that says that the ledger is away.
+/// A part of the line that says that the ledger is away.
 const LEDGER_AWAY: &str = "the ledger took no write";
 
 /// Returns the lines of the log that contain `words`.
@@ -72,7 +72,7 @@ async fn an_outage_of_redis_is_one_line_and_its_end_another_and_no_secret_is_in_
         lines(&server, REDIS_AWAY).first().cloned()
     })
     .await;
-    // The outage lasts for some rounds of every loop.
+    // The outage lasts long enough for several rounds of each background loop.
     until("it lasts", async || {
         let ready = server.ready_as_operator().await.text();
         ready.contains("has not answered for 5 s").then_some(())
@@ -131,7 +131,8 @@ async fn an_outage_of_the_ledger_is_one_line_and_its_end_another_however_many_ar
         lines(&server, LEDGER_AWAY).first().cloned()
     })
     .await;
-    // The outage lasts for some rounds of every loop, and refuses visitors, too.
+    // The outage lasts long enough for several rounds of each background loop. Visitors are
+    // refused, too.
     let begun = Instant::now();
     let ana = Visitor::new(&server, "sale");
     let secret = json!({"secret": ana.secret});

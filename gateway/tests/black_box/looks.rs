@@ -1,12 +1,12 @@
-//! Checks the pages of a fan's way for people whose system forces its colours and stops motion, and
-//! for people who need large text.
+//! Checks a fan's pages for people whose system forces its own colours and stops motion, and for
+//! people who need large text.
 
 use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server};
 
-/// Returns what a person cannot see in forced colours: buttons without an edge, and shapes of
-/// states in the colour of the page.
+/// Returns what a person cannot see in forced colours: buttons without an edge, and chips whose
+/// shape has no edge and the colour of the page.
 const UNSEEN: &str = "[
     ...[...document.querySelectorAll('.button')].filter((one) => one.checkVisibility() && parseFloat(getComputedStyle(one).borderTopWidth) === 0),
     ...[...document.querySelectorAll('.chip .shape')].filter((one) => one.checkVisibility() && getComputedStyle(one).borderTopWidth === '0px'
@@ -16,7 +16,8 @@ const UNSEEN: &str = "[
 /// Returns what still moves although the reader wants no motion.
 const MOVING: &str = "document.getAnimations().filter((one) => one.playState === 'running').map((one) => one.effect.target.outerHTML).join('\\n') || 'nothing'";
 
-/// Notes what is above the button of the turn, and will go away, when the button appears.
+/// Records whether the countdown is still above the turn's button when this button appears. If it
+/// is, the button moves up later.
 const WATCH_TURN: &str = "new MutationObserver(() => {
     if (!document.querySelector('#turn-form').hidden) window.aboveTurn ??= document.querySelector('#countdown').hidden ? 'nothing' : 'the countdown';
 }).observe(document.querySelector('#turn-form'), { attributes: true }); undefined";

@@ -1,5 +1,5 @@
 //! Starts the program with settings that cannot work. It must end at once, and say in one sentence
-//! which setting is wrong and what to do. No password may be in what it says.
+//! which setting is wrong and what to do. The sentence must not contain a password.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -17,7 +17,7 @@ struct BadStart<'a> {
     /// What is wrong.
     case: &'a str,
     settings: &'a [(&'a str, &'a str)],
-    /// Words that must be in what the program says: the setting, the address and the remedy.
+    /// Words that the program's message must contain: the setting, the address and the remedy.
     told: &'a [&'a str],
 }
 

@@ -1,4 +1,5 @@
-//! Tests that a code brings a place to another device once, and that it stays one place.
+//! Tests that a code brings a place to another device once, and that both devices then have one
+//! place.
 
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ async fn a_code_brings_the_same_place_once_and_it_gives_one_pass() {
     let mut ana = Visitor::joined(&server, "sale").await;
     let code = code_of(&ana).await;
 
-    // Of many devices that use the code at once, one gets the place.
+    // Many devices use the code at once, and only one of them gets the place.
     let tries = (0..8).map(|_| bring(&server, "sale", &code));
     let answers = futures_util::future::join_all(tries).await;
     let (brought, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|one| one.status == 200);
@@ -82,7 +83,7 @@ async fn a_code_that_is_wrong_or_whose_place_has_ended_brings_nothing() {
         let refused = refused.expect("an answer").refusal();
         assert_eq!(refused, (422, "not_available".to_owned()), "{field}");
     }
-    // The device that has the place does not use its own code up.
+    // A code is not used up when the device that has the place uses it.
     for _ in 0..2 {
         let here = ana.post("places", &json!({"move": code})).await.is(200);
         assert_eq!(here["number"], ana.number);

@@ -23,8 +23,8 @@ const RELEASE: &str = "(() => {
     return window.pressed === true && bar.hidden;
 })()";
 
-/// Waits until the server's order is as wanted, and then until the page shows the case, or else the
-/// state, `shown`. Returns the page's words.
+/// Waits until the server's order is as wanted. Then waits until the page shows `shown`, which is
+/// the page's case or, if it has none, its state. Returns the page's words.
 async fn follows(
     browser: &Browser,
     (server, ordered): (&Server, &Value),
@@ -121,7 +121,7 @@ async fn an_order_that_lapsed_says_that_no_payment_arrived_until_one_arrives_lat
     let offered = |order: &Value| order["state"] == "awaiting_consent";
     let words = follows(&browser, (&server, &ordered), offered, "awaiting_consent").await;
     assert!(!words.contains("no payment has arrived"), "{words}");
-    // Without scripts, a form shows the seats and asks the same.
+    // Without scripts, a form shows the seats and asks the same question.
     let (id, key) = (text(&ordered, "order"), text(&ordered, "order_key"));
     let plain = server.http.get(server.at(&format!("/o/{id}")));
     let plain = plain.header("cookie", format!("fgo_{id}={key}"));

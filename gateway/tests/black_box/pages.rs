@@ -51,8 +51,8 @@ async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
     }
 }
 
-/// The pages on the way to a ticket and the results of both searches are not listed here, because
-/// the tests that take their pictures measure them.
+/// Leaves out the pages on the way to a ticket and the results of both searches. The tests that
+/// take their pictures check their width.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_page_is_wider_than_the_narrowest_phone() {
     let Some(browser) = Browser::open().await else {

@@ -1,10 +1,11 @@
-//! Tests that a room tells its prices by category, and at once when a category has no free seats.
+//! Tests that a room shows its prices by category, and says at once when a category has no free
+//! seats.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Browser, Live, Promoter, Server, Visitor, until};
 
-/// Returns the label and the free seats of each tier.
+/// Returns the label and the number of free seats of each tier.
 fn free(prices: &Value) -> Vec<(String, u64)> {
     let tiers = prices.as_array().expect("a list").iter();
     let one = |tier: &Value| {

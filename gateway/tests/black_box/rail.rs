@@ -1,6 +1,6 @@
-//! Tests the way from the search for trains to tickets with names: stations are suggested while one
-//! types, a train is found, and two seats are held and paid. The search is also tested in a browser
-//! that runs no scripts.
+//! Tests the way from the search for trains to tickets with names. Stations are suggested while the
+//! traveller types, a train is found, and two seats are held and paid. The search is also tested in
+//! a browser that runs no scripts.
 
 use std::path::Path;
 

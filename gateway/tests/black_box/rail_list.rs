@@ -1,5 +1,5 @@
-//! Tests how the trains that were found are listed: marked, ordered, filtered, and one line each on
-//! a phone.
+//! Tests the list of the trains that were found: how they are marked, ordered and filtered, and
+//! that each takes one line on a phone.
 
 use crate::harness::{Browser, Server};
 use crate::rail;
@@ -32,7 +32,7 @@ async fn trains_are_marked_sorted_and_filtered_and_one_line_each_on_a_phone() {
     ana.until::<bool>("document.querySelector('#found .empty') !== null")
         .await;
     lists("", "R1 R3 N9").await;
-    // On a phone, all three trains fit into the window beneath each other.
+    // On a phone, each train is low enough that all three fit into the window.
     ana.become_phone().await;
     ana.until::<bool>(
         "[...document.querySelectorAll('#found .train')].every((one) => one.offsetHeight < 140 && one.querySelector('.find-best a').offsetHeight >= 44)",
@@ -68,7 +68,7 @@ async fn journeys_with_a_change_are_filtered_and_told_with_their_price() {
         "location.search.includes('class=first') && {classes} === 2"
     ))
     .await;
-    // The filter stays while nothing fits, and the page says why.
+    // If no journey fits the filters, the page says so.
     ana.go(&server.at(&format!("{search}&after=20%3A00"))).await;
     let empty: String = ana
         .until("document.querySelector('#changing .empty').textContent")

@@ -1,5 +1,5 @@
-//! Tests a room that covers one train: the room counts the train's seats, and the room is sold out
-//! when no stretch has a free seat. Visitors in the line then get odds of 0.
+//! Tests a room that covers one train. The room counts the train's seats, and is sold out when no
+//! stretch has a free seat. Visitors in the line then get odds of 0.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Tests refunds on the order's page in a browser: the page shows the fee before the refund, and
-//! that the refund is done after it.
+//! Tests refunds on the order's page in a browser. The page shows the fee before the refund, and
+//! afterwards that the refund is done.
 
 use serde_json::json;
 
@@ -37,7 +37,7 @@ async fn one_of_two_tickets_is_refunded_less_the_fee_that_the_page_showed() {
     ana.click("#approve").await;
     ana.until::<bool>("document.querySelectorAll('#refund-tickets input').length === 2")
         .await;
-    // No ticket is ticked beforehand, and without a ticked one nothing can be given back.
+    // At first no ticket is ticked, and nothing can be given back until one is ticked.
     ana.until::<bool>("[...document.querySelectorAll('#refund-tickets input')].every((box) => !box.checked) && document.querySelector('#refund').disabled && document.querySelector('#refund-back').textContent === '€0.00'")
         .await;
     ana.picture("12-refund-offered").await;

@@ -127,7 +127,7 @@ async fn a_visitor_who_left_gets_a_new_number_at_the_end() {
     promoter.draw("sale").await;
     let record = server.get("/v1/rooms/sale/draw").await.is(200);
     assert_eq!((&record["n"], &record["voids"]), (&json!(3), &json!(1)));
-    // The void number never claims, so both remaining visitors get a pass.
+    // The void number holds up nobody, so both remaining visitors get a pass.
     for mut visitor in [ana, ben] {
         visitor.claim().await;
     }

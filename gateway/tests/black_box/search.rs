@@ -1,11 +1,11 @@
-//! Tests the search for on-sales on the start page and by `GET /v1/rooms`: in pages, in time order,
-//! by words with slips, by city and by day.
+//! Tests the search for on-sales on the start page and through `GET /v1/rooms`: its pages in time
+//! order, misspelt words, cities and days.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, room, show, text};
 
-/// How many on-sales there are: two pages, and one on the third.
+/// The number of on-sales. They fill two pages, and one is left for the third.
 const ON_SALES: usize = 81;
 
 async fn put_on_sales(promoter: &Promoter<'_>) {
@@ -16,7 +16,7 @@ async fn put_on_sales(promoter: &Promoter<'_>) {
             .await
             .is(200);
     }
-    // The later a show is put, the earlier it takes place.
+    // A show that is put later takes place earlier.
     for n in (0..ON_SALES).rev() {
         let hall = if n % 2 == 0 { "east" } else { "west" };
         let day = 1 + n % 28;

@@ -1,6 +1,6 @@
-//! Tests the seat map on a phone: a real chart is not an empty box, two of its seats are chosen and
-//! held without scrolling, a finger scrolls the page over the map, and a keyboard's choice is
-//! spoken.
+//! Tests the seat map. On a phone, a real chart is visible, two of its seats are chosen and held
+//! without scrolling, and a finger on the map scrolls the page. A choice by keyboard is announced
+//! to screen readers.
 
 use serde_json::json;
 
@@ -42,8 +42,8 @@ async fn open_map(browser: &Browser, server: &Server) {
         .await;
 }
 
-/// Touches where a seat is until it is chosen. The first touches come nearer, because its
-/// neighbours are too close for a finger.
+/// Touches a seat until it is chosen. At first its neighbours are too close for a finger, so a
+/// touch zooms in instead.
 async fn choose(browser: &Browser, label: &str) {
     let seat = json!(label);
     let chosen = format!("document.querySelector('#chosen [data-seat={seat}]') !== null");
@@ -55,7 +55,7 @@ async fn choose(browser: &Browser, label: &str) {
         );
         let [x, y]: [f64; 2] = browser.until(&still).await;
         browser.touch((x, y), &[]).await;
-        // A touch either chooses the seat or brings it nearer.
+        // A touch either chooses the seat or zooms in.
         let done: String = browser
             .until(&format!(
                 "{chosen} ? 'chosen' : String(window.fairgate.pointOf({seat})) !== '{x},{y}' && 'nearer'"

@@ -1,5 +1,5 @@
-// Runs before the page's own scripts. Keeps the page's live socket, so that a change of 500 seats
-// can arrive on it at a known moment.
+// Runs before the page's own scripts. It keeps the page's live socket, so that the test can deliver
+// a change of 500 seats on it at a known moment.
 (() => {
   let socket;
   window.WebSocket = class extends WebSocket {

@@ -1,6 +1,7 @@
-// Measures the seat map of the page that it runs in: frames while it is zoomed and moved, and the
-// change of 500 seats, with the work of the two frames after it. A frame's work is the time from
-// its begin until the browser has painted it and takes the next task. Returns a JSON text.
+// Measures the seat map of the page that it runs in. It measures the frames while the map is zoomed
+// and moved, the time that a change of 500 seats takes, and the work of the two frames after it. A
+// frame's work is the time from its start until the browser has painted it and takes the next task.
+// Returns a JSON text.
 (async () => {
   const map = document.querySelector("#map");
   const box = map.getBoundingClientRect();
@@ -26,7 +27,7 @@
   };
   const pan = async (frames, dx, dy) => {
     const fire = (type, k) => map.dispatchEvent(new PointerEvent(type, { pointerId: 1, pointerType: "mouse", clientX: cx + k * dx, clientY: cy + k * dy }));
-    map.setPointerCapture = () => {}; // A made pointer cannot be captured.
+    map.setPointerCapture = () => {}; // A pointer that a script made cannot be captured.
     fire("pointerdown", 0);
     for (let k = 1; k <= frames; k++) await frame(() => fire("pointermove", k));
     fire("pointerup", frames);
@@ -47,7 +48,7 @@
     const start = performance.now();
     window.feedForSpeed(round);
     changes.push(performance.now() - start);
-    // The page shows the states in the next frame, and paints them in the one after it.
+    // The page takes over the states in the next frame, and paints them in the frame after it.
     await nextFrame;
     await frame(() => {});
     await new Promise((done) => setTimeout(done));

@@ -65,8 +65,8 @@ async fn figures(rows: u32, seats: u32) -> Option<Value> {
     Some(figures)
 }
 
-/// Reads the plan once, so that the server compresses it before the page is measured. Without
-/// optimisation, the compression takes a tenth of a second.
+/// Reads the plan once, so that the server compresses it before the page is measured. In a build
+/// without optimisation, the compression takes a tenth of a second.
 async fn answer_once(server: &Server) {
     let plan = server.http.get(server.at("/v1/shows/night/seatmap"));
     let plan = plan
@@ -79,7 +79,7 @@ async fn answer_once(server: &Server) {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures, and needs a machine that does nothing else"]
 async fn a_map_of_50_000_seats_is_smooth_on_a_slow_phone() {
-    // A processor that others use, too, is slower at times: the median of three rounds counts.
+    // Other programs may slow the processor down for a while, so the median of three rounds counts.
     let mut rounds = Vec::new();
     for _ in 0..3 {
         let Some(figures) = figures(200, 250).await else {

@@ -29,8 +29,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 const ROUND: Duration = Duration::from_secs(10);
 /// The number of rounds.
 const ROUNDS: usize = 6;
-/// Whoever waited behind a socket that does not read would wait for seconds. The exact figure is
-/// measured by the load test; here the machine may do something else as well.
+/// The waits beside silent sockets may be this many times as long as without them. A visitor who
+/// had to wait for a silent socket would wait for seconds. The load test measures the exact figure.
+/// Here the machine may do something else as well.
 const SLOWER: f64 = 2.0;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -72,7 +73,7 @@ async fn open_many(server: &Server, count: usize) -> Vec<Socket> {
 }
 
 /// Reads everything, and records the wait for each message of the room. A frame about something
-/// else may carry the message again, which is no news.
+/// else may repeat the message, and then no wait is recorded.
 async fn listen(mut socket: Socket, heard: Arc<Heard>) {
     let mut newest = None;
     while let Some(Ok(message)) = socket.next().await {
@@ -157,7 +158,7 @@ async fn speak(halls: [&TestServer; 2], long: Duration) -> Round {
     first..halls[0].spoken()
 }
 
-/// Returns the median; of an even number of values the higher of the two in the middle.
+/// Returns the median. For an even number of values, this is the higher of the two in the middle.
 fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]
@@ -170,8 +171,8 @@ async fn five_hundred_sockets_that_never_read_slow_no_other_and_memory_does_not_
     speak(halls, Duration::from_secs(3)).await;
     let silent = open_many(&beside.server, SILENT).await;
 
-    // In the first half minute the silent sockets are sent as much as a client may leave unread.
-    // After that they are sent nothing.
+    // In the first half minute, the server sends the silent sockets as much as a client may leave
+    // unread. After that it sends them nothing.
     speak(halls, MINUTE / 2).await;
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS / 2 {

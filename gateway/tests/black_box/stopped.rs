@@ -1,5 +1,5 @@
-//! Tests that a place which was left, revoked or closed opens nothing new, and that what was begun
-//! with its pass can still be paid and read.
+//! Tests that nobody can begin anything new with a place that was left, revoked or closed with its
+//! room. What was begun with its pass can still be paid and read.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ async fn revoke(promoter: &Promoter<'_>, body: Value) -> TestAnswer {
     promoter.post_json("rooms/sale/revoke", &body).await
 }
 
-/// Waits until this visitor's pass opens nothing new, neither at the check nor at booking.
+/// Waits until both the check of passes and booking refuse this visitor's pass.
 async fn stopped(server: &Server, visitor: &Visitor<'_>, seat: &str) {
     let since = Instant::now();
     loop {
@@ -129,7 +129,7 @@ async fn a_promoter_who_ends_all_places_ends_them_for_good_and_people_may_join_a
     let carla = Visitor::admitted(&server, "sale").await;
     assert!(carla.number > bob.number);
     verify(&server, &carla).await.is(204);
-    // The line itself empties soon after.
+    // The line itself is emptied a moment later.
     until("the ended places are counted", async || {
         (promoter.room("sale").await["revoked"] == 2).then_some(())
     })

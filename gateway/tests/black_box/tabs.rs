@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::harness::{Browser, Promoter, Server};
 
 /// Returns an expression that presses a button once in a tab, and is true once the place is in this
-/// state. If the page's script has not run yet, the button sends its form, and the tab gets the
-/// page anew.
+/// state. If the page's script has not run yet, the button sends its form, and the tab loads a new
+/// page.
 fn pressed(button: &str, state: &str) -> String {
     format!(
         "(() => {{

@@ -1,5 +1,5 @@
-//! Tests a ticket's page in a browser: what it says, how it is printed, and that it opens without a
-//! connection once it was opened.
+//! Tests a ticket's page in a browser: what it says, how it is printed, and that a ticket opens
+//! without a connection if it was opened before.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
-//! Tests that every page tells its times by the venue's clocks, wherever its reader is.
+//! Tests that every page shows its times by the venue's clocks, wherever the reader is.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, TestShop, Visitor, text};
 
-/// The texts of a page that tell times, once its script has written them.
+/// The texts of a page that contain times, once its script has written them.
 const TIMES: &str = "(() => {
     const told = [...document.querySelectorAll('time, #sells-until:not([hidden]), #starts, #show-title, #refund-until')];
     const texts = told.map((one) => one.textContent.trim()).filter((text) => /\\d:\\d\\d/.test(text));

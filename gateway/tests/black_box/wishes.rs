@@ -1,4 +1,4 @@
-//! Tests that a visitor says in the lobby which seats to hold, and that one tap at the turn holds
+//! Tests that a visitor can say in the lobby which seats to hold. One tap at the turn then holds
 //! the best seats of the first wish that can be met.
 
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ const REMOVE_SECOND: &str = "(() => {
     return window.step === 2 && !find('#wish-form') && document.querySelectorAll('#wish-list li').length === 1;
 })()";
 
-/// Loses the answer to the first call for a hold, which the server has then carried out.
+/// Loses the answer to the first call for a hold. The server has carried out this call.
 const LOSE_FIRST_HOLD: &str = "(() => {
     const real = window.fetch;
     window.fetch = async (path, options) => {
@@ -58,7 +58,7 @@ async fn join(fan: &Browser, server: &Server) {
         .await;
 }
 
-/// Wishes for two seats in one category, or else in the other.
+/// Fills in two wishes: two seats in one category, or else in the other.
 async fn wish_for(fan: &Browser, first: &str, second: &str) {
     fan.click("#wish-open").await;
     fan.click(&format!("[name='wish-0-where'][value='{first}']"))
@@ -214,7 +214,7 @@ async fn a_double_tap_and_one_after_a_lost_answer_hold_the_same_seats() {
         "window.lost && document.querySelector('#place').dataset.state === 'admitted'",
     )
     .await;
-    // The attempt is known after a reload, too.
+    // After a reload, the page still knows of the attempt.
     fan.go(&server.at("/r/sale")).await;
     fan.run("window.lost = true").await;
     fan.click("#wish-hold").await;
@@ -241,13 +241,13 @@ async fn a_browser_sends_its_wishes_again_to_a_server_that_has_lost_them() {
     fan.click("#wish-save").await;
     fan.until::<bool>(&lists(2)).await;
 
-    // The page is left first, so that the console has nothing to complain about.
+    // The browser leaves the page first, so that the console has nothing to complain about.
     fan.go("about:blank").await;
     server.kill();
     server.restart().await;
     fan.go(&server.at("/r/sale")).await;
     fan.until::<bool>(&lists(2)).await;
-    // The page shows the kept wishes before the server has them again.
+    // The page shows the wishes that the browser keeps, even before the server has them again.
     fan.run(
         "(function ask() { fetch('/v1/rooms/sale/place').then((answer) => answer.json()).then(({ wishes }) => {
             if (wishes) window.told = wishes; else setTimeout(ask, 100); }); })(); undefined",

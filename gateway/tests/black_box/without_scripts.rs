@@ -1,4 +1,4 @@
-//! Tests a browser that runs no scripts: the visitor comes from joining to the tickets by forms
+//! Tests a browser that runs no scripts: the visitor gets from joining to the tickets with forms
 //! alone.
 
 use reqwest::RequestBuilder;
@@ -115,7 +115,7 @@ async fn passes_of_two(server: &Server) -> [String; 2] {
     [pass_cookie(&ana).await, pass_cookie(&ben).await]
 }
 
-/// Returns a hall with stalls and a gallery whose front row costs less, and a floor to stand on.
+/// Returns a hall with stalls, a gallery that costs less, and a floor to stand on.
 fn hall_with_floor() -> Value {
     let section = |label: &str, category: &str, y: u32| {
         let row =
@@ -142,7 +142,7 @@ async fn without_scripts_free_seats_and_standing_places_are_picked_from_a_list()
     ] {
         promoter.put(what, &document).await.is(200);
     }
-    // The browser joins the everyday line of a show that no room sells.
+    // No room names this show, so the browser joins the line of the room `everyday`.
     browser.go(&server.at("/r/everyday")).await;
     browser.press("#join").await;
     until("the turn is on the page", async || {
@@ -201,7 +201,7 @@ async fn a_list_of_free_seats_holds_what_is_ticked_and_tells_what_is_taken() {
     let refused = send(&server, "/s/night/hold", &of_ben, &late).await;
     assert_eq!(refused.status, 409);
     assert!(refused.text().contains("A-2"), "{}", refused.text());
-    // The same form with other seats is another call.
+    // The same form with other seats is a new call, although its key is the same.
     let other = [("seat", "A-3"), ("seat", "A-4"), ("key", "two")];
     let other = send(&server, "/s/night/hold", &of_ben, &other).await;
     assert_eq!(other.status, 303, "{}", other.text());
@@ -210,7 +210,7 @@ async fn a_list_of_free_seats_holds_what_is_ticked_and_tells_what_is_taken() {
     assert_eq!(nothing.status, 422);
     assert!(nothing.text().contains("You chose nothing"));
     assert!(links_to(&nothing, "/s/night?free=0&amp;page=2"));
-    // A hall of one section lists its seats at once.
+    // If a hall has only one section, its seats are listed at once.
     for (query, lists) in [
         ("?free=all", true),
         ("?free=0&page=9", true),
@@ -314,7 +314,7 @@ async fn a_form_is_sent_once_and_serves_nobody_else() {
     let checkout = places[0].split('?').next().expect("a path").to_owned();
     assert!(checkout.starts_with("/checkout/hold_night_"), "{checkout}");
 
-    // Neither another visitor nor a foreign page can use this checkout.
+    // Another visitor cannot use this checkout, nor can a foreign page.
     let buyer = [("name", "Ana"), ("email", "ana@example.org"), ("key", "o")];
     let of_another = send(&server, &checkout, &of_ben, &buyer).await;
     assert_eq!(of_another.status, 403);
@@ -348,7 +348,7 @@ async fn order_once(
     (page.to_owned(), cookie.expect("a cookie").to_owned())
 }
 
-/// Pays an order by its form, which only the browser with the order's cookie can.
+/// Pays an order by its form. Only the browser with the order's cookie can do this.
 async fn only_its_cookie_pays(server: &Server, (page, key): &(String, String), pass: &str) {
     let pay = async |cookie: &str| {
         let outcome = [("outcome", "approve")];
@@ -378,7 +378,8 @@ async fn only_its_cookie_pays(server: &Server, (page, key): &(String, String), p
     }
 }
 
-/// Sends the form of a checkout. Returns the order's page and the cookie with its key.
+/// Orders held seats by the form of the checkout. Returns the order's page and the cookie with its
+/// key.
 async fn order_by_form(
     server: &Server,
     held: &TestAnswer,

@@ -1,4 +1,4 @@
-//! Visitors of one network, who join, solve challenges and claim.
+//! Acts as visitors of a network, who join, solve challenges and claim.
 
 use altcha::{Challenge, Payload, SolveChallengeOptions, solve_challenge};
 use base64::Engine;

@@ -1,11 +1,11 @@
-//! Wrong codes and wrong keys are limited and slowed, each network by itself.
+//! Tests that a network has to pause after wrong codes or wrong keys, each network by itself.
 
 use serde_json::json;
 
 use crate::actors::{behind_a_proxy, join};
 use crate::support::{Gateway, PROMOTER, TestAnswer};
 
-/// How many wrong attempts bring the first pause.
+/// This many wrong attempts are certain to bring the first pause.
 const TRIES: usize = 25;
 
 #[tokio::test(flavor = "multi_thread")]

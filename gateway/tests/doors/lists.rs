@@ -1,4 +1,5 @@
-//! The promoter's lists of networks: those that may not join, and those that need no challenge.
+//! Tests the promoter's lists of networks: those that may not join, and those that need no
+//! challenge.
 
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ async fn a_denied_network_neither_joins_nor_claims_and_keeps_its_place() {
     let pass = "/v1/rooms/demo/pass";
     let claimed = send(&gateway, address, "POST", pass, None, Some(&place)).await;
     assert_eq!(claimed.refusal(), denied);
-    // The visitor sees the place, finds it again, and claims from another network.
+    // The visitor still sees the place, finds it again, and can claim from another network.
     let path = "/v1/rooms/demo/place";
     let seen = send(&gateway, address, "GET", path, None, Some(&place)).await;
     assert_eq!(seen.status, 200, "{}", seen.text());
@@ -38,7 +39,7 @@ async fn a_denied_network_neither_joins_nor_claims_and_keeps_its_place() {
     assert_eq!(again.status, 200, "{}", again.text());
     let elsewhere = send(&gateway, "198.51.100.1", "POST", pass, None, Some(&place)).await;
     assert_eq!(elsewhere.status, 201, "{}", elsewhere.text());
-    // A form without scripts is told the same, and gets no wait.
+    // A browser without scripts gets the same refusal, and is offered no wait.
     let form = gateway
         .client
         .post(gateway.url("/r/demo/join"))
@@ -105,7 +106,7 @@ async fn lists_are_kept_over_a_restart_and_audited_and_bad_ones_change_nothing()
     assert_eq!(unknown.status, 422, "{}", unknown.text());
     let kept = gateway.call("GET", PATH, Some(VIEWER), None).await;
     assert_eq!(kept.json(), first);
-    // The same lists again write no second row.
+    // Putting the same lists again writes no second row.
     assert_eq!(put(&gateway, first.clone()).await.status, 200);
     assert_eq!(
         put(&gateway, json!({"exempt": ["10.0.0.0/8"]}))

@@ -1,4 +1,5 @@
-//! Tests what one network gets: free places, places for work, places for a wait, and no more.
+//! Tests the limits of one network. Some places are free, and the next ones cost work or a wait. At
+//! the hard limit there are no more.
 
 mod actors;
 mod attempts;

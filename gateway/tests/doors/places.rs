@@ -1,4 +1,4 @@
-//! How much work the places of a network cost, and after how many it gets no more.
+//! Tests from which place on a network has to do work, and after how many places it gets no more.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Rooms that ask everybody for the check of a provider, against a server that imitates it.
+//! Tests rooms that ask everybody for the check of a provider. A server imitates the provider.
 
 use std::time::Duration;
 
@@ -97,7 +97,8 @@ async fn a_check_lets_in_beyond_hard_and_is_asked_again_at_the_claim() {
         assert_eq!(joined.status, 201, "{}", joined.text());
         places.push(joined.json()["place"].as_str().expect("a place").to_owned());
     }
-    // A browser without scripts waits instead. The wait does not help beyond the hard limit.
+    // A browser without scripts waits instead. This one comes from another address, because a wait
+    // does not help beyond the hard limit.
     let form = gateway.client.post(gateway.url("/r/demo/join"));
     let form = form.header("accept", "text/html");
     let page = Gateway::read(form.header("x-forwarded-for", "192.0.2.99")).await;
@@ -159,7 +160,7 @@ async fn while_the_provider_is_away_work_stands_in_for_its_check() {
         "{}",
         ready.text()
     );
-    // Without work nobody gets in, and with work everybody does.
+    // Without work nobody gets in. With work everybody does, up to the hard limit.
     let nothing = join(&gateway, address, &json!({})).await;
     assert_eq!(nothing.refusal(), (403, "challenge_failed".into()));
     for of in 1..=2 {
@@ -188,7 +189,7 @@ async fn while_the_provider_is_away_work_stands_in_for_its_check() {
     )
     .await;
     assert_eq!(joined.status, 201, "beyond hard again: {}", joined.text());
-    // Work that was given during the outage still counts.
+    // A task that was given during the outage still counts.
     let late = join_with(&gateway, "198.51.100.1", 3, &kept).await;
     assert_eq!(late.status, 201, "{}", late.text());
 }

@@ -1,4 +1,4 @@
-//! Waits in place of work, for browsers without scripts.
+//! Tests the waits that replace work for browsers without scripts.
 
 use serde_json::json;
 
@@ -56,13 +56,13 @@ async fn waits_are_bounded_for_an_address_and_for_all_around_it() {
             .header("accept", "text/html");
         Gateway::read(request).await
     };
-    // One address begins a few waits at once.
+    // One address may begin four waits at once.
     let mut statuses = Vec::new();
     for _ in 0..5 {
         statuses.push(form(1).await.status);
     }
     assert_eq!(statuses, [403, 403, 403, 403, 429]);
-    // All addresses of the /24 wait at most five minutes: 20 waits.
+    // The addresses of one /24 share a queue of at most five minutes, which is 20 waits.
     let mut begun = 4;
     let full = loop {
         let answer = form(10 + begun).await;

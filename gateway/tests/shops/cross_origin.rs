@@ -1,5 +1,5 @@
-//! Tests calls by pages on other origins: listed ones may make every call and read the answers,
-//! and others are told nothing.
+//! Tests calls by pages on other origins. Pages on listed origins may make every call and read the
+//! answers. Other pages can change nothing and read nothing.
 
 use fairgate_servers::actors::{TestAnswer, TestCall, TestShop, call, post, text};
 use serde_json::json;
@@ -16,7 +16,7 @@ const FOREIGN: [&str; 4] = [
     "null",
 ];
 
-/// Starts a gateway with booking inside and a room without a line, in front of a hall with seats.
+/// Starts a gateway with booking inside. Its room has no line, and sells the seats of a hall.
 async fn gateway(data: &tempfile::TempDir) -> Gateway {
     let settings = [("origins", LISTED), ("public_url", "https://sale.example")];
     let gateway = Gateway::start_whole(data.path(), &settings).await;
@@ -51,7 +51,7 @@ fn preflight(path: &str, method: &str) -> TestCall {
         )
 }
 
-/// Checks that a page on the listed origin may read the answer, with the visitor's cookies.
+/// Checks that a page on the listed origin may read the answer to a call with cookies.
 #[track_caller]
 fn readable(answer: &TestAnswer) {
     assert_eq!(answer.header("access-control-allow-origin"), LISTED);
@@ -65,7 +65,7 @@ fn varies(answer: &TestAnswer) -> bool {
     names.any(|line| line.to_ascii_lowercase().contains("origin"))
 }
 
-/// Checks that the answer tells a page of another origin nothing.
+/// Checks that the answer allows no page of another origin to read it.
 #[track_caller]
 fn silent(answer: &TestAnswer) {
     let told = answer.headers.keys();
@@ -174,7 +174,7 @@ async fn other_origins_are_told_nothing_and_change_nothing() {
     assert_eq!(gateway.get("/v1/rooms/demo").await.json()["joined"], 0);
     // A shared cache must not give this answer to a page on a listed origin.
     silent(&gateway.get("/v1/rooms/demo").await);
-    // Pages are for people: no other origin's script reads them.
+    // The HTML pages are for people. No script of another origin may read them.
     silent(&gateway.ask(from_page(call("GET", "/r/demo"), LISTED)).await);
 }
 

@@ -32,7 +32,7 @@ impl SeenRequest {
     }
 }
 
-/// The shop; it ends with the test's runtime.
+/// The shop. It ends with the test's runtime.
 #[derive(Clone)]
 pub struct ForeignShop {
     pub url: String,

@@ -5,11 +5,11 @@ use serde_json::json;
 
 use crate::support::Gateway;
 
-/// A pass, as a program shows it and as a browser does.
+/// A pass, as a program sends it and as a browser sends it.
 pub struct ClaimedPass {
     /// The pass as a JWT.
     pub jwt: String,
-    /// The pair that the browser sends as its cookie.
+    /// The cookie that the browser sends, as `name=value`.
     pub cookie: String,
 }
 
@@ -25,7 +25,7 @@ impl ClaimedPass {
     }
 }
 
-/// Opens the room, whose line lets everybody in at once.
+/// Opens a room that lets everybody in at once.
 pub async fn open_room(gateway: &Gateway, room: &str) {
     let at_once = json!({"method": "open", "draw_at": "2020-01-02T00:00:00Z"});
     gateway.open_room(room, at_once).await;
@@ -43,7 +43,7 @@ pub async fn new_pass(gateway: &Gateway, room: &str) -> ClaimedPass {
     }
 }
 
-/// Returns the pair that a browser sends after this answer.
+/// Returns the cookie that a browser sends after this answer, as `name=value`.
 pub fn cookie_of(answer: &TestAnswer) -> String {
     let set = answer.header("set-cookie");
     set.split(';').next().expect("a cookie").to_owned()

@@ -1,5 +1,5 @@
-//! Tests the samples in gateway/proxies with the real programs: a thousand visitors on a thousand
-//! networks join through each, sockets are upgraded, and a foreign shop is guarded.
+//! Tests the samples in gateway/proxies with the real programs. A thousand visitors on a thousand
+//! networks join through each program, sockets are upgraded, and a foreign shop is guarded.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -112,7 +112,7 @@ impl Site {
 }
 
 impl Visitor {
-    /// Builds a request of a page of the site, with forged addresses.
+    /// Builds a request of a page on this site, with forged client addresses.
     fn request(&self, method: Method, site: &str, path: &str) -> RequestBuilder {
         self.client
             .request(method, format!("{site}:{}{path}", self.port))
@@ -149,7 +149,7 @@ async fn a_thousand_join(site: &Site, name: &str) {
         "FIGURE {} joins from {VISITORS} networks through {name}: 0 refused",
         joined.len()
     );
-    // Each network has its one free place, so each is counted by itself.
+    // Each network has one free place, so a second join from a network is refused.
     for n in [0, 1, 255, 256, VISITORS - 1] {
         let again = site.visitor(n).join().await;
         again.problem(403, "challenge_failed");
@@ -198,7 +198,7 @@ async fn without_a_pass_nobody_reaches_the_shop(site: &Site, visitor: &Visitor) 
         lobby.contains("/r/night-one?to=") && lobby.contains("basket"),
         "{lobby}"
     );
-    // A browser's preflight does not open the shop without a pass either.
+    // Without a pass, a browser's preflight does not reach the shop either.
     let before_a_call = visitor
         .request(Method::OPTIONS, SHOP, "/basket")
         .header("access-control-request-method", "POST");

@@ -276,7 +276,8 @@ async fn while_the_ledger_is_silent_a_pass_opens_the_shop_and_without_one_the_se
     }
 }
 
-/// Listens, and ends each connection after the request. Counts the connections.
+/// Starts a shop that ends each connection after it has read the request. Returns its address, and
+/// a receiver that gets a message for each connection.
 async fn dying_shop() -> (String, tokio::sync::mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));

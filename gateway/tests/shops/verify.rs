@@ -30,7 +30,7 @@ async fn any_method_and_origin_is_answered_by_the_pass_alone() {
             assert_eq!(gateway.ask(in_cookie).await.status, 204, "{method}");
             let refused = gateway.ask(asked()).await;
             assert_eq!(refused.status, 401, "{method} from {origin}");
-            // Envoy takes only 200 as a yes.
+            // Envoy lets a request pass only after a 200, so it has a path of its own.
             let of_envoy = || call(method, "/v1/verify-200/demo/shop/basket?item=1");
             let given = gateway.ask(of_envoy().by(&pass.jwt)).await;
             assert_eq!(

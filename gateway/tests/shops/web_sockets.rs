@@ -20,7 +20,7 @@ use crate::support::{Gateway, PROMOTER};
 type ShopSocket = WebSocketStream<Upgraded>;
 
 /// How long a WebSocket may stay open after its pass was stopped. A stopped pass opens nothing new
-/// after two seconds; the rest is for a slow machine.
+/// after two seconds. The rest of the time is for a slow machine.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 /// A gateway that guards a shop with the room `demo`.
@@ -48,7 +48,7 @@ impl GuardedShop {
         site
     }
 
-    /// Builds a request to switch to a protocol.
+    /// Builds a request to switch to another protocol.
     fn switch(&self, path: &str, protocol: &str, pass: Option<&ClaimedPass>) -> RequestBuilder {
         let address = self.gateway.guard.expect("it guards a shop");
         let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE);

@@ -31,7 +31,7 @@ pub const VIEWER: &str = "viewer-key-of-the-tests-ok";
 
 pub struct Gateway {
     pub address: SocketAddr,
-    /// Where it guards a shop that is not Fairgate's.
+    /// The address at which it guards a shop that is not Fairgate's.
     pub guard: Option<SocketAddr>,
     pub core: Bare,
     stop: Option<oneshot::Sender<()>>,

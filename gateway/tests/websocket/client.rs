@@ -1,4 +1,4 @@
-//! A WebSocket client that sends frames byte by byte as a test wants them, also broken ones.
+//! A WebSocket client that sends exactly the bytes that a test asks for, broken frames included.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,13 +8,13 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::mpsc;
 
-/// The first byte of a frame: whether it is the last of its message, and what it is.
+/// The first byte of a control frame, or of a frame that is a whole message.
 pub const TEXT: u8 = 0x81;
 pub const BINARY: u8 = 0x82;
 pub const CLOSE: u8 = 0x88;
 pub const PING: u8 = 0x89;
 pub const PONG: u8 = 0x8a;
-/// The first frame of a text in fragments, and frames that continue and end it.
+/// The first frame of a text in fragments. The next two constants continue and end the text.
 pub const TEXT_BEGINS: u8 = 0x01;
 pub const GOES_ON: u8 = 0x00;
 pub const ENDS: u8 = 0x80;
@@ -54,7 +54,7 @@ pub struct ServerFrame {
     pub payload: Vec<u8>,
 }
 
-/// A client's connection. A task of its own writes, so that reading never waits for it.
+/// A client's connection. A separate task writes, so that reading never waits for writing.
 pub struct RawClient {
     reading: OwnedReadHalf,
     writing: mpsc::UnboundedSender<Vec<u8>>,
@@ -85,7 +85,8 @@ impl RawClient {
         tokio::spawn(async move {
             while let Some(frame) = frames.recv().await {
                 for piece in frame.chunks(chop) {
-                    // The server may have ended already, because of an earlier frame.
+                    // The server may have closed the connection already, because of an earlier
+                    // frame.
                     if writer.write_all(piece).await.is_err() {
                         return;
                     }
@@ -102,7 +103,7 @@ impl RawClient {
     }
 
     pub fn write(&self, frame: Vec<u8>) {
-        // The writer may have ended, as above.
+        // The writing task may have ended, because the server has closed the connection.
         let _ = self.writing.send(frame);
     }
 

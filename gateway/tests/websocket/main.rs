@@ -1,5 +1,5 @@
-//! Plays the cases of the Autobahn test suite against the connection code of the live sockets, over
-//! the example that echoes. The cases have the suite's numbers. Compression (12 and 13) is not
+//! Runs the cases of the Autobahn test suite against the connection code of the live sockets. The
+//! server is the example `echo`. The cases have the suite's numbers. Compression (12 and 13) is not
 //! offered, so it has no cases here.
 
 mod cases;

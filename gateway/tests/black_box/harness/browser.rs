@@ -1,5 +1,5 @@
-//! Drives chromium by its own protocol, with a fresh profile for each person, and records every
-//! complaint of its console.
+//! Drives chromium over its own protocol. Each person has a fresh profile, and every complaint of
+//! the console is recorded.
 
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -63,8 +63,8 @@ const SHIFT: i64 = 8;
 /// The code of the Tab key.
 const TAB: i64 = 9;
 
-/// The beginning of the description of each page of a PDF. In the description of all pages
-/// together, an `s` follows.
+/// The beginning of the description of each page of a PDF. The description of all pages together
+/// begins with the same bytes, and then has an `s`.
 const PDF_PAGE: &[u8] = b"/Type /Page";
 
 /// One person's browser, with one tab.
@@ -145,8 +145,8 @@ impl Browser {
         Some(browser)
     }
 
-    /// Lets service workers start at once. The library holds each of them for a debugger, and does
-    /// not let all of them go.
+    /// Lets service workers start at once. The library makes each of them wait for a debugger, and
+    /// does not let all of them go on.
     async fn let_workers_start(&self) {
         let attach = SetAutoAttachParams::builder()
             .flatten(true)
@@ -220,7 +220,7 @@ impl Browser {
         set.expect("a known medium");
     }
 
-    /// Shows pages as a reader who prefers dark, or light, pages gets them.
+    /// Shows pages as they look for a reader who prefers dark pages, or light ones.
     pub async fn prefer_dark(&self, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
         let media = SetEmulatedMediaParams::builder()
@@ -238,16 +238,17 @@ impl Browser {
         set.expect("known features");
     }
 
-    /// Makes the page's text twice as large in a phone's window, where the page must not scroll
-    /// sideways.
+    /// Doubles the size of the page's text in a phone's window. The page must not scroll sideways
+    /// there.
     ///
     /// # Panics
-    /// If the page stays wider.
+    /// If the page stays wider than the window.
     pub async fn fits_with_large_text(&self, what: &str) {
         self.resize(PHONE, true).await;
         self.run("document.documentElement.style.fontSize = '200%'; undefined")
             .await;
-        // Names the elements that are too wide or have a word that is, because no picture is kept.
+        // Lists the elements that are too wide, or that have a word that is too wide. No picture is
+        // kept, so the message has to name them.
         let wide = format!(
             "document.documentElement.scrollWidth <= {0} ? 'nothing' : [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right + Math.max(0, one.scrollWidth - one.clientWidth) > {0} + 1).map((one) => one.outerHTML.slice(0, 120)).join('\\n')",
             PHONE.0
@@ -282,7 +283,7 @@ impl Browser {
     /// that value.
     ///
     /// # Panics
-    /// If the deadline passes; the message shows the page's text.
+    /// If the deadline passes. The message shows the page's text.
     pub async fn until<T: DeserializeOwned>(&self, expression: &str) -> T {
         match within(PATIENCE, async || self.worth(expression).await).await {
             Some(worth) => worth,
@@ -392,7 +393,7 @@ impl Browser {
             .expect("a click");
     }
 
-    /// Makes the window a phone's, with a touch screen.
+    /// Gives the window a phone's size and a touch screen.
     pub async fn become_phone(&self) {
         self.resize(PHONE, true).await;
         self.page
@@ -448,10 +449,10 @@ impl Browser {
         self.complaints.lock().clone()
     }
 
-    /// Waits until the page fits the narrowest phone, on which it must not scroll sideways.
+    /// Waits until the page fits the narrowest phone. It must not scroll sideways there.
     ///
     /// # Panics
-    /// If the page stays wider.
+    /// If the page stays wider than the window.
     pub async fn fits(&self, what: &str) {
         self.resize(NARROW, true).await;
         until(&format!("{what} fits {} pixels", NARROW.0), async || {
@@ -461,7 +462,8 @@ impl Browser {
         .await;
     }
 
-    /// Takes pictures of the whole page in the narrowest window, in a phone's and in a desktop's.
+    /// Takes pictures of the whole page in the narrowest window, in a phone's window and in a
+    /// desktop's window.
     ///
     /// # Panics
     /// If the page is wider than the narrowest window.
@@ -513,7 +515,8 @@ fn pictures() -> PathBuf {
     scratch.parent().unwrap_or(scratch).join("pictures")
 }
 
-/// Lifts the finger. Chromium wants the list of points, and the crate leaves an empty list out.
+/// The call that lifts the finger. Chromium requires the list of points, but the crate leaves out
+/// an empty list.
 #[derive(Debug, serde::Serialize)]
 struct TouchEnd {
     r#type: &'static str,

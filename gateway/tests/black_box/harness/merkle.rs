@@ -1,5 +1,5 @@
-//! Computes roots by the text of RFC 6962, so that the product's proofs are checked by independent
-//! code.
+//! Computes Merkle roots as RFC 6962 describes, so that independent code checks the product's
+//! proofs.
 
 use sha2::{Digest, Sha256};
 

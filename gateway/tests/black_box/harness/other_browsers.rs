@@ -1,5 +1,5 @@
-//! Drives Firefox by WebDriver BiDi, and WebKit by WebDriver. Both are Debian's packages. Tests
-//! click and type there as a person would.
+//! Drives Firefox over WebDriver BiDi, and WebKit over WebDriver. Both come from Debian's packages.
+//! Tests click and type in them as a person would.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -24,8 +24,8 @@ const SCREEN: &str = "/usr/bin/Xvfb";
 /// The longest wait for the answer to one command.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Brings an element into view, and returns its middle once a click there will hit it. Notes
-/// whether the click has hit it, because the page may move in between.
+/// Brings an element into view. Returns its middle if a click there will hit the element. The page
+/// may move before the click, so `window.hasHit` records whether the click has hit it.
 const MIDDLE: &str = "async (selector) => {
     const element = document.querySelector(selector);
     if (!element || element.disabled) return null;
@@ -46,7 +46,7 @@ pub struct OtherBrowser {
     pub name: &'static str,
     driver: Driver,
     _profile: TempDir,
-    // The processes end with the value.
+    // The processes are killed when this value is dropped.
     _processes: Vec<Child>,
 }
 
@@ -182,7 +182,7 @@ impl OtherBrowser {
     /// that value.
     ///
     /// # Panics
-    /// If the deadline passes; the message shows the page's text.
+    /// If the deadline passes. The message shows the page's text.
     pub async fn until<T: DeserializeOwned>(&self, expression: &str) -> T {
         let asked = format!("try {{ return ({expression}) || null }} catch {{ return null }}");
         let worth = async || serde_json::from_value::<Option<T>>(self.eval(&asked).await?).ok()?;
@@ -234,8 +234,8 @@ impl OtherBrowser {
                 {"type": "pointerMove", "x": x, "y": y}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0},
             ]}))
             .await;
-            // A page that the click led to has no such note. While a page is replaced, nothing
-            // answers.
+            // A page that the click has opened has no `hasHit`, and while a page is replaced,
+            // nothing answers. Both count as a hit.
             let hit = self.eval("return window.hasHit !== false").await;
             (hit != Some(Value::Bool(false))).then_some(())
         })
@@ -271,7 +271,7 @@ impl OtherBrowser {
     /// Ends the browser.
     ///
     /// # Panics
-    /// If its console complained of anything. WebKit's driver does not tell its console.
+    /// If its console complained of anything. WebKit's driver does not report its console.
     pub async fn close(self) {
         match self.driver {
             Driver::Bidi(tab) => {

@@ -1,5 +1,5 @@
-//! Finds the real seat maps and timetables, and the draw's oracle. Tests that need them skip
-//! themselves with a message if they are absent.
+//! Finds the real seat maps and timetables, and the draw's oracle. A test that needs them is
+//! skipped, with a message, if they are absent.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub fn real_data() -> Option<PathBuf> {
     folder("FAIRGATE_REAL_DATA", "../../shared/data")
 }
 
-/// Returns the folder with the draw's vectors and its independent oracle, or `None`, with a
+/// Returns the folder with the draw's test vectors and its independent oracle, or `None`, with a
 /// message, if there is none.
 pub fn draw_folder() -> Option<PathBuf> {
     folder("FAIRGATE_DRAW", "../../shared/draw")

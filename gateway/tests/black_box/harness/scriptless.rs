@@ -1,5 +1,5 @@
-//! Uses a page that runs no scripts: clicks and reads by the browser's own protocol, without asking
-//! the page.
+//! Uses a page that runs no scripts: clicks and reads over the browser's own protocol, without
+//! asking the page.
 
 use chromiumoxide::cdp::browser_protocol::dom::{
     GetBoxModelParams, GetDocumentParams, GetOuterHtmlParams, NodeId, QuerySelectorParams,

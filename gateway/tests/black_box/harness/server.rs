@@ -191,7 +191,7 @@ impl Server {
             .expect("an answer")
     }
 
-    /// Returns the whole answer of `/readyz`.
+    /// Returns the answer of `/readyz` with all the details that operators see.
     ///
     /// # Panics
     /// When there is no answer.

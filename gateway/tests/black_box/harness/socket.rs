@@ -17,7 +17,7 @@ use super::{PATIENCE, Visitor};
 /// A message from the server.
 #[derive(Debug, Clone)]
 enum Message {
-    /// A text frame, whose `type` says what it is.
+    /// A text frame. Its `type` says what it is.
     Text(Value),
     /// A binary frame.
     Seats(Vec<u8>),
@@ -36,7 +36,7 @@ impl Live {
     /// Opens the socket with the place as a subprotocol.
     ///
     /// # Panics
-    /// When it is refused, or the answer names more than `fairgate.v1`.
+    /// When it is refused, or the answer names another subprotocol than `fairgate.v1`.
     pub async fn open(visitor: &Visitor<'_>) -> Self {
         let place = format!("fairgate.v1, place.{}", visitor.place);
         Self::open_with(visitor, &[("sec-websocket-protocol", &place)])
@@ -174,12 +174,12 @@ impl Live {
     }
 }
 
-/// The seats of a show, decoded from its frames by the contract alone.
+/// The seats of a show, decoded from its frames without the product's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     /// The version of the last frame.
     pub version: u64,
-    /// 0 free, 1 held, 2 sold, 3 not for sale.
+    /// The state of each cell: 0 free, 1 held, 2 sold, 3 not for sale.
     pub cells: Vec<u8>,
 }
 

@@ -21,7 +21,7 @@ pub struct Loaded {
     pub bytes: Option<u64>,
 }
 
-/// What a browser fetches from now on, by the request's id.
+/// The files that a browser fetches from now on, by the request's id.
 pub struct Traffic(Arc<Mutex<BTreeMap<String, Loaded>>>);
 
 impl Traffic {
@@ -76,8 +76,8 @@ impl Traffic {
         Self(all)
     }
 
-    /// Returns what was fetched so far, without the calls of scripts and without what is written in
-    /// the page itself.
+    /// Returns the files that were fetched so far. Calls of the API do not count, nor does data
+    /// that the page itself contains.
     fn files(&self) -> Vec<Loaded> {
         let all = self.0.lock();
         let is_file = |loaded: &&Loaded| {
@@ -86,8 +86,7 @@ impl Traffic {
         all.values().filter(is_file).cloned().collect()
     }
 
-    /// Waits until every file that was asked for has come, among them one whose address contains
-    /// `needed`.
+    /// Waits until every requested file has come, among them one whose address contains `needed`.
     pub async fn complete(&self, needed: &str) -> Vec<Loaded> {
         until(
             &format!("{needed} and all other files have come"),
@@ -103,7 +102,7 @@ impl Traffic {
 }
 
 impl Browser {
-    /// Makes every answer come later, every byte slower, and every script run slower.
+    /// Delays every answer, and slows down the network and the scripts.
     #[expect(
         deprecated,
         reason = "the command that replaces it is not in every chromium"

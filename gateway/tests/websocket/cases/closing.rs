@@ -1,4 +1,4 @@
-//! Chapter 7: how a connection is closed.
+//! Builds the cases of chapter 7: how a connection is closed.
 
 use super::Case;
 use crate::client::{CLOSE, GOES_ON, PING, TEXT, TEXT_BEGINS};

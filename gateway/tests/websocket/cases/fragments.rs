@@ -1,9 +1,9 @@
-//! Chapter 5: fragments, and control frames between them.
+//! Builds the cases of chapter 5: fragments, and control frames between them.
 
 use super::Case;
 use crate::client::{ENDS, GOES_ON, PING, TEXT, TEXT_BEGINS};
 
-/// Builds a continuation without a beginning, which is an error, whatever follows.
+/// Builds a continuation of a message that was never begun. This is an error, whatever follows.
 fn without_beginning(id: &str, head: u8, chop: usize) -> Case {
     Case::new(id)
         .send(head, "non-continuation payload")
@@ -31,7 +31,7 @@ fn two_fragments(id: &str, chop: usize) -> Case {
         .text("fragment1fragment2")
 }
 
-/// Builds a whole text in fragments, and then a continuation that continues nothing.
+/// Builds a whole text in fragments, and then a continuation that belongs to no message.
 fn after_the_end(id: &str, head: u8) -> Case {
     two_fragments(id, usize::MAX)
         .send(head, "fragment3")

@@ -1,4 +1,5 @@
-//! Chapters 1 (framing), 2 (pings and pongs), 3 (reserved bits), 4 (opcodes), 9 and 10 (limits).
+//! Builds the cases of chapters 1 (framing), 2 (pings and pongs), 3 (reserved bits), 4 (opcodes), 9
+//! and 10 (limits).
 
 use super::Case;
 use crate::client::{BINARY, ENDS, GOES_ON, PING, PONG, TEXT, TEXT_BEGINS};
@@ -114,7 +115,7 @@ fn opcodes() -> Vec<Case> {
     all
 }
 
-/// Builds a text of `length` bytes in fragments of `part` bytes, which is echoed whole.
+/// Builds a text of `length` bytes in fragments of `part` bytes. It is echoed whole.
 fn in_parts(id: String, length: usize, part: usize) -> Case {
     let text = vec![b'*'; length];
     let mut parts: Vec<_> = text.chunks(part).collect();

@@ -1,4 +1,4 @@
-//! The cases, in files by the suite's chapters.
+//! Lists the cases, in files by the suite's chapters.
 
 mod closing;
 mod fragments;
@@ -11,13 +11,13 @@ use crate::client::{BINARY, PONG, TEXT, frame};
 
 /// What a client sends, and what a correct server answers.
 pub struct Case {
-    /// The suite's number.
+    /// The number of the case in the suite.
     pub id: String,
     /// The frames that are sent.
     pub frames: VecDeque<Vec<u8>>,
-    /// Frames are written in pieces of so many bytes.
+    /// The size in bytes of the pieces in which frames are written.
     pub chop: usize,
-    /// The frames that are answered: first byte and payload.
+    /// The frames that the server must answer: the first byte and the payload of each.
     pub answers: Vec<(u8, Vec<u8>)>,
     /// How the connection ends.
     pub end: CaseEnd,
@@ -25,7 +25,7 @@ pub struct Case {
 
 /// How a case ends.
 pub enum CaseEnd {
-    /// The client closes when it has all answers, and its close is answered.
+    /// The client closes when it has all answers, and the server answers this close.
     ByUs,
     /// The server sends a close frame with this code.
     Closes(Option<u16>),

@@ -1,4 +1,4 @@
-//! Chapter 6: texts that are UTF-8, and texts that are not.
+//! Builds the cases of chapter 6: texts that are UTF-8, and texts that are not.
 
 use super::Case;
 use crate::client::{ENDS, GOES_ON, TEXT, TEXT_BEGINS};

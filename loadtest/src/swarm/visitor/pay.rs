@@ -180,7 +180,7 @@ impl Visitor {
                 fields(json!({"order": id, "payment": payment, "outcome": outcome, "card": card}))
             })
             .await?;
-        let (at_ms, in_time) = (self.at_ms, self.at_ms < order.pay_until_ms);
+        let in_time = self.at_ms < order.pay_until_ms;
         match answer.status {
             200 => {
                 if outcome == "approve" && in_time {

@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, Zoned};
 
-/// How many bytes a line of a calendar has, at most. A longer text continues on the next line.
+/// The maximum number of bytes in a line of a calendar. A longer text continues on the next line.
 const LINE_BYTES: usize = 75;
 
 /// One event of a calendar.
@@ -13,7 +13,7 @@ pub struct CalendarEvent<'a> {
     pub summary: &'a str,
     /// Where it takes place. May be empty.
     pub location: &'a str,
-    /// More about it. May be empty.
+    /// A longer description. May be empty.
     pub description: &'a str,
     /// When the event was written.
     pub issued_at: Timestamp,
@@ -21,9 +21,9 @@ pub struct CalendarEvent<'a> {
     pub starts_at: Timestamp,
     /// When it ends.
     pub ends_at: Timestamp,
-    /// The IANA name of the zone in which the event's beginning is written. The beginning is
-    /// written in UTC if there is no name, or if the name is not known. The end is always in UTC,
-    /// because the clocks may change between beginning and end.
+    /// The IANA name of a time zone. The event's beginning is written in this zone's time, or in
+    /// UTC if the name is missing or unknown. The end is always written in UTC, because the zone's
+    /// clocks may change between beginning and end.
     pub time_zone: Option<&'a str>,
 }
 
@@ -92,8 +92,8 @@ fn utc_stamp(at: Timestamp) -> String {
 }
 
 /// Describes a time zone as it is at `local_start`. A calendar must describe each zone that it
-/// names. The rules before and after the event are left out: most readers know the zone by its
-/// name.
+/// names. The description leaves out the rules before and after the event, because most calendar
+/// programs know the zone by its name.
 fn time_zone(zone: &str, local_start: &Zoned) -> [String; 8] {
     let offset = local_start.strftime("%z");
     [
@@ -108,7 +108,8 @@ fn time_zone(zone: &str, local_start: &Zoned) -> [String; 8] {
     ]
 }
 
-/// Escapes the characters that separate values and lines, and the backslash.
+/// Escapes the characters that separate values and lines, and the backslash. Removes all other
+/// control characters.
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', r"\\").replace(',', r"\,");
     let value = value.replace(';', r"\;").replace("\r\n", "\n");
@@ -118,10 +119,10 @@ fn escaped(value: &str) -> String {
 
 /// Folds a line between characters, so that no part is longer than [`LINE_BYTES`].
 ///
-/// Every part but the first begins with a space, which a reader removes. If the part's own text
-/// would begin with a space, the line is folded one byte earlier. This check counts characters, but
-/// the fold counts bytes. With letters of several bytes, a line may therefore be folded earlier
-/// than necessary, or the text of a part may begin with a space all the same.
+/// Every part except the first begins with a space, which a calendar program removes. If the part's
+/// own text would begin with a space, the line is folded one byte earlier. This check counts
+/// characters, but the fold counts bytes. With letters of several bytes, a line may therefore be
+/// folded earlier than necessary, or the text of a part may begin with a space all the same.
 fn folded_line(line: &str) -> String {
     let begins_with_space = |at: usize| line.chars().nth(at).is_some_and(char::is_whitespace);
     let mut folded = String::with_capacity(line.len() + line.len() / LINE_BYTES * 3);

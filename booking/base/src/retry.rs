@@ -1,11 +1,12 @@
-//! The log of background work that is tried again. While a server is away, the log of warnings says
-//! so once, and each failed try is logged only as debug.
+//! Logs failed background work that is tried again. While a server is away, the log of warnings
+//! says so once, and each failed try is logged only at debug level.
 
 use fairgate_databases::LedgerError;
 
 /// An error of background work.
 pub trait BackgroundError: std::fmt::Display {
-    /// Returns whether a server did not answer. Every other error is logged as a warning each time.
+    /// Returns whether the error means that a server did not answer. Every other error is logged as
+    /// a warning each time.
     fn is_outage(&self) -> bool;
 }
 

@@ -1,6 +1,6 @@
-//! Compares what provider, ledger and store say of the same money and the same seats, and repairs
-//! what does not agree. No call waits for the reconciler. A difference comes from a lost message or
-//! a fault, and causes only delay.
+//! Compares what the provider, the ledger and the store say about the same money and the same
+//! seats, and repairs the differences. No call waits for the reconciler. A difference comes from a
+//! lost message or a fault. Its only effect is a delay.
 
 mod provider;
 pub mod repair;
@@ -34,7 +34,7 @@ const LEASE: &str = "reconciler";
 /// comparisons are missed.
 const LEASE_TURNS: u32 = 3;
 
-/// How many orders of each kind one pass compares, at most.
+/// The maximum number of orders of each kind that one pass compares.
 const BATCH_MAX: u32 = 200;
 
 /// How far a pass looks back for payments that changed, in milliseconds.
@@ -47,9 +47,10 @@ pub struct Reconciler {
     pub ledger: Ledger,
     /// The catalogue of shows.
     pub catalogue: Catalogue,
-    /// The seats of the shows, or `None` where only ledger and provider are compared.
+    /// The seats of the shows, or `None` if only ledger and provider are compared.
     pub seats: Option<SeatInventory>,
-    /// The inbox with its provider, or `None` where payments are not configured.
+    /// The inbox of payment events, with the payment provider. `None` if payments are not
+    /// configured.
     pub inbox: Option<PaymentEventInbox>,
     /// The installation's clock.
     pub clock: Clock,
@@ -59,7 +60,7 @@ pub struct Reconciler {
     pub watch: LockedHoldWatch,
 }
 
-/// A finding with the result of its repair, in printed form.
+/// A finding with the result of its repair, as it is printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReconcilerLine {
     /// The kind of drift.
@@ -79,7 +80,7 @@ impl Reconciler {
     /// the locked holds. Returns each difference with the result of its repair.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn reconcile_all(&self, since_ms: i64) -> Result<Vec<ReconcilerLine>, LedgerError> {
         let shows = self.catalogue.shows();
         let shows = shows.iter().map(|show| show.id.clone()).collect();

@@ -7,8 +7,8 @@ use fairgate_model::payments::{Payment, ProviderPayment};
 use super::{Reconciler, millis};
 use crate::ledger::LedgerError;
 
-/// How many payments without captured money one pass reads, at most. The pass also reads up to a
-/// quarter as many captured payments.
+/// The maximum number of payments without captured money that one pass reads. The pass also reads
+/// up to a quarter as many captured payments.
 const BATCH_MAX: u32 = 200;
 
 /// How many calls to the provider run at the same time.

@@ -6,7 +6,7 @@ use fairgate_model::findings::{DriftFinding, DriftSubject};
 use super::Reconciler;
 use crate::ledger::LedgerError;
 
-/// How many orders one repair expires, at most.
+/// The maximum number of orders that one repair expires.
 const EXPIRE_MAX: u32 = 200;
 
 /// The result of a repair.
@@ -40,7 +40,7 @@ impl Reconciler {
     /// Repairs one finding.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take the repair. The next pass finds the same
+    /// Returns an error if the ledger did not take the repair. The next pass finds the same
     /// difference again.
     pub(super) async fn repair(
         &self,
@@ -75,8 +75,7 @@ impl Reconciler {
                 let (Some(show), Some(seats)) = (self.catalogue.show(id), &self.seats) else {
                     return Ok(RepairOutcome::NotNeeded);
                 };
-                // Baskets, which the ledger does not know, prevent the reopening until they run
-                // out.
+                // The ledger does not know baskets. They prevent the reopening until they run out.
                 match seats.reopen(&show).await? {
                     Ok(()) => Ok(RepairOutcome::Done),
                     Err(_) => Ok(RepairOutcome::Later),

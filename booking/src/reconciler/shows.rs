@@ -1,7 +1,7 @@
-//! Compares shows in the ledger with their pictures in the store. There may be thousands of shows,
-//! so a pass cannot compare all of them. Each pass compares up to 200 shows with traffic. The
-//! promoters' shows without traffic take turns, and each is compared once an hour. Departures
-//! without traffic are not compared.
+//! Compares shows in the ledger with their pictures (the states of all cells) in the store. There
+//! may be thousands of shows, so a pass cannot compare all of them. Each pass compares up to 200
+//! shows with traffic. The promoters' shows without traffic take turns, and each is compared once
+//! an hour. Departures without traffic are not compared.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -16,14 +16,15 @@ use crate::inventory::seats::SeatInventory;
 use crate::ledger::{ClaimedCell, LedgerError};
 use crate::store::SeatOutboxRow;
 
-/// How many undelivered seat rows of one show are read, at most.
+/// The maximum number of undelivered seat rows of one show that are read.
 const ROWS_MAX: u32 = 10_000;
 
-/// A show that differs is read again after this time, because a picture that is only late is no
-/// drift.
+/// A show that differs is read again after this time, because a picture that is only late does not
+/// count as different.
 const PICTURE_LAG: Duration = Duration::from_millis(500);
 
-/// How many shows with traffic one pass compares, at most. The following passes compare the others.
+/// The maximum number of shows with traffic that one pass compares. The following passes compare
+/// the others.
 const BUSY_MAX: usize = 200;
 
 /// How many passes it takes to compare every promoter's show without traffic. With a pass every ten
@@ -110,7 +111,7 @@ impl Reconciler {
         Ok(facts)
     }
 
-    /// Reads a show from the ledger and the store. Returns `None` where the show is unknown or not
+    /// Reads a show from the ledger and the store. Returns `None` if the show is unknown or not
     /// open.
     async fn show_facts(
         &self,
@@ -123,10 +124,10 @@ impl Reconciler {
         if seats.store.glance(id).await.is_none() {
             return Ok(None);
         }
-        // The order of these readings matters. If a cell has the same claim before and after, and
-        // no undelivered row in between, the picture in between must show that claim. A cell whose
-        // claim changed, or that has an undelivered row, is being changed at this moment, and is
-        // not compared.
+        // The order of these readings matters. The picture is read between two readings of the
+        // claims. If a cell has the same claim in both, and no undelivered row, the picture must
+        // show that claim. Any other claimed cell is being changed at this moment, and is not
+        // compared.
         let before = self.ledger.claimed(id).await?;
         let undelivered = self.undelivered_rows(id).await?;
         let read_ms = self.clock.now_ms();

@@ -1,7 +1,7 @@
 //! Finds holds that are locked for an order that was never made. This happens if the ledger does
 //! not answer, or if the process dies between the lock and the claim. Without a repair, their seats
-//! would stay locked until one minute after the deadline that the order's claim would have had. So
-//! every process looks for such holds once a second, among the holds that it knows.
+//! would stay locked until one minute after the deadline that the order's claim would have had.
+//! Once a second, every process therefore looks for such holds among the holds that it knows.
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};

@@ -1,5 +1,5 @@
-//! Booking as a separate process: building it, running it and draining it. It serves the same
-//! public handlers that a gateway can host, and also routes for gateways and operators.
+//! Builds, runs and drains booking as a separate process. The process serves the public handlers
+//! that a gateway can also host, and routes for gateways and operators.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,8 +28,8 @@ use crate::open::{self, BookingOpenError};
 use crate::router::{operators_port, process_router};
 
 /// How long the process still answers after it has begun to drain. Gateways ask each booking
-/// process twice a second whether it can sell. After this time, every gateway therefore uses
-/// another process.
+/// process twice a second whether it can sell. By the end of this time, every gateway therefore
+/// uses another process.
 const NOTICE: Duration = Duration::from_millis(1_200);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 

@@ -1,5 +1,6 @@
-//! The interface of the inventory stores. A store has the fast-changing state: which visitor holds
-//! which cell, and until when. Each method of [`InventoryStore`] is one atomic domain transition.
+//! The interface of the inventory stores. A store keeps the state that changes fast: which visitor
+//! holds which cell, and until when. Each method of [`InventoryStore`] is one atomic domain
+//! transition.
 //!
 //! Every implementation passes `contract::suite`. The ledger is the authority. If a store loses its
 //! data, its shows are opened again from the ledger.
@@ -78,7 +79,7 @@ pub enum InventoryRefusal {
 pub struct OpeningInventory {
     /// The numbers of seats and legs.
     pub grid: CellGrid,
-    /// The version of the plan that the show pins.
+    /// The version of the seating plan that the show uses.
     pub plan_version: u32,
     /// The new incarnation, larger than every earlier one.
     pub incarnation: u64,
@@ -143,7 +144,7 @@ pub struct HoldSignal {
     pub expires_at_ms: i64,
 }
 
-/// The holds of a show in figures.
+/// Counts of a show's holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShowHoldFigures {
     /// The number of all holds, including holds with an order.
@@ -178,7 +179,7 @@ pub struct ClaimableHold {
 pub struct HoldSweepOutcome {
     /// The holds that lapsed.
     pub lapsed: Vec<HoldId>,
-    /// Whether the batch was full. If so, more holds may be due.
+    /// Whether more holds may be due, because the batch was full.
     pub more: bool,
 }
 
@@ -203,17 +204,17 @@ pub trait InventoryStore: Send + Sync + 'static {
     ) -> Result<(), InventoryRefusal>;
 
     /// Opens a show from the ledger's picture, in an incarnation that was begun. An open show needs
-    /// no `begin`: the new picture replaces the old one if it has every hold of the show.
+    /// no `begin`. The new picture replaces the old one if it has every hold of the show.
     async fn open(&self, show: &ShowId, opening: OpeningInventory) -> Result<(), InventoryRefusal>;
 
     /// Takes all cells of the hold, or none. If a hold with this id exists already, returns that
     /// hold.
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, InventoryRefusal>;
 
-    /// Keeps freed cells for the waitlist: until `until_ms`, a cell that becomes free can be taken
-    /// only by an offer (or by `prolong`). A call that would move the end by less than 3 s may
-    /// change nothing. The caller must repeat the call before the end. An `until_ms` of 0 means
-    /// that nobody waits any more, and all kept cells become free. Returns the kept cells,
+    /// Keeps freed cells for the waitlist until `until_ms`. Until then, only an offer (or
+    /// `prolong`) can take a cell that becomes free. A call that would move the end by less than 3
+    /// seconds may change nothing. The caller must repeat the call before the end. An `until_ms` of
+    /// 0 means that nobody waits any more, and all kept cells become free. Returns the kept cells,
     /// ascending.
     async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, InventoryRefusal>;
 
@@ -234,7 +235,7 @@ pub trait InventoryStore: Send + Sync + 'static {
         now_ms: i64,
     ) -> Result<Hold, InventoryRefusal>;
 
-    /// Frees those of `cells` that are kept for the waitlist.
+    /// Frees the cells in `cells` that are kept for the waitlist. Other cells do not change.
     async fn free_kept_cells(&self, show: &ShowId, cells: &[u32]) -> Result<(), InventoryRefusal>;
 
     /// Gives some seats of a basket back and takes others, all or nothing. The deadline does not
@@ -275,8 +276,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Locks a hold for an order that is about to claim it. The hold must have been made for one of
     /// these purposes. The lock ends after the claim's deadline, so that no sweep frees the cells
     /// while the order has them. Each further call moves the lock's deadline by at least a
-    /// millisecond. If one attempt is undone, a later attempt therefore keeps its lock, which it
-    /// may need for longer.
+    /// millisecond. Each attempt therefore has a deadline of its own, and undoing one attempt does
+    /// not end the lock of a later attempt.
     async fn secure(
         &self,
         hold: &HoldId,
@@ -290,13 +291,13 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// nothing if a later call moved the deadline.
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64);
 
-    /// Prolongs the lock of an order whose claim stays in the ledger after the claim's deadline.
+    /// Prolongs the lock of an order whose claim is still in the ledger after the claim's deadline.
     /// The lock's deadline moves to `hold.lock_until_ms`, unless it would move by less than
     /// [`PROLONGED_BY_MS_MIN`]. If the hold has lapsed, its cells are locked again, provided that
     /// no other hold has them. Cells that are kept for the waitlist count as free.
     ///
     /// `cursor` is the newest row of the seat outbox when the claim was read. If the hold has
-    /// lapsed and a later row was carried out, the answer is `NotReady`: that row may have ended
+    /// lapsed and a later row was carried out, the answer is `NotReady`. That row may have ended
     /// the claim, so the caller must read the claim again.
     async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), InventoryRefusal>;
 
@@ -306,9 +307,9 @@ pub trait InventoryStore: Send + Sync + 'static {
 
     /// Returns the number of the newest row of the show's seat outbox that was carried out.
     ///
-    /// This call does not count as use of the show. A show without use comes to rest, and its feed
-    /// is then read less often. The same is true of `prolong`, `abandon`, `view`, `glance`,
-    /// `packed` and `counts`.
+    /// This call does not count as use of the show. Neither do `prolong`, `abandon`, `view`,
+    /// `glance`, `packed` and `counts`. A show without use comes to rest, and its feed is then read
+    /// less often.
     async fn cursor(&self, show: &ShowId) -> Result<u64, InventoryRefusal>;
 
     /// Carries out the ledger's decisions in order, each only once. Repeated rows do nothing, and
@@ -316,8 +317,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     async fn deliver(&self, show: &ShowId, rows: &[SeatOutboxRow])
     -> Result<u64, InventoryRefusal>;
 
-    /// Closes a show until it is opened again. This is necessary if the store lacks rows after
-    /// `cursor` that the ledger has already deleted. Does nothing if the show's cursor is no longer
+    /// Closes a show until it is opened again. This is necessary if the ledger has deleted rows
+    /// after `cursor` that the store never got. Does nothing if the show's cursor is no longer
     /// `cursor`.
     async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), InventoryRefusal>;
 
@@ -328,9 +329,9 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Returns the whole picture of a show.
     async fn view(&self, show: &ShowId) -> Option<VersionedCells>;
 
-    /// Returns the whole picture of a show, for a caller that will not ask again soon: the store
-    /// does not begin to follow the show. Returns `None` if the show is not open, or if the store
-    /// does not answer.
+    /// Returns the whole picture of a show, for a caller that will not ask again soon. The store
+    /// therefore does not begin to follow the show. Returns `None` if the show is not open, or if
+    /// the store does not answer.
     async fn glance(&self, show: &ShowId) -> Option<VersionedCells>;
 
     /// Returns the whole picture of a show, packed for the network: its version, the number of its
@@ -353,8 +354,9 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// again from the ledger.
     async fn lost(&self) -> Vec<ShowId>;
 
-    /// Returns the open shows that were used in this process lately: somebody follows their
-    /// changes, or takes seats of them. The store of a single process returns all open shows.
+    /// Returns the open shows that were used in this process lately. A show is used if, for
+    /// example, somebody follows its changes or takes its seats. The store of a single process
+    /// returns all open shows.
     async fn in_use(&self) -> Vec<ShowId>;
 
     /// Returns whether other processes work on the same shows.

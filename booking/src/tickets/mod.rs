@@ -60,7 +60,7 @@ pub struct PrintedTicket {
     pub journey: Option<JourneySummary>,
     /// The ticket as a compact JWS.
     pub signed: String,
-    /// The ticket as its QR code holds it.
+    /// The text in the ticket's QR code.
     pub code: String,
 }
 

@@ -46,7 +46,8 @@ pub enum WaitRefusal {
 pub struct WaitlistJoinRequest {
     /// How many seats.
     quantity: u32,
-    /// Category keys or labels, any of them; all when absent.
+    /// Category keys or labels. Seats of any of them will do. If absent, seats of all categories
+    /// will do.
     categories: Option<Vec<String>>,
     /// How many of the seats are for wheelchairs.
     accessible: Option<u32>,
@@ -54,7 +55,7 @@ pub struct WaitlistJoinRequest {
     class: Option<String>,
     /// Rail: where the journey begins, by the code of a station.
     from: Option<String>,
-    /// Rail: where it ends, likewise.
+    /// Rail: where the journey ends, by the code of a station.
     to: Option<String>,
 }
 

@@ -1,7 +1,7 @@
-//! Collects the waiting visitors that this node has just seen. A visitor is seen when it joins the
-//! waitlist, reads its state on the waitlist, or has a socket at a gateway. Each node reports these
-//! visitors to the ledger in batches. Every node can therefore read from the ledger who is present,
-//! also after a restart.
+//! Collects the waiting visitors that this node has just seen. A node sees visitors when they join
+//! the waitlist, when they read their state on the waitlist, and while they have a socket at a
+//! gateway. Each node reports these visitors to the ledger in batches. Every node can therefore
+//! read from the ledger who is present, even after a restart.
 
 use parking_lot::Mutex;
 use std::collections::HashSet;

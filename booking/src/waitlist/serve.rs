@@ -36,7 +36,7 @@ const LEASE_MS: i64 = 3_000;
 /// the cells become free after this time.
 const KEEP_MS: i64 = 15_000;
 
-/// The waitlists of all shows; a cheap handle.
+/// The waitlists of all shows. Cheap to clone.
 #[derive(Clone)]
 pub struct Waitlist {
     /// The ledger that stores the waitlists.

@@ -12,8 +12,8 @@ const MEASURE_EVERY: Duration = Duration::from_secs(1);
 /// The number of readings at one measurement. The reading with the shortest round trip is used,
 /// because it is the most exact.
 const ROUND_TRIPS: u32 = 3;
-/// If this machine's own clock differs by more than this, in milliseconds, a warning is logged,
-/// because other programs on this machine use that clock.
+/// A warning is logged if this machine's own clock differs from the ledger's clock by more than
+/// this, in milliseconds. Other programs on this machine use the machine's own clock.
 const WARN_BEYOND_MS: u64 = 2_000;
 
 /// A clock that runs on monotonic time and is set by another clock.
@@ -68,8 +68,9 @@ fn duration_ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Every second and for ever, sets a clock made by [`Clock::following`] to the time that `ask`
-/// returns. While `ask` fails, time runs on as before. For any other clock, returns at once.
+/// Sets a clock made by [`Clock::following`] to the time that `ask` returns, once a second and for
+/// ever. While `ask` fails, the clock runs on as before. For any other kind of clock, returns at
+/// once.
 pub async fn follow_clock<E, F>(clock: Clock, ask: impl Fn() -> F)
 where
     F: Future<Output = Result<i64, E>>,
@@ -96,7 +97,7 @@ where
 }
 
 /// Reads the followed clock several times in a row, and corrects `followed` by the quickest answer.
-/// Returns whether there was any answer.
+/// Returns false if there was no answer.
 async fn measure_and_adjust<E, F>(followed: &FollowedClock, ask: &impl Fn() -> F) -> bool
 where
     F: Future<Output = Result<i64, E>>,

@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use follow::FollowedClock;
 pub use follow::follow_clock;
 
-/// A cheap handle on the time. Code that decides something takes `now` as an argument instead.
+/// A handle on the time, cheap to clone. Code that makes decisions does not read a clock. It takes
+/// `now` as an argument.
 #[derive(Clone, Default)]
 pub struct Clock {
     source: ClockSource,
@@ -67,8 +68,8 @@ impl Clock {
     }
 }
 
-/// Writes a time as RFC 3339 in UTC, the form in all answers. A time out of range is written as the
-/// epoch.
+/// Writes a time as RFC 3339 in UTC, which is the form in all answers. A time out of range is
+/// written as the epoch.
 #[must_use]
 pub fn rfc3339(ms: i64) -> String {
     Timestamp::from_millisecond(ms)

@@ -6,8 +6,8 @@ use super::{SecretSetting, SettingReader};
 /// The settings by which gateways and booking processes recognise each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InternalSettings {
-    /// `FAIRGATE_INTERNAL_KEY`: the same key at every gateway and booking process. Default none,
-    /// which is safe only if all of them run on one machine.
+    /// `FAIRGATE_INTERNAL_KEY`: the same key at every gateway and booking process. By default there
+    /// is no key, which is safe only if all these processes run on one machine.
     pub key: Option<SecretSetting>,
 }
 

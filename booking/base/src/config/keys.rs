@@ -8,14 +8,14 @@ use crate::http::keys::{Role, RoleKeys};
 /// Keys with fewer characters cause a warning, because they can be guessed.
 pub const KEY_CHARS_ENOUGH: usize = 16;
 
-/// One key for each role, if it is set.
+/// The key of each role, if it is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleKeySettings {
-    /// `FAIRGATE_PROMOTER_KEY`: may change everything. Default none.
+    /// `FAIRGATE_PROMOTER_KEY`: a caller with this key may change everything. Default none.
     pub promoter: Option<SecretSetting>,
-    /// `FAIRGATE_VIEWER_KEY`: may read reports and settings. Default none.
+    /// `FAIRGATE_VIEWER_KEY`: a caller with this key may read reports and settings. Default none.
     pub viewer: Option<SecretSetting>,
-    /// `FAIRGATE_DOOR_KEY`: may scan tickets. Default none.
+    /// `FAIRGATE_DOOR_KEY`: a caller with this key may scan tickets. Default none.
     pub door: Option<SecretSetting>,
 }
 
@@ -50,7 +50,7 @@ impl RoleKeySettings {
             .filter_map(|(role, name, key)| key.as_ref().map(|key| (role, name, key)))
     }
 
-    /// Returns the digests of the keys, which callers' keys are compared with.
+    /// Returns the digests of the keys. The keys of callers are compared with these digests.
     #[must_use]
     pub fn roles(&self) -> RoleKeys {
         let mut keys = RoleKeys::default();

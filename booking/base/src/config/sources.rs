@@ -148,7 +148,7 @@ impl SettingReader {
     }
 
     /// Returns the knob's parsed value, or the default if the knob is not set. A value that cannot
-    /// be parsed is a fault, which says that the value is not `what`.
+    /// be parsed is a fault. Its message says that the value is not `what`.
     pub fn parsed_or_default<T>(
         &mut self,
         knob: &str,

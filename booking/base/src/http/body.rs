@@ -1,5 +1,6 @@
-//! Reads bodies, paths and queries. A wrong field refuses the whole request, and the refusal names
-//! the field. The type and the declared length of a body are checked before the body is read.
+//! Reads bodies, paths and queries. If one field is wrong, the whole request is refused, and the
+//! refusal names the field. The type and the declared length of a body are checked before the body
+//! is read.
 
 use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -14,8 +15,8 @@ use super::{Problem, ProblemCode};
 /// The longest body, in bytes, that a route takes if it sets no [`BodyBytesMax`].
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-/// The longest body (bytes) that the routes below a layer of `Extension(BodyBytesMax(…))` take.
-/// The innermost layer wins.
+/// The longest body, in bytes, that a route takes. A layer of `Extension(BodyBytesMax(…))` sets
+/// it for the routes below that layer. The innermost layer wins.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyBytesMax(pub usize);
 
@@ -44,7 +45,7 @@ pub struct BodyBytes(pub Bytes);
 #[derive(Debug, Clone)]
 pub struct PathParams<T>(pub T);
 
-/// Query parameters. A wrong parameter refuses the whole request.
+/// Query parameters. If one parameter is wrong, the whole request is refused.
 #[derive(Debug, Clone)]
 pub struct QueryParams<T>(pub T);
 
@@ -127,8 +128,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     }
 }
 
-/// Refuses a body whose `Content-Type` is not JSON. A browser lets a foreign page send such a body
-/// without asking this server first. A body without a type is accepted as JSON.
+/// Refuses a body whose `Content-Type` is not JSON. A page of another site can make a browser send
+/// such a body, and the browser does not ask this server first. A body without a type is accepted
+/// as JSON.
 fn check_json_type(request: &Request) -> Result<(), Problem> {
     let types = request.headers().get_all(header::CONTENT_TYPE);
     if request.body().is_end_stream() || types.iter().all(is_json) {
@@ -194,8 +196,8 @@ fn body_too_large(bytes_max: usize) -> Problem {
 /// Parses a JSON document of the contract.
 ///
 /// # Errors
-/// 400 `invalid_json` with line and column for bad syntax; 422 `unknown_field` or `invalid_field`
-/// with the field's path.
+/// 400 `invalid_json` with line and column for bad syntax. Otherwise 422 `unknown_field` or
+/// `invalid_field` with the field's path.
 pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let empty_object: &[u8] = b"{}";
     let bytes = if bytes.is_empty() {

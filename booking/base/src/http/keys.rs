@@ -91,7 +91,7 @@ impl RoleKeys {
 
 /// The state of routes that need a key.
 pub trait KeyedRoutes {
-    /// Returns this process's keys, which the keys of callers are compared with.
+    /// Returns this process's keys. The keys of callers are compared with them.
     fn role_keys(&self) -> &RoleKeys;
 }
 

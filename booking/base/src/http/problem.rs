@@ -8,7 +8,7 @@ use crate::retry::BackgroundError;
 
 use super::{ProblemCode, refusal_log, request_id};
 
-/// How many characters of a name an answer repeats, at most.
+/// The maximum number of characters of a name that an answer repeats.
 const NAME_SHOWN_MAX: usize = 80;
 
 /// The header that repeats the code, for programs that forward an answer without reading its body.
@@ -48,8 +48,8 @@ impl Problem {
         Self::new(ProblemCode::InvalidField, detail).with_member("field", field)
     }
 
-    /// Makes a 422 `not_available`: the contract has this setting, but this program does not have
-    /// it, or it is not configured here.
+    /// Makes a 422 `not_available`: the contract has this setting, but this program does not
+    /// support it, or it is not configured here.
     pub fn not_available(field: &str, detail: impl Into<String>) -> Self {
         Self::new(ProblemCode::NotAvailable, detail).with_member("field", field)
     }
@@ -63,9 +63,9 @@ impl Problem {
         )
     }
 
-    /// Makes a 503 `ledger_unavailable`, which says that nothing was changed. Also logs the error:
-    /// as debug if this outage is in the log already, or if the same fault was logged within the
-    /// last minute.
+    /// Makes a 503 `ledger_unavailable`, which says that nothing was changed. Also logs the error.
+    /// The log line is at debug level if this outage is in the log already, or if the same fault
+    /// was logged within the last minute.
     pub fn ledger_unavailable(error: &impl BackgroundError) -> Self {
         refusal_log::log_refusal(error);
         Self::new(
@@ -75,15 +75,16 @@ impl Problem {
         .retry_after(2)
     }
 
-    /// Sets another title than the code's own, for a case that people, but not programs, should
-    /// distinguish from the usual case.
+    /// Sets another title than the code's own. People can then tell this case from the usual one.
+    /// For programs, both cases are the same.
     #[must_use]
     pub fn with_title(mut self, title: &'static str) -> Self {
         self.title = title;
         self
     }
 
-    /// Sets another status than the code's own, for a call that answers this code with that status.
+    /// Sets another status than the code's own, for calls that answer with this code but another
+    /// status.
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;

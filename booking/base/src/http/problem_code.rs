@@ -3,10 +3,11 @@
 
 use axum::http::StatusCode;
 
-/// Defines [`ProblemCode`] from the table of codes and titles by status.
+/// Defines [`ProblemCode`] from a table of codes and titles, which are grouped by status.
 macro_rules! problem_codes {
     ($($status:ident { $($variant:ident $code:literal: $title:literal,)+ })+) => {
-        /// What happened, as programs read it: stable, `snake_case`, the same in every version.
+        /// Tells programs what happened. Each code is in `snake_case`, and stays the same in every
+        /// version.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ProblemCode {
             $($(
@@ -209,8 +210,8 @@ mod tests {
 
     use super::*;
 
-    /// Codes that the contract names. `in_use` is left out, because no part of the program uses it
-    /// yet. `revoked` is left out, too.
+    /// The codes that the contract names, except two: `revoked`, and `in_use`, which no part of the
+    /// program uses yet.
     const OF_THE_CONTRACT: &[&str] = &[
         "already_scanned",
         "best_available_not_found",

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Problem;
 use super::keys::{Role, RoleKeys, bearer};
 
-/// After how many seconds a caller should ask again whether this process is ready.
+/// The number of seconds after which a caller should ask again whether this process is ready.
 const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 
 /// Whether a process can serve visitors.
@@ -17,7 +17,7 @@ const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 pub struct Readiness {
     /// Why no visitor can be served. Empty if visitors can be served.
     pub reasons: Vec<String>,
-    /// Faults that keep no visitor out at the moment, but that an operator should correct.
+    /// Faults that an operator should correct, although they keep no visitor out at the moment.
     pub warnings: Vec<String>,
 }
 

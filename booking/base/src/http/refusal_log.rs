@@ -1,7 +1,7 @@
-//! Logs the requests that the ledger refused. In an outage, the ledger refuses thousands of
-//! requests, and a faulty SQL statement may cause as many refusals. Only the first refusal of an
-//! outage is therefore logged as a warning, and the same fault as an error once a minute. All other
-//! refusals are logged as debug.
+//! Logs the requests that the ledger refused. An outage can refuse thousands of requests, and so
+//! can a faulty SQL statement. Therefore only the first refusal of an outage is logged as a
+//! warning. The same fault is logged as an error at most once a minute. All other refusals are
+//! logged at debug level.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -13,14 +13,15 @@ use super::request_id;
 
 /// A refusal that comes at least this long after the previous one belongs to another outage.
 const OUTAGE_ENDS_AFTER: Duration = Duration::from_secs(60);
-/// A fault that was logged is logged again after this time, at the earliest.
+/// The shortest time between two error lines about the same fault.
 const FAULT_EVERY: Duration = Duration::from_secs(60);
-/// How many faults are distinguished, at most. All further faults share one entry.
+/// The maximum number of faults that have an entry of their own. All further faults share one
+/// entry.
 const FAULTS_MAX: usize = 64;
 
 static LOG: Mutex<RefusalLog> = Mutex::new(RefusalLog::new());
 
-/// What was logged lately. Pure.
+/// What was logged lately. This type itself writes no log and reads no clock.
 #[derive(Debug)]
 struct RefusalLog {
     /// When an outage last refused a request.
@@ -72,7 +73,7 @@ impl RefusalLog {
     }
 }
 
-/// Logs that the ledger refused a request. The log line is a debug line if this outage is in the
+/// Logs that the ledger refused a request. The log line is at debug level if this outage is in the
 /// log already, or if the same fault was logged within the last minute.
 pub(super) fn log_refusal(error: &impl BackgroundError) {
     let request_id = request_id::current();

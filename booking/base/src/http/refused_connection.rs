@@ -2,7 +2,7 @@
 
 use super::{Problem, ProblemCode};
 
-/// After how many seconds a refused client may try again.
+/// The number of seconds after which a refused client may try again.
 const REFUSED_FOR_S: u64 = 5;
 
 /// Builds the whole HTTP/1.1 answer: 503 `too_many_connections`. `detail` says what happened and

@@ -1,5 +1,5 @@
 //! Gives every request an id. The answer has the id in a header, a problem shows it, and a gateway
-//! passes it on to booking. The log has the id where a handler panicked or the ledger failed.
+//! passes it on to booking. If a handler panics or the ledger fails, the log line has the id.
 
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};

@@ -7,12 +7,12 @@ use axum::body::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-/// The expected mean length of a body, in bytes. It decides for how many bodies space is reserved
-/// at first.
+/// The expected mean length of a body, in bytes. It determines for how many bodies space is
+/// reserved at first.
 const BYTES_MEAN: u64 = 64 << 10;
 
-/// Bodies by key; a cheap handle. The sum of their lengths has a limit. A body longer than the
-/// limit is made again for each client.
+/// Bodies by key. Cheap to clone. The sum of the bodies' lengths has a limit. A body longer than
+/// the limit is made again for each client.
 #[derive(Clone)]
 pub struct SharedBodies {
     kept: Arc<Cache<String, Option<Bytes>, BodyLength>>,

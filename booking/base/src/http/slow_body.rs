@@ -1,5 +1,5 @@
-//! Gives up a body that comes too slowly, and notes when a body last made progress. A slow but
-//! steady upload is never cut, however long it takes.
+//! Gives up a body that comes too slowly, and notes when a body last made progress. An upload that
+//! makes steady progress is never cut, however long it takes.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -13,13 +13,13 @@ use hyper::body::{Frame, SizeHint};
 use rand::RngExt;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-/// A body makes progress each time that this many of its bytes have come. A client that sends
-/// single bytes is too slow for that.
+/// A body makes progress each time this many more bytes of it have come. A client that sends single
+/// bytes is too slow to make progress.
 const STEP_BYTES: usize = 4 << 10;
-/// How long a reader waits for a client, at least, before it gives up a body without progress.
+/// A reader waits at least this long for a client before it gives up a body without progress.
 const WAIT_MAX: Duration = Duration::from_secs(15);
-/// Up to this much is added to [`WAIT_MAX`], at random. Without it, many slow bodies that began
-/// together would all end in one moment, which would delay everybody else.
+/// A random time of up to this many milliseconds is added to [`WAIT_MAX`]. Without it, many slow
+/// bodies that began together would all end in one moment, which would delay everybody else.
 const WAIT_SPREAD_MS: u64 = 5_000;
 
 /// A body was given up because it made no progress for too long.
@@ -40,8 +40,8 @@ pub(super) fn is_slow_body(mut error: &(dyn Error + 'static)) -> bool {
     }
 }
 
-/// When the body of a request last made progress; a cheap handle. Each request has one among its
-/// extensions.
+/// Knows when the body of a request last made progress. Cheap to clone. Each request has one among
+/// its extensions.
 #[derive(Debug, Clone)]
 pub struct BodyProgress {
     began: Instant,
@@ -82,7 +82,7 @@ impl BodyProgress {
     }
 }
 
-/// How much longer a reader waits for a client. Pure.
+/// How much longer a reader waits for a client. This type reads no clock.
 #[derive(Debug)]
 struct WaitBudget {
     max: Duration,

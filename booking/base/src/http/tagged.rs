@@ -1,5 +1,6 @@
-//! Large answers that stay the same under their tag. Each is encoded once and compressed once, on a
-//! thread for blocking work, and all clients share the bytes.
+//! Large answers with tags. While a tag stays the same, its answer stays the same. Each answer is
+//! encoded once and compressed once, on a thread for blocking work, and all clients share the
+//! bytes.
 
 use std::io::Write;
 
@@ -18,18 +19,18 @@ use super::shared_bodies::SharedBodies;
 const BYTES_MIN: u64 = 1 << 10;
 /// Longer bodies are not compressed.
 const BYTES_MAX: u64 = 32 << 20;
-/// How many bytes of compressed answers are kept.
+/// The maximum number of bytes of compressed answers that are kept.
 const KEPT_BYTES_MAX: u64 = 64 << 20;
 /// The end of a compressed answer's tag. The tag differs from the plain answer's, because the bytes
 /// differ.
 const ZIPPED: &str = "-gz\"";
 
-/// An extension of a response. It marks a tagged answer that the next change replaces. Such an
+/// An extension of a response. It marks a tagged answer that the next change will replace. Such an
 /// answer is compressed quickly, because few clients ask for each version.
 #[derive(Debug, Clone, Copy)]
 pub struct SoonReplaced;
 
-/// An answer that stays the same under its tag.
+/// An answer that stays the same as long as its tag stays the same.
 #[derive(Debug, Clone)]
 pub struct TaggedAnswer {
     /// The media type.
@@ -106,7 +107,7 @@ fn is_compressible(headers: &HeaderMap) -> bool {
         })
 }
 
-/// The compressed bodies of tagged answers, up to [`KEPT_BYTES_MAX`]; a cheap handle.
+/// The compressed bodies of tagged answers, up to [`KEPT_BYTES_MAX`]. Cheap to clone.
 #[derive(Clone)]
 pub struct CompressedAnswers {
     kept: SharedBodies,
@@ -168,7 +169,8 @@ pub async fn compress_tagged_answers(
     let Ok(plain) = to_bytes(body, BYTES_MAX as usize).await else {
         return StatusCode::BAD_GATEWAY.into_response();
     };
-    // The tag is a digest of the body, so that two spellings of one address find the same entry.
+    // Answers with the same tag have the same body, so two spellings of one address share one
+    // entry.
     let key = etag.to_str().unwrap_or_default().to_owned();
     let shared = plain.clone();
     let zip = move || gzip(&shared, level);
@@ -202,8 +204,8 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     gzip.or(any).unwrap_or(false)
 }
 
-/// Replaces the tags of compressed answers by the tags of the plain ones, which handlers know.
-/// Returns the tags as the client sent them.
+/// Replaces the tags of compressed answers by the tags of the plain answers, because handlers know
+/// only the plain ones. Returns the tags as the client sent them.
 fn replace_zipped_tags(headers: &mut HeaderMap) -> Option<String> {
     let known = headers
         .get(header::IF_NONE_MATCH)?

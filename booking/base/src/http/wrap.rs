@@ -21,9 +21,9 @@ use super::{Problem, ProblemCode, request_id};
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
 /// Puts the time limit and the panic handler around a router. Callers put further layers around the
-/// service, and serve it as the fallback of an empty router. [`Router::layer`] would put each layer
-/// around every route. For every request, each layer would then copy all layers below it, with
-/// their states.
+/// service, and serve it as the fallback of an empty router. Callers do not use [`Router::layer`],
+/// because it would put each layer around every route. For every request, each layer would then
+/// copy all layers below it, with their states.
 pub fn wrapped(
     router: Router,
 ) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send>
@@ -38,9 +38,9 @@ pub fn wrapped(
     layers.layer(router)
 }
 
-/// Turns a HEAD request into a GET for the layers below. A router empties the answer to a HEAD at
-/// once, and layers around that router, such as one that compresses, would describe the empty body.
-/// The outer router empties the answer in the end.
+/// Turns a HEAD request into a GET for the layers below. A router empties the answer to a HEAD
+/// request at once. The layers around that router, for example one that compresses, would then
+/// describe the empty body. In the end, the outer router empties the answer.
 pub async fn head_as_get(mut request: Request) -> Request {
     if request.method() == Method::HEAD {
         *request.method_mut() = Method::GET;

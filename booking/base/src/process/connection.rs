@@ -1,6 +1,6 @@
 //! A handle on a client's TCP connection, beside the stream that hyper serves. The handle counts
-//! the bytes that were read. After an upgrade, a frame for many clients can be written through the
-//! handles, so that the task of each client need not wake up.
+//! the bytes that were read. After an upgrade, a frame for many clients can be written through
+//! their handles. The tasks of the clients then need not wake up.
 
 use parking_lot::Mutex;
 use std::io::{self, IoSlice};
@@ -14,7 +14,7 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::io::AsyncWrite;
 use tokio::net::tcp::OwnedWriteHalf;
 
-/// A handle on a client's connection; cheap to clone. Requests have it as an extension.
+/// A handle on a client's connection. Cheap to clone. Requests have it as an extension.
 #[derive(Debug, Clone)]
 pub struct ConnectionHandle {
     state: Arc<ConnectionState>,
@@ -97,8 +97,8 @@ impl ConnectionHandle {
         writing.write(frames, more)
     }
 
-    /// Writes like [`ConnectionHandle::try_write`]. But if bytes still wait, queues the frames
-    /// behind them.
+    /// Writes like [`ConnectionHandle::try_write`]. But if bytes of an earlier write still wait,
+    /// queues `frames` and `more` behind them.
     #[must_use]
     pub fn queue(&self, frames: &Bytes, more: &[u8]) -> DirectWrite {
         let mut writing = self.state.writing.lock();

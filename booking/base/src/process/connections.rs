@@ -22,12 +22,12 @@ pub fn open_files_max() -> Option<usize> {
 /// How many connections the operators' own port takes.
 const OPERATORS_MAX: usize = 64;
 
-/// How many connections are allowed. Pure.
+/// How many connections are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// All connections.
     max: usize,
-    /// Whether one network's connections are limited, too.
+    /// Whether the connections of each network are limited, too.
     by_network: bool,
 }
 
@@ -54,7 +54,7 @@ impl ConnectionLimits {
     }
 
     /// Makes the limits of this process. `by_network` is for processes that clients connect to
-    /// directly: behind a proxy, all connections come from the proxy.
+    /// directly. Behind a proxy, all connections come from the proxy.
     #[must_use]
     pub fn of_process(by_network: bool) -> Self {
         Self::of_files(open_files_max().unwrap_or(FILES_WITHOUT_LIMIT), by_network)
@@ -69,17 +69,16 @@ impl ConnectionLimits {
         }
     }
 
-    /// Returns the limits of the public port, and of a second port whose connections need two files
-    /// each, because they are forwarded to another server. The ports share the files of these
-    /// limits.
+    /// Divides these limits between the public port and a second port. Each connection of the
+    /// second port needs two files, because it is forwarded to another server.
     #[must_use]
     pub fn of_two_ports(self) -> (Self, Self) {
         let of = |max| Self { max, ..self };
         (of(self.max / 2), of(self.max / 4))
     }
 
-    /// Returns the limits that remain for the other ports of a process with a port for operators.
-    /// In a process with very few files, at least half of the connections remain.
+    /// Returns the limits for the other ports of a process that has a port for operators. In a
+    /// process with very few files, at least half of the connections remain.
     #[must_use]
     pub fn without_operators(self) -> Self {
         Self {
@@ -108,7 +107,7 @@ impl ConnectionLimits {
     }
 }
 
-/// Counts the connections of a process; a cheap handle.
+/// Counts the connections of a process. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ConnectionBudget {
     inner: Arc<BudgetState>,

@@ -13,7 +13,7 @@ pub struct DataLock {
 /// Why this process cannot use the folder.
 #[derive(Debug, thiserror::Error)]
 pub enum DataLockError {
-    /// The operating system refuses.
+    /// The operating system does not let this process use the folder.
     #[error("FAIRGATE_DATA (--data): the data folder {} cannot be used: {error}; name a folder that this user may write", .folder.display())]
     Unusable {
         /// The folder.

@@ -1,8 +1,8 @@
 //! Checks which other processes work on this database. Rooms or seats in a process's own memory are
 //! correct only if no other process works on them. A process without Redis must therefore be alone.
-//! Several processes must share their rooms or seats through Redis. A lease in the ledger shows
-//! which case applies: one process takes it under its own name, or all sharing processes take it
-//! under a common name.
+//! Several processes must share their rooms or seats through Redis. A lease in the ledger enforces
+//! this. A process that must be alone takes the lease under its own name. Processes that share take
+//! it under a common name.
 
 use std::time::{Duration, Instant};
 
@@ -19,10 +19,10 @@ const RENEW_EVERY: Duration = Duration::from_secs(2);
 /// lease of a process that was just killed runs out meanwhile.
 const WAIT_MAX: Duration = Duration::from_secs(8);
 const ASK_AGAIN_EVERY: Duration = Duration::from_millis(250);
-/// The owner under which all sharing processes take the lease.
+/// The owner's name under which all processes that share take the lease.
 const SHARED: &str = "shared through Redis";
 
-/// The kinds of state that a process keeps in a store, shared or its own.
+/// The kinds of state that a process keeps in a store. The store is shared, or the process's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessStoreKind {
     /// The lines of the rooms, which a gateway keeps.
@@ -86,8 +86,8 @@ struct StoreLease {
 }
 
 impl ProcessLeases {
-    /// Takes a lease for each store that this process keeps: alone, or together with others if the
-    /// store is `shared`.
+    /// Takes a lease for each store that this process keeps. The flag in `keeps` is true if the
+    /// store is shared. Other processes can take the lease of a shared store, too.
     ///
     /// # Errors
     /// [`ProcessRefusal`] if the database does not answer, or another process still has a lease

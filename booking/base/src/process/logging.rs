@@ -10,7 +10,7 @@ use tracing_subscriber::{Layer, Registry, fmt};
 
 use crate::config::BadConfig;
 
-/// What the log looks like.
+/// The form of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LogFormat {
     Text,

@@ -32,15 +32,16 @@ const HEADERS_MAX: Duration = Duration::from_secs(10);
 /// The pause after a failed accept. The usual cause of a failure is that the process has too many
 /// open files.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
-/// A draining process still answers for this long. It tells every client not to use its connection
-/// again. Otherwise a client could send a call on a connection that is closed at the same moment.
+/// A draining process still answers new calls for this long. Each answer tells the client not to
+/// use its connection again. Otherwise a client could send a call on a connection that is closed at
+/// the same moment.
 const LAST_CALLS: Duration = Duration::from_millis(300);
 /// After [`LAST_CALLS`], a draining process waits at most this long for the first call on an unused
 /// connection.
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
-/// How many refused clients are sent the reason at the same time, at most. Further connections are
-/// closed without a reason.
+/// The maximum number of refused clients that are sent the reason at the same time. Further
+/// connections are closed without a reason.
 const REFUSALS_AT_ONCE: usize = 32;
 /// How long sending the reason may take.
 const REFUSAL_MAX: Duration = Duration::from_secs(1);
@@ -235,8 +236,8 @@ fn mark_last_answer(answer: &mut Response) {
     }
 }
 
-/// Returns after [`FIRST_CALL_MAX`] if no call has come on the connection. Browsers open
-/// connections that they never use. Waits for ever if a call has come.
+/// Waits for [`FIRST_CALL_MAX`]. Returns if no call has come on the connection by then, and
+/// otherwise waits for ever. Browsers open connections that they never use.
 async fn never_called(called: &AtomicBool) {
     sleep(FIRST_CALL_MAX).await;
     if called.load(Ordering::Relaxed) {

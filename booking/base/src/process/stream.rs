@@ -22,7 +22,7 @@ const WRITE_STALL_MAX: Duration = Duration::from_secs(60);
 /// answer.
 const LINGER_MAX: Duration = Duration::from_secs(2);
 
-/// A client's connection, with the right to have it.
+/// A client's connection, with its permit.
 pub(super) struct ClientStream {
     reading: OwnedReadHalf,
     connection: ConnectionHandle,
@@ -76,8 +76,8 @@ impl ClientStream {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// If the client may still be sending a body, reads on until the client ends or the time is
-    /// over.
+    /// If the client may still be sending a body, reads on until the client ends the connection or
+    /// the time is over.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.connection.is_body_unread() {
             return Poll::Ready(());

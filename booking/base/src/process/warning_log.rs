@@ -72,8 +72,8 @@ fn identity(warning: &str) -> String {
 }
 
 /// Returns the warning that the ledger took no write within the time `given`. An outage has several
-/// reasons one after the other: first connections break, then they are refused. The reason
-/// therefore comes after the number, and [`WarningLog`] treats all reasons as one warning.
+/// reasons one after the other: first connections break, then they are refused. The text therefore
+/// names the reason after the number, so that [`WarningLog`] treats all reasons as one warning.
 #[must_use]
 pub fn ledger_away(given: Duration, why: &str) -> String {
     format!(

@@ -1,5 +1,5 @@
-//! Cases of accepting an offer of the waitlist. An accepted offer becomes a basket once, and keeps
-//! its id, its cells and its terms.
+//! Cases of accepting an offer of the waitlist. An accepted offer becomes a basket exactly once,
+//! and keeps its id, its cells and its terms.
 
 use fairgate_model::holds::HoldSignalState::{Lapsed, Short};
 
@@ -79,7 +79,7 @@ async fn an_accepted_offer_is_a_basket_with_its_own_deadline_and_nothing_else_ch
     assert_eq!(picture(&store).await.1, before.1);
     let more = store.take(super::basket("b", ANA, &[5]), 2).await;
     assert_eq!(more, Err(InventoryRefusal::Limit { have: 2, limit: 2 }));
-    // The hold still has the locks of its cells, so its order gets them.
+    // The hold still has the locks of its cells, so its order gets the cells.
     let secured = secured(&store, &offer.id, ANA, LOCK_MS + 1_000).await;
     assert_eq!(secured.map(|hold| hold.stage), Ok(HoldStage::Ordered));
     let sell = row(1, SeatOutboxAction::Sell, "a", ANA, &[0, 1]);
@@ -226,7 +226,8 @@ async fn of_an_acceptance_and_a_lapse_exactly_one_wins(store: Store) {
         });
         let sweep = tokio::spawn(async move { his.sweep(OFFER_LOCK_MS, 100).await.lapsed });
         let accepted = accept.await.expect("it runs");
-        // The reader of a feed may sweep before it knows that the offer is due.
+        // The first sweep may have skipped the show, because this process did not know yet that the
+        // offer was due.
         let mut lapsed = sweep.await.expect("it runs");
         lapsed.extend(store.sweep(OFFER_LOCK_MS, 100).await.lapsed);
         match accepted {

@@ -1,5 +1,5 @@
-//! Cases of the ledger's decisions, which the store carries out in order and once, and of shows
-//! that are opened from the ledger's picture.
+//! Cases of the ledger's decisions, and of shows that are opened from the ledger's picture. The
+//! store carries out each decision once, and all of them in order.
 
 use super::*;
 use crate::store::InventoryRefusal;

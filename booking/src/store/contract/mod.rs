@@ -25,7 +25,7 @@ use super::{
 pub(crate) type Store = Arc<dyn InventoryStore>;
 type Case = ContractCase<'static, Store>;
 
-/// Runs every case, each on a store of its own from `make`, and names all cases that failed.
+/// Runs every case on a fresh store from `make`, and names all cases that failed.
 ///
 /// # Panics
 /// Panics if a case fails. The message names the case.
@@ -166,7 +166,7 @@ async fn seat(store: &Store, seat: u32) -> CellState {
     of[0]
 }
 
-/// Returns the version and every state, which a refused transition must leave as they were.
+/// Returns the version and every state. A refused transition must not change them.
 async fn picture(store: &Store) -> (u64, Vec<CellState>) {
     let view = store.view(&show()).await.expect("the show is open");
     (view.version, view.states)

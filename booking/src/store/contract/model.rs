@@ -1,5 +1,5 @@
-//! Checks a store against a simple model: after random transitions, both must give the same answers
-//! and the same picture.
+//! Checks a store against a simple model. Both get the same random transitions, and must give the
+//! same answers and the same picture.
 
 use std::collections::BTreeMap;
 
@@ -268,7 +268,7 @@ fn visitor(n: u8) -> Holder {
     Holder([n; 32])
 }
 
-/// Draws random sequences of transitions.
+/// Generates random sequences of transitions.
 pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let some = || proptest::collection::btree_set(0..GRID.seats, 0..4);
     let list = |set: std::collections::BTreeSet<u32>| set.into_iter().collect::<Vec<_>>();

@@ -24,8 +24,8 @@ pub(super) const CASES: &[Case] = cases![
     the_freed_legs_of_an_exchange_and_of_a_refund_are_kept,
 ];
 
-/// The moment until which somebody waits, in milliseconds: later than the other deadlines in these
-/// cases.
+/// The time until which somebody waits, in milliseconds. It is later than the other deadlines in
+/// these cases.
 const WAIT_UNTIL_MS: i64 = LOCK_MS * 4;
 
 async fn kept(store: &Store) -> Vec<u32> {
@@ -323,7 +323,7 @@ async fn an_offer_takes_a_seat_with_one_kept_leg_and_one_free_leg(store: Store) 
         .expect("no other hold has the seat");
     assert!(kept(&store).await.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
-    // When the offer is released, both legs are kept, also the one that was free before.
+    // When the offer is released, both legs are kept, including the leg that was free before.
     assert_eq!(store.release(&offer.id, ANA, BASKET).await, Ok(()));
     assert_eq!(kept(&store).await, cells(&[0]));
 }

@@ -273,8 +273,8 @@ impl ShowCells {
         }
     }
 
-    /// Frees overdue holds, and signals baskets that end soon. The flag is true if the batch
-    /// ended before all overdue holds were freed.
+    /// Frees overdue holds, and signals baskets that end soon. The returned flag is true if the
+    /// batch was full before all overdue holds were freed.
     pub(super) fn sweep(&mut self, now_ms: i64, batch_max: usize) -> (Vec<HoldSignal>, bool) {
         let mut signals = Vec::new();
         if self

@@ -67,7 +67,7 @@ impl MemoryStore {
 
     fn send_signals(&self, signals: impl IntoIterator<Item = HoldSignal>) {
         for signal in signals {
-            // Without a listening socket there is no receiver, and that is no error.
+            // If no socket listens, there is no receiver. This is not an error.
             let _ = self.signals.send(signal);
         }
     }

@@ -12,7 +12,7 @@ use crate::store::{CallId, HoldSignal, InventoryRefusal, SecuredHold, ShowHoldFi
 /// A basket's owner is warned this long before the deadline, in milliseconds.
 const SHORT_MS: i64 = 60_000;
 
-/// How many released holds are remembered, at most.
+/// The maximum number of released holds that are remembered.
 const RELEASED_MAX: usize = 1_024;
 
 /// One change of a basket: the seats to take and the seats to give back.
@@ -73,7 +73,8 @@ impl HoldTable {
         }
     }
 
-    /// Returns a visitor's own hold that no order has, if it was made for one of these purposes.
+    /// Returns a visitor's own hold that is not locked for an order, if it was made for one of
+    /// these purposes.
     pub(super) fn find_own_without_order(
         &self,
         id: &HoldId,
@@ -253,8 +254,8 @@ impl HoldTable {
         }
     }
 
-    /// Returns an error if the visitor has more than `limit` seats, the seats of the offer
-    /// included. `have` in the error does not count the seats of the offer.
+    /// Returns an error if the visitor has more than `limit` seats, including the seats of the
+    /// offer. `have` in the error does not count the seats of the offer.
     pub(super) fn check_limit_of_offer(
         &self,
         offer: &Hold,

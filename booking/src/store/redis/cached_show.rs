@@ -143,7 +143,7 @@ impl CachedShow {
         {
             return Ok(Err(FeedSequenceGap));
         }
-        // Item 1 of an entry is its only field: first the field's name, then the change.
+        // Item 1 of an entry has the name and the value of its only field. The value is the change.
         let change = packing::read_change(entry.item_at(1)?.item_at(1)?.as_bytes()?)?;
         if counter > known_point.0 {
             self.picture
@@ -215,8 +215,8 @@ impl CachedShow {
     }
 
     /// Returns the cells of a wanted hold that are not free in this picture. Returns no cells if
-    /// the hold exists already, has another plan, or has more seats than the limit: then the script
-    /// decides.
+    /// the hold exists already, has another plan, or has more seats than the limit. In these cases
+    /// the script decides.
     pub(super) fn surely_taken(&self, hold: &Hold, tail: &HoldIdTail, limit: u32) -> Vec<u32> {
         let may = hold.items.len() <= limit as usize && hold.plan_version == self.plan_version;
         if !may || self.holds.contains_key(tail) {

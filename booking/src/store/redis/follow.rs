@@ -13,15 +13,15 @@ use super::scripts::{CloseRegressedScript, ReadShowFeedScript, ShowSnapshotScrip
 use super::{InventoryStoreState, REFRESH};
 use crate::store::InventoryRefusal;
 
-/// How many entries of a feed one call reads, at most.
+/// The maximum number of entries of a feed that one call reads.
 const ENTRIES_MAX: usize = 512;
 /// How often the feeds of shows in use are read.
 const EVERY: Duration = Duration::from_millis(50);
 /// How often the feed of a show at rest is read, if the show has holds.
 const IDLE_EVERY: Duration = Duration::from_secs(2);
-/// If a show has no holds and was neither used nor read for this long, this process forgets it.
+/// This process forgets a show that has no holds and was neither used nor read for this long.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
-/// How often this process checks that the data set belongs to its ledger.
+/// How often this process checks that this Redis still belongs to its ledger.
 const CHECK_LEDGER_EVERY: Duration = Duration::from_secs(2);
 
 /// What one reading of the feed found.
@@ -48,9 +48,8 @@ impl InventoryStoreState {
         self.catch_up(followed).await
     }
 
-    /// Reads the feed up to its end. Only one reading runs at a time, and other callers wait. A
-    /// waiting caller uses the result of another caller's reading if the reading began after the
-    /// waiting caller's call.
+    /// Reads the feed up to its end. Only one reading runs at a time, and other callers wait. If a
+    /// reading begins after a waiting caller's call, that caller uses the result of the reading.
     pub(super) async fn catch_up(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let called_at = Instant::now();
         let _one_at_a_time = followed.catching.lock().await;
@@ -179,7 +178,7 @@ impl InventoryStoreState {
             }
         };
         for signal in signals {
-            // Without a listening socket there is no receiver, and that is no error.
+            // If no socket listens, there is no receiver. This is not an error.
             let _ = self.signals.send(signal);
         }
         Ok(found)

@@ -1,4 +1,5 @@
-//! A show that this process follows: what is known about the show, and how fresh this knowledge is.
+//! A show that this process follows. Stores what the process knows about the show, and how fresh
+//! this knowledge is.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,16 +12,16 @@ use super::cached_show::CachedShow;
 /// Why a show cannot be worked on in Redis until it is opened from the ledger again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShowCloseReason {
-    /// The show was never opened, or its data are gone.
+    /// The show was never opened, or its data is gone.
     Missing,
     /// The show is being opened, by this process or another one.
     Building,
-    /// The server was restarted or a replica promoted: nobody knows what was lost.
+    /// The server was restarted, or a replica was promoted. Nobody knows what was lost.
     Server,
     /// The clock of Redis jumped.
     Clock,
     /// The feed ends before a point that it had reached, so Redis went back to older data. Or the
-    /// show never got some rows, which the ledger has deleted.
+    /// ledger has deleted rows that the show never got.
     Regressed,
 }
 
@@ -152,9 +153,9 @@ impl FollowedShow {
         unused && not_read && !state.known.as_ref().is_some_and(CachedShow::has_holds)
     }
 
-    /// Returns whether to read the show's feed now. The feed of a used show is always read. At
-    /// rest, the feed is read if the known picture lacks a reported change, or every `idle_every`
-    /// if the show has holds.
+    /// Returns whether to read the show's feed now. The feed of a used show is always read. The
+    /// feed of a show at rest is read if the known picture lacks a reported change. If the show has
+    /// holds, its feed is also read every `idle_every`.
     pub(super) fn wants_reading(&self, idle: Duration, idle_every: Duration) -> bool {
         if self.idle_time() < idle {
             return true;
@@ -167,10 +168,11 @@ impl FollowedShow {
         !state.has_all_changes() || old && known.has_holds()
     }
 
-    /// Returns whether to sweep the show now, and if so counts it as swept. Clears `sweep_anyway`,
-    /// except for a show that is closed or has no known picture, which is never swept. The show is
-    /// swept if something is due in the known picture, if the picture lacks a reported change, or
-    /// if `sweep_anyway` is set. A used show with holds is also swept once a second.
+    /// Returns whether to sweep the show now. If so, notes the time of the sweep. A show is swept
+    /// if something is due in the known picture, if the picture lacks a reported change, or if
+    /// `sweep_anyway` is set. A used show with holds is also swept once a second. A show that is
+    /// closed or has no known picture is never swept. For any other show, this call clears
+    /// `sweep_anyway`.
     pub(super) fn wants_sweep(&self, now_ms: i64, idle: Duration) -> bool {
         let used = self.idle_time() < idle;
         let mut state = self.state();

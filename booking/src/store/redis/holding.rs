@@ -64,7 +64,7 @@ fn answered_hold(id: &HoldId, reply: &RedisReply, limit: u32) -> Result<Hold, In
 }
 
 impl RedisStore {
-    /// Calls a script on one hold, and returns the hold as the script leaves it.
+    /// Calls a script on one hold, and returns the hold as it is after the script.
     async fn act_on_hold(
         &self,
         id: &HoldId,

@@ -12,14 +12,14 @@
 //! | `{show:ID}:LIFE:has`, `:bought` | hashes: each visitor's seats in holds, and seats bought |
 //! | `{show:ID}:LIFE:waitlist` | set: cells that are kept for the waitlist |
 //! | `{show:ID}:LIFE:feed` | stream: about the last 8,192 changes; expires a day after the last |
-//! | `fairgate:ledger` | the id of the ledger to which the data set belongs |
+//! | `fairgate:ledger` | the id of the ledger that this Redis belongs to |
 //!
 //! Each script gets the show's meta key and derives the show's other keys from it. The hash tag
 //! puts all keys of a show on one slot.
 
 use fairgate_model::ids::{HoldId, ShowId};
 
-/// The key with the id of the ledger to which the data set belongs.
+/// The key with the id of the ledger that this Redis belongs to.
 pub(super) const LEDGER: &str = "fairgate:ledger";
 
 /// Returns the key that every script of a show gets.
@@ -27,7 +27,7 @@ pub(super) fn meta_key(show: &ShowId) -> String {
     format!("{{show:{show}}}:meta")
 }
 
-/// The last 32 digits of a hold's id. They tell the holds of one show apart, and are the fencing
+/// The last 32 digits of a hold's id. They distinguish the holds of one show, and are the fencing
 /// value of the hold's locks.
 pub(super) type HoldIdTail = [u8; 32];
 

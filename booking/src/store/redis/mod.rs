@@ -60,8 +60,8 @@ pub struct RedisStoreOptions {
     /// hold ends only when its deadline has passed by both clocks. With a large value, the ledger's
     /// clock alone therefore decides.
     pub assumed_ahead_ms: i64,
-    /// While the known picture is younger than this, a hold is refused without asking Redis if its
-    /// cells are taken in the picture: 1 s.
+    /// While the known picture is younger than this, a hold is refused without asking Redis if the
+    /// picture shows that one of its cells is not free: 1 s.
     pub shield: Duration,
     /// A show that was not used here for this long comes to rest: 10 s. The feed of a show at rest
     /// is read every 2 s if the show has holds, and when the known picture lacks a reported change.
@@ -85,8 +85,8 @@ impl RedisStoreOptions {
 /// Why the store was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum RedisStoreOpenError {
-    /// The data set belongs to another ledger: two installations share one Redis, or the wrong
-    /// database is named.
+    /// This Redis belongs to another ledger. Either two installations share one Redis, or a setting
+    /// names the wrong database.
     #[error(
         "this Redis belongs to another ledger ({stored}, and this one is {own}). Nothing was changed. Set FAIRGATE_DATABASE_URL to the database of that ledger, or FAIRGATE_REDIS_URL to another Redis."
     )]
@@ -111,7 +111,7 @@ struct InventoryStoreState {
     redis: Redis,
     options: RedisStoreOptions,
     ledger_id: String,
-    /// Whether the data set was found to belong to another ledger while this process ran.
+    /// Whether this Redis was found to belong to another ledger while this process ran.
     foreign: AtomicBool,
     shows: RwLock<HashMap<ShowId, Arc<FollowedShow>>>,
     signals: broadcast::Sender<HoldSignal>,
@@ -122,7 +122,7 @@ impl RedisStore {
     /// a caller names.
     ///
     /// # Errors
-    /// Fails if the data set belongs to another ledger, or if Redis does not answer.
+    /// Fails if this Redis belongs to another ledger, or if it does not answer.
     pub async fn open(
         redis: Redis,
         ledger_id: &str,
@@ -148,8 +148,8 @@ impl RedisStore {
     }
 }
 
-/// Returns the id of the ledger to which the data set belongs. If the data set has no ledger id
-/// yet, first writes the id of this ledger.
+/// Returns the id of the ledger that this Redis belongs to. If Redis has no ledger id yet, first
+/// writes the id of this ledger.
 async fn read_or_write_ledger_id(redis: &Redis, ledger_id: &str) -> Result<String, RedisCallError> {
     let set = RedisCommand::new("SET").arg(keys::LEDGER).arg(ledger_id);
     redis.ask(&set.arg("NX")).await?;
@@ -192,8 +192,8 @@ impl InventoryStoreState {
         shows.remove(show);
     }
 
-    /// Checks whether the data set now belongs to another ledger. If the data set was emptied,
-    /// writes this ledger's id into it.
+    /// Checks whether this Redis now belongs to another ledger. If Redis was emptied, writes this
+    /// ledger's id into it.
     async fn check_ledger(&self) {
         if let Ok(stored) = read_or_write_ledger_id(&self.redis, &self.ledger_id).await {
             let foreign = stored != self.ledger_id;
@@ -210,8 +210,8 @@ impl InventoryStoreState {
     /// Reads the known picture of a show, after bringing it up to date if possible.
     async fn read_show<T>(&self, show: &ShowId, look: impl FnOnce(&CachedShow) -> T) -> Option<T> {
         let followed = self.followed_without_use(show);
-        // If Redis does not answer or the show is being opened again, the last picture is read. The
-        // caller therefore waits only for a short time if there is a picture.
+        // If Redis does not answer or the show is being opened again, the last picture is read. If
+        // there is a picture, the caller therefore waits only for a short time.
         let at_most = match followed.state().known {
             Some(_) => NEWER_PICTURE_WAIT_MAX,
             None => Duration::MAX,

@@ -1,6 +1,6 @@
-//! Opens a show. Writes a new life from the ledger's picture in bounded batches; the last script
-//! makes the life live. Until then all other scripts refuse. If the opening process dies, its life
-//! never becomes live, and the next process begins another life.
+//! Opens a show. Writes a new life from the ledger's picture in bounded batches. The last script
+//! makes the life live. Until then, all other scripts refuse their calls. If the opening process
+//! dies, its life never becomes live, and the next process begins another life.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::scripts::{
 use super::{InventoryStoreState, keys, packing};
 use crate::store::{InventoryRefusal, OpeningInventory};
 
-/// How many bytes of a view one call writes, at most.
+/// The maximum number of bytes of a view that one call writes.
 const VIEW_BYTES_MAX: usize = 32_768;
-/// How many visitors one call writes, at most.
+/// The maximum number of visitors that one call writes.
 const VISITORS_MAX: usize = 500;
-/// How many holds one call writes, at most.
+/// The maximum number of holds that one call writes.
 const HOLDS_MAX: usize = 50;
-/// How many holds of an old life one call deletes, at most.
+/// The maximum number of holds of an old life that one call deletes.
 const OLD_HOLDS_MAX: u32 = 100;
 
 impl InventoryStoreState {

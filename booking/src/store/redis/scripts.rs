@@ -244,13 +244,13 @@ redis_scripts! {
         ahead_ms: i64,
     }
 
-    /// Closes a show that never got some rows of the seat outbox, which the ledger has deleted.
-    /// Does nothing if the show's cursor is no longer `cursor`.
+    /// Closes a show, because the ledger has deleted rows of the seat outbox that the show never
+    /// got. Does nothing if the show's cursor is no longer `cursor`.
     pub struct AbandonShowScript = abandon_show [enter] {
         cursor: u64,
     }
 
-    /// Closes a show whose data was reset to an earlier state.
+    /// Closes a show for which Redis went back to older data.
     pub struct CloseRegressedScript = close_regressed [] {
         counter: u64,
         /// The sub-counter.

@@ -1,5 +1,6 @@
--- Closes a show that never got some rows of the seat outbox, which the ledger has deleted. The next
--- life is then begun from the ledger. The show stays open if its cursor is no longer `cursor`.
+-- Closes a show, because the ledger has deleted rows of the seat outbox that the show never got.
+-- The next life is then begun from the ledger. The show stays open if its cursor is no longer
+-- `cursor`.
 if tonumber(meta[8]) ~= tonumber(cursor) then return {'PASSED', at} end
 call('HSET', META, 'state', 'regressed')
 return {'OK', at}

@@ -1,8 +1,8 @@
--- Gives some seats of a basket back and takes others, all or nothing: `add` has the items to take,
--- `remove` the seats to give back (4 bytes each), `wish` a digest of both.
+-- Gives some seats of a basket back and takes others, all or nothing. `add` has the items to take.
+-- `remove` has the seats to give back, 4 bytes each. `wish` is a digest of both.
 if stage ~= 'basket' then return {'ORDERED', at} end
 local items, lock_until, expires, last = unpack(call('HMGET', hold, 'i', 'u', 'e', 'c'))
--- The same wish twice in a row is a repeated call: the change was already made.
+-- If the last change had the same wish, this is a repeated call. The change was already made.
 if last == wish then return answer(id) end
 local leaving, strangers, kept, out = {}, {}, {}, {}
 for n = 1, #remove, 4 do leaving[struct.unpack("<I4", remove, n)] = true end

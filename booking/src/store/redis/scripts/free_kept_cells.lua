@@ -1,4 +1,4 @@
--- Frees cells that were kept for the waitlist; `packed_cells` has 4 bytes for each.
+-- Frees cells that were kept for the waitlist. `packed_cells` has 4 bytes for each cell.
 local cells, changed = {}, {}
 for n = 1, #packed_cells, 4 do
   cells[#cells + 1] = string.format('%d', struct.unpack('<I4', packed_cells, n))

@@ -1,7 +1,7 @@
--- Prolongs the lock of an order whose claim stays in the ledger after the claim's deadline. If the
--- hold has lapsed, its cells are locked again, provided that no other hold has them. `cursor` is
--- the newest row of the seat outbox when the claim was read. `gain_ms_min` is the least gain for
--- which a lock is prolonged.
+-- Prolongs the lock of an order whose claim is still in the ledger after the claim's deadline. If
+-- the hold has lapsed, its cells are locked again, provided that no other hold has them. `cursor`
+-- is the newest row of the seat outbox when the claim was read. A lock is prolonged only if its
+-- deadline moves by at least `gain_ms_min`.
 local hold = P .. 'hold:' .. id
 local stage, until_now, cells_now = unpack(call('HMGET', hold, 's', 'u', 'k'))
 if stage then

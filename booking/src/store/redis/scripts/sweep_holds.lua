@@ -1,6 +1,6 @@
--- Frees overdue holds and, if their time is over, the cells kept for the waitlist. Warns the owners
--- of baskets that end soon. One call handles at most `holds_max` entries. Any number of processes
--- may sweep.
+-- Frees overdue holds. Also frees the cells kept for the waitlist if the time for keeping them is
+-- over. Warns the owners of baskets that end soon. One call handles at most `holds_max` entries.
+-- Any number of processes may sweep.
 local most, lapsed = tonumber(holds_max), 0
 local due = call('ZRANGEBYSCORE', P .. 'deadlines', '-inf', now, 'LIMIT', 0, most + 1)
 local out = {'OK', 0, #due > most and 1 or 0}

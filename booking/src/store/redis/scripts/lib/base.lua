@@ -23,8 +23,8 @@ local function redis_ms()
 end
 
 -- Returns the cells of items, which are records of 16 bytes: seat, first leg, the leg after the
--- last, and 8 unused bytes. Cells are returned as strings, because they are used in keys and
--- commands several times and converting a number to text each time is slow.
+-- last, and 8 unused bytes. Cells are returned as strings, because they are used in several keys
+-- and commands. Converting a number to text each time would be slow.
 local SEATS
 local function cells_of(items)
   local cells = {}

@@ -1,6 +1,7 @@
 -- Cells that come free while somebody waits are kept for the waitlist. A kept cell has a lock whose
 -- value is WAITLIST instead of a hold's id. Later the cell is offered to a visitor or becomes free.
--- WAITLIST is also an entry of the deadlines: it has the moment until which cells are kept.
+-- WAITLIST is also an entry of the deadlines. Its deadline is the moment until which cells are
+-- kept.
 local WAITLIST = string.rep('w', 32)
 
 local function is_waited()
@@ -8,9 +9,9 @@ local function is_waited()
   return until_ms and tonumber(until_ms) > now and until_ms
 end
 
--- Keeps cells that no hold has any more for the waitlist, if somebody waits. Otherwise frees them.
--- In the view, a kept cell is held. So a cell that was held until now does not change there, and
--- only sold cells do.
+-- `cells` are cells that no hold has any more. Keeps them for the waitlist if somebody waits, and
+-- otherwise frees them. In the view, a kept cell is held. A kept cell that was held before
+-- therefore does not change there. A kept cell that was sold becomes held.
 local function give_back(cells, changed)
   local until_ms = #cells > 0 and is_waited()
   if not until_ms then return mark(cells, 0, changed) end

@@ -16,7 +16,7 @@ local function kept_cells(until_ms)
   return cells
 end
 
--- Frees those of the cells that are kept.
+-- Frees the cells in `cells` that are kept. Other cells do not change.
 local function let_go(cells, changed)
   local freed = {}
   for _, cell in ipairs(cells) do
@@ -38,8 +38,8 @@ local function disband()
   tell(WAITLIST, string.rep('\0', 32), 'gone', changed, '0', '0', '0')
 end
 
--- Locks all cells for a hold if all of them are kept or free, or else none. Returns the cells that
--- the hold cannot have.
+-- Locks all cells for a hold, or none. Each cell must be kept or free. Returns the cells that the
+-- hold cannot have.
 local function lock_kept(cells, id, until_ms)
   local refused, net = {}, net_ms(until_ms)
   for _, cell in ipairs(cells) do

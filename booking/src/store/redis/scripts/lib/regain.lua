@@ -1,5 +1,5 @@
--- Locks those cells of the hold `id` again whose locks expired by their time to live and that
--- nobody else took. Adds these cells to `changed`. Returns the cells that the hold has lost. If
+-- Some locks of the hold `id` may have expired by their time to live. Locks these cells again if
+-- nobody else took them, and adds them to `changed`. Returns the cells that the hold has lost. If
 -- there are lost cells, locks none.
 local function regain(cells, id, lock_until, changed)
   local lost, regained = {}, {}

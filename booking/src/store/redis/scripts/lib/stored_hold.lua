@@ -1,6 +1,6 @@
 -- Reads and writes a stored hold and its visitor's counts.
 
--- Adds to a visitor's count; a count of 0 is deleted to save memory.
+-- Adds to a visitor's count. Deletes a count of 0 to save memory.
 local function count(which, visitor, by)
   if by ~= 0 and call('HINCRBY', P .. which, visitor, by) <= 0 then call('HDEL', P .. which, visitor) end
 end
@@ -20,7 +20,7 @@ local function schedule(id, lock_until, expires, stage)
 end
 
 -- Returns whether a hold's purpose is in a list of purposes. Older versions stored holds without a
--- purpose: those holds are baskets.
+-- purpose. Those holds are baskets.
 local function serves(purposes, made_for)
   return string.find(',' .. purposes .. ',', ',' .. (made_for or 'basket') .. ',', 1, true) ~= nil
 end

@@ -4,8 +4,9 @@ local FEED_MS = '86400000'
 
 -- Adds one numbered change of the show to the feed. A change with cells raises the counter and sets
 -- the sub-counter to 0. A change without cells raises only the sub-counter. The change is one
--- value: id (32 bytes), visitor (32 bytes), then as text state, lock deadline, the visitor's
--- deadline and number of cells, and after a semicolon the changed cells, 4 bytes each.
+-- value. It begins with the id (32 bytes) and the visitor (32 bytes). Then follow, as text, the
+-- state, the lock deadline, the visitor's deadline and the number of cells, separated by commas.
+-- After a semicolon come the changed cells, 4 bytes each.
 local function tell(id, visitor, state, changed, lock_until, expires, cells)
   local counter, sub = string.match(at, '(%d+)-(%d+)')
   if #changed > 0 then at = (counter + 1) .. '-0' else at = counter .. '-' .. (sub + 1) end

@@ -1,5 +1,5 @@
 //! The [`Ledger`], booking's durable record. Each of its methods is one domain transaction: all of
-//! its changes are written, or none. A method stands in the file of its noun under `ledger/sql`.
+//! its changes are written, or none. The methods are in the files under `ledger/sql`, by subject.
 //!
 //! **Architecture invariant:** SQL is written only under `ledger/sql`. Only the crate
 //! `fairgate-databases` names rusqlite and tokio-postgres; this folder names neither outside its

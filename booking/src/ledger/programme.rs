@@ -11,7 +11,7 @@ use fairgate_model::shows::document::ShowDocument;
 pub struct NewProgramme {
     /// The programme as JSON, which every node reads for its searches.
     pub document: String,
-    /// The plans of halls; a hall that is not listed keeps its plan.
+    /// The plans of halls. A hall that is not listed keeps its plan.
     pub plans: Vec<NewHallPlan>,
     /// The showings, each id once. Each showing pins its hall's newest plan, which may be one of
     /// `plans`.
@@ -47,7 +47,7 @@ pub struct ProgrammeOutcome {
     pub written: bool,
 }
 
-/// Why a programme was not written; nothing was changed.
+/// Why a programme was not written. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammeRefused {
     /// Orders have seats that new plans move, drop or rename. Lists the shows, each with these

@@ -32,12 +32,12 @@ pub struct StoredShow {
     pub document: ShowDocument,
     /// The pinned version of its venue's plan.
     pub plan_version: u32,
-    /// A departure's run; `None` for other shows.
+    /// The run of a departure. `None` for other shows.
     pub run: Option<Arc<TrainRun>>,
     /// Whether the show was cancelled or postponed. Only [`super::Ledger::put_fate`] writes
     /// this.
     pub fate: Option<ShowFate>,
-    /// The number of the terms in the document. The ledger gives the number; `put_show` ignores
+    /// The number of the terms in the document. The ledger gives the number, so `put_show` ignores
     /// this field.
     pub terms: u32,
 }
@@ -79,15 +79,15 @@ pub struct PruneOutcome {
 }
 
 impl PruneOutcome {
-    /// Builds the outcome of a batch that always starts at the oldest row: if the batch was full,
-    /// more rows may be old enough.
+    /// Builds the outcome of a batch that started at the oldest row. If the batch was full, more
+    /// rows may be old enough, and the next batch starts at the oldest row again.
     pub(super) fn full_or_last(rows: u64, batch_max: u32) -> Self {
         let next = (rows >= u64::from(batch_max)).then_some(0);
         Self { rows, next }
     }
 }
 
-/// Why a claim of seats was refused; nothing was written.
+/// Why a claim of seats was refused. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum SeatClaimRefused {
     /// Another order has these cells.
@@ -101,7 +101,7 @@ pub enum SeatClaimRefused {
         /// Seats that the visitor may have.
         limit: u32,
     },
-    /// The card that bought the seats to be exchanged may not buy the new seats as well.
+    /// A card that bought the old seats of an exchange would have more seats than the show allows.
     #[error("the card has reached the show's limit")]
     CardLimit,
     /// The show pins another plan now.
@@ -122,10 +122,10 @@ pub enum SeatClaimRefused {
     Ledger(#[from] LedgerError),
 }
 
-/// Why a refund was refused; nothing was changed.
+/// Why a refund was refused. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RefundRefused {
-    /// The order is in a state that has nothing to give back.
+    /// In this state, the order has nothing to give back.
     #[error("the order is {}", .0.as_str())]
     State(OrderState),
     /// No rule allows a refund now.
@@ -134,7 +134,7 @@ pub enum RefundRefused {
     /// Tickets with these labels were scanned.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// An exchange of the order is being paid; this is the successor.
+    /// An exchange of the order is being paid. This is the successor.
     #[error("{0} is being paid")]
     Exchanging(OrderId),
     /// The order has no such ticket.
@@ -156,10 +156,10 @@ impl From<OrderRefundError> for RefundRefused {
     }
 }
 
-/// Why an exchange was refused; nothing was changed.
+/// Why an exchange was refused. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeRefused {
-    /// The order is in a state that has nothing to exchange.
+    /// In this state, the order has nothing to exchange.
     #[error("the order is {}", .0.as_str())]
     State(OrderState),
     /// No rule of its terms allows an exchange now.
@@ -168,10 +168,11 @@ pub enum ExchangeRefused {
     /// Tickets with these labels were scanned.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// Another exchange of the order is being paid; this is the successor.
+    /// Another exchange of the order is being paid. This is the successor.
     #[error("{0} is being paid")]
     Open(OrderId),
-    /// The order's seats have changed since the exchange was offered.
+    /// The order's seats or the cost of the exchange have changed since the exchange was offered,
+    /// or another order has the successor's hold.
     #[error("the order has changed")]
     Changed,
     /// The new seats cannot be claimed.
@@ -193,7 +194,7 @@ impl From<OrderExchangeError> for ExchangeRefused {
     }
 }
 
-/// The facts about a show and a hold by which the ledger checks a claim.
+/// What the ledger must know about a show and a hold in order to check a claim.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimBasis {
     /// The number of seats and legs of the show.
@@ -219,7 +220,7 @@ impl ClaimBasis {
     }
 }
 
-/// Why a show was not written; nothing was changed.
+/// Why a show was not written. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowRefused {
     /// Orders have these seats, which the new plan moves, drops or renames.
@@ -314,7 +315,8 @@ pub struct RefundSum {
 /// A show's refunds in figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RefundFigures {
-    /// Paid orders that have something to refund: no tickets yet, or tickets that were not scanned.
+    /// Paid orders that have something to refund: they have no tickets yet, or tickets that are
+    /// neither scanned nor void.
     pub orders_left: u64,
     /// Orders that were refunded in whole or in part.
     pub orders_refunded: u64,
@@ -375,13 +377,13 @@ pub struct KeptAnswer {
 /// A call under a caller's `Idempotency-Key` that one node wants to begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyedCall {
-    /// The digest that names the caller, the owner of the key.
+    /// A digest that identifies the caller. The key belongs to this caller.
     pub scope: [u8; 32],
     /// The key.
     pub key: String,
     /// Digest of the request.
     pub asked: [u8; 32],
-    /// The node, named by a number that each process draws at random.
+    /// The number of the node. Each process chooses its number at random.
     pub node: i64,
 }
 

@@ -142,8 +142,8 @@ pub(super) fn may_claim(
     Ok(())
 }
 
-/// Fails if a seat's price is not the price in the terms. The reason is that the caller calculated
-/// with other terms.
+/// Fails if a seat's price is not the price in the terms. This happens if the caller calculated the
+/// price with other terms.
 pub(super) fn check_item_prices(
     items: &[OrderItem],
     terms: &SaleTerms,
@@ -277,7 +277,8 @@ pub(super) fn unsearched(mut holds: Vec<HoldId>, searches: &[OrderId]) -> Vec<Ho
     holds
 }
 
-/// Returns the hold of a pending order, as the store must lock it.
+/// Returns the hold of an order that waits for payment or consent, with the order's own seats, as
+/// the store must lock it.
 pub(super) fn as_hold(order: &Order) -> Hold {
     Hold {
         id: order.hold.clone(),

@@ -1,4 +1,4 @@
-//! Cases of the reconciler's reads from the ledger, and of its repairs.
+//! Cases of the ledger's methods for the reconciler: what it reads, and what it repairs.
 
 use OrderState::{Cancelled, Confirmed, Pending};
 use fairgate_model::findings::OrderFacts;

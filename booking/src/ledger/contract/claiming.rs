@@ -1,4 +1,4 @@
-//! Cases of claims (transaction 1), of deadlines, and of the picture with which a store is opened.
+//! Cases of claims, of deadlines, and of the picture: the data with which the store opens a show.
 
 use SeatOutboxAction::{Free, Sell};
 use fairgate_model::orders::transition::OrderEvent;
@@ -81,7 +81,7 @@ async fn an_order_over_given_legs_is_found_until_its_cells_are_free(ledger: Book
         "no order begins at the second leg"
     );
     assert_eq!(over(BEN, 0..1).await, None, "another visitor has no order");
-    // Two orders of one seat are two journeys, not one longer journey.
+    // Two orders for one seat count as two journeys, not as one longer journey.
     let mut onward = order("b", ANA, &[4]);
     onward.items[0].held.legs = 1..2;
     claim(&ledger, &onward).await.expect("the cells are free");
@@ -222,7 +222,7 @@ async fn an_order_with_an_event_by_its_deadline_waits_and_other_orders_expire(le
     );
     let state = record(&ledger, &order).await.order.state;
     assert_eq!(state, OrderState::Confirmed);
-    // A settled event does not keep an order from expiring.
+    // If the event is settled already, the order expires at its deadline.
     let order = claimed(&ledger, "declined", BEN, &[3]).await;
     let declined = provider_event(&order, ProviderEventKind::Declined);
     assert_eq!(settled(&ledger, declined, NOW_MS).await, "applied");
@@ -415,7 +415,7 @@ async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     };
     let anew = ledger.claim(order.clone(), payment(&order), in_the_next);
     assert!(anew.await.is_ok());
-    // An older opening that comes late does not undo the newer opening.
+    // If an older opening comes after a newer one, it does not undo the newer one.
     let older = ledger.open_show(&show(), Some(LIFE)).await;
     assert_eq!(older.expect("readable").ordered.len(), 3);
     let refused = claim(&ledger, &super::order("later", ANA, &[3])).await;

@@ -1,4 +1,4 @@
-//! Cases of orders that cost nothing, for which the provider is never called.
+//! Cases of orders that cost nothing. The provider is never called for them.
 
 use OrderState::{Cancelled, Confirmed, Exchanged, Pending, Refunded, Ticketed};
 use SeatOutboxAction::{Free, Sell};

@@ -1,4 +1,5 @@
-//! Cases of plans, shows, departures, coverage, secrets and scans.
+//! Cases of plans, venue locations, shows, departures, travellers' names, coverage, secrets and
+//! scans.
 
 use fairgate_model::ids::TicketId;
 use fairgate_model::runs::{DistanceRate, StationCall, TrainFares, TrainRun};

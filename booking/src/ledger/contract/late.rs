@@ -1,5 +1,5 @@
-//! Cases of money that came after its order had expired: one search, one outcome, and the seats in
-//! the meantime.
+//! Cases of money that came after its order had expired: the search for seats, its one outcome, and
+//! the seats that stay claimed while the buyer decides.
 
 use OrderState::{AwaitingConsent, Cancelled, Confirmed, Expired};
 use SeatOutboxAction::{Free, Sell};

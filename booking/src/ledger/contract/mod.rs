@@ -75,7 +75,7 @@ const OTHER_DATA: &[&[Case]] = &[
 const GRID: CellGrid = CellGrid { seats: 8, legs: 2 };
 /// The incarnation of all locks.
 const LIFE: u64 = 7;
-/// The basis of claims by baskets.
+/// The basis of a claim by a basket.
 pub(super) const BASKET_BASIS: ClaimBasis = ClaimBasis {
     grid: GRID,
     limit: NO_LIMIT,
@@ -107,7 +107,7 @@ fn venue() -> VenueId {
 }
 
 fn stored(plan_version: u32) -> StoredShow {
-    // There is one category for each price, for cases in which seats have prices of their own.
+    // Each price has a category of its own, because some cases need seats at different prices.
     let mut prices: BTreeMap<String, i64> = (0..=100)
         .map(|n| (format!("p{}", n * 50), n * 50))
         .collect();
@@ -263,7 +263,7 @@ async fn record(ledger: &Books, order: &Order) -> OrderRecord {
     record.expect("the order is there")
 }
 
-/// Returns state and reason of each step.
+/// Returns the state and the reason of each step of an order.
 async fn history(ledger: &Books, order: &Order) -> Vec<(OrderState, String)> {
     let steps = record(ledger, order).await.history;
     steps
@@ -295,7 +295,7 @@ mod tests {
     use crate::ledger::sql::{Ledger, MIGRATIONS};
     use fairgate_databases::LedgerError;
 
-    /// The migrations from before terms had numbers.
+    /// The migrations before the one that gave numbers to terms.
     const BEFORE_TERMS: &[Migration] = MIGRATIONS.split_at(13).0;
 
     #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Cases of the providers' events, which transaction 2 settles, and of the effects that are owed.
+//! Cases of the events of providers, and of effects (owed calls to a provider).
 
 use OrderState::{Cancelled, CaptureFailed, Confirmed, Pending, Ticketed};
 use SeatOutboxAction::{Free, Sell};

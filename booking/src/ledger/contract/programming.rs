@@ -1,5 +1,5 @@
-//! Cases of cinema programmes, which are written as a whole, once, and never if they would move a
-//! sold seat.
+//! Cases of cinema programmes. A programme is written as a whole or not at all. It is refused if it
+//! would move a sold seat. If the same programme is put again, nothing changes.
 
 use fairgate_model::shows::document::ShowDocument;
 

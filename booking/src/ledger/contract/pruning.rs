@@ -1,5 +1,5 @@
-//! Cases of deleting old data: in bounded batches, never early, and never data that is still
-//! needed.
+//! Cases of deleting old data. Data is deleted in bounded batches, not too early, and not while it
+//! is still needed.
 
 use fairgate_model::waiters::WaitEndReason;
 
@@ -22,8 +22,8 @@ pub(super) const CASES: &[Case] = cases![
 
 const BATCH: u32 = 3;
 
-/// Prunes until nothing more is old enough. Returns how many rows each batch deleted, without empty
-/// batches.
+/// Prunes until nothing more is old enough. Returns how many rows each batch deleted, and leaves
+/// out batches that deleted none.
 async fn batches(ledger: &Books, what: RetentionKind, now_ms: i64) -> Vec<u64> {
     let (mut gone, mut after) = (Vec::new(), Some(0));
     while let Some(from) = after {

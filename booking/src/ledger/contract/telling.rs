@@ -1,5 +1,5 @@
-//! Cases of the seat outbox, of pictures, and of finished visitors, while many transactions commit
-//! at once.
+//! Cases of the seat outbox, of pictures, and of finished visitors. In most of them many
+//! transactions commit at once.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ pub(super) const CASES: &[Case] = cases![
     a_visitor_who_finishes_later_has_a_larger_number,
 ];
 
-/// A hall with a seat for each of many tasks.
+/// A hall with so many seats that each of many tasks can claim a seat of its own.
 const HALL: CellGrid = CellGrid {
     seats: 200,
     legs: 1,

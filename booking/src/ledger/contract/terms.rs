@@ -1,4 +1,4 @@
-//! Cases of terms of sale, which are numbered and immutable, and decide every price.
+//! Cases of terms of sale. Terms have numbers, never change, and decide every price.
 
 use fairgate_model::orders::refund::TicketSelection;
 

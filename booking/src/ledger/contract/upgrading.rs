@@ -1,4 +1,4 @@
-//! Cases of a ledger that an earlier version of Fairgate filled, before terms had numbers. The
+//! Checks of a ledger that was filled by a version of Fairgate in which terms had no numbers. The
 //! orders in this ledger keep their rules.
 
 use fairgate_model::orders::refund::TicketSelection;
@@ -16,7 +16,8 @@ fn old_items(seats: &[u32], amount: i64) -> String {
     serde_json::Value::Array(seats.iter().map(item).collect()).to_string()
 }
 
-/// Returns the statements with which an earlier version wrote an order, its claims and its payment.
+/// Returns the statements with which an earlier version wrote an order and the rows that belong to
+/// it.
 fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes) -> String {
     let (id, hold, payment) = (&of.id, &of.hold, &of.payment);
     let visitor = bytes(&of.visitor.0);
@@ -57,8 +58,8 @@ fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes)
     sql
 }
 
-/// The orders that [`filling`] writes. `paid` and `given` have tickets; `unpaid` waits for its
-/// payment. `successor` waits for the payment of the difference, and is to replace `given`.
+/// The orders that [`filling`] writes. `paid` and `given` have tickets. `unpaid` waits for its
+/// payment. `successor` is to replace `given`, and waits for the payment of the difference.
 struct Filled {
     paid: Order,
     unpaid: Order,

@@ -1,5 +1,5 @@
-//! Cases of the waitlist: the order of the line, one party for each visitor, and the ends of
-//! offers.
+//! Cases of the waitlist: the order of the line, one party for each visitor, and how offers and
+//! waiting end.
 
 use fairgate_model::ids::WaiterId;
 use fairgate_model::waiters::{

@@ -92,8 +92,8 @@ impl Ledger {
             .await
     }
 
-    /// Owes the effect or issues the tickets that the order's state needs, if they are missing.
-    /// Returns false if nothing was missing.
+    /// Records the owed effect or issues the tickets that the order's state needs, if they are
+    /// missing. Returns false if nothing was missing.
     pub async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool> {
         self.installation
             .write(order.clone(), move |tx, order| {
@@ -102,8 +102,8 @@ impl Ledger {
             .await
     }
 
-    /// Writes every record of the dump into `out`, read in one snapshot at `now_ms`, and returns
-    /// `out`.
+    /// Writes every record of the dump into `out`, and returns `out`. The ledger is read in one
+    /// snapshot. `now_ms` is the time of this reading.
     pub async fn write_dump(
         &self,
         out: File,
@@ -270,9 +270,8 @@ async fn facts(tx: &SqlTransaction, since_ms: i64, batch_max: u32) -> Result<Vec
     found.iter().map(read).collect()
 }
 
-/// Returns those of `holds` that belong to no order, and that no undecided search for seats (for
-/// late money) may use. The searches are read first. If a search is decided between the two
-/// statements, the second statement reads the hold that the decision wrote.
+/// Does the work of [`Ledger::without_order`]. The searches are read first. If a search is decided
+/// between the two statements, the second statement reads the hold that the decision wrote.
 async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<HoldId>> {
     let sql = "SELECT order_id FROM late_money WHERE outcome IS NULL";
     let searches = tx.query(sql, &[]).await?;
@@ -299,8 +298,9 @@ async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<Hold
     ))
 }
 
-/// Gives up a hold, under the lock for the writing of its order. If a claim has begun, this waits
-/// for its end. A later claim sees that the hold was given up.
+/// Gives up a hold while it has the lock [`lock::ORDER`] of the hold's order. If a claim of the
+/// order has begun, this call waits until the claim has ended. A later claim sees that the hold was
+/// given up.
 async fn give_up(tx: &SqlTransaction, hold: &HoldId, now_ms: i64) -> Result<bool> {
     let order = OrderId::of_hold(hold);
     tx.lock(&[NamedLock::alone(lock::ORDER, order.as_str())])

@@ -6,10 +6,10 @@ use fairgate_model::orders::Order;
 use super::rows::{Result, from_json, text};
 use super::{exchange_rows, lock};
 
-/// Locks the card that pays for an order, and returns whether the order's seats and the other seats
-/// bought with this card are more than the show allows. For an exchange, also locks and checks the
-/// cards that bought the old seats. Until this transaction ends, no other transaction checks these
-/// cards for this show.
+/// Locks the card that pays for an order. Returns true if this order and the other orders paid with
+/// the card have more seats together than the show allows for one card. For an exchange, also locks
+/// and checks the cards that bought the old seats. Until this transaction ends, no other
+/// transaction checks these cards for this show.
 pub(super) async fn over_card_limit(
     tx: &SqlTransaction,
     order: &Order,
@@ -27,7 +27,8 @@ pub(super) async fn over_card_limit(
     };
     let mut cards: Vec<String> = from_json(text(&row, 1)?)?;
     cards.extend(card.map(str::to_owned));
-    // All transactions lock cards in the same order, so they cannot deadlock.
+    // All transactions lock cards in the same order, so two of them cannot each wait for a card
+    // that the other has locked.
     cards.sort_unstable();
     cards.dedup();
     let own = i64::try_from(exchange_rows::seats_when_paid(tx, order).await?).unwrap_or(i64::MAX);

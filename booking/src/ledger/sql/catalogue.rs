@@ -101,8 +101,8 @@ impl Ledger {
     }
 
     /// Stores a departure as a show and returns the stored show. If a show with its id exists,
-    /// returns that show and stores nothing. The catalogue's version stays the same: nodes find new
-    /// departures with [`Self::departures`].
+    /// returns that show and stores nothing. The catalogue's version does not change. Nodes find
+    /// new departures with [`Self::departures`].
     pub async fn open_departure(&self, departure: StoredShow, now_ms: i64) -> Result<StoredShow> {
         self.installation
             .write(departure, move |tx, departure| {
@@ -111,8 +111,8 @@ impl Ledger {
             .await
     }
 
-    /// Returns stored departures with a number above `after`, in order. Later commits have larger
-    /// numbers. A departure that is cancelled or postponed gets a new number.
+    /// Returns stored departures with a number above `after`, each with its number, in order. Later
+    /// commits have larger numbers. A departure that is cancelled or postponed gets a new number.
     pub async fn departures(&self, after: u64, batch_max: u32) -> Result<Vec<(u64, StoredShow)>> {
         self.installation
             .read((), move |tx, ()| {
@@ -193,7 +193,7 @@ impl Ledger {
             .await
     }
 
-    /// Returns a named secret of the installation; the first call stores `fresh` as the secret.
+    /// Returns a named secret of the installation. The first call stores `fresh` as the secret.
     pub async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32]> {
         self.installation
             .write((), move |tx, ()| {
@@ -359,7 +359,7 @@ async fn put_patterns_fused(tx: &SqlTransaction, rooms: &[&str], patterns: &[&st
     Ok(())
 }
 
-/// Stores a plan as the venue's next version, unless the newest plan is the same; returns the
+/// Stores a plan as the venue's next version, unless the newest plan is the same. Returns the
 /// version. The caller must have called [`lock_catalogue`].
 pub(super) async fn put_plan(
     tx: &SqlTransaction,

@@ -18,8 +18,8 @@ use super::rows::{
 use super::{exchange_rows, lock, order_history};
 use crate::ledger::{ClaimBasis, SeatClaimRefused};
 
-/// Makes an order from a basket or a waitlist offer. An order that exists already is returned as it
-/// is, unless an exchange made it.
+/// Makes an order from a basket or a waitlist offer. If the order exists already, returns it as it
+/// is. If an exchange made that order, refuses the claim.
 pub(super) async fn claim(
     tx: &SqlTransaction,
     order: &Order,
@@ -43,8 +43,8 @@ pub(super) async fn claim(
     write_claim(tx, order, payment, basis).await
 }
 
-/// Makes the successor of an exchange. `items` are all seats that the successor will have; their
-/// prices are checked. An order that exists already is returned as it is.
+/// Makes the successor of an exchange. `items` are all seats that the successor will have. Their
+/// prices are checked. If the order exists already, returns it as it is.
 pub(super) async fn claim_for_exchange(
     tx: &SqlTransaction,
     order: &Order,
@@ -203,8 +203,8 @@ async fn insert_order(tx: &SqlTransaction, order: &Order, payment: &Payment) -> 
     .await
 }
 
-/// Does the work of [`insert_order`] in one round trip instead of three. The visitor's other orders
-/// wait for this transaction's lock, and in a sell-out every purchase runs this statement.
+/// Does the work of [`insert_order`] in one round trip instead of three. Every purchase runs this
+/// statement, and the visitor's other orders wait for this transaction's lock.
 async fn insert_order_fused(tx: &SqlTransaction, order: &Order, payment: &Payment) -> Result<()> {
     let sql = format!(
         "WITH made AS ({ORDER}), paid AS ({PAYMENT}) \
@@ -289,8 +289,8 @@ impl<'a> NewOrderValues<'a> {
     }
 }
 
-/// Claims cells. `UNIQUE (show, seat, leg)` decides which order gets a cell. If some cells are
-/// taken, the error names all of these, and the rollback undoes the claims of the other cells.
+/// Claims cells. `UNIQUE (show, seat, leg)` decides which order gets a cell. If cells are taken,
+/// the error names all of them, and the rollback undoes the claims of the other cells.
 pub(super) async fn insert_claims(
     tx: &SqlTransaction,
     order: &Order,

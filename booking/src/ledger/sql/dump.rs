@@ -18,10 +18,10 @@ use crate::dump::{
     ProviderPaymentData, ShowGrids, ShowRecord, TermsRecord, VERSION,
 };
 
-/// A function that takes one record; its error ends the reading.
+/// A function that takes one record. If it returns an error, the reading ends.
 type RecordSink<'a> = dyn FnMut(&DumpRecord) -> Result<()> + Send + 'a;
 
-/// Passes the first line of the dump, every record of the ledger, and the last line to `sink`.
+/// Passes all records of the dump to `sink`, from its first line to its last.
 ///
 /// # Errors
 /// Returns an error if the database holds no ledger of this version, or cannot be read. Also
@@ -264,8 +264,8 @@ async fn pending_record(tx: &SqlTransaction) -> Result<DumpRecord> {
          (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL)";
     let row = tx.query_one(sql, &[]).await?;
     Ok(DumpRecord::Pending {
-        // With a file, only the process that writes the file has the store. So a dump does not know
-        // which rows the store still lacks.
+        // If the ledger is a file, the store is in the memory of the process that writes the file.
+        // So a dump does not know which rows the store still lacks.
         seat_rows: tx.is_postgres().then(|| count(&row, 0)).transpose()?,
         effects: count(&row, 1)?,
         events: count(&row, 2)?,

@@ -1,4 +1,4 @@
-//! Reads stored exchanges for other transactions.
+//! Reads stored exchanges, for the transactions in other modules.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_model::ids::OrderId;
@@ -12,8 +12,8 @@ pub(super) struct OpenExchange {
     pub old_order: OrderId,
     pub items: Vec<OrderItem>,
     pub given: Vec<OrderItem>,
-    /// The amount to refund, in minor units; `None` if the exchange began under a version that did
-    /// not store it.
+    /// The amount to refund, in minor units. `None` if the exchange began under a version of
+    /// Fairgate that did not store the amount.
     pub back: Option<i64>,
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn find_open(
     row.map(read).transpose()
 }
 
-/// Returns the successor in the exchange of this order that is being paid; `None` if there is none.
+/// Returns the successor of this order if an exchange of the order is being paid.
 pub(super) async fn successor_being_paid(
     tx: &SqlTransaction,
     order: &OrderId,
@@ -45,7 +45,7 @@ pub(super) async fn successor_being_paid(
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// Returns the order whose seats were exchanged for those of `successor`, if the exchange is done.
+/// Returns the old order of the exchange that made `successor`, if the exchange is done.
 pub(super) async fn exchanged_order_if_done(
     tx: &SqlTransaction,
     successor: &OrderId,
@@ -55,7 +55,8 @@ pub(super) async fn exchanged_order_if_done(
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// Returns the order whose seats are to be, or were, exchanged for those of `successor`.
+/// Returns the old order of the exchange that made `successor`, whether or not the exchange is
+/// done.
 pub(super) async fn exchanged_order(
     tx: &SqlTransaction,
     successor: &OrderId,

@@ -24,14 +24,15 @@ use crate::store::SeatOutboxAction;
 /// Exchanges: a visitor returns seats of a paid order and gets other seats.
 impl Ledger {
     /// Begins an exchange: writes the successor, which will replace the old order, and claims the
-    /// cells that the successor gains, as in transaction 1. If there is nothing to pay, the same
-    /// transaction swaps the seats. Otherwise the capture of the difference swaps them.
+    /// cells that the successor gains. The claim is checked as in [`Self::claim`]. If there is
+    /// nothing to pay, the same transaction swaps the seats. Otherwise the transaction that records
+    /// the capture of the difference swaps them ([`Self::captured`]).
     ///
     /// The swap gives the new seats to the successor, and ends the claims and tickets of the old
-    /// order. It owes the refund that the exchange names. No swap is made if a ticket of the old
-    /// order was scanned or the order changed in the meantime. In that case the money paid for the
-    /// successor goes back to the buyer, and the old order stays as it is. If the successor exists
-    /// already, returns it. Returns `None` if there is no such order.
+    /// order. It also records the owed refund that the exchange names. No swap is made if a ticket
+    /// of the old order was scanned or the order changed in the meantime. In that case the money
+    /// paid for the successor goes back to the buyer, and the old order stays as it is. If the
+    /// successor exists already, returns it. Returns `None` if there is no such order.
     pub async fn exchange(
         &self,
         of: &OrderId,
@@ -135,8 +136,8 @@ async fn insert_exchange(
     Ok(())
 }
 
-/// Locks and returns the tickets of an order. A scan of one of the tickets at the same moment
-/// either is committed before this lock or waits for it.
+/// Locks and returns the tickets of an order. A scan at the same moment is either committed before
+/// this lock is taken, or waits until this transaction ends.
 async fn locked_tickets(
     tx: &SqlTransaction,
     order: &Order,
@@ -145,9 +146,10 @@ async fn locked_tickets(
     tickets::of_order(tx, order).await
 }
 
-/// Returns the event to apply to an order. For a successor, this may be another event than `event`:
-/// late money buys no exchange and goes back to the buyer. Money for an exchange that can no longer
-/// be made is not captured. To find that out, this locks the old order and its tickets.
+/// Returns the event to apply to an order. For the successor of an open exchange, this may be
+/// another event than `event`, so that the money goes back to the buyer. This happens if the money
+/// came late, or if the exchange can no longer be made. To find out whether it can be made, this
+/// locks the old order and its tickets.
 pub(super) async fn event_for_successor(
     tx: &SqlTransaction,
     successor: &Order,
@@ -230,7 +232,7 @@ async fn finish_exchange(
     issue(tx, &new, now_ms).await
 }
 
-/// Writes that the exchange is done: gives the successor all its items, and claims the cells that
+/// Records that the exchange is done. Gives the successor all its items, and claims the cells that
 /// it takes over from the old order. [`end_old_order`] has just deleted the old order's claims to
 /// these cells.
 async fn complete_successor(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
@@ -279,7 +281,7 @@ async fn complete_successor_fused(tx: &SqlTransaction, new: &Order, now_ms: i64)
     Ok(())
 }
 
-/// Ends the old order: deletes its claims, voids its tickets, and owes a refund of `back`.
+/// Ends the old order: deletes its claims, voids its tickets, and records an owed refund of `back`.
 async fn end_old_order(
     tx: &SqlTransaction,
     old: &Order,

@@ -1,15 +1,15 @@
 //! Stores calls under an `Idempotency-Key`. A call is registered before a node carries it out, and
-//! its answer is stored afterwards. Of two calls with one key at the same time, the second waits at
-//! the key's row until the first is written.
+//! its answer is stored afterwards. If two calls with one key are registered at the same time, the
+//! second waits at the key's row until the first is registered.
 
 use fairgate_databases::SqlTransaction;
 
 use super::rows::{Result, bytes32, call_outcome, small, text};
 use crate::ledger::{BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall};
 
-/// Registers a call. A registered call may begin again at its own node at any time, and at another
-/// node after the call's lease has run out. If the call may not begin, the outcome says what is
-/// stored under the key.
+/// Registers a call. Until it is answered, a registered call may begin again: at its own node at
+/// any time, and at another node once the call's lease has run out. If the call may not begin, the
+/// outcome says what is stored under the key.
 pub(super) async fn begin_call(
     tx: &SqlTransaction,
     call: &KeyedCall,
@@ -65,7 +65,7 @@ pub(super) async fn set_call_lease(
     Ok(())
 }
 
-/// Stores a call's answer, unless the call has an answer.
+/// Stores a call's answer, unless an answer is stored already.
 pub(super) async fn keep_answer(
     tx: &SqlTransaction,
     scope: [u8; 32],

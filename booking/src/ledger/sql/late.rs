@@ -1,4 +1,4 @@
-//! Late money: the search for seats that the money still buys, and the transaction that ends the
+//! Late money: the search for seats that the money can still buy, and the transaction that ends the
 //! search.
 
 use fairgate_databases::SqlTransaction;
@@ -17,7 +17,7 @@ use crate::ledger::{ClaimBasis, LateMoneyOutcome, OrderChangeOutcome, SeatClaimR
 /// Money that came after its order had expired.
 impl Ledger {
     /// Returns expired orders whose late money waits for a decision, and lends them to the caller:
-    /// nobody else gets them before `again_at_ms`.
+    /// no other caller gets them before `again_at_ms`.
     pub async fn late_due(
         &self,
         now_ms: i64,
@@ -35,10 +35,11 @@ impl Ledger {
             .await
     }
 
-    /// Decides once what an order's late money buys. One transaction writes claims, order, offer
-    /// and outboxes, and ends the search for seats. A second decision changes nothing. `basis` is
-    /// needed if seats are claimed. If the buyer's card may not buy these seats as well, the money
-    /// goes back to the buyer instead. Returns `None` if there is no such order.
+    /// Writes the decision about an order's late money, and ends the search for seats. One
+    /// transaction writes the claims, the order, the offer and the outboxes. Only the first
+    /// decision counts: a later one changes nothing. `basis` is needed if seats are claimed. If the
+    /// buyer's card would then have more seats than the show allows, the money goes back to the
+    /// buyer instead. Returns `None` if there is no such order.
     pub async fn late_settle(
         &self,
         order: &OrderId,

@@ -1,4 +1,5 @@
-//! Reads and writes the stored searches for seats that late money can buy, for other transactions.
+//! Reads and writes the searches for seats that late money can buy, for the transactions in other
+//! modules.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -14,7 +15,7 @@ pub(super) async fn begin_search(tx: &SqlTransaction, order: &OrderId, now_ms: i
     Ok(())
 }
 
-/// Returns the seats that an order's late money bought or was offered; `None` if there are none.
+/// Returns the seats that an order's late money bought, or that were offered for it.
 pub(super) async fn late_seats(
     tx: &SqlTransaction,
     order: &OrderId,

@@ -1,5 +1,5 @@
-//! The steps that build booking's tables. A released step is never edited. A new step is appended,
-//! and is written once for both databases ([`Migration::of_both`]).
+//! The steps that build booking's tables. A released step is never edited. A new step is added at
+//! the end, and is written once for both databases ([`Migration::of_both`]).
 
 use fairgate_databases::Migration;
 

@@ -52,9 +52,9 @@ pub(super) use migrations::MIGRATIONS;
 /// The kinds of named locks. A lock ends with its transaction. The name of a lock is its kind and a
 /// word or a number, such as a show's id or the first bytes of a visitor's holder hash.
 mod lock {
-    /// A show's plan, terms and fate. Claims and refunds share the lock. A change of the show takes
-    /// the lock exclusively, and so does a read of the show's picture. A cinema programme takes the
-    /// lock only for showings whose plan or currency changes.
+    /// A show's plan, terms and fate. Claims, refunds and exchanges share the lock. A change of the
+    /// show takes the lock exclusively, and so does a read of the show's picture. A cinema
+    /// programme takes the lock only for showings whose plan or currency changes.
     pub const PLAN: i32 = 1;
     /// One visitor's claims. No other transaction claims seats for the visitor between the check of
     /// the visitor's limit and the write.
@@ -81,7 +81,7 @@ impl Ledger {
     /// Brings booking's tables up to date, and returns the handle.
     ///
     /// # Errors
-    /// Returns an error where the database cannot be migrated.
+    /// Returns an error if the database cannot be migrated.
     pub async fn open(installation: Installation) -> Result<Self, LedgerError> {
         installation
             .migrate("booking", migrations::MIGRATIONS)
@@ -93,8 +93,8 @@ impl Ledger {
 
     /// Returns whether `sql`, which takes the time as `$1`, finds a row. Every node looks for due
     /// work several times a second and nearly always finds none. So on a server a writing
-    /// transaction begins only if there is work. On a file the answer is always yes: there, a
-    /// writing transaction that changes nothing costs less than this additional read.
+    /// transaction begins only if there is work. For a file this returns true without a read,
+    /// because there a writing transaction that changes nothing costs less than the read.
     async fn is_due(&self, sql: &str, now_ms: i64) -> Result<bool, LedgerError> {
         if self.installation.dialect() == SqlDialect::Sqlite {
             return Ok(true);
@@ -118,7 +118,7 @@ impl Ledger {
         self.installation.now_ms().await
     }
 
-    /// Makes a write to find out whether the database takes writes now.
+    /// Writes something, to find out whether the database accepts writes now.
     pub async fn check(&self) -> Result<(), LedgerError> {
         self.installation.check_writable().await
     }

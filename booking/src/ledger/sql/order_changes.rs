@@ -1,5 +1,5 @@
-//! Applies events to an order: writes the order's next step, and which call to the provider is then
-//! owed.
+//! Applies events to an order: writes the order's next step, and records which call to the provider
+//! is then owed.
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::OrderId;
@@ -17,9 +17,9 @@ use crate::ledger::OrderChangeOutcome;
 /// Writes the step that [`decide`] returns for an event, if the event changes the order. The caller
 /// has locked the order's row.
 ///
-/// Of two outbox rows about one cell, the later row has the larger id. The id is drawn here, after
-/// the order's claims were written. The claims' unique key allows a new claim of a cell only after
-/// the transaction that freed the cell has ended.
+/// Of two outbox rows about one cell, the later row has the larger id. The reason is that the
+/// database gives the id here, after the order's claims were written. The unique key of the claims
+/// allows a new claim of a cell only after the transaction that freed the cell has ended.
 pub(super) async fn apply_to_order(
     tx: &SqlTransaction,
     mut order: Order,
@@ -85,16 +85,16 @@ fn own_seats(order: &Order) -> ReplacementOffer {
     }
 }
 
-/// Returns the hold and the seats that the store keeps for an order: the order's own, or the seats
-/// that its late money bought or that were offered for its late money.
+/// Returns the hold and the seats that the store keeps for an order. These are the order's own,
+/// unless its late money has bought seats or seats were offered for it.
 pub(super) async fn kept_seats(tx: &SqlTransaction, order: &Order) -> Result<ReplacementOffer> {
     let late = late_rows::late_seats(tx, &order.id).await?;
     Ok(late.unwrap_or_else(|| own_seats(order)))
 }
 
-/// Writes which call to the provider is owed, as one compare-and-set of the payment. A capture is
-/// owed only if nothing was owed before. A void or a refund replaces a capture, and no later
-/// capture replaces a void or a refund.
+/// Records which call to the provider is owed. A capture is recorded only if nothing was owed
+/// before. A void replaces anything but a refund. A refund replaces anything. Every other change is
+/// an error.
 pub(super) async fn record_owed_effect(
     tx: &SqlTransaction,
     order: &OrderId,

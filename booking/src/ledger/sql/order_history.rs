@@ -6,8 +6,9 @@ use fairgate_model::orders::OrderState;
 
 use super::rows::Result;
 
-/// Adds a step to an order's history. The caller may have read its clock before another step was
-/// committed. A time earlier than the last step's is therefore replaced by the last step's time.
+/// Adds a step to an order's history. The caller may have read its clock before the last step was
+/// committed. So if `now_ms` is earlier than the time of the last step, the new step gets that
+/// time.
 pub(super) async fn add_step(
     tx: &SqlTransaction,
     order: &OrderId,

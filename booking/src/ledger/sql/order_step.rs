@@ -18,7 +18,7 @@ pub(super) struct OrderStep<'a> {
     pub state: OrderState,
     /// The reason for the step, as a stable code.
     pub reason: &'a str,
-    /// The order's items after the step; `None` leaves them the same.
+    /// The order's items after the step. `None` leaves them as they are.
     pub items: Option<&'a [OrderItem]>,
     /// The amount by which the step lowers [`Order::waived`], in minor units.
     pub uncharged: i64,
@@ -178,8 +178,8 @@ impl OrderStep<'_> {
     }
 }
 
-/// The statement of [`OrderStep::write_fused`]. Its parameters switch off the parts that have
-/// nothing to free, to void or to send to the store.
+/// The statement of [`OrderStep::write_fused`]. Its parameters switch off the parts that are not
+/// needed: freeing claims, voiding tickets, or writing a row of the seat outbox.
 const FUSED: &str = "WITH moved AS (UPDATE orders SET state = $2, reason = $3, \
          items = COALESCE($5, items), let_go = let_go - $6 \
          WHERE order_id = $1 AND state = $4 RETURNING order_id, show, visitor), \

@@ -41,9 +41,9 @@ impl Ledger {
     }
 
     /// Waits for claims that are being written, and returns the show's picture, with which the
-    /// store opens the show. `lost` is the incarnation that has begun in the store after the data
-    /// of all earlier incarnations were lost. If it is given, later claims that rest on locks of an
-    /// earlier incarnation are refused, because the store no longer has these locks.
+    /// store opens the show. If the store has lost its data, `lost` is the incarnation that has
+    /// begun since then. Later claims that rest on locks of an earlier incarnation are then
+    /// refused, because the store no longer has these locks.
     pub async fn open_show(&self, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
         self.installation
             .write(show.clone(), move |tx, show| {
@@ -94,7 +94,7 @@ impl Ledger {
             .await
     }
 
-    /// Applies an event to an order; returns `None` if there is no such order.
+    /// Applies an event to an order. Returns `None` if there is no such order.
     pub async fn apply_event(
         &self,
         order: &OrderId,

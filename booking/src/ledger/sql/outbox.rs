@@ -1,10 +1,11 @@
 //! The seat outbox, the picture of a show, and the list of visitors whose orders were ticketed. The
 //! outbox and the list are read with a cursor: the last number that the reader has seen.
 //!
-//! In a file, one writer makes the rows and numbers them at once. On a server, ids are drawn while
-//! transactions run, but rows become visible in the order of the commits. A reader whose cursor was
-//! the largest visible id would miss a row with a smaller id that is committed later. So readers on
-//! a server follow *numbers*, which one transaction at a time gives to committed rows only.
+//! In a file, one writer makes the rows and numbers them at once. On a server, a row gets its id
+//! while its transaction runs, but becomes visible when the transaction commits. A reader whose
+//! cursor was the largest visible id would miss a row with a smaller id that is committed later. So
+//! on a server committed rows also get *numbers*, which readers use as cursors. Only one
+//! transaction at a time gives numbers.
 
 use std::collections::HashMap;
 
@@ -91,8 +92,8 @@ async fn undelivered(tx: &SqlTransaction) -> Result<Vec<(ShowId, u64)>> {
     rows.iter().map(read).collect()
 }
 
-/// Waits until no other transaction gives numbers to seat rows. A *later* statement must give the
-/// numbers, because only its snapshot contains every earlier number.
+/// Waits until no other transaction gives numbers to seat rows. The numbers must be given by a
+/// *later* statement than this one, because only its snapshot contains every earlier number.
 async fn lock_numbering(tx: &SqlTransaction) -> Result<()> {
     tx.lock(&[NamedLock::numbered(lock::SEAT_NUMBERS, 0)]).await
 }
@@ -113,10 +114,11 @@ pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
     count(&tx.query_one(sql, &[&show.as_str()]).await?, 0)
 }
 
-/// On a server, first numbers the show's committed rows. Returns the show's picture with the newest
-/// number. One statement reads both, so they are of one snapshot. An order's state and its outbox
-/// row are always written in one transaction. The picture therefore shows the effect of exactly the
-/// numbered rows, and not the effect of a row that is committed later.
+/// Returns the show's picture with the newest number of its rows. On a server, first numbers the
+/// committed rows. One statement reads the orders and the number, so they are of one snapshot. An
+/// order's state and its outbox row are always written in one transaction. The picture therefore
+/// shows the effect of exactly the numbered rows, and not the effect of a row that is committed
+/// later.
 pub(super) async fn picture(
     tx: &SqlTransaction,
     show: &ShowId,

@@ -25,7 +25,7 @@ impl Ledger {
             .await
     }
 
-    /// Stores a raw event under its id, with the payment that it names; returns false if the event
+    /// Stores a raw event under its id, with the payment that it names. Returns false if the event
     /// was stored before.
     pub async fn keep_event(
         &self,
@@ -51,7 +51,7 @@ impl Ledger {
     }
 
     /// Stores the id that the provider gave to a payment, and the data that the payment page needs.
-    /// The first call's values stay and are returned.
+    /// The values of the first call stay: later calls return them and store nothing.
     pub async fn record_created_payment(
         &self,
         payment: &PaymentId,
@@ -264,7 +264,7 @@ impl Ledger {
             .await
     }
 
-    /// Sets the sandbox's own state of a payment to `to`, if the state is one of `from`; returns
+    /// Sets the sandbox's own state of a payment to `to`, if the state is one of `from`. Returns
     /// the state afterwards. A new payment is `open`.
     pub async fn sandbox_move(
         &self,
@@ -447,8 +447,8 @@ async fn lend_effects(
     Ok(due)
 }
 
-/// Finds and lends effects in one round trip. One statement cannot lend an effect twice, and skips
-/// effects that another node is lending.
+/// Finds and lends effects in one round trip instead of two. Skips effects that another node is
+/// lending at this moment, so no effect is lent twice.
 async fn lend_effects_fused(
     tx: &SqlTransaction,
     now_ms: i64,

@@ -1,5 +1,5 @@
-//! Writes a cinema programme in one transaction. On a server, thousands of showings cost a handful
-//! of statements over lists, not one round trip each.
+//! Writes a cinema programme in one transaction. On a server, a few statements write thousands of
+//! showings as lists, so a showing does not cost a round trip of its own.
 
 use std::collections::HashMap;
 

@@ -27,7 +27,7 @@ use crate::ledger::{EFFECT_LENT_MS, OrderChangeOutcome, RefundFigures, RefundRef
 /// cancelled or postponed.
 impl Ledger {
     /// Takes tickets back. One transaction voids the tickets, ends exactly their claims and adds a
-    /// row to the seat outbox. It also owes the refund and writes the reason to the order's
+    /// row to the seat outbox. It also records the owed refund, and the reason in the order's
     /// history. The order's terms and the show's present terms, read in this transaction, decide
     /// how much is refunded. A call whose tickets were all given back before changes nothing.
     /// Returns `None` if there is no such order.
@@ -109,7 +109,7 @@ impl Ledger {
             .await
     }
 
-    /// Writes that a show is cancelled or postponed; `starts_at` is its new beginning. Returns
+    /// Writes that a show is cancelled or postponed. `starts_at` is its new beginning. Returns
     /// false and writes nothing if there is no such show, or if it was cancelled before.
     pub async fn put_fate(
         &self,
@@ -182,8 +182,8 @@ async fn take_back(
         return Err(RefundRefused::Exchanging(successor));
     }
     let terms = terms_of(tx, &order).await?;
-    // A scan of one of the tickets at the same moment either is committed before this lock or waits
-    // for it.
+    // A scan at the same moment is either committed before this lock is taken, or waits until this
+    // transaction ends.
     tickets::lock(tx, id).await?;
     let input = RefundInput {
         order: &order,
@@ -254,9 +254,9 @@ async fn write_refund(
     Ok(())
 }
 
-/// Owes a refund from the order's own payment. If too little is left of that payment, the rest
-/// comes from the payments of the orders that were exchanged for this order. The caller has locked
-/// the order's row.
+/// Records an owed refund from the order's own payment. If too little is left of that payment, the
+/// rest comes from the payments of the orders that were exchanged for this order. The caller has
+/// locked the order's row.
 pub(super) async fn owe_refund(
     tx: &SqlTransaction,
     order: &Order,
@@ -346,8 +346,8 @@ async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Resul
     Ok(due)
 }
 
-/// Finds and lends refunds in one round trip. One statement cannot lend a refund twice, and skips
-/// refunds that another node is lending.
+/// Finds and lends refunds in one round trip instead of two. Skips refunds that another node is
+/// lending at this moment, so no refund is lent twice.
 async fn lend_refunds_fused(
     tx: &SqlTransaction,
     now_ms: i64,

@@ -1,5 +1,5 @@
-//! Deletes old data. A read first looks for old rows, so that a writing transaction begins only if
-//! there are some.
+//! Deletes old data. Each kind is first only read. A writing transaction begins only if there may
+//! be something to delete or to note.
 
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
 
@@ -75,10 +75,10 @@ fn provider_events(dialect: SqlDialect) -> PruneInOrderSql {
     }
 }
 
-/// The deletion of data that are older than their retention period.
+/// The deletion of data whose retention period is over.
 impl Ledger {
-    /// Deletes up to `batch_max` rows of one kind, oldest first: rows whose retention period is
-    /// over at `now_ms`. `after` is 0 at first, and then the previous batch's
+    /// Deletes up to `batch_max` rows of one kind whose retention period is over at `now_ms`,
+    /// oldest first. `after` is 0 in the first call, and later the previous batch's
     /// [`PruneOutcome::next`]. Some rows stay, however old they are: owed effects, unsettled
     /// events, undelivered seat rows and waiting parties.
     pub async fn prune(

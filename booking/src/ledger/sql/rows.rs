@@ -1,4 +1,4 @@
-//! Reads values from rows. Only this module knows the forms of the columns of orders and payments.
+//! Reads values, orders and payments from rows.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 

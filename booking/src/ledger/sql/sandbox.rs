@@ -5,7 +5,7 @@ use fairgate_model::ids::{PaymentId, RefundId};
 
 use super::rows::{Result, text};
 
-/// Sets the state of a payment to `to`, if the state is one of `from`; returns the state
+/// Sets the state of a payment to `to`, if the state is one of `from`. Returns the state
 /// afterwards. A new payment is `open`.
 pub(super) async fn change_state(
     tx: &SqlTransaction,

@@ -122,8 +122,8 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
     Ok(true)
 }
 
-/// Marks a refund as not done, if it was the refund of a whole payment that bought nothing. Returns
-/// false if no such refund was recorded as done.
+/// Marks the refund of a payment that bought nothing, and was therefore refunded as a whole, as not
+/// done. Returns false if no such refund was recorded as done.
 async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE effects SET done_at = NULL, failed_at = $2, due_at = $2, \
          attempts = GREATEST(attempts, 1), note = 'the provider no longer reports this refund' \
@@ -139,9 +139,9 @@ async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> R
     Ok(true)
 }
 
-/// Issues the tickets of a captured order; a second call changes nothing. If the order is the
-/// successor of an exchange, swaps the seats first, or ends the exchange without tickets if the old
-/// seats can no longer be exchanged.
+/// Issues the tickets of a captured order. A second call changes nothing. If the order is the
+/// successor of an exchange, swaps the seats first. If the old seats can no longer be exchanged,
+/// ends the exchange and issues no tickets.
 pub(super) async fn ticket_order(tx: &SqlTransaction, order: Order, now_ms: i64) -> Result<()> {
     let Some(order) = exchanges::swap_after_capture(tx, order, now_ms).await? else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Records passes that were stopped. Their cursor is in the row with the catalogue's version, and
-//! each change locks that row. So a node that reads a cursor also finds all rows up to it.
+//! Records passes that were stopped. The newest cursor is in the row with the catalogue's version,
+//! and each change locks that row. So a node that reads a cursor also finds all rows up to it.
 
 use fairgate_databases::SqlTransaction;
 
@@ -9,9 +9,9 @@ use crate::ledger::StoppedPassRow;
 
 /// The passes that were stopped.
 impl Ledger {
-    /// Records that these passes of a room were stopped, each as its join number and its expiry
-    /// (unix seconds). Recording a pass again is harmless. Rows of passes that expired at
-    /// `accepted_after_s` or earlier are deleted.
+    /// Records that these passes of a room were stopped. Each pass is given as its join number and
+    /// its expiry (unix seconds). If a pass is recorded already, its row stays as it is. Rows of
+    /// passes that expired at `accepted_after_s` or earlier are deleted.
     pub async fn stop_passes(
         &self,
         room: &str,
@@ -59,7 +59,8 @@ async fn stop_passes(
     Ok(())
 }
 
-/// Inserts all passes with one statement, because a room that is closed may have thousands.
+/// Inserts all passes in one round trip instead of one for each, because a room that is closed may
+/// have thousands.
 async fn insert_fused(
     tx: &SqlTransaction,
     room: &str,

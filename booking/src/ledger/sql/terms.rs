@@ -1,5 +1,5 @@
-//! Stores terms of sale as numbered versions. Before a caller records terms, it must lock out other
-//! transactions that change the same shows.
+//! Stores terms of sale as numbered versions. A caller that records terms must make sure that no
+//! other transaction changes the same shows at the same time.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! Issues, reads and scans tickets. The calls under an `Idempotency-Key` are in `keyed`.
+//! Issues, reads and scans tickets. Also has the ledger's methods for calls under an
+//! `Idempotency-Key`; their statements are in `keyed`.
 
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::{OrderId, TicketId};
@@ -17,8 +18,8 @@ impl Ledger {
             .await
     }
 
-    /// Marks a ticket as scanned, unless it was scanned before or was given back. `by` is the
-    /// digest of the scanner and the scan's key. A repeated scan with the same digest within
+    /// Marks a ticket as scanned, unless it was scanned before or is void. `by` is the digest of
+    /// the scanner and the scan's key. A repeated scan with the same digest within
     /// [`SCAN_KEY_MS`] still counts as the first scan. Returns `None` if there is no such ticket.
     pub async fn scan(
         &self,
@@ -33,8 +34,8 @@ impl Ledger {
             .await
     }
 
-    /// Registers a call under its caller's key before a node carries out the call. Only one of two
-    /// different calls under one key is therefore ever carried out, even if the calls arrive at
+    /// Registers a call under its caller's key before a node carries out the call. So of two
+    /// different calls under one key, only one is ever carried out, even if they arrive at
     /// different nodes. The call belongs to the node for [`CALL_LEASE_MS`]. In this time no other
     /// node may begin the call, but the node itself may begin it again.
     pub async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<BeginCallOutcome> {
@@ -56,8 +57,8 @@ impl Ledger {
             .await
     }
 
-    /// Stores the answer of a call, which ends the call. If the call has an answer, that answer
-    /// stays.
+    /// Stores the answer of a call, which ends the call. If an answer is stored already, that
+    /// answer stays.
     pub async fn keep(
         &self,
         scope: [u8; 32],
@@ -139,7 +140,7 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Vec<T
     rows.iter().map(read).collect()
 }
 
-/// Issues the tickets of an order; a repeated call changes nothing.
+/// Issues the tickets of an order. A repeated call changes nothing.
 pub(super) async fn issue(tx: &SqlTransaction, order: &Order, now_ms: i64) -> Result<()> {
     let (mut ids, mut labels, mut legs) = (Vec::new(), Vec::new(), Vec::new());
     for item in &order.items {
@@ -177,8 +178,9 @@ async fn put_tickets_fused(
     Ok(())
 }
 
-/// Locks an order's tickets. A scan of one of the tickets at the same moment either is committed
-/// before this lock or waits for it. A file needs no lock, because it has a single writer.
+/// Locks an order's tickets. A scan at the same moment is either committed before this lock is
+/// taken, or waits until this transaction ends. A file needs no lock, because it has a single
+/// writer.
 pub(super) async fn lock(tx: &SqlTransaction, order: &OrderId) -> Result<()> {
     if tx.is_postgres() {
         let sql = "SELECT 1 FROM tickets WHERE order_id = $1 ORDER BY position FOR UPDATE";

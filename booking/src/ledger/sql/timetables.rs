@@ -11,14 +11,14 @@ use crate::ledger::{NewTimetable, StoredTimetable};
 impl Ledger {
     /// Stores a timetable as the next version, with the plans of its trains, and returns the
     /// version. Each plan becomes its venue's next version, unless the newest plan is the same. If
-    /// the newest timetable has the same text and plans, returns its version.
+    /// the newest timetable has the same text and plans, returns its version and stores nothing.
     pub async fn put_timetable(&self, new: NewTimetable, now_ms: i64) -> Result<u32> {
         self.installation
             .write(new, move |tx, new| Box::pin(put_timetable(tx, new, now_ms)))
             .await
     }
 
-    /// Returns the newest version, if there is one. This call is cheap.
+    /// Returns the version of the newest timetable, if there is one. This call is cheap.
     pub async fn newest_timetable(&self) -> Result<Option<u32>> {
         self.installation
             .read((), |tx, ()| {

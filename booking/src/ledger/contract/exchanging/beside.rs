@@ -1,5 +1,5 @@
-//! Cases of exchanges whose order is also refunded, is exchanged by another call too, or belongs to
-//! a cancelled show.
+//! Cases of exchanges of an order that is also being refunded, that another call exchanges too, or
+//! whose show is cancelled.
 
 use super::*;
 

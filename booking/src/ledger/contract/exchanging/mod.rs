@@ -1,5 +1,5 @@
-//! Cases of exchanges: one transaction swaps the seats, and until then the old order keeps its
-//! seats and tickets.
+//! Cases of exchanges. One transaction swaps the seats. Until then the old order keeps its seats
+//! and tickets.
 
 pub(super) mod beside;
 pub(super) mod swapping;
@@ -21,7 +21,7 @@ use super::refunding::{capture_of, confirmed, named, owed, ticketed, with_free_r
 use super::*;
 use crate::ledger::{ExchangeRefused, RefundRefused, TicketScanOutcome};
 
-/// The wished seats, each with its number, its legs and its price in minor units.
+/// The seats that the buyer wants, each with its number, its legs and its price in minor units.
 type Wish<'a> = &'a [(u32, Range<u16>, i64)];
 
 fn items(wish: Wish<'_>) -> Vec<OrderItem> {
@@ -39,7 +39,7 @@ fn items(wish: Wish<'_>) -> Vec<OrderItem> {
     wish.iter().map(item).collect()
 }
 
-/// Builds an exchange of all seats of an order for the wished seats.
+/// Builds an exchange of all seats of an order for the seats in `wish`.
 pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
     let items = items(wish);
     let hold = HoldId::of_exchange(&show(), &old.id, key);

@@ -1,5 +1,5 @@
-//! Cases of the swap, which happens at once if nothing is to be paid, and otherwise with the
-//! capture.
+//! Cases of the swap. If there is nothing to pay, the seats are swapped at once. Otherwise they are
+//! swapped when the payment is captured.
 
 use super::*;
 

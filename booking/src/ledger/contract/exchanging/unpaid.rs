@@ -1,5 +1,5 @@
-//! Cases of exchanges that fail: the old order stays unchanged, and money paid for the difference
-//! goes back to the buyer.
+//! Cases of exchanges that fail. The old order stays unchanged. If the buyer has paid the
+//! difference, the money goes back.
 
 use super::*;
 

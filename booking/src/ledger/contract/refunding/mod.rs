@@ -1,5 +1,5 @@
-//! Cases of refunds of tickets, of orders during their capture, and of cancelled shows. Also cases
-//! of the refunded money.
+//! Cases of refunds: of tickets, of orders that are being captured, and of orders of cancelled
+//! shows. Also cases of the refunded money.
 
 pub(super) mod captures;
 pub(super) mod money;

@@ -88,7 +88,8 @@ async fn refunds_whose_money_came_back_are_owed_again(ledger: Books) {
     assert_eq!(payment().await, (PaymentState::Captured, 0));
     let shown = ledger.order_facts(0, 100).await.expect("readable");
     assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
-    // Each refund was requested before, so the provider is first asked what became of it.
+    // Each refund was requested before, so its `attempts` is 1. The worker therefore first asks the
+    // provider for the result of the earlier request.
     let again = done(NOW_MS + 6).await;
     assert!(again.iter().all(|refund| refund.attempts == 1), "{again:?}");
     assert_eq!(again.len(), 2);
@@ -138,7 +139,8 @@ async fn a_whole_refund_whose_money_came_back_is_owed_again(ledger: Books) {
     );
     let shown = ledger.order_facts(0, 100).await.expect("readable");
     assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
-    // The refund was requested before, so the provider is first asked what became of it.
+    // The refund was requested before, so its `attempts` is 1. The worker therefore first asks the
+    // provider for the result of the earlier request.
     let again = effect(EffectKind::Refund, NOW_MS + 7).await;
     assert_eq!((again.id, again.attempts), (refund.id, 1));
     ledger

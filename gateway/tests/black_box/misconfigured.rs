@@ -124,6 +124,11 @@ fn a_file_of_settings_that_cannot_be_used_is_named_with_its_line_and_shows_no_ke
             Some("[listen]\nport = 1".to_owned()),
             "listen has a value of the wrong kind",
         ),
+        (
+            "a list with a number",
+            Some("api_keys = [\"one\", 5]".to_owned()),
+            "api_keys has a value of the wrong kind",
+        ),
     ] {
         match text {
             Some(text) => std::fs::write(&file, text).expect("it is written"),

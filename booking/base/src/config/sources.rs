@@ -47,7 +47,7 @@ impl SettingSources {
     /// Collects the flags, the process's environment, and the file if one is named.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the file or a variable cannot be read.
     pub fn gather(
         flags: BTreeMap<&'static str, String>,
         file: Option<&Path>,
@@ -64,10 +64,21 @@ impl SettingSources {
                 Some((text, path.display().to_string()))
             }
         };
-        let env = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(name, _)| name.starts_with("FAIRGATE_"))
-            .collect();
+        let mut env = BTreeMap::new();
+        let mut unreadable = Vec::new();
+        let names = std::env::vars_os();
+        let names = names.filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        for (name, value) in names.filter(|(name, _)| name.starts_with("FAIRGATE_")) {
+            match value.into_string() {
+                Ok(value) => {
+                    env.insert(name, value);
+                }
+                Err(_) => unreadable.push(format!("{name} is not UTF-8; correct or unset it")),
+            }
+        }
+        if !unreadable.is_empty() {
+            return Err(BadConfig(unreadable));
+        }
         Ok(Self { flags, env, file })
     }
 
@@ -124,11 +135,10 @@ impl SettingReader {
             let text = match value {
                 toml::Value::String(text) => text,
                 toml::Value::Integer(number) => number.to_string(),
-                toml::Value::Array(parts) => parts
-                    .iter()
-                    .filter_map(toml::Value::as_str)
-                    .collect::<Vec<_>>()
-                    .join(","),
+                toml::Value::Array(parts) if parts.iter().all(toml::Value::is_str) => {
+                    let texts: Vec<&str> = parts.iter().filter_map(toml::Value::as_str).collect();
+                    texts.join(",")
+                }
                 _ => {
                     self.faults
                         .push(format!("{name}: {knob} has a value of the wrong kind"));

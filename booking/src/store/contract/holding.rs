@@ -16,6 +16,7 @@ pub(super) const CASES: &[Case] = cases![
     a_refused_change_changes_nothing,
     the_limit_counts_the_seats_that_a_change_adds_and_the_deadline_does_not_move,
     a_repeated_change_returns_the_first_answer,
+    a_call_is_still_known_as_repeated_after_other_calls,
     giving_back_stays_possible_under_a_lowered_limit,
     giving_back_a_seat_that_is_not_in_the_hold_is_refused,
     a_hold_is_extended_while_extensions_are_left_and_never_shortened,
@@ -202,6 +203,23 @@ async fn a_repeated_change_returns_the_first_answer(store: Store) {
     assert!(ask().await.is_ok(), "another change came in between");
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert_eq!(seat(&store, 2).await, CellState::Held);
+}
+
+async fn a_call_is_still_known_as_repeated_after_other_calls(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    let change = || store.change(&hold.id, ANA, seats(&[2]), vec![0], false, 2);
+    let extend = || store.extend(&hold.id, ANA, call(1), EXPIRES_MS + 10, LOCK_MS + 10);
+    change().await.expect("seat 2 is free");
+    let extended = extend().await;
+    assert!(extended.is_ok());
+    assert_eq!(change().await, extended, "a repeated change");
+    let secured = store.secure(&hold.id, ANA, BASKET, LOCK_MS + 20).await;
+    let secured = secured.expect("it is a basket").hold;
+    store
+        .unsecure(&hold.id, secured.lock_until_ms, LOCK_MS + 10)
+        .await;
+    assert_eq!(extend().await, extended, "a repeated extension");
 }
 
 async fn the_limit_counts_the_seats_that_a_change_adds_and_the_deadline_does_not_move(

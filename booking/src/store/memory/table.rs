@@ -120,10 +120,19 @@ impl HoldTable {
 
     /// Replaces a hold by a later state of the same hold.
     fn replace(&mut self, hold: Hold) {
-        let was_accepted = self.was_accepted(&hold.id);
-        self.remove(&hold.id);
+        let id = hold.id.clone();
+        let was_accepted = self.was_accepted(&id);
+        let last_change = self.last_changes.remove(&id);
+        let last_extension = self.extensions.remove(&id);
+        self.remove(&id);
         if was_accepted {
-            self.accepted.insert(hold.id.clone());
+            self.accepted.insert(id.clone());
+        }
+        if let Some(change) = last_change {
+            self.last_changes.insert(id.clone(), change);
+        }
+        if let Some(call) = last_extension {
+            self.extensions.insert(id, call);
         }
         self.insert(hold);
     }

@@ -22,8 +22,8 @@ use crate::orders::checkout::OrderDesk;
 use crate::payments::PaymentProvider;
 use crate::tickets::TicketDesk;
 
-/// How many bytes of seat states are kept in memory as JSON, at most. All clients that ask for the
-/// same states get the same bytes.
+/// The most bytes of seat states that are kept in memory as JSON. All clients that ask for the same
+/// states get the same bytes.
 const ENCODED_STATES_MAX: u64 = 16 << 20;
 
 impl Booking {

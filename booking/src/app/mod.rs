@@ -37,7 +37,7 @@ use crate::waitlist::serve::Waitlist;
 use crate::wake::WorkerNotifier;
 use payments::{PaymentWorkers, provider};
 
-/// What booking needs to start, in addition to store and ledger.
+/// What booking needs to start, in addition to the store and the ledger.
 #[derive(Clone)]
 pub struct BookingSetup {
     /// The keys that sign tickets and verify passes.
@@ -76,10 +76,10 @@ struct ShowSources {
 }
 
 impl Booking {
-    /// Opens booking over a ledger file, with the in-process store.
+    /// Opens booking on a ledger file, with the in-process store.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be opened or read.
+    /// Returns an error if the ledger cannot be opened or read.
     pub async fn open(writer: SqliteDatabase, setup: BookingSetup) -> Result<Self, LedgerError> {
         let ledger = Ledger::open(Installation::File(writer)).await?;
         Self::with_store(Arc::new(MemoryStore::default()), ledger, setup).await
@@ -88,7 +88,7 @@ impl Booking {
     /// Builds booking on any store and ledger.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn with_store(
         store: Arc<dyn InventoryStore>,
         ledger: Ledger,
@@ -144,7 +144,7 @@ impl Booking {
     /// stay as they are.
     ///
     /// # Errors
-    /// Returns an error where the plans of its carriages cannot be read.
+    /// Returns an error if the plans of the timetable's carriages cannot be read.
     pub async fn sell_departures(
         &self,
         timetable: Arc<dyn DepartureSource>,
@@ -158,7 +158,7 @@ impl Booking {
         &self.gateways
     }
 
-    /// Returns a reconciler over the same store and ledger.
+    /// Returns a reconciler for this store and ledger.
     #[must_use]
     pub fn reconciler(&self) -> Reconciler {
         Reconciler {
@@ -172,7 +172,7 @@ impl Booking {
         }
     }
 
-    /// Returns the worker that deletes old rows of the same ledger.
+    /// Returns the worker that deletes old rows of this ledger.
     #[must_use]
     pub fn pruner(&self) -> Pruner {
         Pruner::new(self.ledger.clone(), self.setup.clock.clone())

@@ -1,4 +1,4 @@
-//! Builds the parts that move money: the provider, and the workers, which wake each other.
+//! Builds the parts that move money: the provider and the workers. The workers wake each other.
 
 use std::sync::Arc;
 
@@ -19,13 +19,14 @@ use crate::payments::stripe::StripeProvider;
 use crate::payments::webhook::PaymentEventInbox;
 use crate::wake::{LedgerNotifiers, WorkerNotifier};
 
-/// The sandbox, if it is the provider, and the provider, if there is one.
+/// The first value is the sandbox, or `None` if the provider is not the sandbox. The second value
+/// is the payment provider, or `None` if payments are not configured.
 pub(super) type PaymentProviders = (Option<SandboxProvider>, Option<Arc<dyn PaymentProvider>>);
 
 /// Opens the payment provider that the settings name.
 ///
 /// # Errors
-/// Returns an error where its settings cannot be used.
+/// Returns an error if its settings cannot be used.
 pub(super) fn provider(
     setup: &BookingSetup,
     ledger: &Ledger,

@@ -139,8 +139,8 @@ async fn follow_timetables_forever(timetables: Timetables) {
     }
 }
 
-/// Counts unsettled events, and effects and refunds that are not done, so that an operator sees
-/// whether they pile up.
+/// Counts the events that are not settled, and the effects and refunds that are not done. Operators
+/// see from these counts whether work piles up.
 async fn count_forever(ledger: Ledger) {
     let mut every = tokio::time::interval(COUNT_EVERY);
     loop {

@@ -1,7 +1,7 @@
-//! Departures as shows. The show is made from the timetable when the departure is first asked for,
-//! and is then cached. It is written into the ledger when somebody first asks to hold a seat of it,
-//! or when it is cancelled. From then on the ledger's version is used, even if the timetable
-//! changes.
+//! Makes shows from departures. A show is made from the timetable when somebody first asks for the
+//! departure, and is then cached. It is written into the ledger when somebody first asks to hold
+//! one of its seats, or when it is cancelled. From then on the ledger's version is used, even if
+//! the timetable changes.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -19,8 +19,8 @@ use super::Catalogue;
 use super::trains::RoomDepartures;
 use crate::ledger::StoredShow;
 
-/// How many departures without a ledger row are kept in memory, at most. When there are this many,
-/// all are removed. Each is made again when somebody next asks for it.
+/// The most departures without a ledger row that are kept in memory. When there are this many, all
+/// are removed. Each is made again when somebody next asks for it.
 const MADE_MAX: usize = 4_096;
 
 /// How many departures are read from the ledger at once.
@@ -43,8 +43,8 @@ pub trait DepartureSource: Send + Sync + 'static {
     /// on sale are not found. Past departures are found as long as the timetable has their dates.
     fn departure(&self, show: &ShowId) -> Option<DepartureShow>;
     /// Calls `each` for every departure that matches the patterns and is on sale at `now_ms`. The
-    /// seats of each departure are counted as if nobody had taken one. The call takes long for a
-    /// large timetable.
+    /// seats of each departure are counted as if nobody had taken one. The call takes a long time
+    /// for a large timetable.
     fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(DepartureOnSale));
     /// Returns the plans that the departures of this source use.
     fn stocks(&self) -> Vec<(VenueId, u32)>;
@@ -81,7 +81,7 @@ impl Catalogue {
     /// Sells the departures of this timetable from now on.
     ///
     /// # Errors
-    /// Returns an error where the plans of its departures cannot be read.
+    /// Returns an error if the plans of its departures cannot be read.
     pub async fn sell_departures(
         &self,
         timetable: Arc<dyn DepartureSource>,
@@ -137,7 +137,7 @@ impl Catalogue {
     /// Without a row, nobody can hold seats of the show or cancel it.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not take the row.
+    /// Returns an error if the ledger did not store the row.
     pub async fn touched(&self, show: &Arc<Show>, now_ms: i64) -> Result<Arc<Show>, LedgerError> {
         if !show.untouched {
             return Ok(Arc::clone(show));

@@ -28,8 +28,8 @@ use tokio::sync::Mutex;
 
 use crate::ledger::{Ledger, NewVenuePlan, StoredShow};
 
-/// How many earlier versions of terms are kept in memory, at most. When there are this many, all
-/// are removed.
+/// The most earlier versions of terms that are kept in memory. When there are this many, all are
+/// removed.
 const TERMS_MAX: usize = 10_000;
 
 /// A handle on the catalogue.
@@ -78,8 +78,8 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Takes over changes of other nodes. Reads new departures and the catalogue's version, and
-    /// reads the catalogue only if the version is new. Returns whether the catalogue was read.
+    /// Takes over the changes of other nodes. Reads the new departures and the catalogue's version.
+    /// Reads the catalogue only if the version is new, and returns whether it did so.
     ///
     /// # Errors
     /// Returns an error if the ledger cannot be read.

@@ -23,7 +23,7 @@ pub enum ShowPutRefusal {
     /// The document is not valid.
     #[error("the document has {} faults", .0.len())]
     Invalid(Vec<FieldFault>),
-    /// Seats in use would move. The labels name them.
+    /// The plan would move, drop or rename seats that are held or sold. Has the seats' labels.
     #[error("the plan is in use at {0:?}")]
     PlanInUse(Vec<String>),
     /// Seats of the show were held or sold in this currency.
@@ -54,7 +54,7 @@ impl Catalogue {
     /// unpaid orders.
     ///
     /// # Errors
-    /// [`ShowPutRefusal`]; nothing was changed.
+    /// Returns a [`ShowPutRefusal`]. Nothing was changed, except perhaps if the ledger failed.
     pub async fn put_show(
         &self,
         id: &ShowId,
@@ -93,7 +93,7 @@ impl Catalogue {
             prices,
             run: None,
             untouched: false,
-            // The document does not say whether the show is cancelled or postponed; the ledger
+            // The document does not say whether the show is cancelled or postponed. The ledger
             // stores that separately.
             fate: present.and_then(|present| present.fate),
             terms,

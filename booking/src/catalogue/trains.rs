@@ -1,7 +1,7 @@
 //! The trains that a room covers. They are needed to count the room's seats, to compute its odds
 //! and to know whether it is sold out. Departures that have a row in the ledger are listed one by
 //! one. All other departures on sale are only summed up. The timetable may have a hundred thousand
-//! departures and a room asks every second, so the sums are cached for a while.
+//! departures, and a room asks every second. The sums are therefore cached for a while.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,7 +18,7 @@ use super::Catalogue;
 
 /// The shortest time for which the sums are cached.
 const GOOD_FOR: Duration = Duration::from_secs(5);
-/// The sums are cached for at least this many times as long as it took to compute them.
+/// The sums are also cached for at least this multiple of the time that it took to compute them.
 const GOOD_FOR_TIMES: u32 = 200;
 
 /// The trains of a room.
@@ -38,8 +38,8 @@ pub(super) struct RoomDepartures {
     coverage: Vec<(String, Vec<String>)>,
     at_ms: i64,
     good_ms: i64,
-    /// Free and gone seats, by the hash of the departure's id: a hundred thousand ids would take
-    /// many megabytes.
+    /// Free and gone seats, by the hash of the departure's id. The ids themselves would take many
+    /// megabytes.
     departures: HashMap<u64, (u32, u32)>,
     free: u64,
     gone: u64,
@@ -49,7 +49,7 @@ impl Catalogue {
     /// Returns the trains that a room covers, with their seats as of `now_ms`.
     ///
     /// # Errors
-    /// Returns an error where the search through the timetable panicked or was cancelled.
+    /// Returns an error if the search through the timetable panicked or was cancelled.
     pub async fn trains_of(&self, room: &str, now_ms: i64) -> Result<RoomTrains, LedgerError> {
         let on_sale = self.on_sale(room, now_ms).await?;
         let mut touched = self.departures();
@@ -128,8 +128,9 @@ impl Catalogue {
 }
 
 impl Catalogue {
-    /// Returns the departures without a ledger row that are over and that the patterns name by id.
-    /// Their seats count as gone, so that a room with nothing else is sold out and not empty.
+    /// Returns those departures without a ledger row that are over and whose ids are among the
+    /// patterns. Their seats count as gone. A room that has only such departures is therefore sold
+    /// out, not empty.
     fn departures_already_over(&self, patterns: &[String], now_ms: i64) -> Vec<DepartureOnSale> {
         let ids = patterns.iter().filter_map(|pattern| pattern.parse().ok());
         let departures = ids.filter_map(|id: ShowId| self.departure(&id));

@@ -39,7 +39,7 @@ pub enum DumpError {
 /// the ledger meanwhile.
 ///
 /// # Errors
-/// [`DumpError`]; `out` is then unchanged.
+/// Returns a [`DumpError`]. `out` is then unchanged.
 pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     if !data.is_dir() {
         return Err(DumpError::NoFolder(data.to_owned()));
@@ -60,7 +60,7 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
 /// dump has. Nodes may go on writing to the ledger meanwhile.
 ///
 /// # Errors
-/// [`DumpError`]; `out` is then unchanged.
+/// Returns a [`DumpError`]. `out` is then unchanged.
 pub async fn write_database(url: &str, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     let database = PostgresDatabase::reading(url).map_err(DumpError::Database)?;
     let installation = Installation::Server(database);
@@ -87,7 +87,7 @@ impl DumpFileWriter {
         })
     }
 
-    /// Adds the whole ledger. Returns the writer even after a failure: if a line could not be
+    /// Adds the whole ledger. Returns the writer even after a failure. If a line could not be
     /// written, the writer has the error.
     async fn add_ledger(
         mut self,
@@ -99,7 +99,7 @@ impl DumpFileWriter {
         Ok((self, read_result))
     }
 
-    /// Replaces `out` by the temporary file if everything was read and written.
+    /// Replaces `out` with the temporary file if everything was read and written.
     fn finish_file(
         self,
         read_result: Result<(), LedgerError>,

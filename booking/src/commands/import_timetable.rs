@@ -1,5 +1,5 @@
-//! `booking import`: reads a feed, and stores the timetable with the plans of its trains in one
-//! transaction, or stores nothing.
+//! `booking import gtfs` and `booking import timetable`: reads a feed, and stores the timetable
+//! together with the plans of its trains. One transaction stores everything or nothing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -54,14 +54,14 @@ pub struct ImportedTimetable {
     pub version: u32,
     /// How many stations there are.
     pub stations: usize,
-    /// How many trips there are. Each departure of a headway counts as one.
+    /// How many trips there are. Each departure of a headway counts as one trip.
     pub trips: usize,
-    /// How many calls the feed's trips have. A trip with headways counts once.
+    /// How many calls at stations the feed's trips have. A trip with headways counts once.
     pub calls: usize,
     /// How many of the feed's trips have gaps in their `stop_sequence`. A trip with headways counts
     /// once.
     pub trips_with_gaps: usize,
-    /// Notes about things that are no faults, but worth knowing.
+    /// Notes about things that are worth knowing, but are not faults.
     pub notes: Vec<String>,
 }
 
@@ -107,7 +107,8 @@ fn fault_lines<T: fmt::Display>(faults: &[T]) -> String {
 /// Imports a feed as the ledger's next timetable.
 ///
 /// # Errors
-/// [`TimetableImportError`]; the ledger is then unchanged.
+/// Returns a [`TimetableImportError`]. The ledger is then unchanged, except perhaps if the error is
+/// a [`LedgerError::Unknown`].
 pub async fn import_timetable(
     wanted: TimetableImport,
     now_ms: i64,
@@ -145,7 +146,7 @@ fn rail_file(path: Option<&Path>) -> Result<RailFile, TimetableImportError> {
 /// Returns a timetable in the form that the ledger stores.
 ///
 /// # Errors
-/// Returns an error where the carriages of a kind of train make no plan.
+/// Returns an error if the carriages of a kind of train make no valid plan.
 pub fn new_timetable(parts: &TimetableParts) -> Result<NewTimetable, TimetableImportError> {
     let corrupt = |error: serde_json::Error| LedgerError::Corrupt(error.to_string());
     let mut plans = Vec::new();

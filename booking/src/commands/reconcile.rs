@@ -7,13 +7,13 @@ use crate::door::signing::keyring;
 use crate::open::{self, BookingOpenError};
 use crate::reconciler::ReconcilerLine;
 
-/// Compares and repairs once, and returns everything that did not agree. If a repair adds payment
-/// calls or seat rows to the ledger, the serving processes carry them out, now or after their next
-/// start. Without Redis, the store's picture of the seats is not compared, because only the memory
-/// of a serving process has such a picture.
+/// Compares and repairs once, and returns everything that did not agree. A repair may add payment
+/// calls or seat rows to the ledger. The serving processes carry these out, now or after their next
+/// start. Without Redis, the store's picture of the seats is not compared, because it exists only
+/// in the memory of a serving process.
 ///
 /// # Errors
-/// [`BookingOpenError`]. It is returned without any comparison if a gateway uses the data folder.
+/// Returns a [`BookingOpenError`]. If another process uses the data folder, nothing was compared.
 pub async fn reconcile_once(
     config: &BookingConfig,
 ) -> Result<Vec<ReconcilerLine>, BookingOpenError> {

@@ -16,7 +16,7 @@ const READ_BACK_S_MAX: u64 = 3_600;
 pub enum PaymentSettings {
     /// No provider. Only free seats can be ordered.
     None,
-    /// The built-in test provider; pages and tickets carry TEST.
+    /// The built-in test provider. Pages and tickets carry TEST.
     Sandbox,
     /// Stripe, with the account's keys.
     Stripe(StripeSettings),
@@ -46,7 +46,8 @@ impl PaymentSettings {
     /// Reads the settings. The default provider is `none`. With `stripe`,
     /// `FAIRGATE_STRIPE_SECRET_KEY`, `FAIRGATE_STRIPE_WEBHOOK_SECRET` and
     /// `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed. The default of `FAIRGATE_STRIPE_URL` is
-    /// Stripe's public API, and that of `FAIRGATE_STRIPE_READ_BACK_S` (seconds, 1 to 3600) is 15.
+    /// Stripe's public API. The default of `FAIRGATE_STRIPE_READ_BACK_S` (seconds, 1 to 3600) is
+    /// 15.
     pub fn read(reader: &mut SettingReader) -> Self {
         let what = "one of the payment settings: none, sandbox, stripe";
         let named = reader.parsed_or_default("payments", ProviderKind::None, what, |text| {
@@ -69,8 +70,8 @@ impl PaymentSettings {
         }
     }
 
-    /// Returns whether payments move no real money, as far as the settings show. Returns false
-    /// without a provider.
+    /// Returns whether the settings show that payments move no real money. Returns false without a
+    /// provider.
     #[must_use]
     pub fn is_test(&self) -> bool {
         match self {

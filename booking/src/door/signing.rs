@@ -19,10 +19,10 @@ pub enum SigningKeyError {
 }
 
 /// Reads the installation's keys. If there are none yet, stores a first key, dated `now_ms`. Every
-/// call makes that key, even if it is not needed.
+/// call generates such a key, even if the key is not needed.
 ///
 /// # Errors
-/// [`SigningKeyError`].
+/// Returns a [`SigningKeyError`].
 pub async fn keyring(installation: &Installation, now_ms: i64) -> Result<Keyring, SigningKeyError> {
     let unreadable = |error: serde_json::Error| LedgerError::Corrupt(error.to_string());
     let first = StoredKey::generate(now_ms.div_euclid(1000))?;

@@ -25,7 +25,7 @@ pub enum DumpFailed {
 }
 
 impl<W: Write> DumpLines<W> {
-    /// Makes a writer without any record.
+    /// Makes a writer that has no records yet.
     pub fn new(out: W) -> Self {
         Self {
             out: BufWriter::new(out),
@@ -37,7 +37,7 @@ impl<W: Write> DumpLines<W> {
     /// Adds one record.
     ///
     /// # Errors
-    /// An error if the record could not be written. The caller must stop reading then, and
+    /// Returns an error if the record could not be written. The caller must then stop reading.
     /// [`Self::finish`] returns the cause.
     pub fn add(&mut self, record: &DumpRecord) -> Result<(), LedgerError> {
         let written = serde_json::to_writer(&mut self.out, record)
@@ -60,7 +60,7 @@ impl<W: Write> DumpLines<W> {
     /// `read_result` is the result of reading the ledger.
     ///
     /// # Errors
-    /// [`DumpFailed`].
+    /// Returns a [`DumpFailed`].
     pub fn finish(self, read_result: Result<(), LedgerError>) -> Result<W, DumpFailed> {
         if let Some(error) = self.failed {
             return Err(DumpFailed::Written(error));

@@ -106,8 +106,8 @@ pub enum DumpRecord {
         at_ms: i64,
         /// When the whole amount had been refunded. Null while a part of it is not.
         done_ms: Option<i64>,
-        /// A refund of a later order, of which this refund is a part. It is set if the later
-        /// order's seats came from this order by an exchange.
+        /// The refund of a later order, if this refund is a part of that refund. This happens if
+        /// the later order got its seats from this order by an exchange.
         part_of: Option<String>,
     },
     /// An exchange of one order's seats for those of a new order.
@@ -131,7 +131,7 @@ pub enum DumpRecord {
         back: Option<i64>,
         /// When the exchange was begun.
         at_ms: i64,
-        /// When the seats were exchanged. Null if they are not exchanged, or not yet.
+        /// When the seats were exchanged. Null if they were not exchanged, or not yet.
         done_ms: Option<i64>,
     },
     /// A party on a waitlist.
@@ -147,7 +147,7 @@ pub enum DumpRecord {
         /// When the call was done. Null before that.
         done_ms: Option<i64>,
     },
-    /// The last line: what was not finished at `at_ms`.
+    /// The last line: what was not finished when the ledger was read.
     Pending {
         /// Seat rows that were not delivered to the store yet. Null for a ledger file, because only
         /// the process with the in-process store knows them.
@@ -178,7 +178,7 @@ pub struct ShowRecord {
     pub grace_s: u32,
     /// How many seconds the claim outlives the time to pay.
     pub claim_grace_s: u32,
-    /// How many seconds a buyer has at least to pay an order.
+    /// The fewest seconds that a buyer has to pay an order.
     pub pay_s: u32,
     /// How many seats one visitor may have.
     pub seats_per_visitor: u32,

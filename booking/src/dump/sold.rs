@@ -18,8 +18,8 @@ pub struct SeatSaleRecord {
     /// The prices of a train's stretches. The train sells no other stretches. Empty for all other
     /// shows.
     pub fares: Vec<FareRecord>,
-    /// The departure time of each leg of a train, in milliseconds since the epoch; null where its
-    /// timetable has no time. Empty for all other shows.
+    /// The departure time of each leg of a train, in milliseconds since the epoch. Null if the
+    /// timetable has no time for the leg. Empty for all other shows.
     pub departs_ms: Vec<Option<i64>>,
 }
 
@@ -50,7 +50,7 @@ pub struct FareRecord {
 pub struct FateRecord {
     /// `cancelled` or `postponed`.
     pub fate: String,
-    /// The time until which tickets can be given back without a fee; null where there is no time
+    /// The time until which tickets can be given back without a fee. Null if there is no time
     /// limit.
     pub refunds_until_ms: Option<i64>,
 }
@@ -104,7 +104,7 @@ impl FateRecord {
     /// nor postponed.
     ///
     /// # Errors
-    /// Returns an error where the stored word is unknown.
+    /// Returns an error if the stored word is unknown.
     pub fn read(
         word: Option<String>,
         refunds_until_ms: Option<i64>,

@@ -30,7 +30,7 @@ pub struct WaiterRecord {
     pub missed: u32,
     /// The party's present offer, or the offer that it took.
     pub offer: Option<OfferRecord>,
-    /// When the party stopped waiting; null while it waits.
+    /// When the party stopped waiting. Null while it waits.
     pub ended_ms: Option<i64>,
     /// Why the party stopped waiting.
     pub reason: Option<String>,

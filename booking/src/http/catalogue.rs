@@ -71,8 +71,8 @@ pub struct ShowView {
     title: String,
     #[schema(value_type = String)]
     starts_at: Timestamp,
-    /// The time until which seats may be held. Null for a train: at each stop, its seats are sold
-    /// until it leaves the stop.
+    /// The time until which seats may be held. Null for a train, because its seats are sold at each
+    /// stop until it leaves the stop.
     #[schema(value_type = Option<String>)]
     sells_until: Option<Timestamp>,
     /// Whether the sale has ended. The sale of a train ends when the train leaves its last stop but
@@ -125,8 +125,8 @@ pub struct CategoryView {
     key: String,
     label: String,
     color: String,
-    /// `{amount, currency}`. For a train, the price from end to end. Null if the category is not
-    /// for sale.
+    /// `{amount, currency}`. For a train, the price from end to end or, if there is no such price,
+    /// the highest price of a stretch. Null if the category is not for sale.
     #[schema(value_type = Option<Object>)]
     price: Option<Money>,
 }
@@ -273,7 +273,7 @@ pub async fn read(
     JsonAnswer::json(200, &ShowView::new(&show, &routes.catalogue, now_ms))
 }
 
-/// Returns the geometry of a show. It never changes under the same tag.
+/// Returns the geometry of a show. Two answers with the same tag have the same geometry.
 #[utoipa::path(get, path = "/v1/shows/{show}/seatmap", tag = "booking", params(("show" = String, Path)),
     responses((status = 200), (status = 304), (status = 404)))]
 pub async fn seatmap(

@@ -87,7 +87,7 @@ pub struct FilmView {
     duration_s: u32,
     genre: Option<String>,
     language: Option<String>,
-    /// Dubbed, subtitled, in 3D: as the programme writes it.
+    /// For example dubbed, subtitled or in 3D, as the programme writes it.
     version: Option<String>,
     /// Who may see it, as the programme writes it.
     rating: Option<String>,
@@ -121,10 +121,10 @@ pub struct ShowingView {
     start: Timestamp,
     #[schema(value_type = String)]
     end: Timestamp,
-    /// Until when seats may be held.
+    /// The time until which seats may be held.
     #[schema(value_type = String)]
     sells_until: Timestamp,
-    /// Whether that time is over.
+    /// Whether that time has passed.
     sales_ended: bool,
     /// Kilometres from `lat` and `lon`, if they were given.
     distance_km: Option<f64>,
@@ -163,12 +163,13 @@ pub struct CategoryStatus {
     label: String,
     #[schema(value_type = Object)]
     price: Money,
-    /// `available`. `almost_full` if at most a tenth of the seats of the category is free, or only
-    /// one. `full` if none is free, the showing is cancelled, or its sale has ended.
+    /// `available`, `almost_full` or `full`. `almost_full` means that only one seat of the category
+    /// is free, or at most a tenth of its seats. `full` means that none is free, that the showing
+    /// is cancelled, or that its sale has ended.
     status: &'static str,
 }
 
-/// The cities of the programme.
+/// Returns the cities of the programme.
 #[utoipa::path(get, path = "/v1/cinema/cities", tag = "booking", responses((status = 200, body = CityList)))]
 pub async fn cities(State(routes): State<CinemaRoutes>) -> Result<JsonAnswer, Problem> {
     let index = routes.cinemas.index();
@@ -187,7 +188,7 @@ pub async fn cities(State(routes): State<CinemaRoutes>) -> Result<JsonAnswer, Pr
     JsonAnswer::json(200, &CityList { cities })
 }
 
-/// The films that are shown in a city from now on.
+/// Returns the films that are shown in a city from now on.
 #[utoipa::path(get, path = "/v1/cinema/cities/{city}/films", tag = "booking", params(("city" = String, Path)),
     responses((status = 200, body = FilmList), (status = 404)))]
 pub async fn films(

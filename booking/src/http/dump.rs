@@ -42,8 +42,8 @@ impl KeyedRoutes for DumpRoutes {
     }
 }
 
-/// Sends the whole ledger as `booking dump` writes it, one JSON record a line. The last record is
-/// `pending`; without it the answer is cut off.
+/// Sends the whole ledger as `booking dump` writes it, with one JSON record on each line. The last
+/// record is `pending`. If it is missing, the answer was cut off.
 #[utoipa::path(get, path = "/v1/promoter/dump", tag = "promoter",
     responses((status = 200, content_type = "application/x-ndjson", body = String), (status = 401), (status = 503)))]
 pub async fn dump(

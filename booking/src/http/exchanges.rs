@@ -50,7 +50,7 @@ pub struct ExchangeRequest {
 
 /// Exchanges a paid order's seats for other seats. The answer is the order for the new seats. If
 /// there is nothing to pay, that order has its tickets. Otherwise it is pending and has the payment
-/// of the difference, and the old order stays as it is until that payment is captured.
+/// of the difference. The old order then stays as it is until that payment is captured.
 #[utoipa::path(post, path = "/v1/orders/{order}/exchange", tag = "booking", params(("order" = String, Path)),
     request_body = ExchangeRequest, responses((status = 200, body = OrderView), (status = 409), (status = 422)))]
 pub async fn exchange(

@@ -44,8 +44,8 @@ pub struct PostponeRequest {
     /// When the show begins instead, RFC 3339.
     #[schema(value_type = String)]
     starts_at: Timestamp,
-    /// The time until which buyers may give tickets back without a fee. Without it: until the show
-    /// begins.
+    /// The time until which buyers may give tickets back without a fee. If it is left out, they may
+    /// do so until the show begins.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     refunds_until: Option<Timestamp>,
@@ -70,13 +70,13 @@ pub struct RefundReport {
     orders_refunded: u64,
     /// Tickets that were scanned at the door. They are not refunded.
     tickets_scanned: u64,
-    /// Refunds owed, or on their way.
+    /// Refunds that are owed or on their way.
     on_its_way: RefundSumView,
     /// Refunds that were carried out.
     done: RefundSumView,
-    /// Refunds that the provider could not carry out so far; they are tried again.
+    /// Refunds that the provider could not carry out so far. They are tried again.
     failed: RefundSumView,
-    /// What was kept as fees.
+    /// The sum of the fees that were kept.
     fees: MoneyView,
 }
 
@@ -88,8 +88,8 @@ pub struct RefundSumView {
     amount: MoneyView,
 }
 
-/// Cancels a show for good: nothing more of it is sold, and all that was paid for it goes back
-/// without a fee.
+/// Cancels a show for good. No more of its seats are sold. Everything that was paid for it is
+/// refunded without a fee, except what was paid for scanned tickets.
 #[utoipa::path(post, path = "/v1/promoter/shows/{show}/cancel", tag = "promoter", params(("show" = String, Path)),
     responses((status = 200, body = RefundReport), (status = 404)))]
 pub async fn cancel(
@@ -100,8 +100,8 @@ pub async fn cancel(
     routes.keys.require_role(&headers, Role::Promoter)?;
     let now_ms = routes.clock.now_ms();
     let show = routes.find_current_show(&show).await?;
-    // A departure of which no seat was ever held is only in the timetable. `touched` writes it into
-    // the ledger, so that it can be cancelled there.
+    // A departure whose seats nobody has ever held is only in the timetable. `touched` writes it
+    // into the ledger, so that it can be cancelled there.
     let show = routes.catalogue.touched(&show, now_ms).await?;
     if show.fate != Some(ShowFate::Cancelled) {
         // If another node cancelled the show a moment ago, nothing is written, and the result is
@@ -122,8 +122,8 @@ impl KeyedRoutes for ShowFateRoutes {
     }
 }
 
-/// Postpones a show: its tickets are good at the new time, and may be given back without a fee
-/// until a date.
+/// Postpones a show. Its tickets are valid at the new time. They may be given back without a fee
+/// until `refunds_until`.
 #[utoipa::path(post, path = "/v1/promoter/shows/{show}/postpone", tag = "promoter", params(("show" = String, Path)),
     request_body = PostponeRequest, responses((status = 200, body = RefundReport), (status = 404), (status = 409), (status = 422)))]
 pub async fn postpone(
@@ -170,7 +170,7 @@ pub async fn postpone(
     routes.report(&show.id).await
 }
 
-/// Returns how far a show's refunds have come.
+/// Returns the progress of a show's refunds.
 #[utoipa::path(get, path = "/v1/promoter/shows/{show}/refunds", tag = "promoter", params(("show" = String, Path)),
     responses((status = 200, body = RefundReport), (status = 404)))]
 pub async fn refunds(

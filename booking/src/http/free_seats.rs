@@ -37,9 +37,9 @@ pub struct FreeSeatsView {
     version: String,
     sections: Vec<FreeSectionView>,
     areas: Vec<FreeAreaView>,
-    /// The rows of a page of the section that was asked for; null if no section was asked for.
+    /// The rows of a page of the section that was asked for. Null if no section was asked for.
     rows: Option<Vec<FreeRowView>>,
-    /// The number of that page, and the number of pages; null if no section was asked for.
+    /// The number of that page, and the number of pages. Null if no section was asked for.
     page: Option<usize>,
     pages: Option<usize>,
 }
@@ -81,7 +81,7 @@ pub struct FreeSeatView {
     label: String,
     number: String,
     /// `{amount, currency}`. For a train, the fare from end to end or, if there is no such fare,
-    /// the fare of the dearest stretch.
+    /// the highest fare of a stretch.
     #[schema(value_type = Object)]
     price: Money,
     accessible: bool,
@@ -89,7 +89,7 @@ pub struct FreeSeatView {
     restricted_view: bool,
 }
 
-/// Lists the free seats of a show: how many each section and area has, and the rows of a section.
+/// Lists the free seats of a show: how many each section and area has, and the rows of one section.
 #[utoipa::path(get, path = "/v1/shows/{show}/free", tag = "booking",
     params(("show" = String, Path), FreeSeatQuery),
     responses((status = 200, body = FreeSeatsView), (status = 304), (status = 400), (status = 404), (status = 422)))]
@@ -110,8 +110,8 @@ pub async fn free(
         packed.ok_or_else(|| Problem::not_found("picture of show", show.id.as_str()))?;
     let now_ms = routes.clock.now_ms();
     // All numbers beyond the last section or page share one answer. Otherwise callers could fill
-    // the memory of answers with such numbers. Each page but the last has at least `PAGE_SEATS_MIN`
-    // seats, so there are no more pages than this.
+    // the cache of answers with such numbers. Each page but the last has at least `PAGE_SEATS_MIN`
+    // seats. This limits the number of pages.
     let map = &show.plan.map;
     let page = page.min(map.seats.len() / PAGE_SEATS_MIN + 1);
     let section = query.section.map(|one| one.min(map.sections.len() + 1));

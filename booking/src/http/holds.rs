@@ -52,8 +52,8 @@ pub struct HoldView {
     show: ShowId,
     /// `basket`, or `ordered` once it has become an order.
     state: &'static str,
-    /// What the hold is for: `basket`, `offer` (an offer of the waitlist that is not accepted yet),
-    /// `exchange` or `late_money`.
+    /// What the hold is for: `basket`, `offer`, `exchange` or `late_money`. An `offer` is an offer
+    /// of the waitlist that is not accepted yet.
     purpose: &'static str,
     /// Rail: the stretch of the train. Null for other shows.
     journey: Option<JourneySummary>,
@@ -67,7 +67,7 @@ pub struct HoldView {
     expires_at: String,
     /// The server's time, so that a countdown is right even if the device's clock is wrong.
     server_time: String,
-    /// How often the hold may still be extended; 0 if it is no basket.
+    /// How many more times the hold may be extended. 0 if it is not a basket.
     extensions_left: u32,
 }
 
@@ -91,7 +91,7 @@ impl SeatView {
     }
 }
 
-/// Money as the contract writes it: `{amount, currency}` in minor units.
+/// Money as answers write it: `{amount, currency}` in minor units.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(value_type = Object)]
 pub struct MoneyView(pub Money);
@@ -169,7 +169,7 @@ pub async fn take(
         .await)
 }
 
-/// Reads an own hold.
+/// Reads a hold of the caller.
 #[utoipa::path(get, path = "/v1/holds/{hold}", tag = "booking", params(("hold" = String, Path)),
     responses((status = 200, body = HoldView), (status = 410)))]
 pub async fn read(
@@ -192,7 +192,7 @@ pub async fn read(
     }
 }
 
-/// Changes an own hold whole, or not at all.
+/// Changes a hold of the caller. The whole change is made, or nothing is changed.
 #[utoipa::path(patch, path = "/v1/holds/{hold}", tag = "booking", params(("hold" = String, Path)),
     request_body = HoldChange, responses((status = 200, body = HoldView), (status = 409), (status = 410)))]
 pub async fn change(
@@ -222,7 +222,7 @@ pub async fn change(
     routes.hold_answer(200, &show, hold, now_ms).await
 }
 
-/// Gives an own hold back.
+/// Gives back a hold of the caller.
 #[utoipa::path(delete, path = "/v1/holds/{hold}", tag = "booking", params(("hold" = String, Path)),
     responses((status = 204), (status = 410)))]
 pub async fn release(
@@ -247,7 +247,7 @@ pub async fn release(
     }
 }
 
-/// Extends an own hold, while the show's extensions last.
+/// Extends a hold of the caller. The show limits how often.
 #[utoipa::path(post, path = "/v1/holds/{hold}/extend", tag = "booking", params(("hold" = String, Path)),
     responses((status = 200, body = HoldView), (status = 409), (status = 410)))]
 pub async fn extend(
@@ -300,8 +300,8 @@ impl HoldRoutes {
     }
 
     /// Opens the show of a hold in the store, and returns the show and the hold's id. If the show
-    /// is unknown, or no seat of it was ever held, the hold is reported as expired. Since the show
-    /// is open, a hold that was lost in a restart is later reported as expired, too.
+    /// is unknown, or nobody has ever held its seats, the hold is reported as expired. A hold that
+    /// was lost in a restart is later reported as expired, too, because the show is open.
     pub(super) async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
         let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
         let show = self

@@ -1,5 +1,5 @@
-//! The internal calls of the gateways over HTTP. A call for the changes of a show waits, for a
-//! limited time, until there are changes. This is why shows without buyers cost only a few calls.
+//! The internal calls of the gateways over HTTP. A call for the changes of a show waits until there
+//! are changes, but only for a limited time. Shows without buyers therefore cost only a few calls.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -152,7 +152,7 @@ pub(crate) async fn signals(State(routes): State<InternalRoutes>) -> Response {
     (media, Sent::from_stream(lines)).into_response()
 }
 
-/// Returns the next line of a stream; `None` if the stream ends.
+/// Returns the next line of a stream, or `None` if the stream ends.
 async fn next_line(
     signals: &mut broadcast::Receiver<HoldSignal>,
     routes: &mut InternalRoutes,
@@ -162,8 +162,8 @@ async fn next_line(
         heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
             Ok(Ok(signal)) => Some(signal_line(&signal, routes.desk.offered_labels(&signal).await)),
             Ok(Err(RecvError::Closed)) => None,
-            // The empty line shows that the stream is alive. It is sent after a time without
-            // signals, and instead of signals that this stream missed.
+            // The empty line shows that the stream is alive. It is sent if there were no signals
+            // for a while. It is also sent in place of signals that this stream missed.
             Ok(Err(RecvError::Lagged(_))) | Err(_) => Some(Bytes::from_static(b"\n")),
         },
     }

@@ -28,7 +28,7 @@ impl InternalKey {
     /// Admits a gateway.
     ///
     /// # Errors
-    /// 401 `internal_key_required` for a caller without the key; 404 for a call that was forwarded
+    /// 401 `internal_key_required` for a caller without the key. 404 for a call that was forwarded
     /// for a visitor.
     pub fn admit(&self, headers: &HeaderMap) -> Result<(), Problem> {
         // A visitor might trick a gateway into forwarding a call to this address. Such a call must

@@ -58,8 +58,8 @@ impl OrderRoutes {
         Ok(record)
     }
 
-    /// Builds the view of an order's payment. It shows `state` if given, else the state in the
-    /// ledger.
+    /// Builds the view of an order's payment. It shows `state` or, if that is `None`, the state in
+    /// the ledger.
     pub(super) async fn payment_view(
         &self,
         order: &Order,

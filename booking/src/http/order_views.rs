@@ -18,7 +18,7 @@ use super::holds::MoneyView;
 use super::venue_views::VenueLocationView;
 use crate::rail::journey::JourneySummary;
 
-/// What the buyer's page needs to pay.
+/// What the payment page needs.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct PaymentView {
     #[schema(value_type = String)]
@@ -26,7 +26,7 @@ pub struct PaymentView {
     pub(super) provider: String,
     pub(super) amount: MoneyView,
     pub(super) state: PaymentState,
-    /// Whatever the provider's page needs.
+    /// The provider's data with which the page can pay.
     pub(super) client: serde_json::Value,
 }
 
@@ -53,7 +53,7 @@ pub struct OrderView {
     pub(super) pay_until: String,
     pub(super) server_time: String,
     pub(super) payment: PaymentView,
-    /// Other seats for money that came late; null unless the order waits for consent.
+    /// Other seats for money that came late. Null if the order does not wait for consent.
     pub(super) offer: Option<ReplacementOfferView>,
     pub(super) tickets: Vec<TicketLink>,
     /// What may be given back now, and what that costs. Null if nothing may be given back.
@@ -87,9 +87,9 @@ pub struct OrderSeat {
     pub(super) label: String,
     pub(super) category: String,
     pub(super) price: MoneyView,
-    /// Rail: who travels on it.
+    /// Rail: the name of the traveller. Null for other shows.
     pub(super) traveller: Option<String>,
-    /// Whether it was given back.
+    /// Whether the seat was given back.
     pub(super) refunded: bool,
 }
 
@@ -123,9 +123,9 @@ pub struct SuccessorView {
 pub struct ExchangeOffer {
     /// The end of this offer, RFC 3339.
     until: String,
-    /// What the exchange itself costs, however many seats it is for.
+    /// What the exchange itself costs. The fee does not depend on the number of seats.
     fee: MoneyView,
-    /// How many per cent of the difference are kept if the new seats are cheaper.
+    /// The percentage of the difference that is kept if the new seats are cheaper.
     kept_pct: u32,
 }
 
@@ -136,7 +136,7 @@ pub struct RefundOffer {
     amount: MoneyView,
     /// How much of the price of these tickets would be kept.
     fee: MoneyView,
-    /// How many per cent of each ticket's price are kept. The sum that is kept is rounded down.
+    /// The percentage of each ticket's price that is kept. The sum that is kept is rounded down.
     fee_pct: u32,
     /// The end of this offer, RFC 3339. Null if the offer does not end.
     until: Option<String>,
@@ -164,19 +164,19 @@ pub struct RefundView {
     refund: RefundId,
     /// The seats that were given back.
     seats: Vec<String>,
-    /// What goes back.
+    /// The sum that is refunded.
     amount: MoneyView,
-    /// What is kept.
+    /// The sum that is kept.
     fee: MoneyView,
     reason: &'static str,
     /// When the tickets were given back, RFC 3339.
     at: String,
     state: RefundState,
-    /// When the money had gone back; null until then.
+    /// When the whole amount had been refunded. Null until then.
     done_at: Option<String>,
 }
 
-/// Returns the exchange that an order's owner may make now; `None` if the seats may not be
+/// Returns the exchange that an order's owner may make now, or `None` if the seats may not be
 /// exchanged now.
 #[must_use]
 pub fn exchange_offer(
@@ -194,8 +194,8 @@ pub fn exchange_offer(
     })
 }
 
-/// Returns the refund that an order's owner may get now for the tickets that are not scanned;
-/// `None` if there is none.
+/// Returns the refund that an order's owner may get now for all tickets that are not scanned, or
+/// `None` if there is no such refund.
 #[must_use]
 pub fn refund_offer(
     order: &Order,

@@ -52,7 +52,7 @@ pub struct ConsentRequest {
     accept: bool,
 }
 
-/// Makes an order of a hold.
+/// Makes an order from a hold.
 #[utoipa::path(post, path = "/v1/holds/{hold}/order", tag = "booking", params(("hold" = String, Path)),
     request_body = OrderRequest, responses((status = 201, body = CreatedOrderView), (status = 410), (status = 422), (status = 503)))]
 pub async fn make(
@@ -119,7 +119,7 @@ pub async fn read(
     JsonAnswer::json(200, &routes.order_view(record).await?)
 }
 
-/// Gives up an order that is not paid yet.
+/// Gives up an order that waits for its payment or for consent.
 #[utoipa::path(post, path = "/v1/orders/{order}/cancel", tag = "booking", params(("order" = String, Path)),
     responses((status = 200, body = OrderView), (status = 409)))]
 pub async fn cancel(

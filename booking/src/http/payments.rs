@@ -14,7 +14,7 @@ use crate::payments::webhook::{PaymentEventInbox, PaymentEventRefusal};
 /// What the handlers of payments need.
 #[derive(Clone)]
 pub struct PaymentRoutes {
-    /// The inbox for providers' events; `None` if payments are not configured.
+    /// The inbox for providers' events, or `None` if payments are not configured.
     pub inbox: Option<PaymentEventInbox>,
     /// The sandbox, if it is the provider.
     pub sandbox: Option<SandboxProvider>,
@@ -39,7 +39,7 @@ pub struct SandboxPaymentView {
     outcome: &'static str,
 }
 
-/// Takes a provider's event.
+/// Accepts a provider's event.
 #[utoipa::path(post, path = "/v1/payments/{provider}/webhook", tag = "payments", params(("provider" = String, Path)),
     responses((status = 200), (status = 400), (status = 404)))]
 pub async fn webhook(

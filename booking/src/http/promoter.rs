@@ -43,18 +43,18 @@ impl KeyedRoutes for PromoterRoutes {
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields, default)]
 pub struct VenueQuery {
-    /// `fairgate` or `seatsio` for a plan or chart as the body; without it the body is `{"plan":
-    /// "grid:ROWSxSEATS", …}`.
+    /// The format of the body: `fairgate` for a plan of Fairgate, `seatsio` for a seats.io chart.
+    /// If it is left out, the body is `{"plan": "grid:ROWSxSEATS", …}`.
     format: Option<String>,
-    /// Mending plans is not built yet.
+    /// `true` is refused, because this version cannot repair plans.
     repair: Option<bool>,
-    /// With a format: the venue's name for people.
+    /// Only with a format: the venue's name for people.
     name: Option<String>,
-    /// With a format: the city.
+    /// Only with a format: the city.
     city: Option<String>,
-    /// With a format: the street and the number.
+    /// Only with a format: the street and the number.
     address: Option<String>,
-    /// With a format: the IANA name of the venue's time zone.
+    /// Only with a format: the IANA name of the venue's time zone.
     time_zone: Option<String>,
 }
 
@@ -97,7 +97,7 @@ pub struct StoredVenueView {
     seats: usize,
     standing: u32,
     categories: Vec<String>,
-    /// Where the venue is, as the call said. What the call did not say is unknown from now on.
+    /// Where the venue is. Fields that the call left out are unknown from now on.
     location: VenueLocationView,
 }
 
@@ -110,7 +110,7 @@ pub struct StoredShowView {
     plan_version: u32,
     room: String,
     cells: u32,
-    /// Categories without a price: not for sale.
+    /// The categories without a price. They are not for sale.
     not_for_sale: Vec<String>,
     document: ShowDocument,
 }
@@ -167,7 +167,7 @@ pub async fn put_venue(
     )
 }
 
-/// Puts a show on its venue's newest plan.
+/// Stores a show with its venue's newest plan.
 #[utoipa::path(put, path = "/v1/promoter/shows/{show}", tag = "promoter", params(("show" = String, Path)),
     request_body = ShowDocument, responses((status = 200, body = StoredShowView), (status = 409), (status = 422)))]
 pub async fn put_show(
@@ -191,7 +191,7 @@ pub async fn put_show(
         before.prices != show.prices || before.plan.version != show.plan.version
     });
     if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
-        // A basket is valid only on the picture on which it was made. The old picture therefore
+        // A basket is valid only with the picture on which it was made. The old picture therefore
         // stays until all baskets have lapsed or become orders.
         if let Err(busy) = routes.seats.reopen(&show).await? {
             tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");

@@ -26,7 +26,7 @@ const NEAR_KM: f64 = 50.0;
 /// The largest radius that a caller may ask for, in kilometres.
 const NEAR_KM_MAX: f64 = 1_000.0;
 
-/// How many characters of an unknown name are repeated in an answer, at most.
+/// The most characters of an unknown name that are repeated in an answer.
 const SHOWN_MAX: usize = 40;
 
 /// What the handlers of trains need.
@@ -40,23 +40,23 @@ pub struct RailRoutes {
     pub clock: Clock,
 }
 
-/// `GET /v1/rail/stations?…`: `q`, or else `lat` and `lon`.
+/// `GET /v1/rail/stations?…`: either `q`, or `lat` and `lon`.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct StationQuery {
     /// A code, a short form, or a name in any language of the timetable, or the beginning of one of
-    /// them. Case and accents do not matter. If no station fits, stations are found whose names
-    /// differ by one or two letters.
+    /// them. Case and accents do not matter. If no station fits, the answer has the stations whose
+    /// names differ by one or two letters.
     q: Option<String>,
     /// Degrees north.
     lat: Option<f64>,
     /// Degrees east.
     lon: Option<f64>,
-    /// Kilometres around the point; 50 by default, 1000 at most.
+    /// Kilometres around the point. 50 by default, 1000 at most.
     radius_km: Option<f64>,
 }
 
-/// `GET /v1/rail/trips?…` and `GET /v1/rail/journeys?…`: all three are needed.
+/// `GET /v1/rail/trips?…` and `GET /v1/rail/journeys?…`: all three fields are needed.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct TripQuery {
@@ -138,7 +138,7 @@ pub struct ClassView {
     /// `{amount, currency}`.
     #[schema(value_type = Object)]
     price: Money,
-    /// Seats that are free on all legs of the ride; 0 if the train has left or is cancelled.
+    /// Seats that are free on all legs of the ride. 0 if the train has left or is cancelled.
     free: u32,
 }
 
@@ -241,7 +241,7 @@ pub async fn timetable(State(routes): State<RailRoutes>) -> Result<JsonAnswer, P
     )
 }
 
-/// All trains from one station to another on a date, earliest first.
+/// Returns all trains from one station to another on a date, earliest first.
 #[utoipa::path(get, path = "/v1/rail/trips", tag = "rail", params(TripQuery),
     responses((status = 200, body = Vec<TripView>), (status = 404), (status = 422)))]
 pub async fn trips(
@@ -255,7 +255,7 @@ pub async fn trips(
     JsonAnswer::json(200, &routes.views(timetable, &rides).await)
 }
 
-/// Journeys with one change, fastest first; at most twenty.
+/// Returns at most twenty journeys with one change, fastest first.
 #[utoipa::path(get, path = "/v1/rail/journeys", tag = "rail", params(TripQuery),
     responses((status = 200, body = Vec<JourneyView>), (status = 404), (status = 422)))]
 pub async fn journeys(

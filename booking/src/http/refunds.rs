@@ -16,7 +16,7 @@ use crate::http::order_views::OrderView;
 use crate::http::refusals::orders::exchange_open;
 use crate::ledger::RefundRefused;
 
-/// How many tickets one call may name, at most.
+/// The most tickets that one call may name.
 const TICKETS_MAX: usize = 1_000;
 
 /// `POST /v1/orders/{order}/refund`.

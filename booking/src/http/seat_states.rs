@@ -15,7 +15,8 @@ use sha2::{Digest, Sha256};
 use crate::http::catalogue::{CatalogueRoutes, accepts};
 use crate::store::VersionedCells;
 
-/// The states of a show's seats: the snapshot frame, or JSON by `Accept`.
+/// Returns the states of a show's seats: as JSON if `Accept` names it, otherwise as the snapshot
+/// frame.
 #[utoipa::path(get, path = "/v1/shows/{show}/seats", tag = "booking", params(("show" = String, Path)),
     responses((status = 200), (status = 304), (status = 404)))]
 pub async fn seats(
@@ -95,7 +96,7 @@ fn json_states(show: &Show, mut view: VersionedCells) -> serde_json::Value {
 }
 
 /// Returns the states of the seats that are not free, by label. A seat with several legs has the
-/// worst state of them.
+/// worst state of its legs.
 fn unavailable(show: &Show, view: &VersionedCells) -> serde_json::Map<String, serde_json::Value> {
     let grid = show.grid();
     let mut states = vec![CellState::Free; grid.seats as usize];

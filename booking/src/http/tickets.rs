@@ -60,7 +60,7 @@ pub struct TicketView {
     price: Option<MoneyView>,
     issued_at: String,
     scanned_at: Option<String>,
-    /// Bought with sandbox payments: not valid at any door.
+    /// Whether the payment provider is a test provider. The ticket is then not valid at any door.
     test: bool,
     /// The ticket as a compact JWS; verify it with `/.well-known/jwks.json`.
     signed: String,
@@ -85,8 +85,8 @@ pub struct TicketScanView {
     test: bool,
 }
 
-/// Reads a ticket. With `.svg` behind the id the answer is its QR code, with `.ics` its calendar
-/// entry.
+/// Reads a ticket. If the id is followed by `.svg`, the answer is the ticket's QR code. If it is
+/// followed by `.ics`, the answer is the ticket's calendar entry.
 #[utoipa::path(get, path = "/v1/tickets/{ticket}", tag = "tickets", params(("ticket" = String, Path)),
     responses((status = 200, body = TicketView), (status = 403), (status = 404)))]
 pub async fn read(

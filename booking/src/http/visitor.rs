@@ -32,7 +32,7 @@ impl CallerVerifier {
     /// Returns the visitor's pass for a show, live or expired.
     ///
     /// # Errors
-    /// 429 `waiting_room` without a pass; 401 `pass_invalid` for a bad pass or a pass of another
+    /// 429 `waiting_room` without a pass. 401 `pass_invalid` for a bad pass or a pass of another
     /// room.
     pub fn require_pass(
         &self,
@@ -120,8 +120,8 @@ impl CallerVerifier {
     /// key. [`OrderCaller::may_open`] then checks whether the order belongs to the visitor.
     ///
     /// # Errors
-    /// 401 `order_key_required` without a key or pass; 401 `pass_invalid` for a bad pass or a pass
-    /// of another room; 403 `not_yours` for a wrong key.
+    /// 401 `order_key_required` without a key or pass. 401 `pass_invalid` for a bad pass or a pass
+    /// of another room. 403 `not_yours` for a wrong key.
     pub fn order_caller(
         &self,
         headers: &HeaderMap,
@@ -152,7 +152,7 @@ impl CallerVerifier {
 pub enum OrderCaller {
     /// Somebody who has the order's key.
     Key,
-    /// A visitor, who may only open an own order.
+    /// A visitor, who may open only the orders that belong to this visitor.
     Visitor(Holder),
 }
 

@@ -62,7 +62,7 @@ pub struct WaiterView {
     /// Rail: the stretch of the train.
     #[serde(skip_serializing_if = "Option::is_none")]
     journey: Option<JourneySummary>,
-    /// Parties before it.
+    /// How many parties are before it.
     ahead: u64,
     /// When the party joined, RFC 3339.
     since: String,
@@ -79,7 +79,7 @@ pub struct WaiterView {
     server_time: String,
 }
 
-/// An offer: a hold of the visitor, to be accepted or ordered.
+/// An offer: seats that are held for the visitor. The visitor can accept or order them.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = OfferView)]
 pub struct WaitlistOfferView {
@@ -102,8 +102,8 @@ pub struct WaitlistOfferView {
     expires_at: String,
 }
 
-/// Joins the waitlist of a show. A visitor can be on it only once: a repeated call with the same
-/// wish returns how the party stands, and one with another wish is refused.
+/// Joins the waitlist of a show. A visitor can be on it only once. A repeated call with the same
+/// wish returns the present state of the party. A call with another wish is refused.
 #[utoipa::path(post, path = "/v1/shows/{show}/waitlist", tag = "booking", params(("show" = String, Path)),
     request_body = WaitlistJoinRequest, responses((status = 201, body = WaiterView), (status = 409), (status = 422), (status = 429)))]
 pub async fn join(
@@ -157,7 +157,8 @@ pub async fn join(
         .await)
 }
 
-/// Returns how the visitor's party stands. The call also shows that the visitor is still here.
+/// Returns the present state of the visitor's party. The call also shows that the visitor is still
+/// here.
 #[utoipa::path(get, path = "/v1/shows/{show}/waitlist", tag = "booking", params(("show" = String, Path)),
     responses((status = 200, body = WaiterView), (status = 404)))]
 pub async fn read(
@@ -177,7 +178,7 @@ pub async fn read(
     JsonAnswer::json(200, &routes.waiter_view(&show, waiter, ahead, now_ms).await)
 }
 
-/// Leaves the waitlist; seats that are offered go to the next party.
+/// Leaves the waitlist. Seats that are offered go to the next party.
 #[utoipa::path(delete, path = "/v1/shows/{show}/waitlist", tag = "booking", params(("show" = String, Path)),
     responses((status = 204), (status = 404)))]
 pub async fn leave(

@@ -1,6 +1,6 @@
 //! Answers the questions of gateways to booking: which shows there are, how many seats are free,
-//! and whether booking can sell. The answers are the same if booking runs in the gateway's process
-//! and if it runs behind `/internal/v1`.
+//! and whether booking can sell. The answers do not depend on whether booking runs in the gateway's
+//! process or behind `/internal/v1`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use crate::waitlist::here::SeenVisitors;
 /// How long ledger and store may take to answer. Gateways wait a little longer.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
 
-/// How many waiting visitors one answer has, at most. The largest answer has about 6.4 MiB.
+/// The most waiting visitors that one answer has. The largest answer has about 6.4 MiB.
 const WAITING_MAX: u32 = 100_000;
 
-/// A show in a few words.
+/// The facts about a show that a gateway needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowSummary {
     /// The show's slug.
@@ -44,7 +44,7 @@ pub struct ShowSummary {
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
-    /// Where the venue is. An older booking process does not say it.
+    /// Where the venue is. Empty if an older booking process does not send it.
     #[serde(default)]
     pub location: VenueLocation,
     /// The currency, as ISO 4217 names it.
@@ -54,8 +54,8 @@ pub struct ShowSummary {
     /// Whether the show is in a cinema's programme. Cinemas have their own search.
     #[serde(default)]
     pub showing: bool,
-    /// How long a basket keeps its seats, in seconds. 0 if the booking process is older and does
-    /// not say it.
+    /// How long a basket keeps its seats, in seconds: the document's `hold_s` plus its `grace_s`. 0
+    /// if an older booking process does not send it.
     #[serde(default)]
     pub hold_s: u32,
 }
@@ -124,7 +124,7 @@ impl BookingPulse {
     }
 }
 
-/// Answers gateways; a cheap handle. All clones share the same parts.
+/// Answers the calls of gateways. A clone is cheap, and shares all parts with the original.
 #[derive(Clone)]
 pub struct GatewayDesk {
     /// The catalogue of shows.
@@ -146,8 +146,8 @@ pub struct GatewayDesk {
 }
 
 impl GatewayDesk {
-    /// Returns the shows that match the patterns. Of departures, it returns only those that have a
-    /// row in the ledger.
+    /// Returns the shows that match the patterns. Departures without a row in the ledger are left
+    /// out.
     #[must_use]
     pub fn shows_matching(&self, patterns: &[String]) -> Vec<ShowSummary> {
         // The pattern `*` means the shows that promoters have put, so it does not match departures.
@@ -229,8 +229,9 @@ impl GatewayDesk {
         self.catalogue.replace_coverage(coverage).await
     }
 
-    /// Stops passes of a room. From then on they open nothing new, and their holders no longer wait
-    /// for seats. What was begun with them can still be paid, read and cancelled.
+    /// Stops passes of a room. From then on these passes open nothing new, and their holders no
+    /// longer wait for seats. Holds and orders that were made with them can still be paid, read and
+    /// cancelled.
     ///
     /// # Errors
     /// Returns an error if the ledger did not accept the passes, or cannot be read.
@@ -323,7 +324,7 @@ impl GatewayDesk {
         self.seats.store.signals()
     }
 
-    /// Returns the labels of an offer's seats, to send them with the offer's signal. For other
+    /// Returns the labels of an offer's seats, which are sent with the offer's signal. For other
     /// signals the list is empty.
     pub async fn offered_labels(&self, signal: &HoldSignal) -> Vec<String> {
         if signal.state != HoldSignalState::Offered {
@@ -339,7 +340,8 @@ impl GatewayDesk {
     }
 
     /// Notes that these waiting visitors have a socket at the calling gateway, so that they keep
-    /// getting offers. Returns all visitors who wait for seats now, the earliest first.
+    /// getting offers. Returns the visitors who wait for seats now, earliest first, but at most
+    /// `WAITING_MAX`.
     ///
     /// # Errors
     /// Returns an error if the ledger cannot be read.

@@ -1,5 +1,6 @@
-//! The calls that gateways make to a booking process. They return the shows, the figures, the seat
-//! pictures and the signals about holds. None of this is public.
+//! The calls that gateways make to a booking process. Most calls return shows, figures, seat
+//! pictures, waiting visitors or signals about holds. The others replace the list of rooms and
+//! their shows, or stop passes. None of these calls is public.
 //! [`internal`](crate::http::internal) answers the calls, and [`wire`] has their formats for both
 //! ends.
 //!

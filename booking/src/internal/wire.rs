@@ -82,8 +82,8 @@ pub struct ShowChangesRequest {
     pub wait_ms: u64,
 }
 
-/// `GET /internal/v1/signals`: one signal a line, for as long as the caller listens. An empty line
-/// shows that this process is alive.
+/// `GET /internal/v1/signals`: each line is one signal, for as long as the caller listens. An empty
+/// line shows that this process is alive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InternalHoldSignal {
     /// The visitor who has the hold.
@@ -114,8 +114,8 @@ impl InternalHoldSignal {
     }
 }
 
-/// `POST /internal/v1/waiting`: takes the waiting visitors who are connected, and returns all
-/// visitors who wait.
+/// `POST /internal/v1/waiting`: takes the waiting visitors who are connected, and returns the
+/// visitors who wait now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingRequest {
     /// The visitors who have a socket at the caller.

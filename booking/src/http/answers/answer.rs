@@ -1,5 +1,5 @@
-//! JSON answers, and stored answers that are sent again. Also the problems for a call whose
-//! `Idempotency-Key` is in use by a running call or belongs to a different call.
+//! JSON answers, and stored answers that are sent again. Also the problems for a call with the
+//! `Idempotency-Key` of a call that is still running, or of a different call.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -17,7 +17,7 @@ pub struct JsonAnswer {
 }
 
 impl JsonAnswer {
-    /// Builds an answer from a status and a body. A number that is no HTTP status becomes 200.
+    /// Builds an answer from a status and a body. A number that is not an HTTP status becomes 200.
     ///
     /// # Errors
     /// 500 if the body cannot be written as JSON.

@@ -1,5 +1,5 @@
 //! Answers over HTTP. The answer to a call with an `Idempotency-Key` is stored, and a repeated call
-//! gets the stored answer. Answers 429 and 5xx are not stored: a repeated call then acts again.
+//! gets the stored answer. Answers 429 and 5xx are not stored. A repeated call then acts again.
 
 mod answer;
 #[cfg(test)]
@@ -15,7 +15,7 @@ use answer::{in_flight, mismatch, replay, respond};
 pub use crate::idempotency::IdempotencyAnswers;
 use crate::idempotency::IdempotencyCheck;
 
-/// Longest key accepted, in characters.
+/// The longest key that is accepted, in characters.
 const KEY_MAX: usize = 255;
 
 /// Reads the `Idempotency-Key` of a request.
@@ -39,9 +39,9 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 
 impl IdempotencyAnswers {
     /// Answers a call. Without a key, `act` runs. With a key, `act` runs only if no answer is
-    /// stored for the call: a repeated call gets the stored answer. While the first call is still
-    /// running, a repeated call gets a problem. A different call with the same key always gets a
-    /// problem.
+    /// stored for the call. Otherwise the caller gets the stored answer. While the first call is
+    /// still running, a repeated call gets a problem. A different call with the same key always
+    /// gets a problem.
     ///
     /// Keys of different callers are independent. `caller` identifies the caller, `call` names
     /// method and path, and `body` is the body that was sent.

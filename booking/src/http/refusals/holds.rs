@@ -8,9 +8,9 @@ use serde_json::{Map, json};
 use super::stretch::stretch_problem;
 use crate::holds::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault, SeatSuggestion};
 
-/// How many unknown labels are repeated in an answer, at most.
+/// The most unknown labels that are repeated in an answer.
 const LABELS_SHOWN_MAX: usize = 10;
-/// How many characters of an unknown label are repeated in an answer, at most.
+/// The most characters of an unknown label that are repeated in an answer.
 const LABEL_SHOWN_MAX: usize = 80;
 
 impl From<HoldRefusal> for Problem {

@@ -10,7 +10,7 @@ use super::SeatInventory;
 use crate::ledger::LedgerError;
 use crate::store::{InventoryRefusal, SeatOutboxRow};
 
-/// How many outbox rows are delivered in one call, at most.
+/// The most outbox rows that are delivered in one call.
 const BATCH_MAX: u32 = 100;
 /// The name of the carrying worker's lease.
 const LEASE: &str = "seat-outbox";
@@ -22,7 +22,7 @@ impl SeatInventory {
     /// carried.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read; the next run goes on from the same row.
+    /// Returns an error if the ledger cannot be read. The next run continues from the same row.
     pub async fn carry_outbox(&self) -> Result<usize, LedgerError> {
         let _one_at_a_time = self.shared.carrying.lock().await;
         let mut carried = 0;
@@ -69,8 +69,8 @@ impl SeatInventory {
                     }
                     return Ok(carried);
                 }
-                // A show that is not open needs no rows: its next picture contains them. The node
-                // that opens the show carries the rows that are newer than the picture.
+                // A show that is not open needs no rows, because its next picture contains them.
+                // The node that opens the show carries the rows that are newer than the picture.
                 Err(InventoryRefusal::NotReady) if self.is_closed(show).await => after = last,
                 // The next run carries the rows.
                 Err(_) => return Ok(carried),
@@ -88,8 +88,8 @@ impl SeatInventory {
         }
     }
 
-    /// Asks the store whether the show is closed. The refusal of a delivery does not prove this:
-    /// the store also refuses a process that was stopped for a while and sends an old time. If rows
+    /// Asks the store whether the show is closed. The refusal of a delivery does not prove this.
+    /// The store also refuses a process that was stopped for a while and sends an old time. If rows
     /// were marked as delivered after such a refusal, they would never reach the store.
     async fn is_closed(&self, show: &ShowId) -> bool {
         matches!(self.store.edition(show).await, Ok(None))
@@ -99,14 +99,14 @@ impl SeatInventory {
     /// delivered. If the ledger lacks rows that the store has seen, the show is not sold any more.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read; the next run compares again.
+    /// Returns an error if the ledger cannot be read. The next run compares again.
     pub async fn compare(&self) -> Result<(), LedgerError> {
         if !self.store.is_shared() {
             return Ok(());
         }
         let mut shows: HashSet<_> = self.store.in_use().await.into_iter().collect();
-        // A regressed show is not sold, so it is not in use. It is compared all the same, to notice
-        // when the ledger is restored.
+        // A regressed show is not sold, so it is not in use. It is still compared, so that this
+        // node notices when the ledger is restored.
         shows.extend(self.shared.regressed.lock().iter().cloned());
         for show in shows {
             self.compare_show(&show).await?;

@@ -15,14 +15,13 @@ use super::{SeatInventory, train, unavailable};
 use crate::ledger::LedgerError;
 use crate::store::{InventoryRefusal, ShowHoldFigures};
 
-/// How many shows at rest one call counts, at most. The shows that were counted longest ago come
-/// first.
+/// The most shows at rest that one call counts. The shows that were counted longest ago come first.
 const RESTING_COUNTED_MAX: usize = 100;
 
 /// Held cells are reported to the line as lapsing if their holds run out within this many
 /// milliseconds.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
-/// About how long a called visitor needs to claim a pass and choose seats, in milliseconds.
+/// About how many milliseconds a called visitor needs to claim a pass and choose seats.
 const SOON_MS: i64 = 10 * 1_000;
 
 /// The seat figures of one or more shows.
@@ -73,7 +72,7 @@ impl ShowSeatFigures {
         }
     }
 
-    /// Returns the figures of a show while none of its seats is held or sold.
+    /// Returns the figures of a show without held or sold seats.
     fn unsold(show: &Show, now_ms: i64) -> Self {
         if show.run.is_some() {
             return train::count_train_seats(show, &show.unsold(), now_ms);
@@ -90,8 +89,8 @@ impl ShowSeatFigures {
     }
 }
 
-/// A show's last figures and the time of counting. There is no time if the figures follow from the
-/// plan alone.
+/// A show's last figures, and when they were counted. `at` is `None` if the figures were computed
+/// from the plan alone.
 pub(super) struct CountedFigures {
     figures: ShowSeatFigures,
     at: Option<Instant>,
@@ -102,7 +101,7 @@ impl SeatInventory {
     /// because each of their seats has one cell.
     ///
     /// # Errors
-    /// Returns an error where the store or the ledger is needed and does not answer.
+    /// Returns an error if the store or the ledger is needed and does not answer.
     pub async fn show_figures(
         &self,
         shows: &[Arc<Show>],

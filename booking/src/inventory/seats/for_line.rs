@@ -1,5 +1,5 @@
-//! Collects what the visitors of a line learn about seats: what they cost by category, and how many
-//! are left.
+//! Collects what the visitors in a line learn about seats: what the seats of each category cost,
+//! and how many of them are left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{SeatInventory, SeatsLeft};
 use crate::ledger::LedgerError;
 
-/// How many price tiers a room has, at most.
+/// The most price tiers that a room has.
 const TIERS_MAX: usize = 12;
 /// A room with more shows than this has no price tiers. Its visitors search for one show, and read
 /// that show's prices.
@@ -18,7 +18,7 @@ const SHOWS_MAX: usize = 200;
 /// Visitors of a room with more shows than this cannot state wishes.
 const WISHED_SHOWS_MAX: usize = 50;
 
-/// What the seats of one category cost, over the shows of a room that have a category of this name.
+/// What the seats of one category cost, in all shows of a room that have a category of this name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PriceTier {
     /// The category's label.
@@ -59,7 +59,7 @@ pub struct CategorySeatsLeft {
     pub held: u32,
 }
 
-/// What the visitors of a line learn about seats.
+/// What the visitors in a line learn about seats.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeatsForLine {
     /// The prices, cheapest first. Empty if there are more than two hundred shows.

@@ -1,5 +1,5 @@
-//! Keeps the seats correct while no request asks for them: reopens the shows that the store lost,
-//! and compares the store's cursors with the ledger.
+//! Keeps the seats correct while no request asks for them. Two workers reopen the shows that the
+//! store lost, and compare the store's cursors with the ledger.
 
 use std::time::Duration;
 

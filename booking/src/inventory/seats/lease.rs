@@ -14,8 +14,8 @@ const RENEWALS: u64 = 4;
 /// has the lease.
 ///
 /// # Errors
-/// Returns an error where the ledger does not answer the request for the lease. If the lease cannot
-/// be given back after the work, it lapses by itself.
+/// Returns an error if the ledger does not answer the request for the lease. If the lease cannot be
+/// given back after the work, it lapses by itself.
 pub(super) async fn run_under_lease<T>(
     ledger: &Ledger,
     name: &str,
@@ -38,7 +38,7 @@ pub(super) async fn run_under_lease<T>(
     ));
     let done = work.await;
     drop(working);
-    // A renewal that was already sent must not arrive after the lease was given back.
+    // A renewal that was already sent must not arrive after the lease is given back.
     let renewed = renewing.await;
     if let Err(error) = renewed {
         tracing::warn!(name, %error, "a lease was not renewed");

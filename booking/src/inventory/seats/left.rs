@@ -1,6 +1,6 @@
 //! Counts the seats that are left in each category, for lists of many shows. No show is opened for
-//! this. A show's counts are cached for a second, so a list that many people ask for costs the
-//! store next to nothing.
+//! this. A show's counts are cached for at least a second, so a list that many people ask for costs
+//! the store next to nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::SeatInventory;
 use crate::ledger::LedgerError;
 use crate::store::VersionedCells;
 
-/// How long a show's counts are used before they are counted again.
+/// How long a show's counts are used before its seats are counted again.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 /// The same for a show that is not in use. The line asks about many such shows each second.
 const GOOD_AT_REST_FOR: Duration = Duration::from_secs(10);
@@ -45,8 +45,8 @@ impl SeatInventory {
     /// Returns the seats left of each show, by category index.
     ///
     /// # Errors
-    /// Returns an error if the store has no view of a show (it is not open, or the store is
-    /// silent), the ledger does not answer, and the show has no earlier counts.
+    /// Returns an error if the ledger is needed for a show without earlier counts, and does not
+    /// answer. The ledger is needed if the show is not open, or if the store does not answer.
     pub async fn seats_left(
         &self,
         shows: &[Arc<Show>],
@@ -57,11 +57,11 @@ impl SeatInventory {
         join_all(counts).await.into_iter().collect()
     }
 
-    /// Does what [`Self::seats_left`] does, but counts of shows that are not in use may be ten
-    /// seconds old.
+    /// Does the same as [`Self::seats_left`], but the counts of shows that are not in use may be
+    /// ten seconds old.
     ///
     /// # Errors
-    /// The errors of [`Self::seats_left`].
+    /// Returns the errors of [`Self::seats_left`].
     pub async fn seats_left_for_line(
         &self,
         shows: &[Arc<Show>],

@@ -1,6 +1,6 @@
 //! The seats of a show as everybody sees them. This module opens a show in the store when somebody
 //! first asks for the show, and again if the store lost it. It also carries the seat outbox to the
-//! store. Any number of nodes may do this at once: the node that opens a show has a lease in the
+//! store. Any number of nodes may do this at once. The node that opens a show has a lease in the
 //! ledger, and the node that carries the outbox has another.
 
 mod carry;
@@ -44,13 +44,12 @@ use fairgate_model::shows::Show;
 const OPENING_MS: i64 = 5_000;
 /// How long a request waits for the node that opens its show.
 const WAIT_MAX: Duration = Duration::from_secs(3);
-/// How long the store may take to say whether a show is open, for a request that only reads the
-/// seats.
+/// How long a request that only reads seats waits for the store to say whether the show is open.
 const EDITION_WAIT_MAX: Duration = Duration::from_millis(300);
 /// How often a waiting request checks whether the show is open.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a picture of another edition (plan version and prices) is left in place. A node that
-/// has not yet read a change of the catalogue must not replace the new edition's picture by a
+/// has not yet read a change of the catalogue must not replace the new edition's picture with a
 /// picture of the old edition.
 const CATALOGUE_LAG_MAX: Duration = Duration::from_millis(1_500);
 /// The most that a node's clock may differ from the ledger's clock, in milliseconds. A node whose
@@ -74,13 +73,13 @@ struct SeatInventoryState {
     /// Locks that let one task at a time open a show in this process.
     opening: Lock<HashMap<ShowId, Arc<Mutex<()>>>>,
     carrying: Mutex<()>,
-    /// Since when a show's picture has had another edition than this node's catalogue.
+    /// When this node first saw that a show's picture has another edition than its catalogue.
     other_edition_since: Lock<HashMap<ShowId, Instant>>,
     /// The last figures of each show, for the line.
     counted: Lock<HashMap<ShowId, CountedFigures>>,
     /// The last counts of seats left in each show, for lists.
     seats_left: Lock<HashMap<ShowId, left::CachedSeatsLeft>>,
-    /// Shows for which the store has seen decisions that the ledger does not know.
+    /// Shows about which the store knows decisions that the ledger lacks.
     regressed: Lock<HashSet<ShowId>>,
     /// Shows that this process has compared with the ledger since it started.
     compared: Lock<HashSet<ShowId>>,
@@ -103,8 +102,8 @@ impl SeatInventory {
     /// Makes sure that the show is open in the store.
     ///
     /// # Errors
-    /// Returns an error where the ledger or the store does not answer, where the show must not be
-    /// sold, or where another node does not open it in time.
+    /// Returns an error if the ledger or the store does not answer, if the show must not be sold,
+    /// or if another node does not open it in time.
     pub async fn ensure_open(&self, show: &Show) -> Result<(), LedgerError> {
         if show.untouched {
             return Err(unavailable("a departure is opened by its first hold"));
@@ -122,8 +121,8 @@ impl SeatInventory {
         if self.is_ready(show).await? {
             return Ok(());
         }
-        // The opening runs in a task of its own: a cancelled request must not leave a show half
-        // open.
+        // The opening runs in a task of its own, because a cancelled request must not leave a show
+        // half open.
         let (seats, show) = (self.clone(), show.clone());
         let opening = tokio::spawn(async move { seats.open_in_store(&show).await });
         match opening.await {
@@ -146,8 +145,8 @@ impl SeatInventory {
         self.ensure_open(show).await
     }
 
-    /// Returns the whole picture of a show. A departure that nobody has held seats of is not opened
-    /// for this: all its seats on sale are free. A cancelled show has no free cells.
+    /// Returns the whole picture of a show. A departure whose seats nobody has ever held is not
+    /// opened for this, because all its seats on sale are free. A cancelled show has no free cells.
     ///
     /// # Errors
     /// Returns an error as [`Self::ensure_open`] does, if there is no picture at all.
@@ -182,7 +181,7 @@ impl SeatInventory {
     }
 
     /// Returns what changed after the version `since`. Returns a gap if the show is not open. A
-    /// departure that nobody has held seats of is at version 0 and has no changes.
+    /// departure whose seats nobody has ever held is at version 0 and has no changes.
     pub async fn changes_since(&self, show: &Show, since: u64) -> CellChanges {
         match show.untouched {
             true if since == 0 => CellChanges::None,
@@ -262,7 +261,7 @@ impl SeatInventory {
         }
     }
 
-    /// Replaces the store's picture by the ledger's picture.
+    /// Replaces the store's picture with the ledger's picture.
     ///
     /// # Errors
     /// The inner error is the store's refusal, for example because of baskets. The outer error is
@@ -298,9 +297,9 @@ impl SeatInventory {
         let is_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
         let mut lost = None;
         if !is_open {
-            // The show's old life ends before the ledger's picture is read. An order on locks of
-            // that life is then in the picture, or is refused. An open show's life ends in `open`
-            // below, which fails if the picture lacks a hold of the store.
+            // The show's old life ends before the ledger's picture is read. An order that relies on
+            // locks of that life is then either in the picture or refused. The life of an open show
+            // ends in `open` below. That call fails if the picture lacks a hold of the store.
             if let Err(refused) = self.store.begin(&show.id, &opening).await {
                 return Ok(Err(refused));
             }
@@ -341,7 +340,7 @@ impl SeatInventory {
         }
     }
 
-    /// Returns the seats of a show that baskets and unpaid orders hold, by the store's picture.
+    /// Returns the seats that baskets and unpaid orders hold, according to the store's picture.
     pub async fn held_seats(&self, catalogue: &Catalogue, id: &ShowId) -> Vec<u32> {
         let (Some(show), Some(view)) = (catalogue.show(id), self.store.view(id).await) else {
             return Vec::new();

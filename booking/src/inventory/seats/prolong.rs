@@ -1,6 +1,6 @@
-//! Prolongs the locks of orders whose claims outlast their deadlines. Such an order waits until an
-//! event about its payment can be settled. The event itself came in time. The seats stay locked for
-//! as long as the ledger keeps the claim.
+//! Prolongs the locks of orders whose claims stay in the ledger after their deadlines. Such an
+//! order waits until an event about its payment can be settled. The event itself came in time. The
+//! seats stay locked for as long as the ledger keeps the claim.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::store::InventoryRefusal;
 
 /// How often overdue claims are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How many claims are read at a time, at most.
+/// The most claims that are read at a time.
 const BATCH_MAX: u32 = 200;
 /// The name of the prolonging worker's lease.
 const LEASE: &str = "overdue-locks";
@@ -22,12 +22,12 @@ const LEASE: &str = "overdue-locks";
 const LEASE_MS: i64 = 3_000;
 
 impl SeatInventory {
-    /// Prolongs the locks of claims that outlast their deadlines, and locks seats again whose locks
-    /// have run out. If another visitor has held the cells in the meantime, that hold stays, but
-    /// the ledger will refuse to sell its cells.
+    /// Prolongs the locks of claims that stay after their deadlines. If such a lock has run out,
+    /// its cells are locked again. If another visitor has held the cells in the meantime, that hold
+    /// stays, but the ledger will refuse to sell its cells.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read; the next run tries again.
+    /// Returns an error if the ledger cannot be read. The next run tries again.
     pub async fn prolong_overdue(&self) -> Result<(), LedgerError> {
         let now_ms = self.clock.now_ms();
         let mut after = None;
@@ -55,8 +55,8 @@ impl SeatInventory {
         } = claim;
         hold.lock_until_ms = hold.lock_until_ms.max(lock_until_ms(now_ms));
         match self.store.prolong(hold, cursor).await {
-            // A show that is not open locks these cells when it is opened. If a decision came in
-            // between, the next run reads the claims again.
+            // A show that is not open locks these cells when it is opened. The refusal can also
+            // mean that a later decision was carried out. The next run reads the claims again.
             Ok(()) | Err(InventoryRefusal::NotReady) => {}
             Err(refused) => {
                 tracing::debug!(%order, %refused, "seats of an order cannot be locked again yet");

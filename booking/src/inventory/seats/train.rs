@@ -11,12 +11,15 @@ use super::ShowSeatFigures;
 /// last leg. `None` means that no offered stretch begins at this leg.
 type ShortestStretches = Vec<Vec<Option<u16>>>;
 
-/// Counts the seats of a train at a moment. A seat's *stretches* are here the offered stretches
-/// whose first stop the train has not left. A seat is *free* if one of its stretches is free. It is
-/// *held* if one of them would be free after all holds ran out. It is *sold* if one of them has no
-/// blocked leg, but each such stretch has a sold leg. Otherwise it is *gone*: the train has left
-/// all of them or is cancelled, or the seat is blocked. Seats without an offered stretch are not
-/// counted.
+/// Counts the seats of a train at a moment. Here, a seat's *stretches* are the offered stretches
+/// whose first stop the train has not left yet. A cancelled train has no stretches.
+///
+/// - A seat is *free* if one of its stretches is free.
+/// - Otherwise it is *held* if one of its stretches would be free without the holds.
+/// - Otherwise it is *sold* if one of its stretches has no blocked leg.
+/// - Otherwise it is *gone*: it has no stretches, or each of them has a blocked leg.
+///
+/// Seats of a class without any offered stretch are not counted.
 #[must_use]
 pub fn count_train_seats(show: &Show, states: &[CellState], now_ms: i64) -> ShowSeatFigures {
     let shortest = shortest_stretches(show);

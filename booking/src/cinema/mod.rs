@@ -1,6 +1,6 @@
-//! Cinemas. A programme of cities, halls, films and showings is imported as a whole. Its halls
-//! become venues and its showings become shows, which are sold like all others. Visitors search the
-//! programme in memory.
+//! Imports and searches cinema programmes. A programme of cities, cinemas, halls, films and
+//! showings is imported as a whole. Each hall becomes a venue. Each showing becomes a show, which
+//! is sold like any other show. Searches read the programme from memory.
 
 mod programme;
 mod put;
@@ -20,7 +20,7 @@ use crate::catalogue::Catalogue;
 use crate::ledger::Ledger;
 use search::ProgrammeIndex;
 
-/// A cheap handle on the programme.
+/// A handle on the programme. It is cheap to clone.
 #[derive(Clone)]
 pub struct CinemaCatalogue {
     ledger: Ledger,
@@ -33,7 +33,7 @@ impl CinemaCatalogue {
     /// Reads the programme from the ledger.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger or its programme cannot be read.
     pub async fn open(ledger: Ledger, catalogue: Catalogue) -> Result<Self, LedgerError> {
         let cinemas = Self {
             ledger,
@@ -44,10 +44,11 @@ impl CinemaCatalogue {
         Ok(cinemas)
     }
 
-    /// Takes over the ledger's programme if it is newer than the one in memory.
+    /// Loads the ledger's programme if it is newer than the one in memory.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger or its programme cannot be read. The programme in memory then
+    /// stays.
     pub async fn refresh_programme(&self) -> Result<(), LedgerError> {
         let known = self.numbered_index().0;
         let Some((number, document)) = self.ledger.programme(known).await? else {
@@ -77,7 +78,7 @@ impl CinemaCatalogue {
     }
 
     fn numbered_index(&self) -> (u64, Arc<ProgrammeIndex>) {
-        // The value is replaced as a whole, so it can be read even after a panic under the lock.
+        // Writers replace the whole value at once, so it is complete even if a writer panicked.
         let shared = self.shared.read();
         (shared.0, Arc::clone(&shared.1))
     }

@@ -1,4 +1,4 @@
-//! The parts of a programme after it was read and checked: flat lists. The ledger stores them in
+//! A programme after it was read and checked. It consists of flat lists. The ledger stores it in
 //! this form.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// A whole programme. Its parts refer to each other by ids. Every id that is referred to exists.
+/// A whole programme. Its parts refer to each other by their ids. All these ids exist.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Programme {
     /// The currency of all prices.
@@ -83,8 +83,8 @@ pub struct Hall {
     /// The specification of its plan, such as `grid:10x12`. `None` if the venue exists already and
     /// keeps its newest plan.
     pub plan: Option<String>,
-    /// At which share of the hall's depth its best seats are, from 0 at the screen to 1 at the
-    /// back. `None` if the plan decides.
+    /// Where the hall's best seats are, as a share of the hall's depth, from 0 at the screen to 1
+    /// at the back. `None` if the programme does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focal_depth: Option<f32>,
     /// The hall's path in the programme's document.
@@ -105,12 +105,12 @@ pub struct Film {
     pub duration_s: u32,
     /// Its genre, as the programme writes it.
     pub genre: Option<String>,
-    /// The language of its showings, unless they have their own.
+    /// The language of its showings. A showing may have its own.
     pub language: Option<String>,
-    /// The version of its showings, unless they have their own: dubbed, subtitled, in 3D.
+    /// The version of its showings, such as dubbed, subtitled or in 3D. A showing may have its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Who may see it, unless its showings have their own rating.
+    /// The age rating of its showings. A showing may have its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rating: Option<String>,
     /// The day of its release.
@@ -130,13 +130,13 @@ pub struct Showing {
     pub hall: VenueId,
     /// When the showing begins.
     pub starts_at: Timestamp,
-    /// The language of this showing.
+    /// The language of this showing, if the programme gives it one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// The version of this showing.
+    /// The version of this showing, if the programme gives it one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Who may see this showing.
+    /// The age rating of this showing, if the programme gives it one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rating: Option<String>,
     /// Prices in minor units, by category key or seat label of the hall's plan.

@@ -1,5 +1,5 @@
-//! Turns a programme's document into shows on sale. Builds the halls' plans and checks the prices
-//! against them. One transaction writes everything or nothing.
+//! Turns a programme's document into shows on sale. Builds the halls' plans, checks the prices
+//! against the plans, and writes everything in one transaction.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use super::{CinemaCatalogue, Hall, Programme};
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeRefused, ProgrammeSeatCheck};
 
-/// How many seconds a basket lasts, as visitors see it.
+/// How many seconds a basket lasts, as its visitor sees it.
 const HOLD_S: u32 = 300;
-/// How many seconds a basket's lock outlives the basket.
+/// How many seconds the seats of a basket stay locked after the basket has ended.
 const GRACE_S: u32 = 5;
 /// How many seats of a showing one visitor may hold and buy.
 const SEATS_MAX: u32 = 10;
-/// At which share of a hall's depth its best seats are, unless its chart or the programme says
-/// otherwise. At this depth the screen fills the view, and nobody has to raise their head.
+/// Where a hall's best seats are, as a share of the hall's depth, if neither its chart nor the
+/// programme says it. At this depth the screen fills the view, and nobody has to raise their head.
 const FOCAL_DEPTH: f32 = 2.0 / 3.0;
 /// How many faults of one chart are reported, at most. When the chart is put as a venue's plan, all
 /// its faults are reported.
@@ -41,7 +41,7 @@ pub enum ChartSource {
     Nowhere,
 }
 
-/// What a programme has, and what it changed.
+/// The size of a programme, and what its import changed.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 #[schema(as = Changed)]
 pub struct ProgrammeSummary {
@@ -55,18 +55,18 @@ pub struct ProgrammeSummary {
     pub films: usize,
     /// Showings.
     pub showings: usize,
-    /// Plans that became a new version of their hall.
+    /// How many halls got a new version of their plan.
     pub new_plans: usize,
-    /// Showings that were not there before.
+    /// Showings that did not exist before.
     pub new_showings: usize,
-    /// Showings that were there, and differed.
+    /// Showings that existed before and were changed.
     pub changed_showings: usize,
-    /// Shows of the earlier programme that this one leaves out and that have not begun. Searches of
-    /// the cinemas no longer find them, but people who know the address of such a show can still
-    /// buy its seats.
+    /// Shows of the earlier programme that have not begun and are not in this programme. Cinema
+    /// searches no longer find them, but people who know the address of such a show can still buy
+    /// its seats.
     #[schema(value_type = Vec<String>)]
     pub left_out: Vec<ShowId>,
-    /// What was mended in the document.
+    /// The corrections that were made while the document was read.
     pub notes: Vec<ProgrammeNote>,
 }
 
@@ -129,7 +129,7 @@ impl CinemaCatalogue {
     ) -> Result<ProgrammeSummary, ProgrammePutRefusal> {
         self.catalogue.refresh_catalogue().await?;
         self.refresh_programme().await?;
-        // Editors on some systems put this mark at the beginning of a text.
+        // Some editors write a byte order mark at the beginning of a text.
         let text = text.trim_start_matches('\u{feff}');
         let mut faults = ProgrammeFaults::default();
         let programme = read::read_programme(text, &mut faults)
@@ -215,7 +215,8 @@ impl CinemaCatalogue {
     }
 
     /// Returns the documents of the shows. Adds a fault for each price that does not fit the hall's
-    /// plan, and for each id that belongs to a show outside the cinemas.
+    /// plan. Also adds a fault for each id that belongs to a show at another venue, if that show is
+    /// not in the current programme.
     fn show_documents(
         &self,
         programme: &Programme,
@@ -273,8 +274,8 @@ impl CinemaCatalogue {
         shows
     }
 
-    /// Returns those of the shows that exist already. Each comes with the plan that it pins now,
-    /// and the hall whose plan it will pin.
+    /// Returns the shows that exist already, each with the plan that it pins now and the hall whose
+    /// plan it will pin.
     fn pinned(&self, shows: &[(ShowId, ShowDocument)]) -> PinnedPlans {
         let pinned = shows.iter().filter_map(|(id, document)| {
             let present = self.catalogue.show(id)?;
@@ -340,9 +341,9 @@ impl CinemaCatalogue {
 /// Existing shows, each with the plan that it pins now and the hall whose plan it will pin.
 type PinnedPlans = HashMap<ShowId, (Arc<SeatingPlan>, VenueId)>;
 
-/// Returns the check that the ledger runs on each seat in use: whether the new plan keeps the seat
-/// as it is. A show that another node stored in the meantime is unknown here, so the check fails
-/// for all its seats.
+/// Returns the check that the ledger runs on each seat in use. The check passes if the new plan
+/// keeps the seat as it is. If another node stored a show in the meantime, the show is unknown
+/// here, and the check fails for all its seats.
 fn stored_seat_check(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatCheck {
     Box::new(move |show, seat| {
         let Some((old, hall)) = pinned.get(show) else {
@@ -374,9 +375,9 @@ fn plan_path(hall: &Hall) -> String {
 }
 
 /// Builds a plan from `grid:ROWSxSEATS`, or from `fairgate:FILE` or `seatsio:FILE`, which name a
-/// plan or chart in the programme's folder. The plan's focal point is at the share `focal_depth` of
-/// the plan's depth. Without `focal_depth`, a plan from a file keeps its own focal point if it has
-/// one. All other plans get [`FOCAL_DEPTH`].
+/// plan or chart in the programme's folder. `focal_depth` sets the plan's focal point, as a share
+/// of the plan's depth. Without `focal_depth`, a plan from a file keeps its own focal point if it
+/// has one. All other plans get [`FOCAL_DEPTH`].
 fn build_hall_plan(
     plan: &str,
     focal_depth: Option<f32>,

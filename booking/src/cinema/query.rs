@@ -17,12 +17,12 @@ const KEYWORD_CHARS_MAX: usize = 100;
 /// so it covers the whole globe.
 const RADIUS_KM_MAX: f64 = 20_100.0;
 
-/// `GET /v1/cinema/showings?…`; an empty parameter counts as not given.
+/// The parameters of `GET /v1/cinema/showings`. An empty parameter counts as not given.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShowingParams {
-    /// What to look for, 1 to 100 characters. The title matches by whole words or by beginnings of
-    /// words, the genre and the description only by whole words.
+    /// The words to look for, 1 to 100 characters. In titles, the beginning of a word is enough. In
+    /// genres and descriptions, only whole words match.
     keyword: String,
     /// A film's id.
     film: String,
@@ -30,27 +30,28 @@ pub struct ShowingParams {
     cinema: String,
     /// A city's id.
     city: String,
-    /// Degrees north; needs `lon`.
+    /// Degrees north. Needs `lon`.
     lat: String,
-    /// Degrees east; needs `lat`.
+    /// Degrees east. Needs `lat`.
     lon: String,
-    /// The largest distance from that point, in kilometres; needs `lat` and `lon`.
+    /// The largest distance from that point, in kilometres. Needs `lat` and `lon`.
     radius_km: String,
-    /// The earliest begin: a moment, or a day in the cinema's time zone. Without it: now.
+    /// The earliest beginning: a moment, or a day in the cinema's time zone. The default is now.
     from: String,
-    /// The latest begin: a moment, or a day in the cinema's time zone.
+    /// The latest beginning: a moment, or a day in the cinema's time zone.
     to: String,
     /// The cinema's postal code.
     postal_code: String,
-    /// Whether titles that are only similar to the keyword are found, too: `true` or `false`.
-    /// Without it, the most similar titles are found if no title matches the keyword exactly.
+    /// Whether titles that are only similar to the keyword are also found: `true` or `false`.
+    /// Without it, the most similar titles are found only if no title matches the keyword exactly.
     fuzzy: String,
     /// `start`, `distance` (needs `lat` and `lon`), `price` or `title`. Without it, the best
-    /// matches of the keyword come first, and equal matches by their beginning.
+    /// matches of the keyword come first. Equal matches, and results without a keyword, are sorted
+    /// by beginning.
     sort: String,
-    /// From 1.
+    /// The number of the page, from 1.
     page: String,
-    /// 1 to 30; without it 20.
+    /// How many showings a page has, from 1 to 30. The default is 20.
     per_page: String,
 }
 

@@ -1,4 +1,4 @@
-//! Accepts an offer of the waitlist: the offer becomes a basket that lasts for the show's `hold_s`.
+//! Accepts an offer of the waitlist. The offer becomes a basket that lasts for the show's `hold_s`.
 
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::HoldId;
@@ -60,8 +60,9 @@ impl HoldDesk {
     }
 }
 
-/// Checks that the show's sale has not ended. After the end, no offer becomes a basket. The seats
-/// of an offer may still be ordered until the offer runs out.
+/// Checks that the show is not cancelled and that its sale has not ended. After the end of the
+/// sale, no offer becomes a basket. The seats of an offer may still be ordered until the offer runs
+/// out.
 fn check_still_sold(show: &Show, offer: &Hold, now_ms: i64) -> Result<(), HoldRefusal> {
     if show.is_cancelled() {
         return Err(HoldRefusal::ShowCancelled);

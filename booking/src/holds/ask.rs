@@ -16,7 +16,7 @@ use super::stretch::{StretchRefusal, WantedRide, class_of, legs_of};
 /// How many seats a list in a request may name, at most.
 const LIST_MAX: usize = 1_000;
 
-/// `POST /v1/shows/{show}/holds`.
+/// The body of `POST /v1/shows/{show}/holds`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = HoldAsk)]
@@ -24,7 +24,7 @@ pub struct HoldRequest {
     /// Labels of seats.
     #[serde(default)]
     pub seats: Vec<String>,
-    /// General admission by quantity, also together with `seats`.
+    /// Places in general-admission areas, by quantity. They may be asked for together with `seats`.
     #[serde(default)]
     pub areas: Vec<AreaRequest>,
     /// Best available seats. They cannot be asked for together with `seats` or `areas`.
@@ -38,7 +38,7 @@ pub struct HoldRequest {
     /// is the first one that is still sold.
     #[schema(value_type = Option<String>)]
     pub departs: Option<Timestamp>,
-    /// Rail: whether more seats are wanted of a journey that the visitor has ordered already.
+    /// Rail: whether the visitor wants more seats for a journey that they have already ordered.
     #[serde(default)]
     pub again: bool,
 }
@@ -50,11 +50,11 @@ pub struct HoldRequest {
 pub struct AreaRequest {
     /// The area's label.
     pub label: String,
-    /// How many.
+    /// How many places.
     pub quantity: u32,
 }
 
-/// `PATCH /v1/holds/{hold}`.
+/// The body of `PATCH /v1/holds/{hold}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HoldChange {
@@ -69,7 +69,7 @@ pub struct HoldChange {
 /// The seats of a request, resolved on the show's plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SeatSelection {
-    /// These seats, and these quantities of standing places in these areas (by index).
+    /// These seats, and standing places in these areas.
     Named {
         /// Seat indices.
         seats: Vec<u32>,
@@ -272,7 +272,7 @@ fn seats_by_label(
     Ok(seats)
 }
 
-/// Reads `best` as a party of travellers. On a train, `best` may only have `quantity` and `class`.
+/// Reads `best` as a party of travellers. On a train, `best` may have only `quantity` and `class`.
 fn party_of(
     best: &BestSeatsRequest,
     show: &Show,

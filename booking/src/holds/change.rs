@@ -1,4 +1,4 @@
-//! Changing a hold: seats are added and removed in one step of the store.
+//! Changes a hold. The store adds and removes the seats in one step.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,8 +65,8 @@ impl HoldDesk {
         }
     }
 
-    /// Checks, before the store adds seats, that the hold has the show's current terms, that the
-    /// sale has not ended, and that no seat would be left single.
+    /// Makes the checks that come before the store adds seats. The hold must have the show's
+    /// current terms, the sale must not have ended, and no seat may be left single.
     async fn check_added(
         &self,
         show: &Show,

@@ -91,8 +91,8 @@ impl HoldDesk {
         Err(why.into())
     }
 
-    /// Returns all new seats of an exchange from its hold. The hold may come from an earlier try of
-    /// the same call that chose other seats, so the seats are read from the hold. The hold names
+    /// Returns all new seats of an exchange from its hold. An earlier try of the same call may have
+    /// made the hold and chosen other seats, so the seats are read from the hold. The hold names
     /// every new seat, even a seat whose cells the order already has.
     async fn seats_of_hold(
         &self,
@@ -118,9 +118,9 @@ impl HoldDesk {
     }
 }
 
-/// The longest time for which the new cells are held while the exchange is being written. The
-/// show's `hold_s` is used if it is shorter. The time is short, so that the cells are soon free
-/// again if the process dies.
+/// The longest time for which the new cells are held while the exchange is being written. If the
+/// show's `hold_s` is shorter, it is used. The time is short, so that the cells are soon free again
+/// if the process dies.
 const NEW_CELLS_HELD_MAX_MS: i64 = 30_000;
 
 /// The owner of the new seats of an exchange.

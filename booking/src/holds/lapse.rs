@@ -1,4 +1,4 @@
-//! Deadlines of holds: frees seats whose holds are overdue, and extends a hold on request.
+//! Frees the seats of overdue holds, and extends a hold on request.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Holds: cells locked for one visitor until a deadline, all or none.
+//! Holds. A hold locks cells for one visitor until a deadline. It gets all its cells or none.
 
 mod accept;
 pub mod ask;

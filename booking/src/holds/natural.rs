@@ -1,6 +1,7 @@
-//! Natural idempotency on trains. A visitor has one basket for each departure and stretch, with or
-//! without an `Idempotency-Key`. A second click or a second tab therefore finds the basket of the
-//! first call. Without `again: true`, a visitor also cannot order the same journey twice.
+//! Keeps visitors from taking the same journey twice by mistake. On a train, a visitor has one
+//! basket for each departure and stretch, even without an `Idempotency-Key`. A second click or a
+//! second tab therefore finds the basket of the first call. A visitor can order the same journey
+//! again only with `again: true`.
 
 use fairgate_model::holds::{Hold, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId};
@@ -12,8 +13,8 @@ use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
 use crate::store::InventoryRefusal;
 
-/// How many orders of one visitor for one stretch are checked, at most. If there are this many, a
-/// new basket gets the id that was made for the call.
+/// How many orders of one visitor for the same stretch are checked, at most. If there are this
+/// many, a new basket gets the id that was made for the call.
 const ROUNDS_MAX: u32 = 32;
 
 /// The basket that a visitor may already have on the legs of the request.
@@ -31,9 +32,9 @@ impl HoldDesk {
     /// are ignored.
     ///
     /// # Errors
-    /// [`HoldRefusal::JourneyHeld`] where the basket has other seats,
-    /// [`HoldRefusal::JourneyOrdered`] where an order has seats of this journey. Also an error
-    /// where the store or the ledger does not answer.
+    /// [`HoldRefusal::JourneyHeld`] if the basket has other seats, [`HoldRefusal::JourneyOrdered`]
+    /// if an order has seats of this journey. Also an error if the store or the ledger does not
+    /// answer.
     pub(super) async fn existing_hold(
         &self,
         show: &Show,
@@ -63,7 +64,8 @@ impl HoldDesk {
                 Ok(hold) if hold.stage == HoldStage::Basket => {
                     return require_same_seats(show, hold, asked).map(ExistingHold::Basket);
                 }
-                // The loop goes on to the next id. After the loop, the ledger's orders are checked.
+                // Continues with the next id. After the loop, the ledger's orders are checked,
+                // unless `again` is true.
                 Ok(_) if again || self.ledger.order(&order).await?.is_some() => {}
                 // The order is being written: the ledger does not have it yet, but the store has
                 // locked the hold for it.
@@ -88,13 +90,13 @@ impl HoldDesk {
     }
 }
 
-/// Returns a hold that was found under the id of a call, if the hold has what the call asks for. On
-/// a train, a quicker call for the same journey, at any node, may have taken other seats under this
-/// id. For a show without stops the hold is not checked.
+/// Checks that a hold has what the call asks for, and returns the hold. The hold was found under
+/// the call's id. On a train, calls for the same journey have the same id, so a quicker call at any
+/// node may have taken other seats under it. For a show without stops, the hold is not checked.
 ///
 /// # Errors
-/// [`HoldRefusal::JourneyHeld`] where the hold has other seats, [`HoldRefusal::JourneyOrdered`]
-/// where it belongs to an order.
+/// [`HoldRefusal::JourneyHeld`] if the hold has other seats, [`HoldRefusal::JourneyOrdered`] if it
+/// belongs to an order.
 pub(super) fn require_same_seats(
     show: &Show,
     hold: Hold,

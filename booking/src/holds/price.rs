@@ -1,4 +1,4 @@
-//! Prices the cells of a hold. A hold names its terms, and the terms have the prices.
+//! Finds the prices of held seats. A hold names its terms, and the terms have the prices.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::take::HoldDesk;
 /// Returns seats as items of an order, with the prices that `terms` has for these seats.
 ///
 /// # Errors
-/// [`HoldRefusal::NotForSale`] where the terms have no price for a seat.
+/// [`HoldRefusal::NotForSale`] if the terms have no price for a seat.
 pub fn priced(
     show: &Show,
     terms: &SaleTerms,
@@ -33,7 +33,7 @@ impl HoldDesk {
     /// Returns the terms that a hold names, and the hold's seats with their prices.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer, or the terms have no price for a seat.
+    /// Returns an error if the ledger does not answer, or if the terms have no price for a seat.
     pub async fn price(
         &self,
         show: &Show,

@@ -34,7 +34,7 @@ pub enum HoldRefusal {
     /// The visitor would have more seats than the show's limit.
     #[error("the visitor has {have} seats, asked for {asked} and may have {limit}")]
     TooManySeats {
-        /// Seats held and bought so far; 0 if the request alone exceeds the limit.
+        /// Seats held and bought so far. It is 0 if the request alone exceeds the limit.
         have: u32,
         /// Seats asked for.
         asked: u64,
@@ -129,10 +129,10 @@ pub enum HoldRefusal {
 /// What is wrong with a request for seats.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HoldRequestFault {
-    /// `again` is only for journeys, and the show has no stops.
+    /// `again` was set, but the show has no stops.
     #[error("again without journeys")]
     AgainWithoutJourneys,
-    /// The best available was asked for together with named seats.
+    /// Best available seats were asked for together with named seats or areas.
     #[error("best and named seats")]
     BestAndNamed,
     /// The field names a sales channel, which this version does not have.
@@ -141,7 +141,7 @@ pub enum HoldRequestFault {
     /// A class was asked for, but the show is not a train.
     #[error("a class of a hall")]
     ClassOfHall,
-    /// The wish for the best available seats contradicts itself.
+    /// A field of `best` has an unknown name or a value that is not allowed.
     #[error(transparent)]
     BadWish(#[from] BestSeatsWishFault),
     /// No seat was asked for.
@@ -202,6 +202,6 @@ pub struct SeatSuggestion {
     pub areas: Vec<(String, u32)>,
     /// On a train, the codes of the stations where the journey begins and ends.
     pub stretch: Option<(String, String)>,
-    /// The moment when the ride begins, on a train that goes this way more than once.
+    /// When the ride begins, if the train makes this journey more than once.
     pub departs: Option<Timestamp>,
 }

@@ -1,5 +1,5 @@
-//! Finds out why no seats were found for a visitor: all suitable seats are sold, or some are in
-//! baskets and may become free again.
+//! Explains why no seats were found for a visitor. If too few seats are free, counts the suitable
+//! seats that are in baskets and may become free again.
 
 use fairgate_model::choosing::rail::{self, TrainSeatStates};
 use fairgate_model::choosing::{self, SeatsNotFound};
@@ -8,8 +8,7 @@ use fairgate_model::grid::CellState;
 use super::ask::{ResolvedSeatRequest, SeatSelection};
 use super::refusal::HoldRefusal;
 
-/// Turns the reason why no seats were chosen into a refusal. If too few seats are free, the refusal
-/// has the number of suitable seats in baskets.
+/// Turns the reason why no seats were chosen into a refusal.
 pub(super) fn refusal_without_seats(
     why: SeatsNotFound,
     train: &TrainSeatStates<'_>,

@@ -43,7 +43,7 @@ pub enum StretchRefusal {
         /// The codes of its stations, in order.
         stations: Vec<String>,
     },
-    /// The train calls at both stations, but does not go this way.
+    /// The train calls at both stations, but does not go from one to the other.
     #[error("{train} does not go from {from} to {to}")]
     OtherWay {
         /// The train's code.
@@ -96,7 +96,7 @@ pub enum StretchRefusal {
     /// No class was named, or the class is not sold over the stretch.
     #[error("{field}: the class {shown:?} is not sold")]
     NoSuchClass {
-        /// The field that names the class or should name it.
+        /// The field that names the class, or should name it.
         field: &'static str,
         /// The class as the request named it, shortened. `None` if the request named no class.
         shown: Option<String>,

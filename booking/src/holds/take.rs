@@ -1,5 +1,5 @@
-//! Takes holds. Chooses seats according to the current states of the cells, and takes them in the
-//! store. If another visitor was quicker, chooses again.
+//! Takes holds. A call chooses seats that are free, and then takes them in the store. If another
+//! visitor was quicker, the call chooses again.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use crate::ledger::Ledger;
 use crate::rail::journey::JourneySummary;
 use crate::store::{BasketDeadlines, InventoryRefusal, VersionedCells};
 
-/// For each try, the number of best blocks from which it chooses at random. The first try takes the
+/// For each try, how many of the best blocks it chooses from at random. The first try takes the
 /// best block. Each later try chooses from more blocks, so that visitors do not collide again.
 pub(super) const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
 
@@ -199,8 +199,8 @@ impl HoldDesk {
         }
     }
 
-    /// Turns a refusal of the store into a refusal for the visitor. `asked` are the seats that the
-    /// visitor wanted, on all legs of the show.
+    /// Turns a refusal of the store into a refusal for the visitor. `asked` has the seats that the
+    /// visitor wanted, over all legs of the show.
     pub async fn explain(
         &self,
         show: &Show,

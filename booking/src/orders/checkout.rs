@@ -1,5 +1,5 @@
-//! Turns a hold into an order. The sequence of the writes to store and ledger ensures that neither
-//! money nor a seat is lost.
+//! Turns a hold into an order. The sequence of the writes to the store and the ledger ensures that
+//! no money and no seat is lost.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct OrderDesk {
     pub holds: HoldDesk,
     /// The ledger, which finally decides who gets a seat.
     pub ledger: Ledger,
-    /// The payment provider; `None` if payments are not configured.
+    /// The payment provider. `None` if payments are not configured.
     pub provider: Option<Arc<dyn PaymentProvider>>,
 }
 
@@ -151,7 +151,8 @@ impl OrderDesk {
         };
         let mut told = String::new();
         // A provider may repeat an error that it stored for an idempotency key. The key depends on
-        // the attempt's number, so a call that comes a second later uses other keys.
+        // the attempt's number, and the numbers grow with the order's age. So a call that comes a
+        // second later also uses new keys.
         let order_age_s = u32::try_from((now_ms - order.created_at_ms).max(0) / 1_000).unwrap_or(0);
         let first = order_age_s.saturating_mul(MAKES_MAX);
         for attempt in first..first.saturating_add(MAKES_MAX) {
@@ -273,7 +274,7 @@ impl OrderDesk {
     /// Returns an order with its history, tickets, refunds and exchanges.
     ///
     /// # Errors
-    /// [`OrderRefusal::NoSuchOrder`], or an error where the ledger does not answer.
+    /// [`OrderRefusal::NoSuchOrder`], or an error if the ledger does not answer.
     pub async fn order_record(&self, order: &OrderId) -> Result<OrderRecord, OrderRefusal> {
         self.ledger
             .order(order)

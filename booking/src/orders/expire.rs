@@ -18,7 +18,7 @@ const BATCH_MAX: u32 = 200;
 /// Expires overdue orders and returns how many there were.
 ///
 /// # Errors
-/// Returns an error where the ledger does not answer. The next run then continues.
+/// Returns an error if the ledger does not answer. The next run then continues.
 pub async fn expire_due(
     ledger: &Ledger,
     seats: &WorkerNotifier,
@@ -38,9 +38,8 @@ pub async fn expire_due(
 }
 
 /// Expires overdue orders for as long as the process runs. If an event about an order's payment was
-/// stored in time, the order does not expire before the inbox has settled that event. This way,
-/// money does not count as late only because its event still waits in the inbox, for example after
-/// a restart.
+/// stored in time, the order does not expire before the inbox has settled the event. So money is
+/// not late only because its event still waits in the inbox, for example after a restart.
 pub async fn expire_forever(ledger: Ledger, seats: WorkerNotifier, clock: Clock) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

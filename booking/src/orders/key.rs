@@ -1,5 +1,5 @@
 //! The key that opens an order on any device. The key is derived from the installation's secret and
-//! the order's id, so it is stored nowhere, and a retry gets the same key.
+//! the order's id. So it is not stored, and a retry gets the same key.
 
 use fairgate_model::ids::OrderId;
 use hmac::{Hmac, KeyInit, Mac};
@@ -16,7 +16,7 @@ pub struct OrderKeys {
 }
 
 impl OrderKeys {
-    /// Makes the handle from the installation's secret.
+    /// Makes order keys from the installation's secret.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
         Self { secret }

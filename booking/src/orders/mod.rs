@@ -1,5 +1,5 @@
 //! Orders. An order is made from a hold, waits for its payment, and then gets tickets. The state
-//! machine is pure code; the ledger stores its transitions.
+//! machine is pure code. The ledger stores its transitions.
 
 pub mod checkout;
 pub mod exchange;

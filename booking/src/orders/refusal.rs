@@ -19,7 +19,7 @@ pub enum OrderRefusal {
     /// The card that paid would have more seats of the show than the limit for one card.
     #[error("the card would have too many seats of the show{}", limit_note(*limit))]
     CardLimit {
-        /// The show's limit. None if this node does not know the limit yet.
+        /// The show's limit. `None` if this node does not know the limit yet.
         limit: Option<u32>,
     },
     /// Payments are not configured, so nothing that costs money can be sold.

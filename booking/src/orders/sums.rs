@@ -16,7 +16,7 @@ impl OrderDesk {
     /// Checks that this sum can be paid. A sum of 0 needs no provider.
     ///
     /// # Errors
-    /// [`OrderRefusal::Sum`], [`OrderRefusal::PaymentsNotConfigured`].
+    /// [`OrderRefusal::Sum`] or [`OrderRefusal::PaymentsNotConfigured`].
     pub(super) fn check_sum(&self, sum: Money) -> Result<(), OrderRefusal> {
         if sum.amount == 0 {
             return Ok(());
@@ -40,7 +40,7 @@ impl OrderDesk {
     /// Builds the payment of an order. A payment of 0 is `Voided` from the beginning.
     ///
     /// # Errors
-    /// As [`OrderDesk::check_sum`].
+    /// The errors of [`OrderDesk::check_sum`].
     pub(super) fn payment_of(&self, order: &Order) -> Result<Payment, OrderRefusal> {
         let amount = order.currency.with_amount(order.total);
         self.check_sum(amount)?;
@@ -66,7 +66,7 @@ impl OrderDesk {
 }
 
 /// Returns the refusal for an order that was ended because the provider will never take its
-/// payment. `why` is `None` where an earlier try ended the order.
+/// payment. `why` is `None` if an earlier try ended the order.
 pub(super) fn payment_refused(order: &Order, why: Option<&ProviderError>) -> OrderRefusal {
     OrderRefusal::PaymentRefused {
         order: order.id.clone(),

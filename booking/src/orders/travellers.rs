@@ -13,8 +13,8 @@ pub const NAME_CHARS_MAX: usize = 200;
 /// train.
 ///
 /// # Errors
-/// [`NamesFault`], where a train's names are missing or wrong, or names were sent for a show that
-/// is not a train.
+/// [`NamesFault`] if a train's names are missing or wrong, or if names were sent for a show that is
+/// not a train.
 pub fn ticket_names(
     show: &Show,
     travellers: Option<Vec<Traveller>>,

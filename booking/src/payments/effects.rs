@@ -1,5 +1,5 @@
-//! Carries out the payment effects in the ledger: captures, voids and refunds. Each is repeated
-//! until it is done, but a capture or a void that the provider refuses is not repeated. After a
+//! Carries out the payment effects in the ledger: captures, voids and refunds. Each effect is
+//! repeated until it is done, except a capture or a void that the provider refuses. After a
 //! capture, the order gets its tickets.
 
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub fn refund_pause_ms(attempts: u32) -> i64 {
     (2_000_i64 << attempts.min(16)).min(REFUND_PAUSE_MAX_MS)
 }
 
-/// Waits for a call. Runs `renew` in every interval of length `every` until the call ends.
+/// Waits for a call. Until the call ends, runs `renew` after each interval of `every`.
 pub(super) async fn renewing<T>(
     call: impl Future<Output = T>,
     every: Duration,
@@ -88,7 +88,7 @@ impl PaymentEffectWorker {
     /// other effects.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer; the next run tries again.
+    /// Returns an error if the ledger does not answer. The next run tries again.
     pub async fn carry_out_due(&self) -> Result<usize, LedgerError> {
         let lend = |free_slots| {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());

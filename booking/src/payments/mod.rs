@@ -21,9 +21,9 @@ use fairgate_model::payments::{
 /// settings name another time.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
 
-/// A payment provider with manual capture. Every call that changes something carries an idempotency
-/// key, derived from the payment and the kind of call, so that the provider recognises a repeated
-/// call. `attempt` counts the tries before this one.
+/// A payment provider with manual capture. Every call that changes something has an idempotency
+/// key, so that the provider recognises a repeated call. The key is derived from the payment and
+/// the kind of call. `attempt` counts the tries before this one.
 #[async_trait]
 pub trait PaymentProvider: Send + Sync + 'static {
     /// Returns the provider's name in paths and in the ledger.
@@ -42,16 +42,17 @@ pub trait PaymentProvider: Send + Sync + 'static {
     /// Returns how long a payment may stay unchanged before its state is read from the provider.
     fn read_back_after(&self) -> Duration;
 
-    /// Makes the payment at the provider. The call may be repeated. After tries without an answer
-    /// it may make a second payment, and only the payment that is stored first is used. Returns
-    /// `None` if the provider needs no such step.
+    /// Makes the payment at the provider. The call may be repeated. If earlier tries got no answer,
+    /// the provider may then have several payments. Only the payment that is stored first is used.
+    /// Returns `None` if the provider needs no such step.
     async fn make(
         &self,
         payment: &Payment,
         attempt: u32,
     ) -> Result<Option<CreatedPayment>, ProviderError>;
 
-    /// Returns the data with which the buyer's page can pay; null before the payment was made.
+    /// Returns the data that the buyer's page needs to pay. It is null while the payment must still
+    /// be made at the provider.
     fn client(&self, payment: &Payment) -> serde_json::Value;
 
     /// Takes the authorised money. The call may be repeated.
@@ -61,9 +62,9 @@ pub trait PaymentProvider: Send + Sync + 'static {
     async fn void(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
     /// Refunds all the captured money that has not been refunded yet. The call may be repeated. It
-    /// succeeds once the provider reports that the money was refunded. Until then it returns
-    /// [`ProviderError::Pending`], and [`ProviderError::Failed`] if the money could not be sent
-    /// back.
+    /// succeeds once the provider reports that the money was refunded. Before that, it returns
+    /// [`ProviderError::Pending`]. It returns [`ProviderError::Failed`] if the money could not be
+    /// sent back.
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
     /// Refunds a part of the captured money. The refund's id identifies this part. The call may be
@@ -74,7 +75,7 @@ pub trait PaymentProvider: Send + Sync + 'static {
     async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError>;
 
     /// Checks the signature of an event over the raw body, and returns the event's id. Returns
-    /// `None` where the signature is wrong or too old.
+    /// `None` if the signature is wrong or too old.
     fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String>;
 
     /// Reads the body of an event whose signature was right.

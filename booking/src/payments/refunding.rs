@@ -1,6 +1,6 @@
-//! Asks the provider for the refunds of tickets and of price differences. Each refund is asked for
-//! until the provider reports that it is done. A refund never waits for captures and voids of other
-//! payments, and is asked for only after its own payment was captured.
+//! Asks the provider for the refunds of tickets and of price differences. Each request is repeated
+//! until the provider reports that the refund is done. A refund never waits for captures and voids
+//! of other payments. It is asked for only after its own payment was captured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl RefundWorker {
     /// other refunds.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer; the next run tries again.
+    /// Returns an error if the ledger does not answer. The next run tries again.
     pub async fn ask_due(&self) -> Result<usize, LedgerError> {
         let lend = |free_slots| {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());

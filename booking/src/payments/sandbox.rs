@@ -21,12 +21,12 @@ use crate::ledger::{Ledger, LedgerError};
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
 pub const SIGNATURE_HEADER: &str = "fairgate-sandbox-signature";
 
-/// How many seconds an event's time may differ from now. Beyond that the event is refused, because
-/// it may be a replay.
+/// How many seconds an event's time may differ from now. If it differs more, the event is refused,
+/// because it may be a replay.
 const TOLERANCE_S: i64 = 300;
 
-/// The sandbox provider. It stores payments in a table of its own, because a real provider has its
-/// own record of them, too.
+/// The sandbox provider. It stores payments in a table of its own, just as a real provider has its
+/// own records.
 #[derive(Clone)]
 pub struct SandboxProvider {
     ledger: Ledger,
@@ -62,7 +62,7 @@ impl SandboxProvider {
     /// choice makes the same event. Returns `None` if an earlier choice or event excludes this one.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not store the choice.
+    /// Returns an error if the ledger did not store the choice.
     pub async fn choose_outcome(
         &self,
         payment: &Payment,
@@ -202,8 +202,8 @@ impl PaymentProvider for SandboxProvider {
     }
 
     async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError> {
-        // This moves no state, because the list of states to move from is empty. It only returns
-        // the state.
+        // The list of states to move from is empty. So this call changes no state and only returns
+        // it.
         let state = self.ledger.sandbox_move(&payment.id, &[], "read").await;
         let state = state.map_err(|error| ProviderError::Later(error.to_string()))?;
         let state = PaymentState::parse(&state).unwrap_or(PaymentState::Created);

@@ -21,14 +21,14 @@ use crate::wake::WorkerNotifier;
 /// the limit leaves connections for other work.
 const AT_ONCE: usize = 8;
 
-/// How long reading a payment back may take. After that the event is settled later, so that other
-/// events can go on.
+/// How long reading a payment back may take. If it takes longer, the event is settled later, so
+/// that it does not delay other events.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The stored form of an event that the provider did not send: it was made from the payment's state
+/// The stored form of an event that the provider did not send. It was made from the payment's state
 /// at the provider.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,7 +72,7 @@ impl PaymentEventInbox {
     /// Verifies and stores an event. A repeated event is stored only once.
     ///
     /// # Errors
-    /// [`PaymentEventRefusal`]; nothing was stored.
+    /// [`PaymentEventRefusal`] if the signature is not valid or the event could not be stored.
     pub async fn take_event(
         &self,
         signature: Option<&str>,
@@ -105,7 +105,7 @@ impl PaymentEventInbox {
     /// whether any of these events is new.
     ///
     /// # Errors
-    /// Returns an error where the ledger did not store the event.
+    /// Returns an error if the ledger did not store the event.
     pub async fn take_read_back(
         &self,
         payment: &super::Payment,
@@ -124,7 +124,7 @@ impl PaymentEventInbox {
     /// tried again later. It does not delay other events.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer; the next run tries again.
+    /// Returns an error if the ledger does not answer. The next run tries again.
     pub async fn settle_all(&self) -> Result<usize, LedgerError> {
         let lend = |free_slots| {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());

@@ -1,5 +1,5 @@
-//! The interface by which searches learn how many seats of a departure are free. The timetable only
-//! knows how many seats there are.
+//! The interface through which searches ask how many seats of a departure are free. The timetable
+//! only knows how many seats there are.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -7,16 +7,15 @@ use fairgate_model::runs::{StationCall, TrainRun};
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// From one station to another with one train.
+/// A journey from one station to another on one train.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = Journey)]
 pub struct JourneySummary {
     /// The train's code.
     pub train: String,
-    /// The day of the run, `2026-11-21`.
+    /// The day of the run, such as `2026-11-21`.
     pub date: String,
-    /// The IANA name of the zone whose clocks the timetable is written by; null where it is not
-    /// known.
+    /// The IANA name of the timetable's time zone. Null if it is not known.
     pub time_zone: Option<String>,
     /// Where it begins.
     pub from: JourneyEnd,
@@ -32,14 +31,14 @@ pub struct JourneyEnd {
     pub station: String,
     /// The station's name.
     pub name: String,
-    /// When the train leaves, or arrives, there; null where the timetable does not say.
+    /// When the train leaves or arrives there. Null if the timetable does not say.
     #[schema(value_type = Option<String>)]
     pub at: Option<Timestamp>,
 }
 
 impl JourneySummary {
     /// Makes the journey over a range of a run's legs. Returns `None` if the run does not have
-    /// them.
+    /// these legs.
     #[must_use]
     pub fn from_leg_range(run: &TrainRun, legs: &Range<u16>) -> Option<Self> {
         let call = |at: u16| run.calls.get(usize::from(at));

@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use crate::catalogue::departures::{self, DepartureSource};
 use crate::ledger::{Ledger, LedgerError};
 
-/// A cheap handle. All clones share the same timetable.
+/// A handle on the timetable. It is cheap to clone, and all clones share the same timetable.
 #[derive(Clone)]
 pub struct Timetables {
     ledger: Ledger,
@@ -38,7 +38,7 @@ impl Timetables {
     /// Reads the newest timetable of the ledger, if it has one.
     ///
     /// # Errors
-    /// Returns an error where the ledger cannot be read.
+    /// Returns an error if the ledger cannot be read.
     pub async fn open(ledger: Ledger, clock: Clock) -> Result<Self, LedgerError> {
         let timetables = Self {
             ledger,
@@ -54,8 +54,8 @@ impl Timetables {
     /// whether a timetable was loaded.
     ///
     /// # Errors
-    /// Returns an error where the ledger or its timetable cannot be read. The timetable in memory
-    /// then stays.
+    /// Returns an error if the ledger or its timetable cannot be read. The timetable in memory then
+    /// stays.
     pub async fn refresh_timetable(&self) -> Result<bool, LedgerError> {
         let _one = self.reading.lock().await;
         let Some(version) = self.ledger.newest_timetable().await? else {
@@ -89,9 +89,9 @@ impl Timetables {
         self.current.read().clone()
     }
 
-    /// Makes the departure for a show's id from the newest timetable. Returns `None` after the last
-    /// date on sale. A departure of the past is made as far back as the service runs, so that old
-    /// orders can be read. The caller checks whether the departure can still be sold.
+    /// Makes the departure for a show's id from the newest timetable. Returns `None` if its date is
+    /// after the last date on sale. Past departures are made as far back as the service runs, so
+    /// that old orders can be read. The caller checks whether the departure can still be sold.
     #[must_use]
     pub fn departure(&self, id: &ShowId) -> Option<Departure> {
         let current = self.current()?;
@@ -129,7 +129,7 @@ impl DepartureSource for Timetables {
     }
 }
 
-/// Returns the document of a departure, as a promoter would have written it. It has no prices,
+/// Returns the document of a departure in the form that a promoter would write. It has no prices,
 /// because they are in the run. It lets holds leave single free seats, which do no harm on a train.
 fn departure_document(departure: &Departure) -> ShowDocument {
     let terms = &departure.terms;

@@ -1,5 +1,5 @@
 //! Finds the lines of paths in a JSON text. The JSON parser does not report the lines of values, so
-//! a text with faults or notes is read once more here.
+//! a text with faults or notes is read a second time here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -115,8 +115,8 @@ impl JsonLineFinder<'_> {
                 b'"' => break,
                 b'\\' => self.at += 2,
                 _ => {
-                    // JSON forbids line breaks within quotes, but this text may have them. The
-                    // reader escaped them in the copy that it parsed, and not in this text.
+                    // JSON forbids line breaks within quotes, but this text may have some. They
+                    // were escaped only in the copy that was parsed.
                     self.line += usize::from(byte == b'\n');
                     self.at += 1;
                 }

@@ -1,13 +1,13 @@
-//! Removes control characters from texts, and quotes the wrong spot of a text.
+//! Removes control characters from texts, and quotes the text around a spot.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// How many characters are quoted before a spot, and also how many from the spot on.
+/// How many characters before a spot are quoted. As many are quoted from the spot on.
 const QUOTED: usize = 20;
 
-/// Returns a text without control characters. Tabs become spaces, and line breaks of any system
-/// become `\n`. If anything was mended, the note says what and where.
+/// Returns a text without control characters. Tabs become spaces, `\r\n` becomes `\n`, and any
+/// other `\r` becomes a space. If anything was changed, the note says what and where.
 pub fn without_controls(text: &str) -> (Cow<'_, str>, Option<String>) {
     let bad = |char: char| char.is_control() && char != '\n';
     let Some(first) = text.chars().position(bad) else {

@@ -1,4 +1,4 @@
-//! Reads a programme's document. It returns the whole programme, or every fault with its path and
+//! Reads a programme's document. Returns the whole programme, or every fault with its path and
 //! line.
 
 mod lines;
@@ -16,32 +16,32 @@ use super::Programme;
 pub use spot::ProgrammeFaults;
 use spot::ProgrammeObject;
 
-/// The longest document that is read, in bytes.
+/// How many bytes a document may have.
 pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// One thing that is wrong with a programme.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = Fault)]
 pub struct ProgrammeFault {
-    /// The path in the document: `cities[0].cinemas[1].halls[0].plan`.
+    /// The path in the document, such as `cities[0].cinemas[1].halls[0].plan`.
     pub at: String,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// Stable, for programs: `unknown_film`, `bad_number`, …
+    /// A stable code for programs, such as `unknown_film` or `bad_number`.
     pub code: &'static str,
-    /// For people: what is wrong and what to do.
+    /// A message for people: what is wrong and what to do.
     pub message: String,
 }
 
-/// Something in a programme that was mended, and is no fault.
+/// A correction that was made while the document was read. It is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = Note)]
 pub struct ProgrammeNote {
     /// The path in the document.
     pub at: String,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// For people: what was mended.
+    /// A message for people: what was corrected.
     pub message: String,
 }
 
@@ -58,8 +58,8 @@ impl fmt::Display for ProgrammeFault {
     }
 }
 
-/// Reads the JSON of a document. Control characters within its strings are read as if they were
-/// escaped. The readers of the single fields remove them.
+/// Parses a document as JSON. JSON forbids control characters within strings, but they are accepted
+/// here as if they were escaped. They are removed later, when the single fields are read.
 fn read_json(text: &str) -> Result<Value, ProgrammeFault> {
     if let Ok(document) = serde_json::from_str(text) {
         return Ok(document);

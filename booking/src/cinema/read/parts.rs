@@ -1,5 +1,5 @@
-//! Reads the parts of a programme one after the other. Checks that each part has all its fields,
-//! and refers only to ids that exist.
+//! Reads the parts of a programme one after the other. Checks that each part has all its fields and
+//! refers only to ids that exist.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -77,9 +77,9 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
     programme
 }
 
-/// The path at which each id appears first. The fault of a second use refers to that path. The ids
-/// of films and halls with other faults are included, so that a showing that refers to one of them
-/// gets no fault for an unknown id.
+/// For each id, the path where it first appears. The fault of a second use names this path. Ids of
+/// films and halls with other faults are included. Otherwise a showing that refers to one of them
+/// would get a fault for an unknown id.
 #[derive(Default)]
 struct FirstIdPaths {
     cities: HashMap<String, String>,
@@ -298,7 +298,7 @@ fn read_film(
     }
 }
 
-/// Reads who may see a film. In many programmes this is an age, as a number.
+/// Reads an age rating. In many programmes it is a number.
 fn rating(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Option<String> {
     match spot.get("rating") {
         Some(Value::Number(age)) => Some(age.to_string()),
@@ -364,7 +364,7 @@ fn read_showing(
 }
 
 /// Makes an id for a showing without one, from its hall and its beginning in UTC. A hall shows one
-/// film at a time, so the id is unique.
+/// film at a time, so ids differ if the showings begin in different minutes.
 fn default_show_id(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
     let time = starts_at.strftime("%Y%m%dt%H%M");
     format!("{hall}-{time}").parse().ok()

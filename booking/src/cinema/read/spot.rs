@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::mend::{quote_around, without_controls};
 use super::{ProgrammeFault, ProgrammeNote, lines};
 
-/// How many faults are listed, at most, and also how many notes. Further ones are only counted.
+/// How many faults are listed, at most. The same limit applies to notes. Further ones are counted.
 const FAULTS_LISTED_MAX: usize = 10_000;
 
 /// The faults and notes so far, each with its path. Their lines are found together at the end.
@@ -36,7 +36,7 @@ impl ProgrammeFaults {
         });
     }
 
-    /// Adds a note about something that was mended.
+    /// Adds a note about a correction.
     pub fn note(&mut self, at: impl Into<String>, message: impl Into<String>) {
         if self.notes.len() == FAULTS_LISTED_MAX {
             self.unlisted_notes += 1;
@@ -153,8 +153,8 @@ impl<'a> ProgrammeObject<'a> {
         Some(value)
     }
 
-    /// Reads a text of 1 to `chars_max` characters, which may have line breaks. Control characters
-    /// are left out, and this is noted.
+    /// Reads a text of 1 to `chars_max` characters, which may have line breaks. Removes control
+    /// characters, and adds a note about this.
     pub fn text_member(
         &self,
         name: &str,

@@ -1,5 +1,5 @@
-//! Searches the programme in memory. The index is built again when the programme changes. The
-//! filters of a search must be valid: [`query`](super::query) checks the parameters that visitors
+//! Searches the programme in memory. The index is built again when the programme changes. A search
+//! expects valid filters. The module [`query`](super::query) checks the parameters that visitors
 //! send.
 
 mod place;
@@ -20,7 +20,8 @@ pub use place::{GeoPoint, km_between};
 /// The filters of a search. A filter that is `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShowingQuery {
-    /// Words of the title or beginnings of such words, or whole words of genre and description.
+    /// Words to look for. Titles match by whole words or their beginnings. Genres and descriptions
+    /// match only by whole words.
     pub keyword: Option<String>,
     /// Whether titles that are only similar to the keyword also match. If `None`, similar titles
     /// match only if no title matches exactly, and then only the most similar ones.
@@ -71,7 +72,7 @@ pub enum ShowingSort {
     Price,
     /// By title, in the order of the alphabet.
     Title,
-    /// The title that matches the keyword best first. Without a keyword, the earliest first.
+    /// The best match of the keyword first. Without a keyword, the earliest first.
     Match,
 }
 
@@ -80,7 +81,7 @@ pub enum ShowingSort {
 pub struct ShowingHitPage {
     /// The number of results on all pages.
     pub total: usize,
-    /// Whether all results have titles that are only similar to the keyword.
+    /// Whether no film matches the keyword exactly, so that the results only have similar titles.
     pub near_only: bool,
     /// The results on this page.
     pub hits: Vec<ShowingHit>,
@@ -199,7 +200,8 @@ impl ProgrammeIndex {
         &self.programme
     }
 
-    /// Returns where each hall is. The name consists of the names of cinema and hall.
+    /// Returns the location of each hall. Its name consists of the cinema's name and the hall's
+    /// name.
     #[must_use]
     pub fn hall_locations(&self) -> VenueLocations {
         let cinemas = self.programme.cinemas.iter().zip(&self.city_of);
@@ -287,7 +289,7 @@ impl ProgrammeIndex {
     }
 
     /// Returns the films that a city still shows, sorted by title. Each film comes with the number
-    /// of its showings there that have not begun, and with the beginning of the first of them.
+    /// of its showings there that have not begun, and the time when the first of them begins.
     #[must_use]
     pub fn films_in(&self, city: &str, now: Timestamp) -> Vec<(&Film, usize, Timestamp)> {
         let mut films: HashMap<usize, (usize, Timestamp)> = HashMap::new();
@@ -382,7 +384,7 @@ impl ProgrammeIndex {
     }
 
     /// Returns for each film how well it matches, or `None` if it does not match. Also returns
-    /// whether all matching titles are only similar to the keyword.
+    /// whether no film matches the keyword exactly.
     fn match_films(&self, query: &ShowingQuery) -> (Vec<Option<TextMatch>>, bool) {
         let named = |film: &Film| query.film.as_ref().is_none_or(|id| film.id == *id);
         let named: Vec<bool> = self.programme.films.iter().map(named).collect();
@@ -420,8 +422,8 @@ impl ProgrammeIndex {
         (films.collect(), near_only)
     }
 
-    /// Returns for each cinema `None` if it does not match, and otherwise its distance from
-    /// `query.near`. The distance is `None` if the query names no point.
+    /// For each cinema, returns `None` if it does not match, and otherwise its distance from
+    /// `query.near`. The distance is `None` if the query has no point.
     fn cinemas_asked_for(&self, query: &ShowingQuery) -> Vec<Option<Option<f64>>> {
         let code = query.postal_code.as_deref().map(plain_code);
         let asked = |cinema: &Cinema| {
@@ -454,8 +456,8 @@ fn plain_code(code: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the time during which a city's showings may begin, in seconds since the epoch: from the
-/// first value on, and before the second.
+/// Returns when a city's showings may begin, in seconds since the epoch. They may begin at the
+/// first value or later, and before the second value.
 fn bounds_in(city: &City, query: &ShowingQuery) -> (i64, i64) {
     let zone = TimeZone::get(&city.time_zone).unwrap_or(TimeZone::UTC);
     let midnight = |day: Date| {

@@ -13,7 +13,7 @@ pub struct GeoPoint {
 }
 
 /// Returns the kilometres between two points along a great circle. It uses the haversine formula,
-/// which is precise also for points that are near each other.
+/// which is also precise for points that are near each other.
 #[must_use]
 pub fn km_between(a: GeoPoint, b: GeoPoint) -> f64 {
     let [from, to] = [a, b].map(|point| point.lat.to_radians());

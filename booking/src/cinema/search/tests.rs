@@ -1,5 +1,5 @@
-//! Tests the search: typing errors in a thousand titles, and filters against a plain loop over all
-//! showings.
+//! Tests the search with typing errors in a thousand titles. Also compares the filters with a plain
+//! loop over all showings.
 
 use jiff::ToSpan;
 use proptest::prelude::*;
@@ -106,7 +106,7 @@ const THIRD: [&str; 16] = [
     "Blues",
 ];
 
-/// Returns a thousand titles, no two alike, some of them very short.
+/// Returns a thousand different titles, some of them very short.
 fn titles() -> Vec<String> {
     let mut dice = ChaCha8Rng::seed_from_u64(7);
     let mut titles: Vec<String> = [
@@ -368,7 +368,7 @@ fn a_day_is_counted_in_the_cinemas_time_zone_and_pages_follow_each_other() {
     assert_eq!(index.search(&page(9)).total, 3);
 }
 
-/// Computes the distance in another way: from the straight line through the globe between the
+/// Computes the distance in another way, from the straight line through the globe between the
 /// points.
 fn km_by_chords(a: GeoPoint, b: GeoPoint) -> f64 {
     let direction = |point: GeoPoint| {
@@ -438,8 +438,8 @@ proptest! {
     #[test]
     fn filters_find_the_same_showings_as_a_plain_loop_over_all(
         cinemas in proptest::collection::vec((0_usize..3, -90.0_f64..90.0, -180.0_f64..180.0), 1..8),
-        // The third number counts half hours from 26 March. In the night to 28 March, Berlin's
-        // clocks go forward by an hour.
+        // The third number counts half hours from 26 March. Early on 28 March, Berlin's clocks go
+        // forward by an hour.
         showings in proptest::collection::vec((0_usize..4, 0_usize..8, 0_i64..240, 0_i64..5), 0..60),
         near in proptest::option::of((-90.0_f64..90.0, -180.0_f64..180.0)),
         radius_km in proptest::option::of(0.0_f64..20_100.0),

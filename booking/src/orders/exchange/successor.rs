@@ -1,5 +1,5 @@
-//! Makes the successor: the order that replaces the old order in an exchange. The steps are the
-//! steps of a checkout, but only the cells that the old order does not have are taken and claimed.
+//! Makes the successor: the order that replaces the old order in an exchange. The steps are those
+//! of a checkout, but only the cells that the old order does not have are taken and claimed.
 
 use std::sync::Arc;
 
@@ -188,12 +188,12 @@ impl OrderDesk {
         self.release_failed_exchange(hold, refusal).await
     }
 
-    /// Returns the successor that an earlier try made under this id; `None` if there is none. Makes
-    /// the payment at the provider if that is missing.
+    /// Returns the successor that an earlier try made under this id, or `None` if there is none.
+    /// Makes its payment at the provider if the payment is missing there.
     ///
     /// # Errors
-    /// [`ExchangeRefused::Changed`] where the order of this id is not a successor of `of`. Also an
-    /// error where the ledger or the provider does not answer, or the provider refuses the payment.
+    /// [`ExchangeRefused::Changed`] if the order of this id is not a successor of `of`. Also an
+    /// error if the ledger or the provider does not answer, or if the provider refuses the payment.
     pub async fn successor(
         &self,
         of: &OrderId,

@@ -33,7 +33,7 @@ pub const CONSENT_MS: i64 = 15 * 60 * 1_000;
 /// How long seats stay locked while the ledger writes the decision.
 const LOCK_MS: i64 = 60_000;
 
-/// How long an order belongs to the run that took it. Other nodes and later runs wait until then.
+/// How long an order belongs to the run that took it. Until then, no other run takes the order.
 const ORDER_LENT_MS: i64 = 4_000;
 
 /// How many orders a run takes at once. If one show is slow, other nodes can settle the remaining
@@ -88,7 +88,7 @@ impl LateMoneyWorker {
     /// that cannot be settled now is tried again later. Shows do not wait for each other.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer. The next run then continues.
+    /// Returns an error if the ledger does not answer. The next run then continues.
     pub async fn settle_due(&self) -> Result<usize, LedgerError> {
         let mut seen = 0;
         loop {
@@ -304,8 +304,8 @@ impl LateMoneyWorker {
             Err(SeatClaimRefused::Taken(_)) => KeepSeatsOutcome::Taken,
             Err(SeatClaimRefused::Limit { .. }) => KeepSeatsOutcome::Back(LateRefundReason::Limit),
             Err(SeatClaimRefused::CardLimit) => KeepSeatsOutcome::Back(LateRefundReason::CardLimit),
-            // A cancelled show and a hold of another purpose get the same reason as a changed
-            // plan: the order cannot have its seats.
+            // A cancelled show and a hold of another purpose are treated like a changed plan,
+            // because the order cannot have its seats.
             Err(
                 SeatClaimRefused::PlanChanged
                 | SeatClaimRefused::Cancelled

@@ -43,7 +43,7 @@ impl MassRefundWorker {
     /// refunded, and the next run tries that order again.
     ///
     /// # Errors
-    /// Returns an error where the ledger does not answer. The next run then continues.
+    /// Returns an error if the ledger does not answer. The next run then continues.
     pub async fn refund_cancelled_shows(&self, owner: &str) -> Result<usize, LedgerError> {
         let mut refunded_orders = 0;
         loop {

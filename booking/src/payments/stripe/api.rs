@@ -59,7 +59,7 @@ impl StripeApiClient {
     /// Makes a client with the account's secret key.
     ///
     /// # Errors
-    /// Returns an error where the system provides no TLS.
+    /// Returns an error if the system provides no TLS.
     pub fn new(base: &str, secret_key: &str) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .timeout(ANSWER_WITHIN)
@@ -128,11 +128,11 @@ async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
 
 /// Turns an error of Stripe into a fault. A decision about this payment becomes a
 /// [`StripeFault::Card`], `State` or `Sum`. A call that Stripe does not understand becomes a
-/// [`StripeFault::Call`], since a repeated call gets the same answer
-/// (<https://docs.stripe.com/error-codes>, <https://docs.stripe.com/error-low-level>). Wrong keys,
-/// accounts that are not ready and unknown objects are faults of the set-up, which the organiser
-/// corrects. They become a [`StripeFault::Later`], because they are no reason to take a buyer's
-/// seats away.
+/// [`StripeFault::Call`], because a repeated call gets the same answer
+/// (<https://docs.stripe.com/error-codes>, <https://docs.stripe.com/error-low-level>). All other
+/// errors become a [`StripeFault::Later`]. This includes wrong keys, accounts that are not ready,
+/// and unknown objects. The organiser has to correct these, and they are no reason to take a
+/// buyer's seats away.
 fn fault_of_error(status: u16, error: &Value) -> StripeFault {
     let text = |field: &str| error[field].as_str().unwrap_or("");
     let why: String = format!("{status} {} {}", text("code"), text("message"))

@@ -9,8 +9,8 @@ use serde_json::Value;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// How many seconds an event's time may differ from now. Beyond that the event is refused, because
-/// it may be a replay.
+/// How many seconds an event's time may differ from now. If it differs more, the event is refused,
+/// because it may be a replay.
 pub const TOLERANCE_S: u64 = 300;
 
 /// How many signatures of one header are checked, at most. The rotation of a secret needs fewer.
@@ -73,7 +73,7 @@ pub fn id(body: &[u8]) -> Option<String> {
     (!id.is_empty() && id.len() <= 255).then(|| id.to_owned())
 }
 
-/// Reads an event. Unknown kinds, and payments that do not belong to this ledger, are ignored.
+/// Reads an event. Events of unknown kinds and events that name no payment are ignored.
 #[must_use]
 pub fn read(body: &[u8]) -> ParsedProviderEvent {
     let Ok(event) = serde_json::from_slice::<Value>(body) else {

@@ -1,5 +1,5 @@
-//! Takes payments at Stripe, by PaymentIntents with manual capture. This code never guesses what
-//! was done at Stripe: after an unknown outcome it repeats the same call under the same key, or
+//! Takes payments at Stripe with PaymentIntents and manual capture. This code never guesses what
+//! was done at Stripe. After an unknown outcome it repeats the same call under the same key, or
 //! reads the intent.
 
 mod api;
@@ -28,16 +28,15 @@ pub const PUBLIC_URL: &str = "https://api.stripe.com";
 /// The origin of Stripe's public script.
 const PUBLIC_SCRIPT_ORIGIN: &str = "https://js.stripe.com";
 
-/// How many tries use one idempotency key. Stripe stores its answer with the key, even a 500, and
-/// gives it to every further try. The next try after these uses another key. Nothing is done twice,
-/// because each repeated try first reads from the payment whether the call was carried out. A
-/// partial refund could be made twice, so the list of refunds is read before every try, also the
-/// first.
+/// How many tries use one idempotency key. Stripe stores its answer with the key, even if the
+/// answer is a 500, and repeats it for every further try with this key. After this many tries,
+/// another key is used. Nothing is done twice, because each repeated try first reads from the
+/// payment whether the call was carried out. A partial refund could still be made twice, so the
+/// list of refunds is read before every try, even the first.
 const TRIES_PER_KEY: u32 = 8;
 
-/// When an intent is made, this many tries use one key. The number is smaller than
-/// [`TRIES_PER_KEY`], because an intent cannot be read before its id is known, and a second intent
-/// does no harm.
+/// How many tries to make an intent use one key. The number is smaller than [`TRIES_PER_KEY`],
+/// because an intent cannot be read before its id is known. A second intent does no harm.
 const MAKES_PER_KEY: u32 = 2;
 
 /// The keys and the address of an account. `Debug` shows no secret.
@@ -116,7 +115,7 @@ impl StripeProvider {
     /// Makes a provider for an account.
     ///
     /// # Errors
-    /// Returns an error where the system provides no TLS.
+    /// Returns an error if the system provides no TLS.
     pub fn new(settings: StripeSettings) -> Result<Self, reqwest::Error> {
         Ok(Self {
             api: StripeApiClient::new(&settings.url, &settings.secret_key)?,
@@ -172,15 +171,15 @@ impl StripeProvider {
                     Err(ProviderError::Refused(why))
                 }
             }
-            // A call that Stripe does not understand is a fault of this program, and no reason to
-            // take a buyer's seats away.
+            // If Stripe does not understand the call, this program has a fault. That is no reason
+            // to take a buyer's seats away.
             Err(StripeFault::Call(why)) => Err(ProviderError::Later(why)),
             Err(fault) => Err(fault.into()),
         }
     }
 }
 
-/// Returns the idempotency key: the payment, the kind of call, and how many keys were used up.
+/// Returns the idempotency key: the payment, the kind of call, and the number of earlier keys.
 fn idempotency_key(payment: &Payment, what: &str, attempt: u32) -> String {
     match attempt / TRIES_PER_KEY {
         0 => format!("{}:{what}", payment.id),
@@ -200,7 +199,7 @@ fn reference_of(payment: &Payment) -> Result<&str, StripeFault> {
     Ok(reference)
 }
 
-/// Returns whether an address can contain this id as it is.
+/// Returns whether a URL can contain this id without escapes.
 fn is_plain_id(id: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     !id.is_empty() && id.bytes().all(plain)

@@ -39,9 +39,8 @@ impl RefundPages {
     /// Adds a page. Returns the id of its last refund if more pages follow.
     ///
     /// # Errors
-    /// [`StripeFault::Later`] if the page is no list, if it repeats a refund, if a refund has no
-    /// amount or no id that an address can contain, or if the page is empty although more pages
-    /// follow.
+    /// [`StripeFault::Later`] if the page is not a list, if it repeats a refund, if a refund has no
+    /// amount or no id that a URL can contain, or if the page is empty although more pages follow.
     fn add_page(&mut self, mut page: Value) -> Result<Option<String>, StripeFault> {
         let unreadable =
             || StripeFault::Later("Stripe's list of refunds cannot be read".to_owned());
@@ -95,9 +94,9 @@ impl StripeProvider {
         Ok(sum_refunds(&self.list_refunds(payment).await?))
     }
 
-    /// Returns all refunds of a payment. Stripe gives at most a hundred at a time, newest first. A
-    /// list that cannot be read whole is an error: a refund that is missing in it would be made a
-    /// second time.
+    /// Returns all refunds of a payment. Stripe gives at most a hundred at a time, newest first. If
+    /// the list cannot be read completely, returns an error. A refund that is missing in the list
+    /// would be made a second time.
     async fn list_refunds(&self, payment: &Payment) -> Result<Vec<Value>, StripeFault> {
         let reference = reference_of(payment)?;
         let newest = format!("/v1/refunds?payment_intent={reference}&limit=100");
@@ -113,9 +112,9 @@ impl StripeProvider {
         ))
     }
 
-    /// Gives back a part of the payment. After each failed refund it uses a new key. Stripe stores
-    /// our refund's id. By this id, a refund whose answer was lost is found again, whatever its key
-    /// was.
+    /// Refunds a part of the payment. After each failed refund it uses a new key. Stripe stores our
+    /// refund's id with its own refund. So a refund whose answer was lost is found again, even if
+    /// it had another key.
     pub(super) async fn give_part_back(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
         let (payment, attempt) = (&refund.payment, refund.attempts);
         let earlier = sum_refunds_of(&self.list_refunds(payment).await?, &refund.id);
@@ -147,7 +146,7 @@ impl StripeProvider {
         }
     }
 
-    /// Gives back what is left of the payment. After each failed refund it uses a new key.
+    /// Refunds what is left of the payment. After each failed refund it uses a new key.
     pub(super) async fn refund_remaining(
         &self,
         payment: &Payment,
@@ -191,8 +190,8 @@ fn result_of_new_refund(refund: &Value) -> Result<(), ProviderError> {
     }
 }
 
-/// Returns the result if the refunds so far decide it, or `None` if another refund must be asked
-/// for.
+/// Returns the result if the refunds so far decide it. Returns `None` if another refund must be
+/// asked for.
 fn result_of_whole_refund(
     refunds: &StripeRefundTotals,
     payment: &Payment,

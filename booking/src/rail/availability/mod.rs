@@ -1,8 +1,8 @@
-//! Caches how many seats of each train are free, for searches. A count may be a moment old, but a
-//! hold is always decided by the store itself. A count older than a quarter of a second is still
-//! used, while a new count is read in the background. So a train that everybody searches for is
-//! read only a few times a second. If the count is older than two seconds, the search first waits a
-//! moment for a newer one.
+//! Caches how many seats of each train are free, for searches. A count may be slightly old, but
+//! only the store decides whether seats can be held. A count older than a quarter of a second is
+//! still used, while a new count is read in the background. So a train that everybody searches for
+//! is read only a few times a second. If the count is older than two seconds, the search first
+//! waits a moment for a newer one.
 
 mod source;
 mod tally;
@@ -64,7 +64,7 @@ pub trait AvailabilitySource: Send + Sync + 'static {
     async fn read(&self, show: &Show) -> Result<TrainAvailability, LedgerError>;
 }
 
-/// A cheap handle on the free seats of all trains.
+/// A handle on the free seats of all trains. It is cheap to clone.
 #[derive(Clone)]
 pub struct Availability {
     catalogue: Catalogue,

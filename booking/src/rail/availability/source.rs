@@ -1,5 +1,5 @@
-//! Reads the free seats of a train: from the store's picture, or else from the ledger's claims.
-//! Reading opens no show in the store.
+//! Reads the free seats of a train from the store's picture. If the store returns none, reads them
+//! from the ledger's claims. Reading does not open the show in the store.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{AvailabilitySource, TrainAvailability};
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::{InventoryRefusal, InventoryStore};
 
-/// Reads pictures of trains from the store and the ledger.
+/// Reads the free seats of trains from the store and the ledger.
 pub struct SeatPictureSource {
     /// The store, which knows the holds.
     pub store: Arc<dyn InventoryStore>,
@@ -39,7 +39,7 @@ impl AvailabilitySource for SeatPictureSource {
             });
         }
         // If the show is not open in the store, nobody holds seats. If the store does not answer,
-        // `held_seats_known` is false, and held seats count as free, because only the store knows
+        // `held_seats_known` is false. Held seats then count as free, because only the store knows
         // them.
         let held_seats_known =
             self.store.cursor(&show.id).await != Err(InventoryRefusal::Unreachable);

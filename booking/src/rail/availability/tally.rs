@@ -1,5 +1,5 @@
-//! The number of free seats of a train over each stretch, by class. The seats are counted once for
-//! each picture of the train, and every search reads the counts.
+//! Counts the free seats of a train over each stretch, by class. The seats are counted once for
+//! each picture of the train, and all searches use these counts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -16,8 +16,8 @@ use super::*;
 use crate::catalogue::departures::{DepartureShow, DepartureSource};
 use crate::ledger::Ledger;
 
-/// A source of free seats. The test can make trains silent, or let the source answer as if the
-/// store were silent.
+/// A source of free seats. The test can delay the answers for some trains, or let the source answer
+/// as if the store did not answer.
 #[derive(Default)]
 struct ControlledSource {
     reads: AtomicUsize,

@@ -1,4 +1,4 @@
-//! A GTFS feed in the form in which it is published: a ZIP archive. Its files are unpacked into a
+//! Unpacks GTFS feeds, which are published as ZIP archives. The files of a feed are unpacked into a
 //! temporary folder, which is then read like any other feed.
 //!
 //! **Architecture invariant:** the crate zip is used only here.
@@ -36,7 +36,7 @@ const ENTRIES_MAX: usize = 10_000;
 /// Unpacks the feed in an archive. Its files may be in any folder of the archive.
 ///
 /// # Errors
-/// Returns one fault if the file is no archive, is damaged, or has too many files or unpacked
+/// Returns one fault if the file is not an archive, is damaged, or has too many files or unpacked
 /// bytes. Also returns one fault if a folder has two files of the same name, or if two folders have
 /// the same file of the feed.
 pub fn unpack_feed(archive: &Path) -> Result<TempDir, Vec<RailFeedFault>> {

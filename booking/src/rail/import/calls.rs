@@ -1,4 +1,4 @@
-//! The calls of a trip while they are being read. Their lines may come in any order: the number of
+//! The calls of a trip while they are being read. Their lines may come in any order. The number of
 //! each call says where it belongs.
 
 use fairgate_model::timetables::geo::metres;
@@ -88,7 +88,7 @@ impl TripCalls {
     /// Fills in missing times. If a call has only an arrival or only a departure, it gets the same
     /// time for both. If a call has neither, both are computed from the distances to the nearest
     /// calls with times. Afterwards the first call has no arrival, and the last call has no
-    /// departure. The error names the missing time if the first or the last call has no time.
+    /// departure. If the first or the last call has no time, the error names the missing time.
     pub fn fill_in_times(&mut self) -> Result<(), &'static str> {
         let stops = &mut self.stops;
         for stop in stops.iter_mut() {

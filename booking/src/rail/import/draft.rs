@@ -71,8 +71,8 @@ impl FeedNameIndex {
     }
 }
 
-/// The timetable so far. Each trip has its own list of calls. But if a trip runs at headways, all
-/// its departures share one list.
+/// The timetable so far. Each trip has its own list of calls. However, if a trip runs at headways,
+/// all its departures share one list.
 #[derive(Debug, Default)]
 pub struct TimetableDraft {
     /// The stations, by index.
@@ -92,7 +92,8 @@ pub struct TimetableDraft {
 pub struct TripDetails {
     /// The number of the line.
     pub line: u64,
-    /// Names of the trip's kind of train. The trip gets the first carriages that list one of them.
+    /// Names of the trip's kind of train. The trip gets the first kind of train in the `--rail`
+    /// file that lists one of these names, or else the first that lists none.
     pub kinds: Vec<String>,
     /// How many calls the trip should have, if the feed says so.
     pub calls: Option<u32>,

@@ -1,5 +1,5 @@
-//! Headways: a trip that departs at equal intervals becomes several trips, one for each departure.
-//! All these trips share one list of calls.
+//! Expands headways. A trip that departs at equal intervals becomes several trips, one for each
+//! departure. All these trips share one list of calls.
 
 use std::path::Path;
 

@@ -138,7 +138,7 @@ fn services(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) 
     names
 }
 
-/// Reads on which days of the week each service runs. Returns false if [`each_line`] does.
+/// Reads on which days of the week each service runs. Returns false if [`each_line`] returns false.
 fn read_weeks(
     folder: &Path,
     file: &'static str,
@@ -169,7 +169,7 @@ fn read_weeks(
 }
 
 /// Reads the exceptions to the days of the week: additional dates on which a service runs, and
-/// dates on which it does not run. Returns false if [`each_line`] does.
+/// dates on which it does not run. Returns false if [`each_line`] returns false.
 fn read_exceptions(
     folder: &Path,
     file: &'static str,

@@ -1,6 +1,6 @@
 //! Importers of timetables. An importer returns either the whole [`TimetableParts`] of a timetable,
-//! or *every* fault that it found, with file and line, so that the author of the feed can correct
-//! all faults at once.
+//! or *every* fault that it found, with file and line. So the author of the feed can correct all
+//! faults at once.
 //!
 //! **Architecture invariant:** the crates csv and zip are used only here.
 
@@ -24,7 +24,7 @@ pub use timetable::read_timetable;
 
 use fairgate_model::timetables::TimetableParts;
 
-/// One thing that is wrong with a feed. If a feed has faults, nothing of it is imported.
+/// One thing that is wrong with a feed. Nothing is imported from a feed with faults.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RailFeedFault {
     /// The file's name. It is empty for a fault of the whole feed.
@@ -32,7 +32,7 @@ pub struct RailFeedFault {
     /// The number of the line, counted from 1. Line 1 has the column titles. The number is 0 for a
     /// fault of the whole file.
     pub line: u64,
-    /// A stable code for programs: `duplicate_id`, `bad_time`, …
+    /// A stable code for programs, such as `duplicate_id` or `bad_time`.
     pub code: &'static str,
     /// A message for people, which says what is wrong.
     pub message: String,

@@ -47,14 +47,14 @@ impl RailFeedFaults {
         self.notes.borrow_mut().push(note);
     }
 
-    /// Returns the notes so far, and forgets them.
+    /// Returns the notes so far, and removes them from the list.
     pub fn take_notes(&self) -> Vec<String> {
         self.notes.take()
     }
 }
 
-/// The lines of a file so far, to notice repeated lines. A line is recognised by two hashes with
-/// random keys, so two different lines are practically never taken for the same.
+/// The lines of a file so far, used to notice repeated lines. A line is recognised by two hashes
+/// with random keys, so two different lines practically never count as the same.
 #[derive(Default)]
 struct SeenLines {
     keys: [RandomState; 2],

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 
 use super::table::FeedTableLine;
 
-/// All times of a trip are less than this: 30 days, in seconds.
+/// A time in a feed must be less than this: 30 days, in seconds.
 const TIME_MAX: u32 = 30 * 86_400;
 
 /// Parses `H:MM:SS` or `HH:MM` as seconds. Hours beyond 24 are allowed.
@@ -52,7 +52,7 @@ pub fn integer_column(line: &FeedTableLine<'_>, column: &str) -> Option<u32> {
     number
 }
 
-/// Reads degrees between `-most` and `most`. Adds a fault if the text is no such number.
+/// Reads degrees between `-most` and `most`. Adds a fault if the text is not such a number.
 pub fn degrees(line: &FeedTableLine<'_>, column: &str, most: f64) -> Option<f64> {
     let text = line.needed(column)?;
     let number = text.parse().ok().filter(|of: &f64| of.abs() <= most);
@@ -63,7 +63,7 @@ pub fn degrees(line: &FeedTableLine<'_>, column: &str, most: f64) -> Option<f64>
     number
 }
 
-/// Reads a date in GTFS's form, `20260131`. Adds a fault if the text is no such date.
+/// Reads a date in GTFS's form, such as `20260131`. Adds a fault if the text is not such a date.
 pub fn plain_date(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
     let text = line.needed(column)?;
     let date = (text.len() == 8 && text.bytes().all(|b| b.is_ascii_digit()))
@@ -81,8 +81,8 @@ pub fn plain_date(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
 /// Reads a date such as `2016-01-31`, or a day number as spreadsheets store it. Adds a fault if the
 /// text is neither.
 pub fn date_column(line: &FeedTableLine<'_>, column: &str) -> Option<Date> {
-    /// Day 0 of spreadsheets. Spreadsheets also count 29 February 1900, which did not exist. Dates
-    /// after it are right.
+    /// Day 0 of spreadsheets. Spreadsheets also count 29 February 1900, which did not exist. Only
+    /// dates after that day are right.
     const DAY_0: Date = jiff::civil::date(1899, 12, 30);
     let text = line.needed(column)?;
     let date = match text.parse::<i64>() {

@@ -1,5 +1,5 @@
-//! Tests the search in a programme of eighty invented French films: elisions, hyphens, accents, and
-//! words with one edit.
+//! Tests the search in a programme of eighty invented French films. The titles have elisions,
+//! hyphens and accents, and the keywords have one edit in a word.
 
 use super::*;
 
@@ -86,14 +86,14 @@ const TITLES: [&str; 80] = [
     "Qui a peur du facteur ?",
 ];
 
-/// How many films at the top of a list of results count. People read no further.
+/// How many films at the top of the results count. People read no further.
 const READ: usize = 3;
 
 fn programme() -> ProgrammeIndex {
     one_of_each(&TITLES.map(ToOwned::to_owned))
 }
 
-/// Returns the first films that are found for a keyword, in the order of a search without `sort`.
+/// Returns the ids of the first showings for a keyword, in the order of a search without `sort`.
 fn first_found(index: &ProgrammeIndex, keyword: &str) -> Vec<String> {
     let query = ShowingQuery {
         keyword: Some(keyword.to_owned()),

@@ -11,6 +11,7 @@ use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::document::ShowDocument;
+use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_model::shows::{Show, prices_of_run};
 use fairgate_model::timetables::DepartureOnSale;
@@ -164,11 +165,14 @@ impl Catalogue {
         }
         let show = self.resolve_show(stored).await?;
         // Another call may have been quicker. All calls use the same show, until its fate or its
-        // terms change.
+        // terms change. This call may have read the row before the last change.
         let mut touched = known.touched.lock();
         let kept = touched.shows.entry(show.id.clone());
         let kept = kept.or_insert_with(|| Arc::clone(&show));
-        if kept.fate != show.fate || kept.terms < show.terms {
+        let has_newer_fate = kept.fate != show.fate
+            && show.fate.is_some()
+            && kept.fate != Some(ShowFate::Cancelled);
+        if has_newer_fate || kept.terms < show.terms {
             *kept = show;
         }
         Ok(Arc::clone(kept))

@@ -12,7 +12,7 @@ use fairgate_model::shows::document::{FieldFault, ShowDocument, check_show_docum
 use fairgate_model::shows::terms::UNNUMBERED;
 
 use super::Catalogue;
-use crate::ledger::{ShowRefused, StoredShow, UnchangedSeatCheck};
+use crate::ledger::{PlanPin, ShowRefused, StoredShow, UnchangedSeatCheck};
 
 /// Why a show was not stored.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +134,13 @@ fn check_present(
     if !moved.is_empty() {
         return Err(ShowPutRefusal::PlanInUse(seat_labels(present, &moved)));
     }
-    Ok(Some(Box::new(same)))
+    Ok(Some(UnchangedSeatCheck {
+        old: PlanPin {
+            venue: present.document.venue.clone(),
+            version: present.plan.version,
+        },
+        keeps: Box::new(same),
+    }))
 }
 
 fn seat_labels(show: &Show, seats: &[u32]) -> Vec<String> {

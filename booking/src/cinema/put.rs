@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use super::read::{self, ProgrammeFault, ProgrammeFaults, ProgrammeNote};
 use super::{CinemaCatalogue, Hall, Programme};
 use crate::inventory::seats::SeatInventory;
-use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeRefused, ProgrammeSeatCheck};
+use crate::ledger::{NewHallPlan, NewProgramme, PlanPin, ProgrammeRefused, ProgrammeSeatCheck};
 
 /// How many seconds a basket lasts, as its visitor sees it.
 const HOLD_S: u32 = 300;
@@ -164,6 +164,10 @@ impl CinemaCatalogue {
             document,
             plans: new_plans(&plans),
             shows,
+            old_plans: pinned
+                .iter()
+                .map(|(show, pinned)| (show.clone(), pinned.pin.clone()))
+                .collect(),
             keeps: stored_seat_check(pinned, plans),
         };
         let put = self.ledger.put_programme(new, now_ms).await;
@@ -274,15 +278,19 @@ impl CinemaCatalogue {
         shows
     }
 
-    /// Returns the shows that exist already, each with the plan that it pins now and the hall whose
-    /// plan it will pin.
+    /// Returns the shows that exist already.
     fn pinned(&self, shows: &[(ShowId, ShowDocument)]) -> PinnedPlans {
         let pinned = shows.iter().filter_map(|(id, document)| {
             let present = self.catalogue.show(id)?;
-            Some((
-                id.clone(),
-                (Arc::clone(&present.plan), document.venue.clone()),
-            ))
+            let pinned = PinnedHallPlan {
+                plan: Arc::clone(&present.plan),
+                pin: PlanPin {
+                    venue: present.document.venue.clone(),
+                    version: present.plan.version,
+                },
+                next_hall: document.venue.clone(),
+            };
+            Some((id.clone(), pinned))
         });
         pinned.collect()
     }
@@ -294,13 +302,14 @@ impl CinemaCatalogue {
         plans: &HallPlans,
         seats: &SeatInventory,
     ) -> Result<(), ProgrammePutRefusal> {
-        let mut differs: HashMap<(&VenueId, u32), bool> = HashMap::new();
+        let mut differs: HashMap<(&VenueId, &VenueId, u32), bool> = HashMap::new();
         let mut in_use = Vec::new();
-        for (id, (old, hall)) in pinned {
-            let Some(plan) = plans.get(hall) else {
+        for (id, pinned) in pinned {
+            let (old, pin) = (&pinned.plan, &pinned.pin);
+            let Some(plan) = plans.get(&pinned.next_hall) else {
                 continue;
             };
-            let differ = differs.entry((hall, old.version));
+            let differ = differs.entry((&pinned.next_hall, &pin.venue, pin.version));
             if !*differ.or_insert_with(|| old.map != *plan.seat_map()) {
                 continue;
             }
@@ -338,19 +347,25 @@ impl CinemaCatalogue {
     }
 }
 
-/// Existing shows, each with the plan that it pins now and the hall whose plan it will pin.
-type PinnedPlans = HashMap<ShowId, (Arc<SeatingPlan>, VenueId)>;
+/// The plan that an existing show pins now, and the hall whose plan it will pin.
+struct PinnedHallPlan {
+    plan: Arc<SeatingPlan>,
+    pin: PlanPin,
+    next_hall: VenueId,
+}
+
+type PinnedPlans = HashMap<ShowId, PinnedHallPlan>;
 
 /// Returns the check that the ledger runs on each seat in use. The check passes if the new plan
 /// keeps the seat as it is. If another node stored a show in the meantime, the show is unknown
 /// here, and the check fails for all its seats.
 fn stored_seat_check(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatCheck {
     Box::new(move |show, seat| {
-        let Some((old, hall)) = pinned.get(show) else {
+        let Some(pinned) = pinned.get(show) else {
             return false;
         };
-        let plan = plans.get(hall);
-        plan.is_some_and(|plan| old.map.keeps(plan.seat_map(), seat))
+        let plan = plans.get(&pinned.next_hall);
+        plan.is_some_and(|plan| pinned.plan.map.keeps(plan.seat_map(), seat))
     })
 }
 

@@ -94,7 +94,7 @@ pub enum StretchRefusal {
         since: Timestamp,
     },
     /// No class was named, or the class is not sold over the stretch.
-    #[error("{field}: the class {shown:?} is not sold")]
+    #[error("{field}: {} is not sold", .shown.as_ref().map_or_else(|| "a journey without a class".to_owned(), |class| format!("the class {class}")))]
     NoSuchClass {
         /// The field that names the class, or should name it.
         field: &'static str,

@@ -187,9 +187,7 @@ pub async fn put_show(
         .put_show(&id, document, &held, now_ms)
         .await
         .map_err(put_problem)?;
-    let changed = before.is_some_and(|before| {
-        before.prices != show.prices || before.plan.version != show.plan.version
-    });
+    let changed = before.is_some_and(|before| before.edition() != show.edition());
     if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
         // A basket is valid only with the picture on which it was made. The old picture therefore
         // stays until all baskets have lapsed or become orders.

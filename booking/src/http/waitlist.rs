@@ -81,7 +81,7 @@ pub struct WaiterView {
 
 /// An offer: seats that are held for the visitor. The visitor can accept or order them.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = OfferView)]
+#[schema(as = WaitlistOfferView)]
 pub struct WaitlistOfferView {
     /// The show's slug.
     #[schema(value_type = String)]

@@ -14,6 +14,7 @@ mod stopped_passes;
 mod stored;
 
 pub use fairgate_databases::LedgerError;
+use fairgate_model::ids::VenueId;
 pub use programme::*;
 pub use records::*;
 pub use sql::Ledger;
@@ -57,5 +58,20 @@ pub struct NewVenuePlan {
     pub digest: [u8; 32],
 }
 
-/// A function that returns whether a claimed seat is the same under the new plan.
-pub type UnchangedSeatCheck = Box<dyn Fn(u32) -> bool + Send>;
+/// The plan that a show pins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanPin {
+    /// The venue of the plan.
+    pub venue: VenueId,
+    /// The plan's version at this venue.
+    pub version: u32,
+}
+
+/// Checks whether a show's new plan leaves its claimed seats as they are.
+pub struct UnchangedSeatCheck {
+    /// The plan with which the new plan was compared. If the show pins another one by now, no seat
+    /// counts as unchanged.
+    pub old: PlanPin,
+    /// Returns whether a seat is the same under the new plan.
+    pub keeps: Box<dyn Fn(u32) -> bool + Send>,
+}

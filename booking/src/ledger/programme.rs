@@ -1,11 +1,14 @@
 //! The records of a cinema programme. Hundreds of halls and thousands of showings are written in
 //! one transaction.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
+
+use super::PlanPin;
 
 /// A whole programme that is to be stored.
 pub struct NewProgramme {
@@ -19,6 +22,9 @@ pub struct NewProgramme {
     /// Checks whether a show's claimed seat is the same under its hall's new plan. It is called
     /// only if the plan changes.
     pub keeps: ProgrammeSeatCheck,
+    /// The plans with which `keeps` compares the new plans. If a show is not listed, or pins
+    /// another plan by now, none of its seats counts as unchanged.
+    pub old_plans: HashMap<ShowId, PlanPin>,
 }
 
 /// The plan of a hall. Halls with the same plan share the text in memory.

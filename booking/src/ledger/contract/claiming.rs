@@ -366,13 +366,24 @@ async fn a_new_plan_that_moves_claimed_seats_is_refused(ledger: Books) {
     stocked(&ledger).await;
     claimed(&ledger, "a", ANA, &[0, 3]).await;
     let refused = ledger
-        .put_show(stored(2), Some(Box::new(|seat| seat < 3)), NOW_MS)
+        .put_show(stored(2), Some(check(1, |seat| seat < 3)), NOW_MS)
         .await;
     assert!(matches!(refused, Err(ShowRefused::PlanInUse(seats)) if seats == [3]));
     let pinned = ledger.shows().await.expect("readable");
     assert_eq!(pinned[0].plan_version, 1, "nothing was written");
+    for unchecked in [None, Some(check(3, |_| true))] {
+        let refused = ledger.put_show(stored(2), unchecked, NOW_MS).await;
+        assert!(
+            matches!(refused, Err(ShowRefused::PlanInUse(seats)) if seats == [0, 3]),
+            "the new plan was not compared with the plan that the show pins"
+        );
+    }
+    let mut elsewhere = stored(1);
+    elsewhere.document.venue = "other-hall".parse().expect("a slug");
+    let refused = ledger.put_show(elsewhere, None, NOW_MS).await;
+    assert!(matches!(refused, Err(ShowRefused::PlanInUse(seats)) if seats == [0, 3]));
     let kept = ledger
-        .put_show(stored(2), Some(Box::new(|seat| seat < 4)), NOW_MS)
+        .put_show(stored(2), Some(check(1, |seat| seat < 4)), NOW_MS)
         .await;
     assert!(kept.is_ok());
     let pinned = ledger.shows().await.expect("readable");

@@ -172,7 +172,7 @@ async fn late_money_respects_the_limit_and_the_plan(ledger: Books) {
         refused,
         Err(SeatClaimRefused::Limit { have: 1, limit: 2 })
     ));
-    let kept = ledger.put_show(stored(2), Some(Box::new(|_| true)), NOW_MS);
+    let kept = ledger.put_show(stored(2), Some(check(1, |_| true)), NOW_MS);
     assert!(kept.await.is_ok());
     let refused = settle(&ledger, &order, same(&order)).await;
     assert!(matches!(refused, Err(SeatClaimRefused::PlanChanged)));

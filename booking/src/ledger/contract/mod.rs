@@ -34,7 +34,9 @@ use fairgate_model::venues::VenueLocation;
 use fairgate_pass::Holder;
 use fairgate_servers::{ContractCase, contract_cases as cases, run_contract};
 
-use super::{ClaimBasis, Ledger, NewVenuePlan, SeatClaimRefused, StoredShow};
+use super::{
+    ClaimBasis, Ledger, NewVenuePlan, PlanPin, SeatClaimRefused, StoredShow, UnchangedSeatCheck,
+};
 use crate::store::{SeatOutboxAction, SeatOutboxRow};
 
 type Books = Ledger;
@@ -123,6 +125,20 @@ fn stored(plan_version: u32) -> StoredShow {
         run: None,
         fate: None,
         terms: 0,
+    }
+}
+
+/// Returns a check of the hall's claimed seats, which was made when the show pinned this version.
+pub(super) fn check(
+    version: u32,
+    keeps: impl Fn(u32) -> bool + Send + 'static,
+) -> UnchangedSeatCheck {
+    UnchangedSeatCheck {
+        old: PlanPin {
+            venue: venue(),
+            version,
+        },
+        keeps: Box::new(keeps),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Cases of cinema programmes. A programme is written as a whole or not at all. It is refused if it
 //! would move a sold seat. If the same programme is put again, nothing changes.
 
+use std::collections::HashMap;
+
 use fairgate_model::shows::document::ShowDocument;
 
 use super::*;
@@ -12,6 +14,7 @@ pub(super) const CASES: &[Case] = cases![
     a_changed_programme_writes_only_changed_showings,
     a_hall_without_a_new_plan_keeps_its_plan,
     a_programme_that_moves_sold_seats_is_refused_as_a_whole,
+    a_showing_with_sold_seats_does_not_move_to_another_hall,
     a_new_plan_that_moves_no_sold_seat_is_written,
 ];
 
@@ -41,6 +44,7 @@ fn programme(document: &str, plan: u8, price: i64) -> NewProgramme {
             showing("kino-2", 18, 1_000),
         ],
         keeps: Box::new(|_, _| false),
+        old_plans: HashMap::new(),
     }
 }
 
@@ -177,12 +181,38 @@ async fn a_programme_that_moves_sold_seats_is_refused_as_a_whole(ledger: Books) 
     assert_eq!(document, "first");
 }
 
+async fn a_showing_with_sold_seats_does_not_move_to_another_hall(ledger: Books) {
+    let id = sold(&ledger).await;
+    let mut second = programme("second", 1, 1_000);
+    let moved = second.shows.iter_mut().find(|(show, _)| *show == id);
+    moved.expect("it is there").1.venue = "kino-2".parse().expect("a slug");
+    let refused = ledger.put_programme(second, NOW_MS).await;
+    let Err(ProgrammeRefused::PlanInUse(seats)) = refused else {
+        panic!("a sold seat would move: {refused:?}");
+    };
+    assert_eq!(seats, [(id, vec![3])]);
+}
+
 async fn a_new_plan_that_moves_no_sold_seat_is_written(ledger: Books) {
     let id = sold(&ledger).await;
-    let second = NewProgramme {
-        keeps: Box::new(move |show, seat| *show == id && seat == 3),
+    let pinned_by = |version| {
+        let old = PlanPin {
+            venue: "kino-1".parse().expect("a slug"),
+            version,
+        };
+        HashMap::from([(id.clone(), old)])
+    };
+    let second = |version| NewProgramme {
+        keeps: Box::new(|_, seat| seat == 3),
+        old_plans: pinned_by(version),
         ..programme("second", 2, 1_000)
     };
+    let stale = ledger.put_programme(second(2), NOW_MS).await;
+    assert!(
+        matches!(stale, Err(ProgrammeRefused::PlanInUse(_))),
+        "the new plans were not compared with the plan that the show pins"
+    );
+    let second = second(1);
     let done = put(&ledger, second).await;
     assert_eq!((done.plans, done.new, done.changed), (2, 0, 3));
     assert_eq!(pinned(&ledger).await, all_pinned(2));

@@ -15,7 +15,7 @@ use super::rows::{
     stored_run, text, to_json,
 };
 use super::{Ledger, lock, terms};
-use crate::ledger::{NewVenuePlan, ShowRefused, StoredShow, UnchangedSeatCheck};
+use crate::ledger::{NewVenuePlan, PlanPin, ShowRefused, StoredShow, UnchangedSeatCheck};
 
 /// Venues, shows and secrets, and which room covers which show.
 impl Ledger {
@@ -83,19 +83,19 @@ impl Ledger {
     }
 
     /// Stores a show and returns the version of its terms. The terms in its document become a new
-    /// version, unless the newest version is the same. `keeps` returns whether the new plan leaves
-    /// a claimed seat as it is. `None` means that the plan stays the same or the show is new. The
-    /// currency of a show cannot change while orders have seats.
+    /// version, unless the newest version is the same. If the show gets another plan, `check` must
+    /// pass for all claimed seats. Without a check, no seat may be claimed. The currency of a show
+    /// cannot change while orders have seats.
     pub async fn put_show(
         &self,
         show: StoredShow,
-        keeps: Option<UnchangedSeatCheck>,
+        check: Option<UnchangedSeatCheck>,
         now_ms: i64,
     ) -> std::result::Result<u32, ShowRefused> {
-        let keeps = keeps.map(Mutex::new);
+        let check = check.map(Mutex::new);
         self.installation
-            .write((show, keeps), move |tx, (show, keeps)| {
-                Box::pin(put_show(tx, show, keeps.as_ref(), now_ms))
+            .write((show, check), move |tx, (show, check)| {
+                Box::pin(put_show(tx, show, check.as_ref(), now_ms))
             })
             .await
     }
@@ -229,7 +229,7 @@ fn stored(row: &SqlRow) -> Result<StoredShow> {
 async fn put_show(
     tx: &SqlTransaction,
     show: &StoredShow,
-    keeps: Option<&Mutex<UnchangedSeatCheck>>,
+    check: Option<&Mutex<UnchangedSeatCheck>>,
     now_ms: i64,
 ) -> std::result::Result<u32, ShowRefused> {
     lock_catalogue(tx).await?;
@@ -237,19 +237,23 @@ async fn put_show(
     // While this transaction has the lock, no other transaction claims seats of the show. No claim
     // can come between the check of the claims and the writing of the new plan.
     tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
-    let sql = "SELECT document::text, EXISTS (SELECT 1 FROM claims WHERE show = $1) \
+    let sql = "SELECT document::text, EXISTS (SELECT 1 FROM claims WHERE show = $1), plan_version \
          FROM shows WHERE show = $1";
-    if let Some(present) = tx.first(sql, &[&id]).await? {
-        let is_sold: bool = present.get(1)?;
-        let present: ShowDocument = from_json(text(&present, 0)?)?;
+    if let Some(row) = tx.first(sql, &[&id]).await? {
+        let is_sold: bool = row.get(1)?;
+        let present: ShowDocument = from_json(text(&row, 0)?)?;
         if is_sold && present.currency != show.document.currency {
             return Err(ShowRefused::CurrencyInUse(present.currency));
         }
-    }
-    if let Some(keeps) = keeps {
-        let moved = moved_seats(tx, id, keeps).await?;
-        if !moved.is_empty() {
-            return Err(ShowRefused::PlanInUse(moved));
+        let old = PlanPin {
+            venue: present.venue,
+            version: small(&row, 2)?,
+        };
+        if is_sold && (&old.venue, old.version) != (&show.document.venue, show.plan_version) {
+            let moved = moved_seats(tx, id, &old, check).await?;
+            if !moved.is_empty() {
+                return Err(ShowRefused::PlanInUse(moved));
+            }
         }
     }
     let sql = "INSERT INTO shows (show, document, plan_version, updated_at) \
@@ -268,11 +272,13 @@ async fn put_show(
     Ok(versions.get(id).copied().unwrap_or_default())
 }
 
-/// Returns the claimed seats of a show that its new plan moves, drops or renames.
+/// Returns the claimed seats of a show that its new plan moves, drops or renames. Returns all
+/// claimed seats if there is no check, or the check is not about the plan that the show pins.
 async fn moved_seats(
     tx: &SqlTransaction,
     show: &str,
-    keeps: &Mutex<UnchangedSeatCheck>,
+    old: &PlanPin,
+    check: Option<&Mutex<UnchangedSeatCheck>>,
 ) -> Result<Vec<u32>> {
     let sql = "SELECT DISTINCT seat FROM claims WHERE show = $1 ORDER BY seat";
     let used = tx.query(sql, &[&show]).await?;
@@ -281,8 +287,10 @@ async fn moved_seats(
         .map(|row| small(row, 0))
         .collect::<Result<_>>()?;
     // The check has no side effects, so it may run again if the transaction is repeated.
-    let keeps = keeps.lock();
-    Ok(used.into_iter().filter(|seat| !keeps(*seat)).collect())
+    let check = check.map(|check| check.lock());
+    let check = check.filter(|check| check.old == *old);
+    let is_moved = |seat: &u32| check.as_ref().is_none_or(|check| !(check.keeps)(*seat));
+    Ok(used.into_iter().filter(is_moved).collect())
 }
 
 async fn open_departure(

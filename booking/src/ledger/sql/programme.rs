@@ -13,7 +13,7 @@ use super::rows::{
     Result, as_i64, bytes32, corrupt, count, from_json, parsed, small, text, to_json,
 };
 use super::{Ledger, lock, terms};
-use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused};
+use crate::ledger::{NewHallPlan, NewProgramme, PlanPin, ProgrammeOutcome, ProgrammeRefused};
 
 /// Stores and reads the cinema programme.
 impl Ledger {
@@ -150,8 +150,8 @@ struct NewShowing<'a> {
 struct ProgrammeChanges<'a> {
     outcome: ProgrammeOutcome,
     rows: Vec<NewShowing<'a>>,
-    /// Shows that get another plan version.
-    pinned_anew: Vec<String>,
+    /// Shows that get another plan, each with the plan that it pins now.
+    pinned_anew: HashMap<String, PlanPin>,
     /// Shows that get another currency.
     other_currency: Vec<String>,
 }
@@ -181,8 +181,13 @@ async fn compare<'a>(
                 if known.currency != document.currency {
                     changes.other_currency.push(id.to_string());
                 }
-                if *pinned != plan_version {
-                    changes.pinned_anew.push(id.to_string());
+                // Two halls may have plans of the same version.
+                if *pinned != plan_version || known.venue != document.venue {
+                    let old = PlanPin {
+                        venue: known.venue.clone(),
+                        version: *pinned,
+                    };
+                    changes.pinned_anew.insert(id.to_string(), old);
                 }
                 changes.outcome.changed += 1;
             }
@@ -213,17 +218,20 @@ async fn sold_of(tx: &SqlTransaction, shows: &[String]) -> Result<Vec<ShowId>> {
 async fn moved_seats(
     tx: &SqlTransaction,
     programme: &NewProgramme,
-    pinned_anew: &[String],
+    pinned_anew: &HashMap<String, PlanPin>,
 ) -> Result<Vec<(ShowId, Vec<u32>)>> {
     if pinned_anew.is_empty() {
         return Ok(Vec::new());
     }
-    tx.lock_each(lock::PLAN, pinned_anew).await?;
+    let mut shows: Vec<String> = pinned_anew.keys().cloned().collect();
+    shows.sort_unstable();
+    tx.lock_each(lock::PLAN, &shows).await?;
     let sql = "SELECT DISTINCT show, seat FROM claims WHERE show = ANY ($1) ORDER BY show, seat";
     let mut in_use: Vec<(ShowId, Vec<u32>)> = Vec::new();
-    for row in tx.query(sql, &[&pinned_anew]).await? {
+    for row in tx.query(sql, &[&shows]).await? {
         let (show, seat) = (parsed(text(&row, 0)?)?, small(&row, 1)?);
-        if (programme.keeps)(&show, seat) {
+        let is_compared = programme.old_plans.get(&show) == pinned_anew.get(show.as_str());
+        if is_compared && (programme.keeps)(&show, seat) {
             continue;
         }
         match in_use.last_mut() {

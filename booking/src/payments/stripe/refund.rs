@@ -163,7 +163,11 @@ impl StripeProvider {
             0 => "refund".to_owned(),
             failed => format!("refund_after_{failed}"),
         };
-        let fields = [("payment_intent", reference_of(payment)?)];
+        // Events about the refund name the payment only if the refund itself does.
+        let fields = [
+            ("payment_intent", reference_of(payment)?),
+            ("metadata[payment]", payment.id.as_str()),
+        ];
         let key = idempotency_key(payment, &what, attempt);
         match self.api.post("/v1/refunds", &fields, &key).await {
             Ok(refund) => result_of_new_refund(&refund),

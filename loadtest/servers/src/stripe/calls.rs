@@ -322,13 +322,14 @@ pub(super) async fn refund(
         .get("amount")
         .map(|amount| amount.parse().unwrap_or(0));
     let noted = fields.remove("metadata[refund]").unwrap_or_default();
-    let asked = format!("refund {id} {amount:?} {noted}");
+    let payment = fields.remove("metadata[payment]").unwrap_or_default();
+    let asked = format!("refund {id} {amount:?} {noted} {payment}");
     server.idempotent_call(&headers, asked, |inner| {
         let state = inner.refunds_are;
         let Some(intent) = inner.intents.get_mut(&id) else {
             return missing_intent();
         };
-        if let Err(refusal) = intent.refund(state, amount, &noted) {
+        if let Err(refusal) = intent.refund(state, amount, &noted, &payment) {
             return refused_call(refusal);
         }
         let body = json!({ "id": format!("re_{id}"), "status": state });

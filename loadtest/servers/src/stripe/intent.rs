@@ -21,6 +21,9 @@ pub struct StripeIntent {
     pub refunds: Vec<&'static str>,
     /// The amount of each refund in minor units, and the id that the caller stored with the refund.
     pub parts: Vec<(i64, String)>,
+    /// The payment that the caller stored with each refund. Stripe copies no metadata of an intent
+    /// to its refunds.
+    refund_payments: Vec<String>,
     /// How often the intent was captured.
     pub captures: u32,
     /// The number of the intent. Later intents have larger numbers.
@@ -56,6 +59,7 @@ impl StripeIntent {
             refunded: 0,
             refunds: Vec::new(),
             parts: Vec::new(),
+            refund_payments: Vec::new(),
             captures: 0,
             made,
             currency,
@@ -96,6 +100,7 @@ impl StripeIntent {
         state: &'static str,
         amount: Option<i64>,
         id: &str,
+        payment: &str,
     ) -> Result<(), StripeErrorReply> {
         let left = self.amount - self.refunded;
         if self.status != "succeeded" {
@@ -118,6 +123,7 @@ impl StripeIntent {
         }
         self.refunds.push(state);
         self.parts.push((amount, id.to_owned()));
+        self.refund_payments.push(payment.to_owned());
         self.count_refunds();
         Ok(())
     }
@@ -175,7 +181,7 @@ impl StripeIntent {
         json!({
             "id": format!("re_{id}"), "object": "refund", "payment_intent": id, "status": self.refunds.last(),
             "amount": amount, "currency": self.currency,
-            "metadata": { "refund": noted, "payment": self.metadata_value("payment") },
+            "metadata": { "refund": noted, "payment": self.refund_payments.last() },
         })
     }
 

@@ -116,8 +116,8 @@ pub struct Hold {
     pub purpose: HoldPurpose,
     /// The seats it holds.
     pub items: Vec<HeldSeat>,
-    /// The number of the show's terms that give the price of its cells;
-    /// [`crate::shows::terms::UNNUMBERED`] if it was made before terms had numbers.
+    /// The version number of the show's terms, which give the price of its cells. It is
+    /// [`crate::shows::terms::UNNUMBERED`] if the hold was made before terms had numbers.
     pub terms: u32,
     /// The version of the plan that its seat indices belong to.
     pub plan_version: u32,
@@ -155,8 +155,8 @@ pub fn cells_of(items: &[HeldSeat], grid: CellGrid) -> Vec<u32> {
 pub enum SeatOutboxAction {
     /// Marks the cells as sold, even if they are locked by another hold.
     Sell,
-    /// Of the row's cells, frees those that the row's hold has locked and those that are sold. A
-    /// cell that another hold has locked stays locked.
+    /// Frees each cell that is sold or that the row's hold has locked. A cell that another hold has
+    /// locked stays locked.
     Free,
 }
 
@@ -167,7 +167,8 @@ pub struct SecuredHold {
     pub hold: HoldId,
     /// The deadline the buyer sees, in milliseconds since the epoch.
     pub expires_at_ms: i64,
-    /// When its locks end, in milliseconds since the epoch. Each `secure` sets a new value.
+    /// When its locks end, in milliseconds since the epoch. Each call of `InventoryStore::secure`
+    /// sets a new value.
     pub lock_until_ms: i64,
 }
 

@@ -18,13 +18,13 @@ const SLUG_MAX: usize = 64;
 /// Why a text is not an id or a slug.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// The text is no slug. A slug is 1–64 of `a–z`, `0–9` and `-`, beginning with a letter or
-    /// digit.
+    /// The text is not a slug. A slug has 1 to 64 characters from `a–z`, `0–9` and `-`, and
+    /// begins with a letter or a digit.
     #[error(
         "a name is 1 to {SLUG_MAX} characters from a-z, 0-9 and \"-\", and begins with a letter or a digit"
     )]
     Slug,
-    /// The text is no id of the expected kind.
+    /// The text is not an id of the expected kind.
     #[error("this is not a {0} id")]
     Kind(&'static str),
 }
@@ -138,7 +138,7 @@ show_id!(
 show_id!(RefundId, "refund", "A refund: `refund_{show}_{32 hex}`.");
 
 /// Derives the id of a hold from the call that makes the hold, with a secret of the installation. A
-/// retry therefore finds its own hold on any node, and nobody can guess the id.
+/// retry therefore finds the hold of the first try on any node, and nobody can guess the id.
 #[derive(Clone)]
 pub struct HoldIdDeriver {
     secret: [u8; 32],
@@ -173,8 +173,8 @@ impl HoldIdDeriver {
         self.derive_hold_id(show, &parts)
     }
 
-    /// Returns the id of the hold for the new seats of an order, for an exchange call with this
-    /// idempotency key.
+    /// Returns the id of the hold for the new seats that an exchange call with this idempotency key
+    /// takes for an order.
     #[must_use]
     pub fn hold_of_exchange(&self, show: &ShowId, order: &OrderId, key: &str) -> HoldId {
         let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
@@ -295,7 +295,8 @@ impl TicketId {
     }
 }
 
-/// Splits `prefix_show_suffix`; the show's slug has no underscore, so the parts are unambiguous.
+/// Splits `prefix_show_suffix`. The parts are unambiguous, because the show's slug has no
+/// underscore.
 fn split<'a>(prefix: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
     let rest = text.strip_prefix(prefix)?.strip_prefix('_')?;
     let (show, suffix) = rest.split_once('_')?;

@@ -28,7 +28,7 @@ use crate::upstream::door::BookingDoor;
 use crate::upstream::foreign_origin::{ForeignOrigin, OriginHealth};
 use crate::web::WebRequestPolicy;
 
-/// The rooms of this node, and the parts that bring news to them and their sockets.
+/// The rooms of this node, and the parts that send changes to the rooms and to their sockets.
 pub(super) struct OpenedRooms {
     pub(super) rooms: RoomRegistry,
     pub(super) follower: RoomFollower,
@@ -44,8 +44,8 @@ pub(super) struct SharedParts<'a> {
     pub providers: &'a ChallengeProviders,
 }
 
-/// Builds the handles that the routes use, and starts the tasks that send visitors their own news.
-/// `secret` is the installation's secret for challenges and networks.
+/// Builds the handles that the routes use. Also starts the tasks that tell visitors about their own
+/// holds and waitlist entries. `secret` is the installation's secret for challenges and networks.
 pub(super) fn gateway_handles(
     config: &GatewayConfig,
     shared: &SharedParts<'_>,
@@ -132,7 +132,7 @@ pub(super) fn gateway_handles(
     }
 }
 
-/// Puts together the guard of a shop that is not Fairgate's.
+/// Builds the guard of a shop that is not Fairgate's.
 pub(super) fn shop_guard(
     public_url: &str,
     settings: &GuardSettings,
@@ -153,7 +153,7 @@ pub(super) fn shop_guard(
     })
 }
 
-/// Starts the tasks that send visitors news of their own holds and waitlist entries.
+/// Starts the tasks that tell visitors about their own holds and waitlist entries.
 fn start_personal_events(core: &Arc<dyn BookingCore>, personal: &PersonalEventHub) {
     tokio::spawn(personal.clone().forward_signals(core.hold_signals()));
     tokio::spawn(waitlist_offers::report_present_visitors(

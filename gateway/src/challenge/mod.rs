@@ -1,6 +1,6 @@
-//! Challenges that a visitor solves before joining or claiming: proof of work by the ALTCHA
-//! protocol, the check of an outside provider, or a wait for browsers without scripts. Work and
-//! waits only cost a visitor time; they do not prove that the visitor is a person.
+//! Challenges that a visitor solves before joining or claiming. A challenge is a proof of work by
+//! the ALTCHA protocol, or the check of an outside provider. Browsers without scripts wait instead.
+//! Work and waits only cost a visitor time. They do not prove that the visitor is a person.
 
 mod pow;
 mod provider;

@@ -1,7 +1,8 @@
 //! Proof of work by the ALTCHA protocol, version 2. Only this file uses the altcha crate.
 //!
-//! A challenge is signed, so nothing is stored until it is solved. The solver tries the counters 0,
-//! 1, 2 and so on. The right counter was chosen at random, so the solver may have to try them all.
+//! The server signs each challenge, and stores nothing until it is solved. The solver tries the
+//! counters 0, 1, 2 and so on. The server chose the right counter at random, so the solver may have
+//! to try them all.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +22,13 @@ use crate::store::SingleUseId;
 /// How long (ms) a visitor may take to solve a challenge and to send the solution back.
 const LIFETIME_MS: i64 = 120_000;
 
-/// Rounds of the hash for one counter. They take so long that the 20 µs that a browser needs to
-/// begin a call matter little. Still, the server can afford to derive one key for each challenge.
+/// How many rounds of the hash one counter takes. So many rounds take much longer than the 20 µs
+/// that a browser needs to begin a call. The server derives one key for each challenge, and can
+/// still afford that.
 const ROUNDS: u32 = 1_000;
 
-/// How many counters of [`ROUNDS`] a phone tries in a second: a sixth of what one core of a
-/// server does.
+/// How many counters of [`ROUNDS`] rounds a phone tries in a second. One core of a server tries six
+/// times as many.
 const COUNTERS_PER_PHONE_S: u64 = 1_250;
 
 /// How long (bytes) a solution may be. A longer one is refused.
@@ -39,7 +41,7 @@ pub struct WorkChallenge {
     pub altcha: Value,
     /// How much work it is.
     pub level: WorkLevel,
-    /// When the solution must have arrived, milliseconds since the epoch.
+    /// The time by which the solution must arrive, milliseconds since the epoch.
     pub expires_at: i64,
 }
 
@@ -53,16 +55,16 @@ pub struct ChallengeFault(String);
 pub struct SolvedWork {
     /// How much work it was.
     pub level: WorkLevel,
-    /// The id of the challenge, whose solution counts only once.
+    /// The id of the challenge. A solution of the challenge counts only once.
     pub challenge_id: SingleUseId,
-    /// Whether the challenge was given because the room's provider of checks did not answer.
+    /// Whether the challenge was given in place of the check of the room's provider.
     pub stands_in: bool,
 }
 
 /// Why a solution does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChallengeRefusal {
-    /// It is no solution of a challenge of this installation.
+    /// The text is not a solution of a challenge of this installation.
     #[error("the text is no solution of a challenge that this site gave")]
     Malformed,
     /// The challenge was given for another room or another holder.
@@ -161,9 +163,10 @@ impl WorkChallenger {
         })
     }
 
-    /// Checks a solution, which is an ALTCHA payload. Compares the room, the holder and the
-    /// time that the challenge is bound to, then checks the challenge's signature. Derives no key:
-    /// the challenge also has a signature of the right key, which the solution's key must match.
+    /// Checks a solution, which is an ALTCHA payload. First compares the room, the holder and the
+    /// time that the challenge is bound to. Then checks the challenge's signature. No key is
+    /// derived here. The challenge also contains a signature of the right key, which the solution's
+    /// key must match.
     ///
     /// # Errors
     /// [`ChallengeRefusal`].

@@ -1,6 +1,6 @@
-//! A wait replaces the proof of work in browsers without scripts. The people of one wider network
-//! wait one after the other, so a network gets few places by waiting. Nobody's own wait is longer
-//! than a phone needs for the proof of work.
+//! Browsers without scripts wait instead of doing a proof of work. The people of one wider network
+//! wait one after the other, so a network gets few places by waiting. Each person's turn takes as
+//! long as a phone needs for the hardest proof of work.
 //!
 //! A wait is a signed ticket. The store keeps only the time at which the network's last wait ends.
 
@@ -17,8 +17,8 @@ use crate::store::SingleUseId;
 
 /// What every ticket begins with. It distinguishes a ticket from the solution of a challenge.
 const PREFIX: &str = "wait.";
-/// How long (minutes) a ticket is good after its wait. A longer time would let a bot wait in
-/// advance.
+/// How long (minutes) a ticket is good after its wait. With a longer time, a bot could collect
+/// tickets in advance.
 pub const GOOD_FOR_MIN: i64 = 30;
 /// [`GOOD_FOR_MIN`] in milliseconds.
 const GOOD_FOR_MS: i64 = GOOD_FOR_MIN * 60_000;
@@ -47,7 +47,7 @@ impl WaitTickets {
         Self { secret }
     }
 
-    /// Returns whether a text is a ticket. It may be forged.
+    /// Returns whether a text begins like a ticket. The ticket may be forged.
     #[must_use]
     pub fn is_ticket(text: &str) -> bool {
         text.starts_with(PREFIX)

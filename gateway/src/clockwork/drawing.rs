@@ -1,6 +1,6 @@
-//! Carries a draw forward, one durable step at a time: freeze, root, draw. After a crash between
-//! two steps the draw resumes with the same count of numbers and the same root, because every step
-//! reads what the step before it wrote.
+//! Takes a room's draw through its three durable steps: freeze, root, draw. Every step reads what
+//! the step before it wrote. After a crash between two steps, the draw therefore resumes with the
+//! same count of numbers and the same root.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ pub async fn advance(
     Ok(true)
 }
 
-/// Notes in the room until when the draw waits. If this time has changed, sends it to the room's
-/// sockets.
+/// Notes in the room the time until which the draw waits. If this time has changed, sends it to the
+/// room's sockets.
 fn tell_wait(rooms: &RoomRegistry, hub: &RoomSocketHub, room: &Room, until: Option<i64>) {
     if !room.set_draw_wait(until) {
         return;
@@ -132,7 +132,7 @@ async fn draw_line(
     Ok(())
 }
 
-/// Builds the audit row of a step that the loop took.
+/// Builds the audit entry of a step of the draw.
 fn audit_entry(
     rooms: &RoomRegistry,
     action: &'static str,

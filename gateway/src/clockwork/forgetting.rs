@@ -1,6 +1,6 @@
-//! Forgets which networks the places of a room came from, once these networks no longer count:
-//! after the end of the room for all places, and in a room without an end for the places of earlier
-//! days.
+//! Forgets which networks the places of a room came from, once these networks no longer count.
+//! After a room has ended, no networks of its places count. In a room without an end, the networks
+//! of the places of earlier days no longer count.
 
 use std::time::Duration;
 
@@ -59,8 +59,8 @@ impl NetworkForgetter {
         Ok(())
     }
 
-    /// Places that were given before the returned time (ms) no longer need their networks. Returns
-    /// `None` if it is not yet time to look for such places.
+    /// Returns a time (ms). The networks of all places that were given before this time should be
+    /// forgotten. Returns `None` if it is not yet time to look for such places.
     fn due_before(&self, room: &Room, now: i64) -> Option<i64> {
         if room.phase(now) == RoomPhase::Closed {
             let row = room.row();

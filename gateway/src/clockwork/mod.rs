@@ -1,6 +1,7 @@
-//! The loop of one room. It checks phase and draw five times a second, releases ranks once a
-//! second, and writes a sample every five or ten seconds. A nudge causes a beat and a release in
-//! between. Every beat starts from stored data. If a beat fails, the next beat does its work.
+//! The loop of one room. It checks the phase and the draw five times a second, releases ranks once
+//! a second, and writes a sample every five or ten seconds. A nudge causes an extra beat with a
+//! release. Every beat starts from stored data. If a beat fails, the next beat does its work. A
+//! sample is an exception: if the ledger did not take it, this node does not write it again.
 
 mod drawing;
 mod forgetting;
@@ -29,8 +30,8 @@ use stopping::RoomStopper;
 const BEAT: Duration = Duration::from_millis(200);
 const RELEASE_EVERY: Duration = Duration::from_secs(1);
 const SAMPLE_EVERY_MS: i64 = 10_000;
-/// In the first minutes of a sale samples come more often: a fast sale calls a thousand visitors in
-/// ten seconds, and its forecast must know how long they take.
+/// In the first minutes of a sale, samples come more often. A fast sale calls a thousand visitors
+/// in ten seconds, and the forecast must know how long they take.
 const SAMPLE_EVERY_AT_FIRST_MS: i64 = 5_000;
 const AT_FIRST_MS: i64 = 300_000;
 /// How often the room's shows are looked up. Promoters change them by hand, so more look-ups would
@@ -137,9 +138,9 @@ async fn one_beat(
         }
     }
     reported?;
-    // A beat that comes a moment early still releases. Otherwise the next release would come more
-    // than a second after the last one, and time would be lost, because a tick counts at most one
-    // second.
+    // A beat that comes a moment early still releases. Otherwise the release would wait for the
+    // next beat, more than a second after the last release. A tick counts at most one second, so
+    // the time beyond that would be lost.
     let due = Instant::now() + BEAT / 2 >= state.next_release;
     if due || nudged {
         let pulse = if due {

@@ -1,15 +1,15 @@
-//! Shows the places of all open sockets to a store that has begun a new life, because the store may
-//! have lost them. Without this, a visitor with a silent socket would lose the place without
-//! noticing. A task beside the room's beats shows the places. If the task fails, a later beat
-//! starts it again.
+//! If the store loses the data of a room, the room begins a new life there. This module then shows
+//! the store the places of all visitors with open sockets. Without this, a visitor whose socket
+//! sends nothing would lose the place without noticing. The places are shown by a task beside the
+//! room's beats. If the task fails, a later beat starts it again.
 
 use tokio::task::JoinHandle;
 
 use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
 
-/// How many times the places are shown to a life: at once, and again with the next report, because
-/// a socket may have been opening when the first list was made.
+/// How many times the places are shown to each life. They are shown at once, and again with the
+/// next report, because a socket may have been opening when the first list was made.
 const SHOWINGS: u8 = 2;
 
 /// How many times the places of one room were shown, and to which life.

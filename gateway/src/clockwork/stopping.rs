@@ -11,7 +11,7 @@ use crate::room::{Room, RoomRegistry};
 use crate::store::{StoreFailure, StoreLeaveRequest};
 
 /// After a node first stopped the passes of a closed room, it keeps stopping passes for this long.
-/// A node that does not know yet that the room is closed may still give passes for a moment.
+/// Another node may not know yet that the room is closed, and may still give passes.
 const CLOSING_FOR: Duration = Duration::from_secs(5);
 /// How many places one transaction ends, at most.
 const PLACES_MAX: u32 = 1_000;
@@ -23,7 +23,7 @@ const STEPS_MAX: u32 = 10;
 pub(super) struct RoomStopper {
     /// When this node first stopped the passes of the closed room.
     passes_stopped_at: Option<Instant>,
-    /// All places below this have ended.
+    /// All places with numbers below this have ended.
     cleared_below: u64,
     /// The next transaction looks for living places from this number on.
     next: u64,
@@ -99,7 +99,7 @@ impl RoomStopper {
             PassStopCause::Cleared,
             room.row().facts.cleared_note.clone(),
         );
-        // If the ledger fails after the store, the next step finds the same places again.
+        // If the ledger fails after the store ended the places, the next step finds them again.
         rooms.store().end_places(id, &ended).await?;
         ledger.revoke_places(id, living, cause, now, None).await?;
         self.next = last + 1;

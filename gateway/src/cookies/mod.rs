@@ -1,5 +1,5 @@
-//! The cookies of places and passes: their names, and how they are read and set. `older` replaces
-//! the cookies of earlier releases.
+//! The cookies of places, passes and orders: their names, and how they are read and set. `older`
+//! replaces older forms of the cookies.
 
 pub mod older;
 
@@ -9,7 +9,7 @@ use fairgate_pass::{Keyring, PassClaims, PlaceClaims};
 use crate::web::WebRequestPolicy;
 
 /// Browsers accept a cookie with this prefix only if its own host sets it, over TLS and for all
-/// paths. So no neighbouring host can plant one.
+/// paths. So no neighbouring host can set such a cookie.
 const HOST_PREFIX: &str = "__Host-";
 /// How long (seconds) a browser stores a place: longer than any on-sale lasts.
 pub const PLACE_STORED_S: i64 = 180 * 86_400;
@@ -35,8 +35,8 @@ pub enum CookieKind {
 }
 
 impl CookieKind {
-    /// Returns what the cookie's name begins with; the room's slug follows. The names are short,
-    /// because a browser sends the cookies of all rooms with each request.
+    /// Returns what the cookie's name begins with. The room's slug or the order's id follows. The
+    /// names are short, because a browser sends the cookies of all rooms with each request.
     fn name_prefix(self) -> &'static str {
         match self {
             Self::Place => "fg_",
@@ -46,7 +46,7 @@ impl CookieKind {
     }
 }
 
-/// Returns the value of the cookie of a room, as the browser sent it.
+/// Returns the value of the cookie of a room or an order, as the browser sent it.
 #[must_use]
 pub fn value<'h>(headers: &'h HeaderMap, kind: CookieKind, room: &str) -> Option<&'h str> {
     let plain = format!("{}{room}", kind.name_prefix());
@@ -54,7 +54,7 @@ pub fn value<'h>(headers: &'h HeaderMap, kind: CookieKind, room: &str) -> Option
 }
 
 /// Returns whether a cookie of this name is one of this installation's. An origin behind this
-/// gateway must not see it.
+/// gateway must not see such cookies.
 #[must_use]
 pub fn is_own(name: &str) -> bool {
     let plain = name.strip_prefix(HOST_PREFIX).unwrap_or(name);
@@ -80,8 +80,8 @@ pub fn of_pass(keyring: &Keyring, claims: &PassClaims) -> Result<String, CookieN
 }
 
 impl WebRequestPolicy {
-    /// Builds the `Set-Cookie` of a room's place or pass, which the browser stores for `stored_s`
-    /// seconds.
+    /// Builds the `Set-Cookie` of a place, a pass or an order. The browser stores the cookie for
+    /// `stored_s` seconds. For an order, `room` is the order's id.
     ///
     /// # Errors
     /// Fails if the value is not valid in a header. The values of [`of_place`] and [`of_pass`]

@@ -1,7 +1,6 @@
-//! Replaces two kinds of older cookies: those of earlier releases, which carried whole JWTs, and
-//! those that were set before the public address became https. The handlers of a request see the
-//! new cookies already, and the answer tells the browser to store them and to remove the older
-//! ones.
+//! Replaces two kinds of older cookies. Those of earlier releases carried whole JWTs. The others
+//! were set before the public address became https. The handlers of a request already see the new
+//! cookies. The answer tells the browser to store the new cookies and to remove the older ones.
 
 use std::sync::Arc;
 
@@ -15,8 +14,8 @@ use fairgate_pass::{Keyring, PlaceError};
 use super::{CookieKind, HOST_PREFIX, PASS_STORED_S, PLACE_STORED_S, pairs};
 use crate::web::WebRequestPolicy;
 
-/// How many older cookies one request replaces, at most: a place and a pass of twenty rooms. Later
-/// requests replace the rest.
+/// How many older cookies one request replaces, at most: a place and a pass of twenty rooms. The
+/// browser then no longer sends these, so later requests replace the rest.
 const REPLACED_MAX: usize = 40;
 
 /// Replaces older cookies.
@@ -30,7 +29,7 @@ pub struct OlderCookies {
     pub clock: Clock,
 }
 
-/// An older cookie, as read from its name.
+/// An older cookie. Its kind and its room come from its name.
 struct OlderCookie<'h> {
     kind: CookieKind,
     room: &'h str,
@@ -84,7 +83,7 @@ pub async fn replaced(
 
 impl OlderCookies {
     /// Works out what replaces the older cookies of a request. A cookie that cannot be verified
-    /// stays as it is: it may be another installation's.
+    /// stays as it is, because it may be another installation's.
     fn replacements(&self, headers: &HeaderMap) -> Vec<Replacement> {
         let found = pairs(headers).filter_map(|(name, value)| {
             let is_tls = self.web.is_tls();
@@ -169,7 +168,8 @@ fn older_cookie<'h>(name: &'h str, value: &'h str, is_tls: bool) -> Option<Older
         .or_else(|| plain(CookieKind::Pass))
 }
 
-/// Returns whether caches may give the answer to other visitors. Such an answer sets no cookie.
+/// Returns whether caches may give the answer to other visitors. Older cookies are not replaced in
+/// such an answer.
 fn is_shared(headers: &HeaderMap) -> bool {
     let control = headers.get(header::CACHE_CONTROL);
     control.is_some_and(|control| {

@@ -1,5 +1,5 @@
-//! The demo's on-sale, for a start without settings: an arena, a show in 30 days, a draw in 25
-//! seconds.
+//! The on-sale of the demo, which the gateway runs if it starts without a command. It has an arena,
+//! a show in 30 days, and a draw in 25 seconds.
 
 mod arena;
 

@@ -1,5 +1,5 @@
-//! Lets one node at a time change room documents, so that no two rooms cover one show. Within the
-//! process a lock ensures this, and between nodes a lease in the ledger.
+//! Lets only one node at a time change room documents, so that no two rooms cover one show. Within
+//! the process, a lock ensures this. Between nodes, a lease in the ledger ensures it.
 
 use std::time::{Duration, Instant};
 
@@ -31,8 +31,8 @@ pub struct RoomChangeLease<'r> {
 }
 
 impl RoomChangeLease<'_> {
-    /// Gives the right back, so that others can change rooms. If this is not called, or fails,
-    /// other nodes wait until the lease has run out.
+    /// Gives the right back, so that others can change rooms. If this is not called, or if it
+    /// fails, other nodes wait until the lease has run out.
     pub async fn release_lease(self) {
         drop(self.stop_renewals);
         // A renewal that is still running would take the lease again.

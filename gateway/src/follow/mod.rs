@@ -151,8 +151,8 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Returns the time since this node last read the changes of other nodes, if that time is so
-    /// long that this node's rooms may be out of date.
+    /// Returns how long ago this node last read the changes of other nodes, if that is so long ago
+    /// that its rooms may be out of date.
     #[must_use]
     pub fn unheard_for(&self) -> Option<Duration> {
         self.inner.last_reading.lock().stale_for()

@@ -74,10 +74,9 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// If this node's rooms may be out of date, reads the changes of other nodes at once, because
-    /// the ledger may answer again although the next regular reading is not due yet. If this
-    /// reading fails or takes longer than `given`, returns the time since the last successful
-    /// reading.
+    /// Returns how long ago this node last read the changes of other nodes, if its rooms may be out
+    /// of date. First tries to read them once more, because the ledger may answer again before the
+    /// next regular reading is due. Returns `None` if this reading succeeds within `given`.
     pub async fn unread_for(&self, given: Duration) -> Option<Duration> {
         let elapsed = self.unheard_for()?;
         match tokio::time::timeout(given, self.catch_up()).await {
@@ -88,8 +87,8 @@ impl RoomFollower {
 
     /// Applies all changes that other nodes wrote, room by room. A room that cannot be read stays
     /// as it was, and the next room is read. Stops once the ledger has failed to answer for
-    /// [`SILENT_MAX`] rooms. Returns these failures. A room with unreadable data is not among them,
-    /// because the ledger did answer.
+    /// [`SILENT_MAX`] rooms. Returns these failures. They do not include rooms with unreadable
+    /// data, because the ledger did answer for those.
     async fn read_changes(&self) -> Result<Vec<LedgerError>, LedgerError> {
         let mut failures = Vec::new();
         for version in self.rooms().ledger().versions().await? {

@@ -43,7 +43,8 @@ impl RoomFollower {
     /// report.
     async fn report_stopped(&self, room: &Room, stopped: &[StoppedPass], now: i64) -> bool {
         let accepted_after_s = now.div_euclid(1000) - LEEWAY_S;
-        // A revoked visitor without a living pass may still wait for seats.
+        // A revoked visitor may be on a waitlist without a valid pass, so booking learns of every
+        // revoked visitor.
         let passes: Vec<StoppedPassNotice> = stopped
             .iter()
             .filter(|pass| pass.exp > accepted_after_s || pass.cause == PassStopCause::Revoked)

@@ -1,6 +1,7 @@
 //! Slows networks that send wrong codes or wrong keys. A network may send a few, because many
-//! people may share one carrier's address. After that each wrong attempt begins a longer pause, in
-//! which every attempt is refused unread.
+//! people may share one carrier's address. After that, each wrong attempt begins a longer pause.
+//! During a pause every attempt is refused unread, unless the network sent a right key in the last
+//! hours.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -15,13 +16,13 @@ use super::GuardRefusal;
 use super::networks::{NetworkQuotas, QuotaExceeded, QuotaSlot};
 use crate::web::ClientNetwork;
 
-/// How many attempts of a network may be wrong at once without a pause.
+/// How many wrong attempts a network may make at once without a pause.
 const BURST: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
-/// After this time one more attempt may be wrong.
+/// Each time this much time passes, the network may make one more wrong attempt without a pause.
 const FREE_AFTER: Duration = Duration::from_secs(2);
 /// The longest pause. A pause also stops all other people in the network, so it must be short.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// If no new pause begins for this long after the last one, the next pause is short again.
+/// If no new pause begins for this long after a pause has ended, the next pause is short again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 /// For this long after a right attempt, no attempt of the network is refused unread. Otherwise one
@@ -124,8 +125,8 @@ impl<C: Clock + Clone> AttemptGuard<C> {
         }
     }
 
-    /// Refuses an attempt while its network pauses. A direct call from this machine never pauses,
-    /// so that its operator is not shut out.
+    /// Refuses an attempt while its network has to pause. The direct calls of this machine never
+    /// have to pause, so that its operator is not shut out.
     ///
     /// # Errors
     /// [`GuardRefusal::TooManyAttempts`].
@@ -222,7 +223,8 @@ mod tests {
             assert_eq!(wait_s(&guard), 0);
         }
         for expected in [2, 4, 8, 16, 32, 60, 60] {
-            // The first of these calls use up the wrong attempts that are free again by now.
+            // The first of these calls use up the attempts that have become free since the last
+            // pause.
             let pause = std::iter::repeat_with(|| guard.note_wrong(network(1)));
             let pause = pause.take(40).flatten().next();
             assert_eq!(pause, Some(Duration::from_secs(expected)));

@@ -27,7 +27,7 @@ pub enum GuardRefusal {
         /// Whole seconds until the visitor should come back.
         wait_s: u64,
     },
-    /// The network has begun as many waits as it may.
+    /// The network has begun as many waits as it may, or the queue of the wider network is full.
     #[error("too many waits were begun from one network; the next one is allowed in {wait_s} s")]
     TooManyWaits {
         /// Whole seconds until the network may begin another wait.

@@ -1,6 +1,6 @@
-//! Turns the networks of a visitor into keyed hashes. Whoever reads Redis alone learns no address
-//! from them. The secret is in the ledger, so whoever reads the whole ledger can try all addresses,
-//! until the hashes are forgotten.
+//! Turns the networks of a visitor into keyed hashes. Whoever reads only Redis learns no address
+//! from them. The secret is in the ledger. Whoever reads the whole ledger can therefore try all
+//! addresses, until the hashes are forgotten.
 
 use fairgate_rules::room_document::RoomDocument;
 use hmac::{Hmac, KeyInit, Mac};
@@ -9,7 +9,7 @@ use sha2::Sha256;
 use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
 use crate::web::ClientNetwork;
 
-/// How long (ms) a place counts in a room that has no end.
+/// The length (ms) of a day. A room without an end counts the places of each day anew.
 pub const NETWORK_DAY_MS: i64 = 86_400_000;
 
 /// Makes the keys under which a room counts networks.

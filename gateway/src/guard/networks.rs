@@ -151,7 +151,7 @@ mod tests {
         assert!(quotas.states.0.len() <= NETWORKS_MAX + (1 << 16));
         clock.advance(Duration::from_millis(500));
         assert!(quotas.check(known).is_err(), "its own quota is used up");
-        // About 50,000 strangers used up at most as many of the 65,536 shared quotas.
+        // About 50,000 strangers used up at most 50,000 of the 65,536 shared quotas.
         let fresh = (0..1_000).map(|at| network(0x0b00_0000 + at));
         let admitted = fresh.filter(|network| quotas.check(*network).is_ok());
         assert!(admitted.count() > 300, "less than the chance of a free one");

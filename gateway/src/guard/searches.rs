@@ -61,8 +61,8 @@ pub struct SearchQuotas {
 
 struct SearchQuotasState {
     networks: NetworkQuotas,
-    /// The partners' quotas by the digest of their key, so that the time of a look-up reveals
-    /// nothing about other keys.
+    /// The partners' quotas by the digest of their key. Because of the digest, the time of a
+    /// look-up reveals nothing about other keys.
     partners: HashMap<Digest, PartnerQuota>,
     clock: DefaultClock,
 }

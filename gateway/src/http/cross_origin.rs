@@ -1,5 +1,5 @@
 //! Lets pages on the listed origins (`FAIRGATE_ORIGINS`) make calls and read the answers (CORS).
-//! Answers to pages on other origins get no such headers, so browsers do not let these pages read
+//! Answers to pages on other origins get no CORS headers, so browsers do not let these pages read
 //! them.
 
 use std::convert::Infallible;
@@ -71,9 +71,9 @@ impl CrossOriginPolicy {
         Self { origins, layer }
     }
 
-    /// Returns whether the policy applies to a request: a call by a page on a listed origin. It
-    /// does not apply to a check of a pass, which a proxy makes: the answer must depend on the pass
-    /// alone.
+    /// Returns whether the policy applies to a request. It applies to a call by a page on a listed
+    /// origin. It does not apply to a check of a pass, which a proxy makes, because the answer must
+    /// depend on the pass alone.
     fn applies(&self, request: &Request) -> bool {
         let origin = request.headers().get(header::ORIGIN);
         origin.is_some_and(|origin| self.origins.contains(origin))
@@ -83,7 +83,7 @@ impl CrossOriginPolicy {
     }
 }
 
-/// Returns whether this is an `OPTIONS` call of its own, and not a browser's preflight.
+/// Returns whether this is an ordinary `OPTIONS` call, and not a browser's preflight.
 fn is_plain_options(request: &Request) -> bool {
     request.method() == Method::OPTIONS
         && !request

@@ -169,7 +169,7 @@ pub async fn bare_errors_explain_themselves(
 }
 
 /// Sends a problem as JSON to a program and as a page to a browser. A browser says in `Accept` that
-/// it takes HTML; a program that says nothing gets JSON.
+/// it takes HTML. A program that does not say so gets JSON.
 pub async fn errors_follow_accept(request: Request, next: Next) -> Response {
     let wants_page = accepts_html(request.headers());
     let mut response = next.run(request).await;
@@ -210,8 +210,8 @@ pub fn accepts_html(headers: &HeaderMap) -> bool {
 }
 
 /// Refuses a request that names no host or several hosts, because the proxies of a chain may choose
-/// different hosts. A request by HTTP/1.0 needs no host: health checks send such requests. Calls
-/// from this process are not checked.
+/// different hosts. Only HTTP/1.1 requires the `Host` header. Health checks by HTTP/1.0 come
+/// without it. Calls from this process are not checked.
 pub async fn one_host(State(test): State<bool>, request: Request, next: Next) -> Response {
     let hosts = request.headers().get_all(header::HOST).iter().count();
     let over_a_connection = request

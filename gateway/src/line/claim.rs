@@ -77,8 +77,8 @@ pub struct NotCalledYet {
     pub refresh_s: u64,
 }
 
-/// Claims the pass of `place` at `now` (ms). `toll` says what the visitor has paid because of the
-/// network.
+/// Claims the pass of `place` at `now` (ms). `toll` says which challenge the visitor has solved,
+/// and how many places the visitor's networks may have.
 ///
 /// # Errors
 /// Fails if the room is closed, the place's turn has not come, the place was left or ended, the

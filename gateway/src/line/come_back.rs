@@ -1,6 +1,6 @@
 //! Works out when a visitor who came to booking's door without a pass should come back. A visitor
-//! with a place comes back when its turn is expected. For a visitor without a place, this is the
-//! turn of somebody who joins now.
+//! with a place should come back when the place's turn is expected. A visitor without a place gets
+//! the wait of somebody who joins now.
 
 use async_trait::async_trait;
 use fairgate_rules::estimate::WaitEstimate;

@@ -22,17 +22,19 @@ use crate::web::ClientNetwork;
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JoinBody {
-    /// 32 random bytes of the client's, hex. Else the server makes one and returns it.
+    /// 32 random bytes that the client made, as hex. Without them, the server makes a secret and
+    /// returns it.
     pub secret: Option<String>,
     /// For device-bound rooms, which are not available yet.
     #[schema(value_type = Option<Object>)]
     pub key: Option<serde_json::Value>,
-    /// Where the room asks for one.
+    /// The code, if the room asks for one.
     pub code: Option<String>,
-    /// The solution of the challenge, where one must be solved: ALTCHA's payload.
+    /// The solution of the challenge, if one must be solved: ALTCHA's payload, the answer of the
+    /// provider, or the ticket of a wait.
     pub challenge: Option<String>,
-    /// A code from `POST …/place/move` on another device. It brings the place of that device here,
-    /// in place of any other. No other field may be given with it.
+    /// A code from `POST …/place/move` on another device. It brings the place of that device
+    /// here, and replaces any place that is here. No other field may be given with it.
     #[serde(rename = "move")]
     pub moved: Option<String>,
     /// For rooms with lanes, which are not available yet.

@@ -1,5 +1,5 @@
-//! Joining, coming back, claiming and leaving. A place is a signed token that the visitor carries;
-//! a holder hash is public and gives access to nothing.
+//! Joining, coming back, claiming and leaving. A place is a signed token that the visitor carries.
+//! A holder hash is public, and gives access to nothing.
 
 pub mod claim;
 pub mod come_back;
@@ -31,8 +31,8 @@ use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
 use crate::store::Place;
 use crate::web::{ClientNetwork, WebRequestPolicy};
 
-/// The incarnation in every signed place. It never changes: the stores count the lives of their
-/// data themselves, and find a place by its number and holder.
+/// The incarnation in every signed place. It never changes. The stores themselves count how often a
+/// room began anew, and they find a place by its number and holder.
 const INCARNATION: u64 = 1;
 
 /// The parts that the lobby's calls need; a cheap handle.

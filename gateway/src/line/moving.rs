@@ -56,7 +56,8 @@ impl WaitingLine {
     /// Makes a code for a place at `now` (ms).
     ///
     /// # Errors
-    /// Fails if the place was signed, or the code would expire, before 1970 or after 2106.
+    /// Fails if the time at which the place was signed, or the time at which the code would expire,
+    /// is before 1970 or after 2106.
     pub fn issue_move(
         &self,
         room: &Room,

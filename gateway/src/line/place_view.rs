@@ -18,7 +18,7 @@ const LOOK_MAX_S: u64 = 45;
 /// The longest time (seconds) until a visitor looks again if all unsold seats are in baskets.
 const NEAR_THE_END_S: u64 = 5;
 
-/// Where a visitor stands on the way.
+/// How far a visitor has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceState {
@@ -40,8 +40,9 @@ pub struct WishView {
     /// The wish.
     #[serde(flatten)]
     pub wish: SeatWish,
-    /// How likely these seats are left when the turn comes: 0 to 1, in steps of 0.1. Before the
-    /// draw this is the mean over all ranks. Null from the turn on, and if it is not known.
+    /// How likely it is that these seats are left when the turn comes: 0 to 1, in steps of 0.1.
+    /// Before the draw this is the mean over all ranks. Null from the turn on, and if it is not
+    /// known.
     pub odds: Option<f64>,
 }
 
@@ -50,16 +51,16 @@ pub struct WishView {
 pub struct PlaceView {
     /// The join number.
     pub number: u64,
-    /// Null before the draw.
+    /// The rank; null before the draw.
     pub rank: Option<u64>,
     /// People between the counter and this place; null before the draw.
     pub ahead: Option<u64>,
     /// Where the visitor stands.
     pub state: PlaceState,
-    /// How long it will take.
+    /// How long the visitor will probably wait for the turn.
     pub wait: WaitEstimate,
-    /// How likely a seat is left when the turn comes: 0 to 1, in steps of 0.1. Null before the
-    /// draw, without a line, and from the turn on.
+    /// How likely it is that a seat is left when the turn comes: 0 to 1, in steps of 0.1. Null
+    /// before the draw, without a line, and from the turn on.
     pub odds: Option<f64>,
     /// The time by which a called visitor is expected to claim, RFC 3339. A visitor who claims
     /// later loses nothing.
@@ -141,7 +142,7 @@ fn state_of(place: &Place, phase: RoomPhase, is_called: bool, now: i64) -> Place
 
 /// Returns in how many seconds to look again. If all unsold seats are in baskets, the line may end
 /// or go on at any moment, so even visitors far back look soon. The longest time is short enough
-/// that a visitor who waits is not counted as absent.
+/// that a visitor who waits does not count as away.
 fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     let near_the_end = tick.known && tick.pulse.free == 0 && tick.pulse.held > 0;
     let most = if near_the_end {

@@ -54,7 +54,7 @@ pub enum NetworkRefusal {
     /// The answer of the room's provider does not count.
     #[error(transparent)]
     Provider(#[from] ProviderRefusal),
-    /// The network sends answers of the provider too often. Each of them must be checked there.
+    /// The network sends answers of the provider too often. The provider must check each of them.
     #[error(transparent)]
     Guard(#[from] GuardRefusal),
     /// The promoter lets nobody of this network join or claim.

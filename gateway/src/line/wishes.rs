@@ -84,8 +84,8 @@ impl WaitingLine {
     }
 
     /// Describes a place with its wishes at `now` (ms). If the store does not answer, describes the
-    /// place without wishes, because the place matters more. If the room is closed, also forgets
-    /// the wishes that this node knows of the room.
+    /// place without wishes, because the place matters more. If the room is closed, also describes
+    /// the place without wishes, and forgets all wishes of the room on this node.
     pub async fn describe_with_wishes(&self, room: &Room, place: &Place, now: i64) -> PlaceView {
         if room.phase(now) == RoomPhase::Closed {
             room.wishes().clear();

@@ -3,21 +3,21 @@
 
 use std::time::Duration;
 
-/// The longest wait that a schedule returns, unless the caller's `earliest` is longer. A schedule
-/// whose next wait would exceed this wait starts again at half of it.
+/// The longest wait that a schedule returns, unless the caller's `earliest` is longer. If the next
+/// wait would be longer than this, the schedule starts again at half of it.
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
-/// The next free time to come back, counted from a start that the owner chooses. Once this time has
-/// passed, no refused client is expected back any more.
+/// The next free time to come back, counted from a start that the owner chooses. After this time,
+/// no refused client is expected back any more.
 #[derive(Debug, Default)]
 pub struct ReturnSchedule {
     next: Duration,
 }
 
 impl ReturnSchedule {
-    /// Returns how long a client refused at `now` should wait: at least `earliest`. Up to a wait of
-    /// `AWAY_MAX`, clients come back in the order in which they were refused, `per_s` of them a
-    /// second.
+    /// Returns how long a client refused at `now` should wait: at least `earliest`. Clients come
+    /// back in the order in which they were refused, `per_s` of them a second, unless a wait would
+    /// be longer than `AWAY_MAX`.
     pub fn reserve_return(&mut self, now: Duration, earliest: Duration, per_s: u64) -> Duration {
         let soonest = now + earliest;
         let mut at = self.next.max(soonest);

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How long a sample is used. Delays that come once a second, as the ticks of rooms do, are always
-/// at least three in this time.
+/// How long a sample is used. If one delay comes each second, as with the ticks of rooms, the
+/// samples of this time always include at least three delays.
 pub(super) const KEEP: Duration = Duration::from_secs(4);
-/// The last samples are used however old they are: those of two seconds without stalls. Otherwise a
-/// process that stands still for seconds at a time would look calm.
+/// The last samples are used however old they are. Without stalls, this many samples cover two
+/// seconds. A process that stands still for seconds at a time has few samples, and would otherwise
+/// look calm.
 const SAMPLES_MIN: usize = 80;
 
 /// A sliding window of samples.

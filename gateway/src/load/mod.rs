@@ -1,6 +1,7 @@
-//! Measures how loaded this process is, and decides what it sheds: first the rate of deltas, then
-//! new joins, then new holds. Deltas are shed early, because people who buy matter more than people
-//! who watch. Payments, webhooks, claims and reads of a visitor's own orders are never shed.
+//! Measures how loaded this process is, and decides what it sheds. First it sends deltas less
+//! often, then it refuses new joins, then new holds. Deltas come first, because people who buy
+//! matter more than people who watch. Payments, webhooks, claims and reads of a visitor's own
+//! orders are never shed.
 
 mod appointments;
 mod http;
@@ -27,7 +28,7 @@ const DRAIN_PER_S_MIN: u64 = 50;
 /// Each second, the assumed number of joins a second falls to this many thousandths of itself.
 const DRAIN_FADE: u64 = 980;
 /// Added to the time after which a level falls, because the window must first forget the last
-/// delays. So the level has fallen when clients return.
+/// delays. The level has then fallen when clients return.
 const BACK_MARGIN: Duration = measure::KEEP;
 
 /// What is refused because of load, and for how long.
@@ -122,7 +123,7 @@ impl ProcessLoad {
         self.inner.ledger_ms.load(Ordering::Relaxed)
     }
 
-    /// Returns how many cores this process could still use, as far as it knows: it does not see
+    /// Returns how many cores this process could still use, as far as it knows. It does not see
     /// what other processes use.
     #[must_use]
     pub fn idle_cores(&self) -> f64 {
@@ -206,7 +207,7 @@ impl ProcessLoad {
     }
 
     /// Ends a second of counting. The process is assumed to manage as many joins a second as in its
-    /// fastest second; older seconds count less.
+    /// fastest second. Older seconds count less.
     fn end_second(&self) {
         let joined = self.inner.joins.swap(0, Ordering::Relaxed);
         let faded = self.inner.drain_per_s.load(Ordering::Relaxed) * DRAIN_FADE / 1000;

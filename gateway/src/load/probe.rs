@@ -91,9 +91,9 @@ impl LedgerWaits {
         self.last = [self.last[1], waited];
     }
 
-    /// Returns the wait to report while a write is on its way: `waited`, the time that this write
-    /// has waited so far, but at least what both writes before it waited. With `waited` alone, the
-    /// ledger would look fast at the beginning of each write.
+    /// Returns the wait to report while a write is on its way. That is `waited`, the time that this
+    /// write has waited so far, or the shorter wait of the two writes before it, if that is longer.
+    /// With `waited` alone, the ledger would look fast at the beginning of each write.
     fn wait_so_far(&self, waited: Duration) -> Duration {
         waited.max(self.last[0].min(self.last[1]))
     }

@@ -20,14 +20,14 @@ pub(crate) async fn healthz() -> &'static str {
 #[schema(as = Ready)]
 struct GatewayReadiness {
     ready: bool,
-    /// Why not. Only with a viewer's key, or on the operators' own port.
+    /// Why visitors cannot be served. Only with a viewer's key, or on the operators' own port.
     reasons: Option<Vec<String>>,
     /// States in which the process works, but which an operator should end. Only with a viewer's
     /// key, or on the operators' own port.
     warnings: Option<Vec<String>>,
 }
 
-/// Whether visitors can be served; with a viewer's key also reasons and warnings
+/// Whether visitors can be served. With a viewer's key, also reasons and warnings
 #[utoipa::path(get, path = "/readyz", tag = "operators",
     responses((status = 200, body = GatewayReadiness), (status = 401, description = "key_invalid"), (status = 503, body = GatewayReadiness)))]
 pub(crate) async fn readyz(

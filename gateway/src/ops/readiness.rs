@@ -8,7 +8,7 @@ use fairgate_rules::room_document::ChallengePolicy;
 
 use super::GatewayOpsRoutes;
 
-/// How long the ledger may take to answer, so that a failure shows within two seconds.
+/// How long each call to the ledger may take.
 const LEDGER_MAX: Duration = Duration::from_millis(1_500);
 
 impl GatewayOpsRoutes {

@@ -1,9 +1,10 @@
-//! Builds addresses with words that visitors typed. Every byte except letters, digits and `-._~` is
-//! percent-encoded, so that typed words can only ever be values.
+//! Builds addresses from words that visitors typed. Percent-encodes every byte except ASCII
+//! letters, digits and `-._~`. A typed word therefore cannot add a part to a path or a field to a
+//! query.
 
 use std::fmt::Write;
 
-/// Builds a path of these parts.
+/// Builds a path from its parts.
 pub(super) fn path(parts: &[&str]) -> String {
     let mut path = String::new();
     for part in parts {
@@ -13,7 +14,7 @@ pub(super) fn path(parts: &[&str]) -> String {
     path
 }
 
-/// Builds a path with a query, without the empty values.
+/// Adds a query to a path. Leaves out fields with empty values.
 pub fn with_query(path: &str, query: &[(&str, &str)]) -> String {
     let mut address = path.to_owned();
     let given = query.iter().filter(|(_, value)| !value.is_empty());

@@ -1,5 +1,5 @@
-//! Calls booking's routes in process: reads the documents that pages need, and makes calls for
-//! visitors whose browser runs no scripts.
+//! Calls booking's routes in process. Reads the documents that pages need. Makes calls for visitors
+//! whose browsers run no scripts.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -36,7 +36,7 @@ impl From<Problem> for DocumentRefusal {
 pub(super) struct VisitorCall<'c> {
     pub method: Method,
     pub path: &'c str,
-    /// The headers of the browser's request, whose cookies have the visitor's pass.
+    /// The headers of the browser's request. Its cookies have the visitor's pass.
     pub headers: &'c HeaderMap,
     /// The idempotency key.
     pub key: Option<&'c str>,
@@ -46,7 +46,7 @@ pub(super) struct VisitorCall<'c> {
 }
 
 impl<'c> VisitorCall<'c> {
-    /// Describes a call without keys and without a body. Does not make it yet.
+    /// Describes a call without keys and without a body. Does not make the call.
     pub fn new(method: Method, path: &'c str, headers: &'c HeaderMap) -> Self {
         Self {
             method,
@@ -71,8 +71,8 @@ impl<'c> VisitorCall<'c> {
                 headers.append(&name, value.clone());
             }
         }
-        // The door's check also reads `sec-fetch-site`. Booking logs the request under the id that
-        // the browser gets.
+        // The door's check also reads `sec-fetch-site`. With `x-request-id`, booking logs the
+        // request under the id that the browser gets.
         for name in ["sec-fetch-site", "x-request-id"] {
             if let Some(value) = self.headers.get(name) {
                 headers.insert(name, value.clone());

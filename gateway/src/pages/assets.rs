@@ -1,5 +1,5 @@
-//! Serves styles, scripts, icons and texts. Browsers keep an asset for a year under the address
-//! with its version. Without the version they ask again each time. Some assets are served only with
+//! Serves styles, scripts, icons and texts. If the address has the version, browsers keep the asset
+//! for a year. Otherwise they ask again each time. Some assets are served only if the address has
 //! the version.
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use fairgate_base::http::tagged::TaggedAnswer;
 
 use super::{PageRoutes, render_problem};
 
-/// Serves the service worker of the tickets' pages. Its address is below `/t/`, because a worker
+/// Serves the service worker of the ticket pages. Its address is below `/t/`, because a worker
 /// serves only pages below its own address.
 pub(crate) async fn ticket_worker(State(pages): State<PageRoutes>, headers: HeaderMap) -> Response {
     serve(&pages, "script/ticket-worker.js", false, &headers)

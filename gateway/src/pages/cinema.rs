@@ -1,4 +1,4 @@
-//! The page that searches for showings: a form that needs no scripts, and the results.
+//! The page that searches for showings. It has a form that needs no scripts, and the results.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,12 @@ use super::{PageRoutes, address};
 /// The form's fields that are passed to the search, under the same names.
 const SEARCH_FIELDS: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
 
-/// The number of showings on one page. On larger pages, fewer films are split over two pages.
+/// The number of showings on one page. The larger the page, the fewer films are split across two
+/// pages.
 const PER_PAGE: &str = "30";
 /// The largest party in a search. No showing sells more seats to one visitor.
 const PARTY_MAX: u32 = 10;
-/// The party that is assumed if the visitor names none.
+/// The size of the party if the visitor names none.
 const PARTY_DEFAULT: u32 = 2;
 
 /// The search that the address asks for.
@@ -97,7 +98,7 @@ pub(crate) async fn cinema(
     response
 }
 
-/// Reads the films of a city, if one was chosen.
+/// Reads the films of the chosen city. Returns null if no city was chosen or booking refuses.
 async fn films(pages: &PageRoutes, city: &str) -> Value {
     if city.is_empty() {
         return Value::Null;
@@ -177,8 +178,8 @@ fn date_of(time: &Value) -> Option<&str> {
     time.as_str()?.get(..10)
 }
 
-/// Builds a showing for the page. Adds the address where its seats are chosen, its lowest price and
-/// how full it is, and writes its times in the time zone of its cinema.
+/// Builds a showing for the page. Converts its times to the time zone of its cinema. Adds the
+/// address of the page with its seats, its lowest price and how full it is.
 fn showing_view(mut showing: Value, party: u32) -> Value {
     let zone = showing["cinema"]["time_zone"].as_str().unwrap_or("UTC");
     let (start, end) = (
@@ -196,7 +197,7 @@ fn showing_view(mut showing: Value, party: u32) -> Value {
     showing
 }
 
-/// Returns the best status that a category has.
+/// Returns the best status among the categories.
 fn best_status(showing: &Value) -> &'static str {
     let has = |status: &str| {
         let all = showing["categories"].as_array().into_iter().flatten();
@@ -208,7 +209,8 @@ fn best_status(showing: &Value) -> &'static str {
         .unwrap_or("full")
 }
 
-/// Returns the lowest price of the categories that are not full, or of all if all are full.
+/// Returns the lowest price of the categories that are not full. If all are full, returns the
+/// lowest price of all.
 fn lowest_price(showing: &Value) -> Value {
     let all = || showing["categories"].as_array().into_iter().flatten();
     let amount = |one: &&Value| one["price"]["amount"].as_i64();

@@ -1,5 +1,5 @@
-//! The values for the pages' templates, one type for each page. A field of type `Value` has a
-//! document of booking, which the page may have changed.
+//! The values for the pages' templates, one type for each page. A field of type `Value` has JSON
+//! from booking. The page may have changed it.
 
 use std::collections::BTreeMap;
 
@@ -134,14 +134,14 @@ pub(super) struct SeatsPage {
     pub section: Option<u64>,
 }
 
-/// `checkout`: a hold on its way to an order.
+/// `checkout`: a hold that the visitor can order.
 #[derive(Debug, Serialize)]
 pub(super) struct CheckoutPage {
     pub test: bool,
     pub hold: String,
     /// The show of the hold, or null if it is not known.
     pub show: Option<Value>,
-    /// The basket, if a form without scripts led here.
+    /// The basket, if a form without scripts led to this page.
     pub basket: Option<Value>,
     /// The key of the form that works without scripts.
     pub key: String,
@@ -152,7 +152,8 @@ pub(super) struct CheckoutPage {
 pub(super) struct OrderPage {
     pub test: bool,
     pub order: String,
-    /// The order, if the browser has its key in a cookie because it ran no scripts.
+    /// The order, if the browser has the order's key in a cookie. A browser that ordered without
+    /// scripts has this cookie.
     pub plain: Option<Value>,
     /// The order's key from that cookie. Scripts need it, because they cannot read the cookie.
     pub key: Option<String>,
@@ -240,14 +241,14 @@ pub(super) struct RailPage {
     /// The classes to choose from.
     pub list_classes: Vec<Value>,
     pub trips: Vec<Value>,
-    /// How many direct trains there are, whether they fit the choice or not.
+    /// How many direct trains were found, before the list was filtered.
     pub direct: usize,
-    /// How many journeys with a change there are, whether they fit the choice or not.
+    /// How many journeys with a change were found, before the list was filtered.
     pub changing: usize,
-    /// Journeys with a change; missing if they were not searched.
+    /// Journeys with a change. Missing if they were not searched for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journeys: Option<Vec<Value>>,
-    /// The address of the same search that also finds journeys with a change.
+    /// The address of the same search, extended to journeys with a change.
     pub changes: Option<String>,
     /// Other stations that the typed words may mean, if no train was found.
     pub others: Vec<Value>,
@@ -294,13 +295,13 @@ pub(super) struct TrainPage<'a> {
     /// The code of the station where the stretch begins.
     pub from: &'a Value,
     pub to: &'a Value,
-    /// When the train leaves the station where the stretch begins, if it stops there more than
-    /// once. Missing on the train's first ride between the two stations, unless the address named
-    /// its departure.
+    /// The time when the train leaves the first station of the stretch. Only given if the train
+    /// stops there more than once. Missing for the train's first ride between the two stations,
+    /// unless the address named that departure.
     pub departs: Option<String>,
     pub from_name: &'a Value,
     pub to_name: &'a Value,
-    /// The first stop of the stretch, counted from 0.
+    /// The index of the stretch's first stop, counted from 0.
     pub first: usize,
     pub last: usize,
     pub date: &'a Value,
@@ -325,6 +326,6 @@ pub(super) struct ProblemPage<'a> {
     /// The labels of the seats that the problem is about.
     pub seats: Vec<&'a str>,
     pub action_href: &'a str,
-    /// The name of the link's text in the pages' texts.
+    /// The key of the link's text, below `problem.actions` in the text files.
     pub action: &'static str,
 }

@@ -108,7 +108,7 @@ pub(crate) async fn leave(
 }
 
 /// Runs `step`. Then redirects to the lobby with the cookie that `step` returned, or shows the
-/// lobby with the problem. `to` is the way back to a guarded shop, which the lobby keeps.
+/// lobby with the problem. `to` is the way back to a guarded shop. The lobby keeps it.
 async fn answer_form(
     pages: &PageRoutes,
     id: &str,

@@ -9,13 +9,13 @@ use super::{PageRoutes, address};
 pub(super) struct FreeSeats {
     /// The document of `GET /v1/shows/{show}/free`.
     pub list: Value,
-    /// The number of the section whose rows the list has.
+    /// The number of the section whose rows are in the list.
     pub section: Option<u64>,
 }
 
 /// Reads the list of free seats, with the rows of the section that the address names. If the
-/// address names none, reads the rows of the only section with free seats. If there are several,
-/// reads no rows.
+/// address names no section, reads the rows of the only section with free seats. If several
+/// sections have free seats, reads no rows.
 ///
 /// # Errors
 /// Returns booking's refusal.
@@ -46,7 +46,7 @@ pub(super) async fn read(
     Ok(FreeSeats { list, section })
 }
 
-/// Returns the number of a show's section with free seats, if there is exactly one.
+/// Returns the number of the section with free seats, if exactly one section has free seats.
 fn only_section(list: &Value) -> Option<u64> {
     match &list["sections"].as_array()?[..] {
         [only] => only["section"].as_u64(),

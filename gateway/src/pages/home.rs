@@ -1,4 +1,4 @@
-//! The start page: lists all on-sales in pages, and searches them by words, city and day.
+//! The start page. Lists the on-sales page by page, and searches them by words, city and day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::upstream::ShowSummary;
 /// How many cities the form suggests at most.
 const CITIES_MAX: usize = 200;
 
-/// The form's fields, by their names in the address.
+/// The names of the form's fields in the address.
 const FIELDS: [&str; 4] = ["q", "city", "from", "to"];
 
 pub(crate) async fn home(

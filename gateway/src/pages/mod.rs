@@ -46,11 +46,11 @@ use fairgate_model::ids::HoldId;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::ChallengeProvider;
 
-/// The name of the field that carries the way back, in addresses and forms: the path that a visitor
-/// first asked for in a guarded shop.
+/// The name of the field with the way back, in addresses and forms. The way back is the path that a
+/// visitor first asked for in a guarded shop.
 pub const WAY_BACK: &str = "to";
 
-/// How many shows a lobby lists at most. Nobody reads a longer list: a visitor who wants a certain
+/// How many shows a lobby lists at most. Nobody reads a longer list. A visitor who wants a certain
 /// show searches for it.
 const LISTED_MAX: usize = 100;
 
@@ -60,13 +60,13 @@ const SEATS_MAX: u32 = 100;
 /// The parts that the pages need.
 #[derive(Clone)]
 pub struct PageRoutes {
-    /// The line, whose forms work without scripts.
+    /// The line. The lobby's page and forms use it.
     pub lobby: WaitingLine,
     /// Booking's own routes, called in process.
     pub booking: Router,
     /// Booking's routes behind the door, which lets in visitors with a pass.
     pub door: Router,
-    /// Whether payments are the sandbox's; the pages then show TEST.
+    /// Whether payments go to the sandbox. The pages then show TEST.
     pub test: bool,
 }
 
@@ -153,7 +153,7 @@ fn provider_of(room: Option<&RoomView>) -> Option<ChallengeProvider> {
     room.and_then(|room| room.trust.challenge.provider())
 }
 
-/// Marks a page that may show the check of its room's provider.
+/// Marks a page that may show the check of the room's challenge provider.
 fn mark_check(page: &mut Response, provider: Option<ChallengeProvider>) {
     if let Some(provider) = provider {
         page.extensions_mut().insert(ForeignPart::Check(provider));
@@ -191,7 +191,7 @@ pub(crate) async fn seats(
         mark_check(&mut page, provider);
         return page;
     }
-    // Everybody expects the sale to end when the show begins, so the page does not say it.
+    // Everybody expects the sale to end when the show begins. The page shows only another end.
     if document["sells_until"] == document["starts_at"] && document["sales_ended"] == false {
         document["sells_until"] = Value::Null;
     }

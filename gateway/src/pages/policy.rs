@@ -1,6 +1,5 @@
-//! The content policy of pages: what they may load and call. Everything comes from this
-//! installation, except a payment form and the check of a challenge, which come from their
-//! providers.
+//! The content policy of pages. It says what pages may load and call. Everything comes from this
+//! installation, except payment forms and challenge checks. Those come from their providers.
 
 use std::sync::Arc;
 

@@ -22,14 +22,14 @@ use fairgate_model::orders::OrderState;
 
 type FormResult = Result<Form<Vec<(String, String)>>, FormRejection>;
 
-/// The parameter in the address of a checkout that a form led to. With it, the page shows the
-/// basket without scripts.
+/// The parameter that a form without scripts adds to the checkout's address. With it, the page
+/// shows the basket without scripts.
 pub(super) const PLAIN: &str = "plain";
 
-/// The outcome in a form that approves a payment in the sandbox.
+/// The `outcome` of a form that approves a payment in the sandbox.
 const APPROVE: &str = "approve";
 
-/// How many times the server looks for the outcome of a form while the outcome is on its way.
+/// How many times the server looks again while the outcome of a form is not known yet.
 const OUTCOME_LOOKS: u32 = 40;
 /// The pause between two of these looks.
 const OUTCOME_LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -37,8 +37,8 @@ const OUTCOME_LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The most seats, areas or travellers that a form may name one by one.
 const NAMED_MAX: usize = 100;
 
-/// The fields of a form that the link back to the seats repeats, each with its name in the link's
-/// address.
+/// The fields of a form that the link back to the seats repeats. Each pair has the field's name in
+/// the form and in the link.
 const ASKED_AGAIN: [(&str, &str); 7] = [
     ("from", "from"),
     ("to", "to"),
@@ -49,7 +49,7 @@ const ASKED_AGAIN: [(&str, &str); 7] = [
     ("page", "page"),
 ];
 
-/// The text fields of a form, several of which may have the same name.
+/// The text fields of a form. Several fields may have the same name.
 struct FormFields(Vec<(String, String)>);
 
 impl FormFields {
@@ -135,8 +135,9 @@ fn nothing_chosen() -> Problem {
     )
 }
 
-/// Returns where a visitor who got no seats can continue: in the lobby if the visitor has no pass,
-/// at the checkout or the order that the visitor has already, or on the page with the seats.
+/// Returns where a visitor who got no seats can continue. A visitor without a pass continues in the
+/// lobby. A visitor who already has a hold or an order continues there. All others go back to the
+/// page with the seats.
 fn way_after_refusal(refusal: &Value, show: &str, fields: &FormFields) -> WayOn {
     let named = |name: &str| refusal[name].as_str();
     if let Some(room) = named("room") {
@@ -286,8 +287,8 @@ pub(crate) async fn pay(
     show_outcome(&pages, paid.await, page)
 }
 
-/// Answers the offer of other seats for an order that was paid too late: takes the seats, or asks
-/// for the money back.
+/// Answers the offer of other seats for an order that was paid too late. The visitor takes the
+/// seats, or asks for the money back.
 pub(crate) async fn consent(
     State(pages): State<PageRoutes>,
     Path(order): Path<String>,

@@ -1,4 +1,4 @@
-//! The page that searches for trains: a form that needs no scripts, stations to choose from,
+//! The page that searches for trains. It has a form that needs no scripts, stations to choose from,
 //! trains, and journeys with one change.
 
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ use super::stations::{TypedStation, choice, station_label, train_search_address}
 use super::trip_list::{ChangesChoice, TripListChoice, classes_of};
 use super::{PageRoutes, address};
 
-/// The largest number of travellers in a search. A train may sell fewer seats to one visitor; its
-/// own page then lowers the number.
+/// The largest number of travellers in a search. A train may sell fewer seats to one visitor. The
+/// train's own page then lowers the number.
 const PARTY_MAX: u32 = 10;
 
 /// The search that a form asked for.
@@ -169,8 +169,8 @@ async fn search_trains(
     Ok(())
 }
 
-/// Searches journeys with a change, if the visitor wants them, or if `is_needed` and the visitor
-/// has not ruled them out. Returns `None` if they were not searched.
+/// Searches for journeys with a change if the visitor wants them. Also searches for them if
+/// `is_needed`, unless the visitor has ruled them out. Returns `None` if it does not search.
 async fn search_journeys(
     pages: &PageRoutes,
     asked: &TrainSearch<'_>,
@@ -252,8 +252,8 @@ fn trip_views(mut trips: Value, party: &str) -> Vec<Value> {
         .collect()
 }
 
-/// A train that runs in a loop can be in the list several times, once for each ride. Sets `ride` of
-/// each such entry to its departure, because the stations alone do not say which ride is meant.
+/// Sets `ride` to the departure for each train that is in the list several times. A train that runs
+/// in a loop is listed once for each ride. Its stations alone do not say which ride is meant.
 fn mark_rides_of_loops(trips: &mut [Value]) {
     let shows: Vec<Value> = trips.iter().map(|trip| trip["show"].clone()).collect();
     for trip in trips {

@@ -1,5 +1,5 @@
-//! Renders a template into an answer. If a page cannot be rendered, the answer is a page with the
-//! problem, status 500.
+//! Renders a template into an answer. If a page cannot be rendered, the answer is a problem page
+//! with status 500.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -46,11 +46,11 @@ pub(super) fn render_problem(pages: &PageRoutes, problem: &Problem) -> Response 
     problem_page(pages.test, problem)
 }
 
-/// The link of a problem's page: where the visitor can continue.
+/// The link on a problem page. It leads to where the visitor can continue.
 #[derive(Debug, Clone)]
 pub(super) struct WayOn {
     pub href: String,
-    /// The name of the link's text in the pages' texts.
+    /// The key of the link's text, below `problem.actions` in the text files.
     words: &'static str,
 }
 

@@ -49,7 +49,7 @@ pub(super) fn station_label(station: &Value) -> String {
     format!("{} ({})", text("name"), text("station"))
 }
 
-/// Returns the code in "Beijing South (VNP)", or else the words themselves.
+/// Returns the code from a label such as "Beijing South (VNP)". Returns any other text unchanged.
 fn code_or_words(typed: &str) -> &str {
     let inner = typed
         .strip_suffix(')')

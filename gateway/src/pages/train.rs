@@ -42,8 +42,8 @@ pub(super) async fn train(
     let is_loop = stops_again(&stops, &from);
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
     let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
-    // The page warns a visitor whose stretch was replaced, because the shown stretch may be the
-    // whole way.
+    // The page warns a visitor whose stretch was replaced. The shown stretch may be the train's
+    // whole route.
     let is = |asked: &str, stop: &Value| asked.is_empty() || stop["station"] == asked;
     let elsewhere = !is(asked_from, &from) || !is(asked_to, &to);
     let trip = find_trip(pages, &show, &from, &to, field("date")).await;

@@ -19,7 +19,7 @@ pub(super) enum TripOrder {
     Cheapest,
 }
 
-/// Whether journeys with a change are searched.
+/// When journeys with a change are searched for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) enum ChangesChoice {
     /// Only if there is no direct train.
@@ -67,7 +67,7 @@ impl TripListChoice {
         }
     }
 
-    /// Returns this choice, but also with journeys with a change.
+    /// Returns this choice, changed to always search for journeys with a change.
     pub fn with_changes(&self) -> Self {
         Self {
             changes: ChangesChoice::One,
@@ -75,7 +75,7 @@ impl TripListChoice {
         }
     }
 
-    /// Adds the form's fields of this choice to the address of a search.
+    /// Adds the fields of this choice to the address of a search.
     pub fn add_to(&self, search: &str) -> String {
         let sort = match self.sort {
             TripOrder::Departure => "",
@@ -97,8 +97,8 @@ impl TripListChoice {
         format!("{search}{fields}")
     }
 
-    /// Returns the trains that fit, in the chosen order. Adds `best` to each train (its cheapest
-    /// class with enough seats, or null), `most_free`, `fastest` and `cheapest`.
+    /// Returns the trains that fit, in the chosen order. Adds `best`, `most_free`, `fastest` and
+    /// `cheapest` to each train. `best` is the train's cheapest class with enough seats, or null.
     pub fn arrange(&self, mut trips: Vec<Value>) -> Vec<Value> {
         trips.retain_mut(|trip| self.leaves_in_time(trip) && self.keep_class(trip));
         for trip in &mut trips {
@@ -110,8 +110,9 @@ impl TripListChoice {
     }
 
     /// Returns the journeys that fit, in the chosen order. Each of their trains has the chosen
-    /// class. Adds `total` to each journey (the sum of the cheapest classes with enough seats, or
-    /// null if a train has none or is sold in another currency), `fastest` and `cheapest`.
+    /// class. Adds `total`, `fastest` and `cheapest` to each journey. `total` is the sum of the
+    /// prices of each train's cheapest class with enough seats. It is null if a train has no such
+    /// class, or is sold in another currency.
     pub fn arrange_journeys(&self, mut journeys: Vec<Value>) -> Vec<Value> {
         journeys.retain_mut(|journey| {
             self.leaves_in_time(journey) && trips_of(journey).all(|trip| self.keep_class(trip))
@@ -140,8 +141,9 @@ impl TripListChoice {
     fn mark_and_sort(&self, found: &mut [Value], price: impl Fn(&Value) -> Option<i64>) {
         mark_least(found, "fastest", duration_s);
         mark_least(found, "cheapest", &price);
-        // Booking sorts journeys with a change by duration. Here all are sorted by departure, so
-        // that those that the chosen order ranks equal stay in the order of departure.
+        // Booking sorts journeys with a change by duration. This sorts everything by departure
+        // first. The second sort is stable. Entries that are equal in the chosen order therefore
+        // stay in the order of departure.
         found.sort_by_key(departure);
         match self.sort {
             TripOrder::Departure => {}
@@ -193,8 +195,8 @@ pub(super) fn classes_of<'a>(trips: impl IntoIterator<Item = &'a Value>) -> Vec<
     classes
 }
 
-/// Returns the moment of a departure, to sort by. The order of local times is wrong on a day on
-/// which the clocks change.
+/// Returns the moment of a departure, to sort by. The order of local times is wrong on a day when
+/// the clocks change.
 fn departure(trip: &Value) -> Option<Timestamp> {
     trip["departs"].as_str()?.parse().ok()
 }
@@ -220,15 +222,15 @@ fn best_class(trip: &Value) -> Value {
     best.cloned().unwrap_or_default()
 }
 
-/// Returns the free seats of the class that has the most.
+/// Returns the number of free seats in the class that has the most.
 fn most_free(trip: &Value) -> u64 {
     let classes = trip["classes"].as_array().into_iter().flatten();
     let free = classes.filter_map(|one| one["free"].as_u64());
     free.max().unwrap_or_default()
 }
 
-/// Sets `mark` of each train: true for those with the lowest value, false for all if all values are
-/// the same.
+/// Sets `mark` of each train. It is true for the trains with the lowest value. If all values are
+/// the same, it is false for all trains.
 fn mark_least(trips: &mut [Value], mark: &str, value: impl Fn(&Value) -> Option<i64>) {
     let values: Vec<_> = trips.iter().map(value).collect();
     let least = values.iter().flatten().min().copied();

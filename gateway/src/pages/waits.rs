@@ -1,4 +1,4 @@
-//! Lets a browser without scripts wait in place of a challenge.
+//! Lets a browser without scripts wait instead of solving a challenge.
 
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_rules::room_document::ChallengePolicy;
@@ -10,12 +10,13 @@ use crate::line::{NetworkRefusal, NoWait, WaitingLine};
 use crate::room::Room;
 use crate::web::ClientNetwork;
 
-/// The field of a form that carries the ticket of a wait.
+/// The name of the form field with the ticket of a wait.
 pub(super) const WAIT_FIELD: &str = "wait";
 
 /// Returns the problem for a form that `refusal` stopped. If a wait can replace the challenge,
-/// begins a wait: the problem then says how long to wait, and has the ticket that the form sends
-/// after the wait. If the wait of `ticket` is not over, that wait goes on, and no other one begins.
+/// begins a wait. The problem then says how long to wait. It also has the ticket that the form
+/// sends after the wait. If the wait of `ticket` is not over, that wait goes on and no new one
+/// begins.
 pub(super) async fn wait_instead(
     lobby: &WaitingLine,
     room: &Room,

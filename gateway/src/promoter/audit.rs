@@ -2,7 +2,7 @@
 
 use crate::ledger::AuditRow;
 
-/// Returns whether every row has the right number and hash, and names the hash of the row before
+/// Returns whether each row has the right number, the right hash, and the hash of the row before
 /// it.
 #[must_use]
 pub fn is_intact(rows: &[AuditRow]) -> bool {

@@ -26,7 +26,7 @@ pub(super) const CODES_MAX: usize = 1_000_000;
 pub(super) const CODE_BYTES_MAX: usize = 128;
 /// How many times a change is tried if other changes of the room come in between.
 pub(super) const TRIES_MAX: u32 = 10;
-/// The fields that [`RoomPatchInput`] takes, for the refusal of a patch without any field.
+/// The fields of [`RoomPatchInput`]. The refusal of a patch without any field lists them.
 pub(super) const PATCH_FIELDS: [&str; 7] = [
     "paused",
     "per_s",
@@ -91,10 +91,10 @@ pub enum RoomChangeRefusal {
         /// The document's pattern.
         pattern: String,
     },
-    /// The room is closed, and its end cannot move.
+    /// The room is closed, so its closing time can no longer change.
     #[error("the room is closed and stays so")]
     ClosedForGood,
-    /// The room is closed, and its phase can no longer change.
+    /// The room is closed, so its phase can no longer change.
     #[error("the room is closed")]
     RoomClosed,
     /// These times have passed and their phases have begun, so they cannot be set to a later time.
@@ -103,8 +103,8 @@ pub enum RoomChangeRefusal {
         /// The names of the document's fields.
         fields: Vec<&'static str>,
     },
-    /// Somebody has joined or the line is frozen, so these fields, which affect the draw, are
-    /// fixed.
+    /// These fields affect the draw. They can no longer change, because somebody has joined or the
+    /// line is frozen.
     #[error("{fields:?} affect the draw and can no longer change")]
     DrawFixed {
         /// The names of the document's fields.
@@ -122,7 +122,7 @@ pub enum RoomChangeRefusal {
     /// A field of a revocation is not valid.
     #[error(transparent)]
     Revocation(RevokeFault),
-    /// No living place matches the revocation.
+    /// No current place matches the revocation.
     #[error("there is no such place")]
     NoSuchPlace,
     /// The list has no codes, or too many.
@@ -321,8 +321,8 @@ impl PromoterControls {
     /// Changes the phase by hand.
     ///
     /// # Errors
-    /// Fails if there is no such room, it is the built-in one, or it is closed and should be opened
-    /// or drawn.
+    /// Fails if there is no such room, or if it is the built-in one. Also fails if a closed room
+    /// should open or draw.
     pub async fn by_hand(
         &self,
         id: &str,
@@ -357,7 +357,7 @@ impl PromoterControls {
         if change != ManualPhase::Close && room.phase(now) == RoomPhase::Closed {
             return Err(RoomChangeRefusal::RoomClosed);
         }
-        // A second call changes nothing: the time of the first call stays.
+        // A second call changes nothing. The time of the first call stays.
         if fact.is_some() {
             return Ok(true);
         }
@@ -406,9 +406,9 @@ impl PromoterControls {
         }
     }
 
-    /// Writes a change that was decided from `row`. If the room was changed since, reads the new
-    /// row and returns `None`. The caller then decides again. `fixed` names the changed fields that
-    /// can no longer change once somebody has joined or the line is frozen.
+    /// Writes a change that is based on `row`. If the room was changed since, reads the new row and
+    /// returns `None`. The caller then decides again. `fixed` names the changed fields that can no
+    /// longer change once somebody has joined or the line is frozen.
     pub(super) async fn write_change(
         &self,
         room: &Room,
@@ -419,8 +419,8 @@ impl PromoterControls {
     ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let before_joins = !fixed.is_empty();
         if before_joins {
-            // The store is asked, too, because a store that many nodes share may have joins that
-            // are not in the ledger yet.
+            // This also asks the store. A store that many nodes share may have joins that are not
+            // in the ledger yet.
             let joined = RoomView::fresh(&self.rooms, room).await.joined;
             if joined > 0 || room.draw_state().row.freeze.is_some() {
                 return Err(RoomChangeRefusal::draw_fixed(fixed));

@@ -25,8 +25,8 @@ const MINUTE_MS: i64 = 60_000;
 /// How many forecasts one call of the report makes at most, the newest ones first. More than these
 /// may be missing if nobody has read the report on this node for a while.
 const MADE_AT_ONCE_MAX: usize = 8;
-/// Samples that are older than the newest one by more than this are ignored, because the everyday
-/// room's sale has no end.
+/// Samples that are older than the newest one by more than this are ignored, because a room without
+/// a closing time may sell for a very long time.
 const LOOK_BACK_MS: i64 = 12 * 3_600_000;
 /// How long a basket keeps its seats if booking does not say so, in seconds.
 const HOLD_S: u32 = 305;
@@ -57,9 +57,9 @@ pub struct ForecastTimes {
 pub struct EarlierForecast {
     #[serde(flatten)]
     forecast: RoomForecast,
-    /// `p50` minus the time at which the seats were really sold out, in seconds; negative if `p50`
-    /// was too early. `null` until the seats are sold out, and if the forecast expected seats to be
-    /// left.
+    /// `p50` minus the time at which the seats were really sold out, in seconds. Negative if `p50`
+    /// was too early. `null` until the seats are sold out. Also `null` if the forecast expected
+    /// seats to be left.
     off_by_s: Option<i64>,
 }
 
@@ -71,7 +71,8 @@ pub struct ForecastReport {
     pub forecast: Option<RoomForecast>,
     /// The forecasts before it, oldest first.
     pub earlier_forecasts: Vec<EarlierForecast>,
-    /// The time of the sample since which everything is sold, RFC 3339. `null` until then.
+    /// Since when everything is sold: the time of the first such sample, RFC 3339. `null` until
+    /// then.
     pub sold_out_at: Option<String>,
 }
 
@@ -103,7 +104,7 @@ impl MadeForecasts {
         let Some(sale) = SaleSamples::of(&row.document, &row.facts, samples) else {
             return ForecastReport::default();
         };
-        // While this call holds the lock, no other call makes the same forecasts.
+        // While this call has the lock, no other call makes the same forecasts.
         let mut all = self.rooms.lock().await;
         let made = all.entry(room.id().to_owned()).or_default();
         let due = sale.due();
@@ -176,7 +177,8 @@ impl SaleSamples {
         })
     }
 
-    /// Returns the time of the sample since which all cells are sold, or `None` if some are not.
+    /// Returns since when everything is sold: the time of the first such sample. Returns `None` if
+    /// seats are left.
     fn sold_out_at(&self) -> Option<i64> {
         let last = self.samples.last()?;
         let is_out = |sample: &RoomSample| sample.free + sample.held == 0 && sample.sold > 0;
@@ -191,8 +193,8 @@ impl SaleSamples {
         since.last().map(|sample| sample.at_ms)
     }
 
-    /// Returns the times of the samples at which a forecast is made: one every ten seconds in a
-    /// short sale, and one a minute in a longer one.
+    /// Returns the times of the samples at which a forecast is made. A short sale gets one forecast
+    /// every ten seconds, and a longer one gets one a minute.
     fn due(&self) -> Vec<i64> {
         let sold_out_at = self.sold_out_at().unwrap_or(i64::MAX);
         let first = self.samples.first().map(|sample| self.figures(sample));
@@ -212,7 +214,7 @@ impl SaleSamples {
         due
     }
 
-    /// Makes the forecast that was possible with the samples up to a time.
+    /// Makes a forecast from the samples up to the time `at`.
     fn forecast(&self, room: &PlannedRoom, hold_s: u32, at: i64) -> Option<MadeForecast> {
         let known = self.samples.iter().take_while(|sample| sample.at_ms <= at);
         let sale = RunningSale {

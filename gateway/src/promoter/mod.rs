@@ -1,4 +1,4 @@
-//! The promoters' calls: they change rooms, and read documents, reports and audits.
+//! The promoters' calls. They change rooms, and read documents, reports and audits.
 
 mod audit;
 mod controls;
@@ -29,7 +29,7 @@ pub struct PromoterControls {
     /// Takes the lease that lets one node at a time change room documents. Also tells booking which
     /// room covers which shows.
     pub follower: RoomFollower,
-    /// Sends the changes of rooms to their sockets.
+    /// Sends the changes of a room to the room's sockets.
     pub hubs: RoomSocketHubs,
     /// Makes the keys under which networks are counted.
     pub hasher: NetworkHasher,

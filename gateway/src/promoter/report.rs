@@ -15,17 +15,17 @@ pub struct RoomReportLine {
     pub at: String,
     /// People who joined so far, including those who left.
     pub joined: u64,
-    /// People who are here and whose ranks are not released yet.
+    /// People who are present and whose ranks are not released yet.
     pub waiting: u64,
     /// People who joined and then left, including those whose place the promoter ended.
     pub left: u64,
-    /// The release counter.
+    /// Ranks below this may claim a pass.
     pub released: u64,
     /// Visitors with a live pass and no finished order.
     pub inside: u64,
     /// Visitors who claimed at least one pass.
     pub claimed: u64,
-    /// Visitors whose order was ticketed.
+    /// Visitors whose order has its tickets.
     pub done: u64,
     /// Seats free.
     pub free: u64,

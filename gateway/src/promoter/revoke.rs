@@ -15,18 +15,19 @@ use crate::room::Room;
 /// The longest reason, in characters.
 const REASON_MAX: usize = 500;
 
-/// Whose places end. Exactly one of `visitor`, `network`, `code` and `all` is given.
+/// Whose places the promoter ends. Exactly one of `visitor`, `network`, `code` and `all` must be
+/// given.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevokeInput {
-    /// The visitor's holder hash, hex, as `X-Fairgate-Visitor` and the draw's leaves have it.
+    /// The visitor's holder hash in hex, as in `X-Fairgate-Visitor` and in the draw's leaves.
     pub visitor: Option<String>,
     /// An address, or one of the networks that places are counted by: IPv4 /32 or /24, IPv6 /64,
     /// /56 or /48.
     pub network: Option<String>,
     /// A code of the room.
     pub code: Option<String>,
-    /// True: everybody who has a place now.
+    /// Must be true. Ends the places of everybody who has one now.
     pub all: Option<bool>,
     /// Why the places end. The reason is logged, and the visitors see it.
     pub reason: String,
@@ -38,11 +39,11 @@ pub struct RevokeInput {
 pub struct RevokeFault {
     /// The field.
     pub field: &'static str,
-    /// What is wrong with it, and what is right.
+    /// What is wrong with the field, and what a valid value looks like.
     pub why: &'static str,
 }
 
-/// Whose places end, as the input names them.
+/// The places that end, as the input names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RevokeTarget {
     Visitor(Holder),
@@ -109,7 +110,7 @@ impl RevokeInput {
         })
     }
 
-    /// Returns what the audit shows of the target. A code is shown as its hash, because it is a
+    /// Returns the target as the audit shows it. A code is shown as its hash, because it is a
     /// credential.
     fn audited(&self, target: &RevokeTarget) -> serde_json::Value {
         match target {

@@ -1,23 +1,23 @@
-//! Decides when the sockets of a room must get its prices again: when the prices have changed, and
-//! when a category has sold out. Pure.
+//! Decides when the sockets of a room must get its prices again. This is when the prices have
+//! changed, or when a category has sold out. Pure.
 
 use crate::upstream::PriceTier;
 
-/// The shortest time (ms) between two announcements that a category has sold out. In between, the
-/// `line` frames still show seats that come back from a basket for a moment.
+/// The shortest time (ms) between two announcements that a category has sold out. In between, seats
+/// may come back from baskets for a moment. The `line` frames still show them.
 const SOLD_OUT_AGAIN_MS: i64 = 30_000;
 
 /// The tiers that a room's sockets know.
 #[derive(Debug, Default)]
 pub struct AnnouncedTiers {
-    /// The tiers, with the seats left at the last look.
+    /// The tiers, with their free seats at the last update.
     known: Vec<PriceTier>,
     /// When each tier was last announced as sold out, milliseconds since the epoch.
     sold_out_at: Vec<Option<i64>>,
 }
 
 impl AnnouncedTiers {
-    /// Takes over the newest tiers. Returns whether they have to be sent at once.
+    /// Stores the newest tiers. Returns whether they must be sent at once.
     pub fn update(&mut self, tiers: &[PriceTier], now: i64) -> bool {
         let is_same = self.known.len() == tiers.len()
             && self

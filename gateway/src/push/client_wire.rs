@@ -1,7 +1,7 @@
 //! The connection to one client. tokio-tungstenite reads it, answers pings and sends the close
 //! frame. All other frames go through the [outlet](super::outlet), without waiting for the client.
-//! While the system does not take the bytes of earlier frames, or the client has too many unread
-//! bytes, callers send no further frames. At most one burst of frames thus waits for a client.
+//! Callers send no further frames while bytes of earlier frames still wait, or while the client has
+//! too many unread bytes. At most one burst of frames thus waits for a client.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -46,10 +46,10 @@ pub fn with_limits(upgrade: WebSocketUpgrade, message_bytes_max: usize) -> WebSo
         .max_frame_size(message_bytes_max)
 }
 
-/// Limits the bytes that may come before a message is whole. Otherwise a client could send empty
+/// Limits the bytes that may come before a message is complete. Otherwise a client could send empty
 /// fragments for ever, because they neither complete a message nor make it longer.
 struct UnfinishedMessage {
-    /// How many bytes had been read when the last message was whole.
+    /// How many bytes had been read when the last message was complete.
     read_before: u64,
     bytes_max: u64,
 }
@@ -91,7 +91,7 @@ impl ClientWire {
     /// Waits for the next event.
     ///
     /// # Errors
-    /// Fails with the end of the socket if the client closed it, has gone, or broke a rule of the
+    /// Returns why the socket ends, if the client closed it, has gone, or broke a rule of the
     /// protocol.
     pub async fn next(&mut self) -> Result<WireEvent, SocketEnd> {
         poll_fn(|cx| self.poll_next(cx)).await

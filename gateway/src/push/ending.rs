@@ -44,7 +44,7 @@ impl SocketEnd {
         Self::Close(close_code::AGAIN, reason.into())
     }
 
-    /// Closes with 1008: the place has newer sockets, and as many of them as are allowed.
+    /// Closes with 1008: the place has as many newer sockets as are allowed.
     pub(super) fn replaced() -> Self {
         Self::policy("this place has too many live connections; the newest ones stay open")
     }

@@ -1,8 +1,7 @@
 //! The thread that writes the frames that many sockets share. The threads of the runtime do not
-//! suit this work. If they wrote without pauses, the calls of people who buy would wait until all
-//! sockets are written. If they paused in between, each pause would last until all other waiting
-//! work is done. The system shares the processors fairly between this thread and the runtime's
-//! threads.
+//! suit this work. If they wrote without pauses, the calls of buyers would wait until all sockets
+//! are written. If they paused, each pause would last until all other waiting work is done. The
+//! system shares the processors fairly between this thread and the runtime's threads.
 
 use std::sync::{Arc, mpsc};
 

@@ -95,7 +95,7 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
         .find_map(|protocol| protocol.trim().strip_prefix("place."))
 }
 
-/// What an open socket holds until it ends.
+/// What an open socket keeps until it ends.
 struct OpenedSocket {
     personal: PersonalReceiver,
     _here: PresenceGuard,
@@ -117,8 +117,7 @@ fn serve_socket(
         let end = visitor
             .run(&mut opened.personal, &mut opened.stopping)
             .await;
-        // The future of the end is boxed. Otherwise the task of every socket would need room for
-        // this future.
+        // The future of `end` is boxed. Otherwise the task of every socket would need room for it.
         Box::pin(visitor.end(end)).await;
         metrics::gauge!("fairgate_sockets").decrement(1);
         drop(opened);

@@ -1,5 +1,5 @@
 //! Sends the shared frames of one room. Each frame is encoded once. News goes to the task of every
-//! socket at once. One loop writes `line` frames to all sockets, to each as often as its
+//! socket at once. One loop writes `line` frames to each socket as often as the socket's
 //! [cadence](super::socket_cadence) says. The loop also wakes the tasks of visitors who have just
 //! been called.
 
@@ -23,8 +23,8 @@ use super::socket_cadence::{SLOTS, wakes};
 use super::standing::LineStanding;
 use crate::room::{Room, RoomTick, RoomView};
 
-/// How many news frames are stored, once for all sockets. A socket that is further behind gets the
-/// current state instead.
+/// How many news frames are stored. All sockets share them. A socket that is further behind gets
+/// the current state instead.
 const BACKLOG: usize = 16;
 /// The value of `nearest` in a slot in which no rank waits to be called.
 const NOBODY: u64 = u64::MAX;
@@ -90,7 +90,7 @@ impl RoomSocketHubs {
     }
 }
 
-/// The sending half of one room.
+/// Sends frames to the sockets of one room.
 pub struct RoomSocketHub {
     news: broadcast::Sender<RoomNews>,
     slots: Vec<WakeSlot>,
@@ -101,10 +101,10 @@ pub struct RoomSocketHub {
     next_id: AtomicU64,
     /// When this hub began.
     begun: Instant,
-    /// The second since `begun` up to which slots have been woken.
+    /// Slots have been woken up to this second since `begun`.
     woken_until: Mutex<u64>,
-    /// What was last sent to the sockets. With it, the room's loop does not send a phase again that
-    /// a change by hand has already sent.
+    /// What was last sent to the sockets. After a change by hand has sent a phase, the room's loop
+    /// does not send this phase again.
     sent: Mutex<SentRoom>,
 }
 
@@ -233,7 +233,7 @@ impl RoomSocketHub {
     /// Sends the `draw` frame and then the `room` frame, if the freeze is published.
     pub fn announce_draw(&self, room: &Room, now: i64) {
         let draw = room.draw_state();
-        // Between the freeze and its root there is nothing to publish yet.
+        // Until the freeze has a root, there is nothing to publish.
         if draw.row.sealed.is_some() {
             self.send_news(RoomNews::Draw(
                 encode(&LiveMessage::Draw(&draw.record)),
@@ -299,8 +299,8 @@ impl RoomSocketHub {
         self.reschedule(socket, &mut state, &beat.tick, beat.per_s);
     }
 
-    /// Puts a socket into the slot of its cadence. The slot keeps the lowest rank, so that its
-    /// sockets are woken at once when that rank is called.
+    /// Puts a socket into the slot of its cadence. The slot stores its lowest waiting rank, so that
+    /// its sockets are woken at once when that rank is called.
     fn reschedule(
         &self,
         socket: &LineSocket,
@@ -343,7 +343,7 @@ async fn tell_line(hub: Arc<RoomSocketHub>, due: Vec<Arc<LineSocket>>, beat: Lin
 }
 
 impl HubListener {
-    /// Waits for the next news. Without `with_news` it waits for ever, and leaves news in the
+    /// Waits for the next news. If `with_news` is false, waits for ever. The news then stays in the
     /// shared queue, so that a socket that cannot send now stores no copy.
     pub async fn next(&mut self, with_news: bool) -> HubEvent {
         if !with_news {

@@ -1,5 +1,5 @@
-//! Limits how many sockets this process holds at once. The limit is below the number of files that
-//! the process may open, so that HTTP calls still find a free file.
+//! Limits how many sockets this process has open at once. The limit is below the number of files
+//! that the process may open, so that some are left for HTTP calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ pub struct TooManySockets {
     pub wait_s: u64,
 }
 
-/// The right to hold one socket. Dropping it gives the right back.
+/// The right to keep one socket open. Dropping it gives the right back.
 #[derive(Debug)]
 pub struct SocketPermit {
     inner: Arc<SocketLimitState>,

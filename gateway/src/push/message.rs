@@ -26,13 +26,13 @@ pub enum LiveMessage<'a> {
     },
     /// The figures of the line.
     Line {
-        /// Numbers given so far.
+        /// People who joined so far, including those who left.
         joined: u64,
-        /// Ranks below this may claim.
+        /// Ranks below this may claim a pass.
         released: u64,
         /// Visitors released a second.
         per_s: f64,
-        /// People here whose ranks are not released yet.
+        /// People who are present and whose ranks are not released yet.
         waiting: u64,
         /// Seats of all shows.
         seats: LineSeats,
@@ -59,14 +59,14 @@ pub enum LiveMessage<'a> {
     },
     /// The visitor's place has ended.
     Closed {
-        /// Why.
+        /// Why the place has ended.
         reason: &'a str,
         /// What the promoter tells the visitor; left out if it is empty.
         #[serde(skip_serializing_if = "str::is_empty")]
         note: &'a str,
     },
-    /// Freed seats, held for a visitor on the waitlist, who must order them before the hold
-    /// expires.
+    /// Freed seats that are held for a visitor on the waitlist. The visitor must order them before
+    /// the hold expires.
     Offer {
         /// The show's slug.
         show: &'a str,

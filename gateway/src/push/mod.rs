@@ -1,5 +1,4 @@
-//! Live messages to visitors over WebSockets. Messages, frames, the hub and the socket each have a
-//! module of their own. A visitor who polls gets the same facts.
+//! Live messages to visitors over WebSockets. A visitor who polls gets the same facts.
 
 mod announced_tiers;
 pub mod client_wire;
@@ -40,7 +39,7 @@ pub struct LiveSockets {
     pub web: WebRequestPolicy,
     /// The shows that sockets watch.
     pub seats: WatchedShows,
-    /// Gives each socket the events of its visitor's own holds.
+    /// Gives each socket the events of its visitor's own holds and place.
     pub personal: PersonalEventHub,
     /// Limits how many sockets are open.
     pub limit: SocketLimit,

@@ -1,5 +1,5 @@
-//! The sending half of one visitor's socket. It is used by the socket's own task, and by the loops
-//! that send shared frames. A loop never waits for a client. A loop wakes the task only if the task
+//! The sending half of one visitor's socket. The socket's own task uses it, and so do the loops
+//! that send shared frames. A loop never waits for a client, and wakes the task only if the task
 //! has something to do.
 
 use parking_lot::Mutex;
@@ -82,7 +82,7 @@ impl SocketOutlet {
         }
     }
 
-    /// Pings the client if a ping is due and the client takes frames. The answer shows how much the
+    /// Pings the client if a ping is due and no earlier bytes wait. The answer shows how much the
     /// client has read.
     pub fn ping_if_due(&self) {
         let mut tracker = self.tracker.lock();
@@ -103,8 +103,8 @@ impl SocketOutlet {
         }
     }
 
-    /// Sends a frame of the socket's own task, behind bytes that still wait, and a ping if one is
-    /// due. The task checks [`SocketOutlet::is_open`] before a burst of frames.
+    /// Sends a frame of the socket's own task, and a ping if one is due. Both go out after the
+    /// bytes that still wait. The task checks [`SocketOutlet::is_open`] before a burst of frames.
     ///
     /// # Errors
     /// Fails if the client has gone.
@@ -123,7 +123,7 @@ impl SocketOutlet {
         }
     }
 
-    /// Ends the sending, before the close frame. Shared frames that come later are not sent.
+    /// Stops sending, before the close frame. Shared frames that come later are not sent.
     pub fn end(&self) {
         // A thread that is sending now has the lock, and finishes first.
         let _sending = self.tracker.lock();

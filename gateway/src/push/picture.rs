@@ -1,13 +1,13 @@
-//! The picture of one show's seats that all its watchers share, and the frames that bring them up
-//! to date. Pure.
+//! The picture of one show's seats, which all watchers of the show share. Also makes the frames
+//! that bring a watcher up to date. Pure.
 
 use super::frame::SharedFrame;
 use super::history::SeatDeltaHistory;
 use super::seat_frames;
 use crate::upstream::BookingSeatSnapshot;
 
-/// The length (bytes) up to which a delta is sent even if it is longer than a snapshot, so that
-/// tiny shows have deltas too.
+/// A delta up to this length (bytes) is sent even if it is longer than a snapshot, so that tiny
+/// shows have deltas, too.
 const DELTA_LEN_MIN: usize = 256;
 
 /// The picture of one show that its watchers share.

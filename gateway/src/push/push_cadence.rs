@@ -1,6 +1,6 @@
-//! Decides from the load of this process how often frames go to those who watch seats and to
-//! visitors near the front. People who buy matter most: frames become rarer long before calls
-//! become slow.
+//! Decides how often frames go to those who watch seats and to visitors near the front. This
+//! depends on the load of this process. Buyers matter most, so frames become rarer long before
+//! calls become slow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,9 +23,9 @@ const CORES_MIN: f64 = 0.05;
 const CORES_SHED: f64 = 0.02;
 /// The part of the idle cores that deltas may use.
 const IDLE_SHARE: f64 = 0.1;
-/// The time (ns) that one frame for a watcher is assumed to take before any was measured.
+/// The assumed time (ns) to send one frame to a watcher, until one was measured.
 const COST_NS: u64 = 6_000;
-/// The newest measurement of a frame's time has a weight of one part in this many.
+/// The weight of the newest measurement in the mean is one divided by this number.
 const COST_PARTS: u64 = 16;
 /// The least time between two `line` frames of one visitor while the process sheds deltas.
 const LINE_SHED: Duration = Duration::from_secs(5);

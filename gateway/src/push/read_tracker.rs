@@ -14,7 +14,7 @@ const PING_EVERY: Duration = Duration::from_secs(40);
 /// How long a ping may be unanswered before the client is treated as gone.
 const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 
-/// Counts the bytes that were sent to one client and that the client has not proved to have read.
+/// Counts the bytes that were sent to one client without a proof that the client has read them.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientReadTracker {
     /// Unread bytes sent before the last ping.

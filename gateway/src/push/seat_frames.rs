@@ -8,8 +8,8 @@ const SNAPSHOT: u8 = 0x01;
 /// The first byte of a delta, which has the cells that changed.
 const DELTA: u8 = 0x02;
 
-/// Encodes a snapshot: `0x01, u64le version, u32le cells`, then the packed cells: 2 bits each, four
-/// to a byte, lowest bits first.
+/// Encodes a snapshot: `0x01, u64le version, u32le cells`, then the packed cells. Each cell has two
+/// bits. A byte has four cells, lowest bits first.
 #[must_use]
 pub fn snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(13 + packed.len());
@@ -20,8 +20,8 @@ pub fn snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// Encodes a delta: `0x02, u64le from, u64le to`, then LEB128 values `(index − previous) << 2 |
-/// state`, indices ascending.
+/// Encodes a delta: `0x02, u64le from, u64le to`, then one LEB128 value for each cell: `(index −
+/// previous) << 2 | state`. The cells must be sorted by index.
 #[must_use]
 pub fn delta(from: u64, to: u64, cells: &[(u32, u8)]) -> Bytes {
     let mut frame = BytesMut::with_capacity(17 + cells.len() * 3);

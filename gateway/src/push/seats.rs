@@ -1,6 +1,7 @@
 //! The seats of watched shows. One loop for each show reads the current picture. The loop writes to
-//! every watcher what the watcher's client has not seen yet, as often as the load of this process
-//! allows. Nothing is queued for a watcher. A slow watcher gets a longer delta, or a snapshot.
+//! each watcher the changes that the watcher's client has not seen yet, as often as the load of
+//! this process allows. Nothing is queued for a watcher. A slow watcher gets a longer delta, or a
+//! snapshot.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -119,7 +120,7 @@ impl WatchedShows {
         }
     }
 
-    /// Takes an unwatched show off the list. Returns `false` if somebody watches it.
+    /// Removes a show from the list if nobody watches it. Returns `false` if somebody does.
     fn remove_if_unwatched(&self, show: &str, watched: &WatchedShow) -> bool {
         let mut shows = self.inner.shows.lock();
         let is_unwatched = (0..GROUPS).all(|group| watched.lock_group(group.into()).is_empty());
@@ -224,8 +225,8 @@ impl SeatWatcher {
 }
 
 impl SeatWatch {
-    /// Sends at once what the client has not seen yet, if the client takes frames: a snapshot the
-    /// first time, and changes after that.
+    /// Sends at once what the client has not seen yet, if the client takes frames. This is a
+    /// snapshot the first time, and changes after that.
     pub fn catch_up(&self) {
         self.watcher.tell(&self.watched);
     }

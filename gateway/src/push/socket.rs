@@ -1,7 +1,7 @@
-//! One visitor's socket. Its task sends what only this visitor gets, and news of the room.
-//! [Loops](super::hub) write the frames of the line and of seats, which many sockets share, without
-//! this task. The task never waits for its client. A frame that cannot be sent now is not queued.
-//! The client gets the newest state later.
+//! One visitor's socket. Its task sends what only this visitor gets, and news of the room. Many
+//! sockets share the frames of the line and of seats. [Loops](super::hub) write these frames
+//! without this task. The task never waits for its client. A frame that cannot be sent now is not
+//! queued. The client gets the newest state later.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,13 +44,13 @@ pub struct VisitorSocket {
     flood: (Instant, u32),
 }
 
-/// What happened to a socket.
+/// An event that the socket's task handles.
 enum SocketEvent {
-    /// On the connection.
+    /// An event on the connection.
     Wire(WireEvent),
-    /// In the room.
+    /// An event of the room.
     Room(HubEvent),
-    /// To this visitor. `None` means that newer sockets have replaced this one.
+    /// An event for this visitor. `None` means that newer sockets have replaced this one.
     Personal(Option<PersonalEvent>),
 }
 
@@ -224,7 +224,7 @@ impl VisitorSocket {
                 }
             }
         }
-        // A new rank or a new pace changes how near the visitor is.
+        // A new rank or a new pace changes how soon the visitor is called.
         self.reschedule_wake().await
     }
 

@@ -61,8 +61,9 @@ impl SocketCadence {
         cadence
     }
 
-    /// Returns whether a socket gets a `line` frame at this wake, if it got the last one `since`
-    /// ago. A socket gets each frame at the wake nearest to the time at which the frame is due.
+    /// Returns whether a socket gets a `line` frame at this wake. `since` is the time since its
+    /// last one. A socket gets each frame at the wake nearest to the time at which the frame is
+    /// due.
     #[must_use]
     pub fn is_due(&self, since: Duration) -> bool {
         since + Duration::from_secs(self.wake_s) / 2 >= Duration::from_secs(self.every_s)

@@ -23,7 +23,7 @@ pub struct LineStanding {
 }
 
 impl LineStanding {
-    /// Makes the standing of a visitor with this join number, who has got no frames yet.
+    /// Makes the standing of a visitor with this join number. The visitor has got no frames yet.
     #[must_use]
     pub fn new(number: u64) -> Self {
         Self {

@@ -1,5 +1,6 @@
-//! Guards a shop that is not Fairgate's. On a port of its own, the gateway forwards requests to the
-//! shop if they show a live pass of the room, and sends everybody else to the waiting room.
+//! Guards a shop that is not Fairgate's. The gateway listens for the shop's visitors on a port of
+//! its own. It forwards requests with a live pass of the room to the shop. It sends everybody else
+//! to the waiting room.
 
 pub mod http;
 mod settings;
@@ -33,15 +34,15 @@ pub struct ShopGuard {
     pub room: String,
     /// The scheme by which the public reaches the shop.
     pub scheme: String,
-    /// What happens to requests while the line cannot give or check passes.
+    /// What happens to requests without a pass during an outage of the line.
     pub when_unverifiable: WhenUnverifiable,
-    /// What was wrong at the last request, so that each outage is logged once.
+    /// The outage at the last request. With it, each outage is logged once.
     pub outage: Arc<Mutex<Option<LineOutage>>>,
     /// The WebSockets to the shop.
     pub tunnels: OpenTunnels,
 }
 
-/// Why the line can give and check no passes.
+/// Why nobody can get a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineOutage {
     /// The installation has no such room.
@@ -74,8 +75,8 @@ fn decide(has_pass: bool, outage: Option<LineOutage>, when: WhenUnverifiable) ->
 }
 
 impl ShopGuard {
-    /// Finds out whether the line can give and check passes, and logs each change. Reads the ledger
-    /// first if this node does not know the room.
+    /// Finds out whether the line can give passes, and logs each change. Reads the ledger first if
+    /// this node does not know the room.
     async fn note_outage(&self) -> Option<LineOutage> {
         if self.lobby.rooms.get(&self.room).is_err() {
             self.follower.look_for(&self.room).await;
@@ -83,7 +84,7 @@ impl ShopGuard {
         let outage = if self.lobby.rooms.get(&self.room).is_err() {
             Some(LineOutage::UnknownRoom)
         } else {
-            // A draining process no longer asks the ledger, which is no outage.
+            // A draining process no longer reads the ledger. This is not an outage.
             let is_draining = *self.lobby.rooms.stopping().borrow();
             let silent = self.follower.unheard_for().filter(|_| !is_draining);
             silent.map(|_| LineOutage::SilentLedger)
@@ -96,7 +97,7 @@ impl ShopGuard {
         outage
     }
 
-    /// Checks the line by [`Self::note_outage`]. Returns whether visitors without a pass are let
+    /// Checks the line with [`Self::note_outage`]. Returns whether visitors without a pass are let
     /// through now.
     async fn is_open_to_all(&self) -> bool {
         let outage = self.note_outage().await;

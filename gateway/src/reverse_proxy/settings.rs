@@ -36,7 +36,7 @@ pub struct ReverseProxySettings {
     pub when_unverifiable: WhenUnverifiable,
 }
 
-/// What happens to requests without a pass while the line can neither give nor check passes.
+/// What happens to requests without a pass while the line cannot give passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenUnverifiable {
     /// They reach the shop, which may then get a crowd.

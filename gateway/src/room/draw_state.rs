@@ -89,7 +89,7 @@ impl FrozenLeaves {
     }
 
     /// Compares the published root and count of voids with these leaves. Another node may have
-    /// published the two.
+    /// published them.
     ///
     /// # Errors
     /// Fails if the root or the count differs.

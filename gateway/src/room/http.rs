@@ -45,7 +45,7 @@ struct RoomList {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RoomsQuery {
-    /// Words of a title, a venue or an address; a typing error is forgiven.
+    /// Words of a title, a venue or an address. A word with a typing error matches, too.
     q: String,
     /// A city.
     city: String,
@@ -100,7 +100,8 @@ pub(crate) async fn list(
     Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(list)).into_response())
 }
 
-/// One room. With `.ics` behind the id the answer is a calendar with its opening and its draw.
+/// One room. With `.ics` after the id, the answer is a calendar with the room's opening and its
+/// draw.
 #[utoipa::path(get, operation_id = "one", path = "/v1/rooms/{room}", tag = "rooms", params(("room" = String, Path,)),
     responses((status = 200, body = RoomView), (status = 404)))]
 pub(crate) async fn get_public_room(

@@ -157,7 +157,7 @@ impl Room {
         Arc::clone(&self.inner.tick.read())
     }
 
-    /// Replaces the figures of the last tick by the figures of a new one.
+    /// Replaces the figures of the last tick with the figures of a new one.
     pub fn set_tick(&self, tick: RoomTick) {
         *self.inner.tick.write() = Arc::new(tick);
     }

@@ -1,6 +1,6 @@
 //! Tracks which visitors are here, as this node sees it: by open sockets, and by calls that show a
 //! place. The room's loop reports them to the store, which combines the reports of all nodes.
-//! "Ahead of you" then counts people and not abandoned tabs.
+//! "Ahead of you" thus counts people, and not abandoned tabs.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};

@@ -21,9 +21,9 @@ use crate::upstream::{BookingCore, BookingFailure, ShowSummary};
 
 /// The handles that rooms are built with.
 pub struct RoomDependencies {
-    /// The durable half: the ledger.
+    /// The ledger, which stores everything durable.
     pub ledger: RoomLedger,
-    /// The fast half: the room store.
+    /// The room store, which answers fast.
     pub store: Arc<dyn RoomStore>,
     /// The calls to booking.
     pub core: Arc<dyn BookingCore>,
@@ -51,7 +51,7 @@ pub struct RoomRegistry {
 struct RoomRegistryState {
     parts: RoomDependencies,
     rooms: RwLock<BTreeMap<String, Room>>,
-    /// The channel on which opened rooms go to the task that runs their loops.
+    /// Sends opened rooms to the task that runs their loops.
     opened: mpsc::UnboundedSender<Room>,
     troubles: RoomTroubles,
 }

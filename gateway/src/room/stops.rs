@@ -19,8 +19,8 @@ pub struct RoomStops {
 
 #[derive(Default)]
 struct KnownStops {
-    /// The cursor up to which the ledger's stops were read, and passed on to booking, the store and
-    /// the visitors.
+    /// The ledger's stops up to this cursor were read. They were passed on to booking, the store
+    /// and the visitors.
     cursor: u64,
     /// Stopped passes by join number.
     passes: HashMap<u64, StoppedPass>,

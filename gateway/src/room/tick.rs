@@ -12,7 +12,7 @@ use crate::upstream::BookingPulse;
 /// The figures of the last tick. All sockets and polls share them.
 #[derive(Debug, Clone, Default)]
 pub struct RoomTick {
-    /// Ranks below this may claim.
+    /// Ranks below this may claim a pass.
     pub released: u64,
     /// The number of present visitors whose ranks are not released yet.
     pub waiting: u64,
@@ -37,7 +37,7 @@ pub struct RoomTick {
     /// The line's rates in visitors a second: the expected rate and a low rate. In nine of
     /// ten cases the line is not slower than the low rate.
     pub rates: (f64, f64),
-    /// How many visitors may be inside, at most, by booking's health and the promoter's limit.
+    /// The most visitors that may be inside, by booking's health and the promoter's limit.
     pub inside_max: u64,
     /// The remaining seats and the people who want them. `None` if the room has no line, or if its
     /// shows have no seats that could run out.
@@ -60,7 +60,7 @@ impl RoomTick {
         pulse.free == 0 && pulse.held == 0 && pulse.sold + pulse.gone > 0
     }
 
-    /// Returns when the rank was called (ms), if its window is open.
+    /// Returns when the rank was called (ms), if its time to claim is not over.
     #[must_use]
     pub fn called_at(&self, rank: u64) -> Option<i64> {
         called_at(&self.calls, rank)

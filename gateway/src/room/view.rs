@@ -56,7 +56,7 @@ pub struct RoomView {
     pub joined: u64,
     /// Places that the promoter ended. They are counted in `joined`.
     pub revoked: u64,
-    /// People who are here and whose ranks are not released yet.
+    /// People who are present and whose ranks are not released yet.
     pub waiting: u64,
     /// Ranks below this may claim a pass.
     pub released: u64,
@@ -80,9 +80,9 @@ pub struct RoomView {
     pub codes: JoinCodePolicy,
     /// The shows, as the promoter named them.
     pub shows: Vec<String>,
-    /// RFC 3339: the draw is due and waits until then, because the line's store lost its data a
-    /// moment ago. Visitors whose places it lost can show them again until then. Left out at all
-    /// other times.
+    /// The time, RFC 3339, until which a due draw waits, because the line's store has just lost its
+    /// data. Until then, visitors can show the store their lost places again. Left out at all other
+    /// times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw_waits_until: Option<String>,
 }

@@ -27,10 +27,10 @@ const ODDS_AGE_MAX: Duration = Duration::from_secs(60);
 /// The longest time that a caller waits for odds. The visitor's place matters more than the odds.
 /// The visitor sees the odds at the next call.
 const WAITED_MAX: Duration = Duration::from_millis(300);
-/// How many odds before the draw are kept, at most: one for each different wish.
+/// The most odds before the draw that are kept. Each different wish has one entry.
 const KNOWN_MAX: usize = 10_000;
-/// How many lists may be kept beyond twice the number of places with wishes. Unused lists are
-/// forgotten only when there are more.
+/// How many lists may be kept in addition to two for each place with wishes. Unused lists are
+/// forgotten only when there are more lists.
 const LISTS_SPARE: usize = 1_000;
 
 /// A line whose visitors wish for seats.
@@ -41,7 +41,7 @@ pub struct LineAtTick {
     pub tick: Arc<RoomTick>,
     /// The order of the drawn numbers, after the draw.
     pub ranked: Option<Arc<RankedLine>>,
-    /// Whether everybody has a rank. Before the draw nobody has.
+    /// Whether everybody has a rank. Before the draw nobody has one.
     pub is_ordered: bool,
 }
 
@@ -112,9 +112,10 @@ impl WishOdds {
 
 impl WishBoard {
     /// Returns the odds of wishes. If the known odds are older than [`GOOD_FOR`], starts a task
-    /// that works out new ones. Until they are ready, returns odds that are up to [`ODDS_AGE_MAX`]
-    /// old. Returns `None` if nothing is on sale, if booking has not said what is on sale, or if
-    /// there are no odds that are new enough.
+    /// that works out new ones. If there are none, or they are older than [`GOOD_MEANWHILE`], waits
+    /// for the new ones, but at most [`WAITED_MAX`]. If no new ones are ready, returns odds that
+    /// are up to [`ODDS_AGE_MAX`] old. Returns `None` if nothing is on sale, if booking has not
+    /// said what is on sale, or if there are no odds that are new enough.
     pub async fn odds(
         &self,
         line: LineAtTick,

@@ -1,5 +1,5 @@
-//! Measures at the door how well booking answers: for each of the last seconds, latencies in
-//! buckets and the number of failures.
+//! Measures at the door how well booking answers. Counts the latencies in buckets, and the
+//! failures, for each of the last seconds.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -29,8 +29,7 @@ const EMPTY: BookingCallSecond = BookingCallSecond {
     buckets: [0; BUCKETS],
 };
 
-/// The calls of the last seconds. `at` is the number of a second since some start, and never
-/// decreases.
+/// The calls of the last seconds. `at` counts the seconds since some start, and never decreases.
 #[derive(Debug, Clone)]
 struct BookingCallWindow {
     seconds: [BookingCallSecond; SECONDS],

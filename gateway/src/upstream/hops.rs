@@ -1,5 +1,5 @@
-//! The headers that belong to one connection and not to the call (RFC 9110, 7.6.1). Whoever
-//! forwards a call or an answer leaves them out.
+//! The headers that belong to one connection and not to the call (RFC 9110, 7.6.1). A forwarded
+//! call or answer leaves them out.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, header};

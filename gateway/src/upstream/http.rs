@@ -9,7 +9,7 @@ use super::BookingFailure;
 use super::remote::forward::{ForwardRefusal, forward};
 use super::remote::pool::BookingNodePool;
 
-/// The `Retry-After` (seconds) of these problems.
+/// The `Retry-After` (seconds) of problems that end by themselves.
 const BACK_S: u64 = 2;
 
 /// Forwards a call, and returns booking's answer or a problem that says why there is none.

@@ -1,4 +1,5 @@
-//! Booking in this process: the same handlers as in a process of its own, called without HTTP.
+//! Booking in this process. The handlers are the same as in a process of its own, but are called
+//! without HTTP.
 
 use std::sync::Arc;
 

@@ -35,7 +35,7 @@ pub use settings::UpstreamSettings;
 /// The parts that booking is opened with.
 #[derive(Clone)]
 pub struct BookingDependencies {
-    /// The database with everything durable.
+    /// The database that stores everything durable.
     pub installation: Installation,
     /// The Redis with the seats. Without a Redis the seats are in this process's memory.
     pub redis_url: Option<SecretSetting>,
@@ -62,8 +62,8 @@ pub struct BookingSeatSnapshot {
     pub version: u64,
     /// The number of cells.
     pub cells: u32,
-    /// The states of the cells: two bits a cell, four to a byte, lowest bits first; without the
-    /// frame's header.
+    /// The states of the cells, without the frame's header. Each cell has two bits. A byte has four
+    /// cells, lowest bits first.
     pub packed: Bytes,
 }
 
@@ -99,7 +99,8 @@ impl BackgroundError for BookingFailure {
     }
 }
 
-/// Opens booking at the addresses in the settings or, without addresses, in this process.
+/// Opens booking at the addresses in the settings. Without addresses, opens booking in this
+/// process.
 ///
 /// # Errors
 /// Fails if booking cannot be opened.

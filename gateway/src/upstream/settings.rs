@@ -8,8 +8,8 @@ use reqwest::Url;
 /// Where booking runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UpstreamSettings {
-    /// `FAIRGATE_BOOKING_URL`: base addresses of booking processes, separated by commas. Default
-    /// none: booking is in this process.
+    /// `FAIRGATE_BOOKING_URL`: base addresses of booking processes, separated by commas. Without
+    /// addresses, booking is in this process.
     pub bases: Vec<Url>,
     /// The key by which booking recognises this gateway.
     pub internal: InternalSettings,

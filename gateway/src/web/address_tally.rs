@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a window of the count is. The figures cover the present window and the window before.
+/// The length of a window. The figures cover the present window and the window before.
 const WINDOW: Duration = Duration::from_secs(300);
 /// Operators are warned if at least one in this many requests comes from an unknown client.
 const WARNED_AT_ONE_IN: u64 = 20;
@@ -12,7 +12,7 @@ const WARNED_AT_ONE_IN: u64 = 20;
 /// The requests of one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AddressFigures {
-    /// All requests for which the client's network was wanted.
+    /// All requests for which the client's network was needed.
     pub requests: u64,
     /// The requests among them that came from an unknown client.
     pub unread: u64,

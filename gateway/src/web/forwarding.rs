@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// Headers of proxies that do not contain an address. They are easily confused with a header that
-/// does.
+/// Headers of proxies that do not contain an address. They are easily confused with headers that
+/// contain one.
 const WITHOUT_ADDRESS: [&str; 5] = [
     "host",
     "via",
@@ -44,8 +44,8 @@ impl fmt::Display for ForwardingHeader {
 }
 
 impl ForwardingHeader {
-    /// Reads the name of a header. Returns `None` if the text is no name, or names a header that
-    /// has no address.
+    /// Reads the name of a header. Returns `None` if the text is not a header name, or names a
+    /// header that has no address.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let name: HeaderName = text.parse().ok()?;
@@ -59,7 +59,7 @@ impl ForwardingHeader {
         })
     }
 
-    /// Returns the client's address as the farthest of `hops` trusted proxies named it. In a list
+    /// Returns the client's address that the farthest of `hops` trusted proxies named. In a list
     /// this is entry number `hops` from the right. A header with one address gives the same address
     /// for any number of proxies. Returns `None` without proxies, or if the address is missing or
     /// not readable.
@@ -123,7 +123,7 @@ fn forwarded_for(headers: &HeaderMap, mut skip: usize) -> Option<IpAddr> {
 }
 
 /// Returns the parameter `for` of each element of a line. Returns `None` if the line breaks the
-/// grammar: an outsider could open a quotation that hides what the proxies appended.
+/// grammar, because an outsider could open a quotation that hides what the proxies appended.
 fn forwarded_elements(line: &HeaderValue) -> Option<Vec<Option<String>>> {
     let line = String::from_utf8_lossy(line.as_bytes());
     let (mut elements, mut node) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! The link from a lobby to the shop that its room guards and that is not Fairgate's.
+//! The link from a lobby to the shop that its room guards. The shop is not Fairgate's.
 
 /// The longest path (bytes) that a link may lead to.
 const PATH_BYTES_MAX: usize = 1024;
@@ -14,8 +14,8 @@ pub struct ShopLink {
 
 impl ShopLink {
     /// Returns the address of a page of the shop. `to` is the path that a visitor first asked for.
-    /// If `to` is not a path, returns the shop's first page. Nobody can therefore make a lobby link
-    /// to another site.
+    /// If `to` is not a path, returns the shop's first page. A lobby therefore never links to
+    /// another site.
     #[must_use]
     pub fn address(&self, to: Option<&str>) -> String {
         let path = to.filter(|to| is_path(to)).unwrap_or("/");

@@ -37,8 +37,8 @@ pub fn pick_area(
     Ok(taken)
 }
 
-/// Chooses units of the nearest area that has enough free units for the whole party. Returns none
-/// if the wish does not allow standing.
+/// Chooses units of the nearest area that has enough free units for the whole party. Returns `None`
+/// if there is no such area, or if the wish does not allow standing.
 pub fn nearest(
     view: &WishSeatView<'_>,
     wish: &BestSeatsWish,

@@ -1,6 +1,6 @@
-//! Preferences 1 and 2 of [`super`]: the whole party sits side by side. The search keeps running
-//! sums and looks at each window of the party's size on each bench once. Its time is therefore
-//! linear in the number of seats.
+//! Preferences 1 and 2 of [`super`]: the whole party sits side by side. A window has as many
+//! neighbouring seats as the party has people. The search looks at each window on each bench once,
+//! and keeps running sums. Its time is therefore linear in the number of seats.
 
 use rand::Rng;
 
@@ -30,7 +30,7 @@ impl SeatCandidate for SeatBlock {
     }
 }
 
-/// Chooses the best block, if the party can sit in one row at all.
+/// Chooses the best block. Returns `None` if the party cannot sit side by side.
 pub fn best(
     view: &WishSeatView<'_>,
     wish: &BestSeatsWish,
@@ -59,7 +59,7 @@ pub fn best(
     })
 }
 
-/// Returns whether some block for the wish leaves no seat alone.
+/// Returns whether the wish has a block that leaves no single empty seat.
 pub fn has_clean(view: &WishSeatView<'_>, wish: &BestSeatsWish) -> bool {
     (0..).zip(view.map.benches()).any(|(number, bench)| {
         let mut is_clean = false;
@@ -121,7 +121,7 @@ fn on_bench(
 }
 
 /// Counts the sides (0 to 2) on which a party in `start..end` would leave a single free seat. The
-/// seat beyond that one is not free, or the bench ends there.
+/// free seat beside the party is single if the next seat is not free or the bench ends there.
 pub fn single_sides(view: &WishSeatView<'_>, cells: &[u32], start: usize, end: usize) -> u32 {
     let free = |at: Option<usize>| {
         at.and_then(|at| cells.get(at))

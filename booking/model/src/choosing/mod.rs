@@ -12,10 +12,10 @@
 //!    Other parties have not asked for standing, and get seats only.
 //!
 //! What the words mean here:
-//! - *Nearest*: by the mean of the party's distances to the focal point. If the wish names a zone,
-//!   that zone's focal point counts. If only the zones of a map have focal points, the focal point
-//!   of each seat's own zone counts. On a map without any focal point, the middle of the upper edge
-//!   counts.
+//! - *Nearest*: with the smallest mean distance of the party's seats from the focal point. If the
+//!   wish names a zone that has a focal point, that point counts. Otherwise the map's focal point
+//!   counts. If the map has none, each seat is measured from the focal point of its own zone. If
+//!   that zone has none either, the seat is measured from the middle of the map's upper edge.
 //! - *Side by side*: neighbours on a bench, so never across an aisle.
 //! - *Single empty seat*: a free seat without a free neighbour on its bench. A neighbour that is
 //!   not taken counts as free even if this party cannot have it: for example an accessible seat, or
@@ -23,8 +23,8 @@
 //! - A party gets exactly as many *accessible* seats as it asks for. Companion seats go only to
 //!   parties that ask for accessible seats. Booths are never chosen.
 //!
-//! Among equals (within rounding) the choice is random. It does not depend on the order of the
-//! plan.
+//! Chance decides between equally good choices. Choices that differ only by rounding count as
+//! equal. The order of the plan does not matter.
 
 mod area;
 mod block;
@@ -83,8 +83,8 @@ pub enum SeatsNotFound {
         "fewer places are free than you asked for; nothing was held; ask for fewer or widen the wish"
     )]
     Capacity,
-    /// Enough seats and standing units are free, but there are too few seats, and no standing area
-    /// has enough units.
+    /// The free seats and standing units together are enough. But the seats alone are too few, and
+    /// no standing area has enough units.
     #[error(
         "enough places are free, but not together; nothing was held; ask for fewer or widen the wish"
     )]

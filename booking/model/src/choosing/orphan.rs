@@ -41,12 +41,12 @@ pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> V
     orphans
 }
 
-/// Returns the new single seats that a hold of `cells` would leave. Used for holds of named seats,
-/// in shows that refuse single empty seats.
+/// Returns the new single seats that a hold of `cells` would leave. Shows that refuse single empty
+/// seats use this if a visitor names the seats of a hold.
 ///
-/// Returns `None` if there are none. It also returns `None` if no block anywhere suits a party of
-/// this size (in these categories, with as many accessible seats) without leaving a single seat:
-/// the visitor then has no better choice and may take the seats.
+/// Returns `None` if there are none. It also returns `None` if the visitor has no better choice: if
+/// every block for a party of this size, in these categories and with as many accessible seats,
+/// leaves a single seat.
 #[must_use]
 pub fn would_orphan(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Option<Vec<u32>> {
     let orphans = orphans_of(map, free, cells);

@@ -13,11 +13,11 @@ pub trait SeatCandidate {
     fn overlaps(&self, other: &Self) -> bool;
 }
 
-/// A list of candidates is not shortened while it is shorter than twice this.
+/// A list of candidates is shortened only once it has at least twice this many.
 const SHORTLIST_MIN: usize = 64;
 
-/// Returns the largest score that is treated as equal to `best`. The scores of seats at mirrored
-/// positions differ only by rounding.
+/// Returns the largest score that is treated as equal to `best`. Seats at mirrored positions must
+/// count as equal, but rounding makes their scores differ a little.
 fn equal_up_to(best: f32) -> f32 {
     best + 0.001 + best.abs() * 1e-6
 }
@@ -168,8 +168,8 @@ mod tests {
     fn a_shortlist_picks_what_a_list_of_all_candidates_picks() {
         for seed in 0..40 {
             let mut rng = StdRng::seed_from_u64(seed);
-            // With few scores, many candidates are equal. Then only a spread of 0 or 1 has one
-            // answer.
+            // With only 3 scores, many candidates are equal, and it is not defined which of them
+            // are the best few. So such lists are picked from only with a spread of 0 or 1.
             for (spread, scores) in [(0, 3), (1, 3), (0, 1 << 20), (4, 1 << 20), (40, 1 << 20)] {
                 let all = candidates(1_000, scores, &mut rng);
                 let mut shortlist = CandidateShortlist::new(spread, 4);

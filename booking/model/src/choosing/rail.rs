@@ -4,8 +4,10 @@
 //! between sold A→B and C→D. The module is pure.
 //!
 //! Order of preference:
-//! 1. side by side on one bench; 2. in one row; 3. in one carriage (a section of the plan); 4.
-//!    anywhere.
+//! 1. side by side on one bench;
+//! 2. in one row;
+//! 3. in one carriage (a section of the plan);
+//! 4. anywhere.
 //!
 //! Within a preference, the choice that leaves the fewest free legs directly before and after the
 //! stretch wins. Among equals, a party of one gets the seat with the fewest free neighbours, so
@@ -61,8 +63,8 @@ impl TrainSeatStates<'_> {
                 .all(|cell| self.states.get(cell as usize) == Some(&CellState::Free))
     }
 
-    /// Counts the free legs of the seat directly before and after these legs. They are left over if
-    /// a traveller takes these legs.
+    /// Counts the seat's free legs directly before and directly after these legs. They are left
+    /// over if a traveller takes these legs.
     fn left_over(&self, seat: u32, legs: &Range<u16>) -> u16 {
         let is_free = |leg: &u16| self.is_free(seat, &(*leg..*leg + 1));
         let before = (0..legs.start).rev().take_while(is_free).count();

@@ -1,8 +1,8 @@
-//! Preferences 3 and 4 of [`super`]: the party cannot sit side by side. A stretch is a row of free
-//! neighbouring seats. In each section, groups are grown around a few anchors: the stretches
-//! nearest to the wish's focal point, and the longest ones. If the wish asks for accessible seats,
-//! the anchors are the nearest accessible seats. The best group wins. Anchors of the whole house
-//! are tried only if no section has enough seats.
+//! Preferences 3 and 4 of [`super`]: the party cannot sit side by side. A stretch is a run of free
+//! seats side by side on a bench. In each section, groups are grown around a few anchors: the
+//! stretches nearest to the wish's focal point, and the longest ones. If the wish asks for
+//! accessible seats, the anchors are the nearest accessible seats. The best group wins. Anchors of
+//! the whole house are tried only if no section has enough seats.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -171,8 +171,8 @@ fn with_accessible(
     accessible.truncate(wish.accessible as usize);
     let ordinary = (wish.quantity - wish.accessible) as usize;
     let beside = beside(view, &accessible, ordinary, point);
-    // If one of the rest would sit alone, one of the people beside the accessible seats moves to
-    // the rest. If somebody sits alone even so, that is accepted.
+    // If one person of the rest would sit alone, one of the people beside the accessible seats
+    // joins that person. If that is not possible either, somebody may sit alone.
     let fewer = beside.len().saturating_sub(1);
     [(beside.len(), false), (fewer, false), (beside.len(), true)]
         .into_iter()

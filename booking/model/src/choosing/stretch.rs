@@ -1,10 +1,11 @@
-//! Chooses seats for a party that fits into no row: several pieces, taken from the stretches of
-//! seats nearest to a point. Nobody sits alone if that can be avoided at all.
+//! Chooses seats for a party that fits into no row. It takes several pieces from the stretches of
+//! seats nearest to a point. Nobody sits alone if that can be avoided.
 //!
-//! A piece is 2 or more neighbouring seats. Suppose there are stretches of 2 or more seats each,
-//! with `t` seats in all. If one of them has 3 or more seats, every number from 2 to `t` can be
-//! dealt in pieces; if not, every even number up to `t`. With this rule the dealing can be greedy:
-//! the nearest stretch gives as many seats as it can, as long as the rest can still be dealt.
+//! A piece is 2 or more neighbouring seats. Suppose that every stretch has 2 or more seats, and all
+//! of them together have `t` seats. If one stretch has 3 or more seats, every number of seats from
+//! 2 to `t` can be taken in pieces. Otherwise, every even number up to `t` can. The search can
+//! therefore be greedy: the nearest stretch gives as many seats as it can, as long as the rest can
+//! still be taken in pieces.
 
 use std::collections::HashSet;
 
@@ -148,15 +149,16 @@ impl BenchStretch {
     }
 }
 
-/// Returns whether `wanted` seats can be dealt in pieces of 2 or more, from stretches of 2 or more
+/// Returns whether `wanted` seats can be taken in pieces of 2 or more from stretches of 2 or more
 /// seats with `total` seats in all. `has_three_or_more` is true if one of the stretches has 3 or
 /// more seats.
 fn can_deal(wanted: usize, total: usize, has_three_or_more: bool) -> bool {
     wanted == 0 || (2..=total).contains(&wanted) && (has_three_or_more || wanted.is_multiple_of(2))
 }
 
-/// Returns `wanted` seats near `point`, or `None` if that is not possible. People sit without a
-/// neighbour of their party only if `allow_alone` is true, and then as few as possible.
+/// Returns `wanted` seats near `point`, or `None` if that is not possible. If `allow_alone` is
+/// false, everybody gets a neighbour of their party. If it is true, as few people as possible sit
+/// without one.
 pub fn pick_seats_near(
     view: &WishSeatView<'_>,
     stretches: &[BenchStretch],
@@ -179,8 +181,9 @@ pub fn pick_seats_near(
     let together = if can_deal(wanted, total, has_three_or_more) {
         wanted
     } else if allow_alone {
-        // `wanted` is too large, or it is 1, or it is odd and no stretch has 3 seats. The number
-        // that can be dealt is then the smaller of `wanted` and `total`, or one less.
+        // `wanted` is too large, or it is 1, or it is odd and no stretch has 3 seats. The largest
+        // number that can be taken in pieces is then the smaller of `wanted` and `total`, or one
+        // less.
         let most = total.min(wanted);
         if can_deal(most, total, has_three_or_more) {
             most
@@ -208,7 +211,8 @@ pub fn pick_seats_near(
     })
 }
 
-/// Deals `wanted` seats, which [`can_deal`] allowed, from the stretches in order.
+/// Takes `wanted` seats in pieces from the stretches, in their order. [`can_deal`] must allow this
+/// number.
 fn pieces(
     view: &WishSeatView<'_>,
     long: &[BenchStretch],

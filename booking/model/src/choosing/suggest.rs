@@ -1,4 +1,5 @@
-//! Suggests seats instead of refused seats: as many, in the same price categories, and near them.
+//! Suggests other seats if seats were refused: the same number, in the same price categories, and
+//! near the refused ones.
 
 use rand::Rng;
 

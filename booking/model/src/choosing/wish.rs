@@ -58,20 +58,22 @@ impl FromIterator<u32> for CellSet {
 pub struct BestSeatsRequest {
     /// How many seats.
     pub quantity: u32,
-    /// Rail: the class, a category's key or label.
+    /// The class, if the show is a train: a category's key or label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// Category keys or labels, any of them; all categories when absent.
+    /// The categories that the party accepts, by key or label. If absent, it accepts all
+    /// categories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub categories: Option<Vec<String>>,
-    /// Section labels, any of them; all sections when absent.
+    /// The sections that the party accepts, by label. If absent, it accepts all sections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<String>>,
     /// A zone's key or label. Only seats of this zone are chosen, and distances are measured to its
     /// focal point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// Only seats of these channels; when absent, only seats that belong to no channel.
+    /// Only seats of these channels are chosen. If absent, only seats that belong to no channel are
+    /// chosen, unless `ignore_channels` is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<Vec<String>>,
     /// Allows all seats, whether they belong to a channel or not.
@@ -89,7 +91,7 @@ fn default_true() -> bool {
     true
 }
 
-/// A wish that makes no sense on this map; the message names the field.
+/// Why a wish makes no sense on a map. The message names the field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BestSeatsWishFault {
     /// A name that the map does not have.

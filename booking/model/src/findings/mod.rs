@@ -1,5 +1,6 @@
-//! Finds where the provider, the ledger and the store disagree, from one snapshot of all three. The
-//! module is pure. Each kind of drift gives one kind of finding, and each finding has one repair.
+//! Finds where the payment provider, the ledger and the store disagree, from one snapshot of all
+//! three. Such a disagreement is called drift. Each kind of drift gives one kind of finding, and
+//! each finding has one repair. The module is pure.
 
 use std::fmt;
 
@@ -13,8 +14,8 @@ use crate::orders::OrderState;
 use crate::orders::transition::{EffectKind, OwedProviderCall};
 use crate::payments::{Payment, PaymentState, ProviderPayment};
 
-/// A change that is younger than this, in milliseconds, may not have reached the provider, the
-/// ledger and the store yet. Such a change is no drift.
+/// A change needs some time to reach the provider, the ledger and the store. While a change is
+/// younger than this, in milliseconds, a disagreement is no drift.
 pub const ON_ITS_WAY_MS: i64 = 5_000;
 
 /// If a hold is locked for an order, the ledger must have the order within this many milliseconds.
@@ -30,10 +31,10 @@ const CELLS_SHOWN_MAX: usize = 8;
 pub enum DriftKind {
     /// An order is past its deadline and has not ended.
     OrderOverdue,
-    /// An order is confirmed, but no capture is owed for it in the effects outbox.
+    /// An order is confirmed, but the effects outbox has no capture for it.
     CaptureNotOwed,
-    /// An order has ended and its payment has the buyer's money, but no void or refund is owed for
-    /// it in the effects outbox.
+    /// An order has ended and its payment has the buyer's money, but the effects outbox has neither
+    /// a void nor a refund for it.
     MoneyNotReturned,
     /// An order is ticketed, but some or all of its tickets are missing.
     TicketsMissing,

@@ -1,6 +1,6 @@
-//! A show as a grid of cells, leg-major: `cell = leg × seats + seat`. A concert has one leg. A
-//! train has one leg for each stretch between neighbouring stops. The same core therefore sells
-//! both.
+//! A show as a grid of cells, numbered leg by leg: `cell = leg × seats + seat`. A concert has one
+//! leg. A train has one leg for each stretch between neighbouring stops. The same core therefore
+//! sells both.
 
 pub mod picture;
 

@@ -1,6 +1,6 @@
 //! The picture of a show: the state of every cell, a version, and the changes that lead from one
-//! version to the next. `version = incarnation × 2^40 + counter`, so the version does not decrease
-//! even if the data is lost.
+//! version to the next. `version = incarnation × 2^40 + counter`. The incarnation is higher after
+//! each loss of the data, so the version never decreases.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CellState;
 
-/// How many changes of cells the log has, at most. A follower that has missed more takes the whole
-/// picture.
+/// How many changes of cells the log has, at most. A follower (somebody who keeps a copy of the
+/// picture) that has missed more takes the whole picture.
 const LOG_MAX: usize = 65_536;
 
 /// The changes that lead a follower from its version to the present version.

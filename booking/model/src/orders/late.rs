@@ -1,5 +1,5 @@
-//! Decides what late money may still buy. The module is pure. Chance decides between equal seats,
-//! and the random numbers are an argument.
+//! Decides what late money can still buy. Late money comes after its order has expired. The module
+//! is pure. Chance decides between equal seats, and the random numbers are an argument.
 
 use crate::choosing;
 use crate::choosing::rail::TrainSeatStates;
@@ -11,7 +11,8 @@ use crate::orders::{Order, OrderItem};
 use crate::payments::PaymentState;
 use crate::shows::Show;
 
-/// Returns why the money can buy nothing even if seats are free; `None` if there is no such reason.
+/// Returns why the money cannot buy anything, even if seats are free. Returns `None` if there is no
+/// such reason.
 #[must_use]
 pub fn late_refund_reason(
     order: &Order,
@@ -39,9 +40,9 @@ pub fn late_refund_reason(
     })
 }
 
-/// Chooses free seats that are like the order's own: as many of each category, over the same legs,
-/// near the old ones, and only if today's price is the same. Returns `None` if a price has changed
-/// or there are not enough such seats.
+/// Chooses free seats that are like the order's own: the same number in each category, over the
+/// same legs, and near the old ones. Returns `None` if a price has changed since the order was
+/// made, or if there are not enough such seats.
 #[must_use]
 pub fn seats_like(
     show: &Show,

@@ -20,24 +20,24 @@ use crate::money::{Currency, Money};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderState {
-    /// Its seats are claimed; the money is awaited.
+    /// Its seats are claimed, and the money is awaited.
     Pending,
-    /// The money is authorised and the seats are sold.
+    /// The money is authorised, or there is nothing to pay. The seats are sold.
     Confirmed,
-    /// The money is captured and the tickets are there.
+    /// The money is captured, or there was nothing to pay. The tickets are issued.
     Ticketed,
-    /// The time to pay ran out; the seats are free.
+    /// The time to pay, or to consent, ran out. The seats are free.
     Expired,
-    /// The buyer gave it up; the seats are free.
+    /// The buyer gave it up, or it cannot be completed. The seats are free.
     Cancelled,
-    /// The provider refused the capture; the seats are free, nothing was charged.
+    /// The provider refused the capture. Nothing was charged, and the seats are free.
     CaptureFailed,
-    /// The money came after the seats had gone; others are kept until the buyer says yes or no.
+    /// The money came late, when the seats were gone. Other seats are kept until the buyer accepts
+    /// or declines them.
     AwaitingConsent,
-    /// Some of its tickets were given back; the others are good.
+    /// Some of its tickets were given back. The others are valid.
     PartlyRefunded,
-    /// All its tickets that could be given back were given back; the seats are free, and the money
-    /// is back or on its way.
+    /// All its tickets were given back. The seats are free, and the money is back or on its way.
     Refunded,
     /// Its seats were exchanged for other seats, which belong to another order. The money of this
     /// order pays for those seats.
@@ -112,8 +112,8 @@ pub struct OrderItem {
     pub label: String,
     /// The category's label.
     pub category: String,
-    /// The category's key, by which its price is found; empty in orders that were stored before
-    /// items had keys.
+    /// The category's key, by which its price is found. It is empty in orders that were stored
+    /// before items had keys.
     pub category_key: String,
     /// The traveller's name, if the show asks for names.
     pub traveller: Option<String>,

@@ -10,7 +10,7 @@ use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
 pub struct PaymentSettlement {
     /// The payment's new state; none if it does not change.
     pub payment: Option<PaymentState>,
-    /// The event that the order's state machine gets; none if the order is not concerned.
+    /// The event that the order's state machine gets; none if the order does not get one.
     pub order_event: Option<OrderEvent>,
     /// How much was refunded to the buyer so far, in minor units; none if the event does not say.
     pub refunded: Option<i64>,
@@ -35,7 +35,7 @@ impl PaymentSettlement {
 }
 
 /// Decides what follows from an event. `over_card_limit` is true if, with this order, one card
-/// would buy more seats of the show than a card may.
+/// would buy more seats of the show than one card may buy.
 #[must_use]
 pub fn settle_event(
     payment: &Payment,

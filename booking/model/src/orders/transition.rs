@@ -18,7 +18,7 @@ pub enum OrderEvent {
     /// The provider holds the money for us, but with this order the card would have bought more
     /// seats of the show than one card may buy.
     CardFull,
-    /// The provider refused the money; the buyer may try again until the deadline.
+    /// The provider refused the money. The buyer may try again until the deadline.
     Declined,
     /// The provider has captured the money.
     Captured,
@@ -45,7 +45,7 @@ pub enum OrderEvent {
     RefundedPart(RefundReason),
     /// All remaining tickets of the order are given back.
     RefundedAll(RefundReason),
-    /// The order costs nothing. Or it is a successor (the new order of an exchange) for which no
+    /// The order costs nothing, or it is a successor (the new order of an exchange) and no
     /// difference has to be paid.
     NothingToPay,
     /// The order's seats are exchanged for other seats.
@@ -76,7 +76,7 @@ pub enum LateRefundReason {
 }
 
 impl LateRefundReason {
-    /// All reasons, for the ledger's tests.
+    /// All reasons. Only tests use this list.
     pub const ALL: [Self; 8] = [
         Self::SeatsGone,
         Self::Limit,

@@ -57,8 +57,8 @@ pub struct ProviderRules {
 }
 
 impl ProviderRules {
-    /// The rules for documents that are read from the ledger. They allow everything: such a
-    /// document was checked when it was stored, perhaps for another provider, and a change of the
+    /// The rules for documents that are read from the ledger. They allow everything. Such a
+    /// document was checked when it was stored, perhaps for another provider. A change of the
     /// provider must not make it unreadable.
     pub const STORED: Self = Self {
         names_cards: true,

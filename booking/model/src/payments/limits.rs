@@ -23,7 +23,7 @@ pub enum PaymentSumError {
     /// The sum is above the largest.
     #[error("too large")]
     TooLarge,
-    /// The sum is no multiple of the step.
+    /// The sum is not a multiple of the step.
     #[error("not a multiple of the provider's smallest step")]
     TooFine,
 }

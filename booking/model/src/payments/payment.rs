@@ -7,13 +7,13 @@ use crate::ids::{OrderId, PaymentId};
 use crate::money::Money;
 use crate::payments::limits::PaymentSumError;
 
-/// Where a payment stands; it only moves forward, as [`PaymentState::may_become`] says.
+/// The state of a payment. A payment only moves forward, as [`PaymentState::may_become`] says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentState {
     /// Awaited.
     Created,
-    /// Refused by the provider; another try may follow.
+    /// Refused by the provider. Another try may follow.
     Declined,
     /// The money is held for us.
     Authorised,
@@ -68,7 +68,7 @@ impl PaymentState {
         matches!(self, Self::Authorised | Self::Captured)
     }
 
-    /// Returns whether the money was captured, even if it was returned since then.
+    /// Returns whether the money was captured, even if it has been returned since.
     #[must_use]
     pub fn is_taken(self) -> bool {
         matches!(self, Self::Captured | Self::Refunded)
@@ -102,8 +102,8 @@ pub struct Payment {
     pub refunded: i64,
 }
 
-/// An event about a payment. It was read from a message of the provider whose signature was
-/// checked, or made from the provider's payment by [`ProviderPayment::events`].
+/// An event about a payment. It was read from a message of the provider, after a check of the
+/// message's signature. Or [`ProviderPayment::events`] made it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderEvent {
@@ -173,9 +173,9 @@ pub struct ProviderPayment {
 }
 
 impl ProviderPayment {
-    /// Returns the events that would have reported this state. Their ids follow from their content,
-    /// so that a state that is read twice is stored once. A refund is reported only if the payment
-    /// is known to be captured, because the capture has to be settled first.
+    /// Returns the events that would have reported this state. Their ids are made from their
+    /// content, so that a state that is read twice is stored once. A refund is reported only if the
+    /// ledger has the payment as captured, because the capture has to be settled first.
     #[must_use]
     pub fn events(&self, payment: &Payment) -> Vec<ProviderEvent> {
         use ProviderEventKind as K;
@@ -226,8 +226,8 @@ pub struct CreatedPayment {
 /// may pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// There was no answer, or the provider had a fault. The call may work later, or the provider
-    /// may even have done it.
+    /// There was no answer, or the provider had a fault. The call may succeed later, or the
+    /// provider may even have carried it out already.
     #[error("the provider could not be reached: {0}")]
     Later(String),
     /// The provider refused the call for good.
@@ -236,7 +236,7 @@ pub enum ProviderError {
     /// The provider never takes this sum. Only the call that makes a payment fails like this.
     #[error("the provider does not take this sum: it is {0}")]
     Sum(PaymentSumError),
-    /// The provider has accepted the call but has not finished it: a refund takes time.
+    /// The provider has accepted the call but has not finished it, because a refund takes time.
     #[error("the provider is not done: {0}")]
     Pending(String),
     /// The provider accepted the call but could not do it. If the call is repeated, the provider

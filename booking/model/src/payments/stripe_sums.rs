@@ -106,7 +106,7 @@ pub struct StripeSumError(i64, String);
 /// Converts our minor units to Stripe's units.
 ///
 /// # Errors
-/// [`StripeSumError`] if the amount is no whole number of Stripe's units, or is too large to
+/// [`StripeSumError`] if the amount is not a whole number of Stripe's units, or is too large to
 /// convert.
 pub fn to_stripe(money: Money) -> Result<i64, StripeSumError> {
     let (amount, code) = (money.amount, money.currency.as_str());
@@ -126,8 +126,8 @@ pub fn to_stripe(money: Money) -> Result<i64, StripeSumError> {
 }
 
 /// Converts Stripe's units to our minor units. Stripe writes currency codes in lower case. Returns
-/// `None` if the code is no currency code, or if the amount is no whole number of our minor units
-/// or too large to convert.
+/// `None` if the code is not a currency code, or if the amount is not a whole number of our minor
+/// units or is too large to convert.
 #[must_use]
 pub fn from_stripe(amount: i64, code: &str) -> Option<Money> {
     let currency = Currency::parse(&code.to_ascii_uppercase())?;

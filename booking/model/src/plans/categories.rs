@@ -17,7 +17,7 @@ pub enum InheritedCategory {
     /// There is no category to inherit.
     #[default]
     None,
-    /// There is a category to inherit, but it is unknown. This fault is already in the list.
+    /// The object around it names an unknown category. The list of faults already has this fault.
     Faulty,
     /// The index of the inherited category.
     Is(u16),

@@ -85,7 +85,7 @@ impl SeatMapDraft {
             let number = number.to_string();
             let label = format!("{}-{number}", area.label);
             // The units after this one would give the same fault. One fault is enough to find the
-            // area or row that has the same labels.
+            // area or row with the same labels.
             if self.claim_label(&label, || at.to_owned(), faults).is_none() {
                 return;
             }

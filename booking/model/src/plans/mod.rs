@@ -1,7 +1,7 @@
 //! Seating plans, and how they are read from outside formats. `format` lists the formats, and each
-//! format has a file of its own. An importer returns a whole [`SeatMap`], or *every* fault that it
-//! found, each with its position in the document. The author of the plan can therefore correct all
-//! faults in one go.
+//! format has a module of its own. An importer returns a whole [`SeatMap`], or *every* fault that
+//! it found, each with its position in the document. The author of the plan can therefore correct
+//! all faults in one go.
 
 mod categories;
 mod draft;

@@ -2,7 +2,7 @@
 
 use crate::ids::ShowId;
 
-/// The room of all shows that no room names.
+/// The room that covers all shows that no other room names.
 pub const EVERYDAY: &str = "everyday";
 
 /// The rooms, each with the ids and globs of shows that it names.

@@ -21,20 +21,20 @@ pub struct ShowDocument {
     pub venue: VenueId,
     /// The title, 1 to 200 characters.
     pub title: String,
-    /// RFC 3339 with an offset.
+    /// When the show begins, RFC 3339 with an offset.
     #[schema(value_type = String)]
     pub starts_at: Timestamp,
-    /// Until when seats may be held, RFC 3339 with an offset. If left out: until the show begins.
+    /// Until when seats may be held, RFC 3339 with an offset. If left out, until the show begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub sells_until: Option<Timestamp>,
-    /// ISO 4217.
+    /// The currency of the prices, an ISO 4217 code.
     #[serde(default = "defaults::currency")]
     #[schema(value_type = String)]
     pub currency: Currency,
-    /// Minor units by category key or label; a category without a price is not for sale.
+    /// Prices in minor units, by category key or label. A category without a price is not for sale.
     pub prices: BTreeMap<String, i64>,
-    /// Seconds a hold lasts, as shown to the buyer.
+    /// How many seconds a hold lasts, as the buyer sees it.
     #[serde(default = "defaults::hold_s")]
     pub hold_s: u32,
     /// How many seconds the lock lasts beyond the hold.
@@ -43,29 +43,30 @@ pub struct ShowDocument {
     /// How many seconds the order's claim lasts beyond the time to pay.
     #[serde(default = "defaults::claim_grace_s")]
     pub claim_grace_s: u32,
-    /// Seconds an order has to pay, at least.
+    /// How many seconds a buyer has to pay for an order, at least.
     #[serde(default = "defaults::pay_s")]
     pub pay_s: u32,
     /// How often a hold may be extended by `hold_s`.
     #[serde(default)]
     pub extensions: u32,
-    /// Seats one visitor may hold and buy of this show.
+    /// How many seats of this show one visitor may hold and buy.
     #[serde(default = "defaults::seats_per_visitor")]
     pub seats_per_visitor: u32,
-    /// Seats one verified account may buy; accounts are not built yet.
+    /// How many seats one verified account may buy. Accounts are not built yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seats_per_account: Option<u32>,
-    /// Seats one payment card may buy; needs a provider that recognises cards.
+    /// How many seats one payment card may buy. This needs a provider that recognises cards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seats_per_card: Option<u32>,
     /// Whether a visitor who names seats, in a new hold or in a change, may leave a single empty
     /// seat.
     #[serde(default)]
     pub orphans: OrphanSeatRule,
-    /// By which rules tickets may be given back; none by default.
+    /// The rules by which tickets may be given back. By default there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
-    /// By which rule seats may be exchanged for others; none by default, and then they may not.
+    /// The rule by which seats may be exchanged for others. By default there is none, and seats
+    /// cannot be exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeRule>,
 }
@@ -197,7 +198,7 @@ fn check_available(
     }
 }
 
-/// Checks the prices, and returns the faultless ones by category.
+/// Checks the prices, and returns those without a fault, by category.
 fn check_prices(
     document: &ShowDocument,
     map: &SeatMap,

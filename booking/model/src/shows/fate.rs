@@ -1,4 +1,4 @@
-//! What may happen to a show after seats of it were sold: it is cancelled or postponed.
+//! What may happen to a show after some of its seats were sold: it is cancelled or postponed.
 
 /// A show's fate. A show that takes place as planned has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -47,7 +47,7 @@ pub struct FreeSeatList<'s> {
 
 impl<'s> FreeSeatList<'s> {
     /// Makes the list from the states of all cells. The list is empty if the show is over, or if
-    /// the number of states is not that of the show's cells.
+    /// there are not as many states as the show has cells.
     #[must_use]
     pub fn new(show: &'s Show, states: &[CellState], now_ms: i64) -> Self {
         let grid = show.grid();

@@ -9,21 +9,22 @@ const RULES_MAX: usize = 20;
 /// How many hours before the show a rule may end, at most: ten years.
 const UNTIL_H_MAX: u32 = 87_600;
 
-/// Money back until `until_h` hours before the show, less `fee_pct` per cent.
+/// Tickets may be given back until `until_h` hours before the show. A fee of `fee_pct` per cent is
+/// kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RefundRule {
-    /// Hours before the show.
+    /// How many hours before the show this rule ends.
     pub until_h: u32,
-    /// Per cent kept.
+    /// The fee, in per cent of each ticket's price.
     pub fee_pct: u32,
 }
 
-/// A paid order's seats may be given for others until `until_h` hours before the show.
+/// The seats of a paid order may be exchanged for others until `until_h` hours before the show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExchangeRule {
-    /// Hours before the show.
+    /// How many hours before the show this rule ends.
     #[serde(default)]
     pub until_h: u32,
     /// What an exchange costs in addition to the difference, in minor units. The fee is the same

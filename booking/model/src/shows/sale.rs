@@ -19,7 +19,7 @@ impl Show {
     }
 
     /// Returns when the train leaves the station where the legs begin. If the train was postponed,
-    /// it leaves every station later by the same number of hours and minutes.
+    /// it leaves every station with the same delay.
     fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let run = self.run.as_ref()?;
         let delay = self
@@ -41,8 +41,8 @@ impl Show {
         self.fate == Some(ShowFate::Cancelled)
     }
 
-    /// Returns whether no seat can be held any more, at whatever station: the show is cancelled, or
-    /// its sale has ended.
+    /// Returns whether no seat can be held any more, at any station. This is so if the show is
+    /// cancelled, or if its sale has ended.
     #[must_use]
     pub fn is_over(&self, now_ms: i64) -> bool {
         self.is_cancelled() || self.first_leg_on_sale(now_ms).is_none()

@@ -87,8 +87,7 @@ impl SaleTerms {
                 let call = run.calls.get(leg)?;
                 Some(call.departs.or(call.arrives)?.as_millisecond())
             };
-            // If the train was postponed, it leaves every station later by the same number of hours
-            // and minutes.
+            // If the train was postponed, it leaves every station with the same delay.
             Some(at(usize::from(first_leg?))? + starts_ms - at(0)?)
         };
         boarded_ms().unwrap_or(starts_ms)

@@ -44,7 +44,8 @@ impl TransferJourney {
 impl Timetable {
     /// Finds at most twenty journeys with one change that leave `from` on a date, fastest first. A
     /// journey is left out if another one leaves no earlier and arrives no later. A change takes at
-    /// least 15 minutes and at most four hours.
+    /// least 15 minutes and at most four hours. The second train leaves on the same date or the day
+    /// after.
     #[must_use]
     pub fn journeys(&self, from: u32, to: u32, date: Date) -> Vec<TransferJourney> {
         let mut days = ServiceDayStarts::new(self);

@@ -344,7 +344,7 @@ impl Timetable {
 }
 
 /// Checks that every index of a call or a trip points to something, and that every list of calls
-/// has at least two calls and not more than 16 bits can number.
+/// has at least two calls, and no more than 16 bits can number.
 fn check_parts(parts: &TimetableParts) -> Result<(), TimetableError> {
     let dangling = |what, at| Err(TimetableError::Dangling { what, at });
     for (at, pattern) in parts.patterns.iter().enumerate() {

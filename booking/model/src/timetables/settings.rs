@@ -1,5 +1,5 @@
-//! The file of `--rail`. It has what a timetable lacks: carriages, classes, fares, and the terms of
-//! sale. Everything in it has a default.
+//! Reads the file that `--rail` names. It has what a timetable lacks: carriages, classes, fares,
+//! and the terms of sale. Everything in it has a default.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,27 +9,27 @@ use crate::runs::DistanceRate;
 use crate::shows::rules::{ExchangeRule, RefundRule, rule_faults};
 use crate::timetables::stock::{Carriage, RollingStock, SEATS_MAX, TravelClass};
 
-/// The terms that every departure is sold on. Times are in seconds.
+/// The terms on which every departure is sold. Times are in seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DepartureTerms {
-    /// ISO 4217. If it is missing, the currency is CNY for the CSV form. For GTFS it is the feed's
-    /// currency, or else EUR.
+    /// An ISO 4217 code. If it is missing, the currency is CNY for a timetable in CSV form. For
+    /// GTFS it is the feed's currency, or else EUR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
     /// For how many days departures are on sale, today included.
     pub window_days: u32,
-    /// Seconds a hold lasts, as shown to the buyer.
+    /// How many seconds a hold lasts, as the buyer sees it.
     pub hold_s: u32,
     /// How many seconds the lock lasts beyond the hold.
     pub grace_s: u32,
     /// How many seconds the order's claim lasts beyond the time to pay.
     pub claim_grace_s: u32,
-    /// Seconds an order has to pay, at least.
+    /// How many seconds a buyer has to pay for an order, at least.
     pub pay_s: u32,
     /// How often a hold may be extended.
     pub extensions: u32,
-    /// Seats one visitor may hold and buy of one departure.
+    /// How many seats of one departure one visitor may hold and buy.
     pub seats_per_visitor: u32,
     /// The rules for giving tickets back; none by default. Hours are counted back from the
     /// departure at the station where the traveller gets on.
@@ -60,7 +60,7 @@ impl Default for DepartureTerms {
 /// The whole file, with defaults for what it leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RailFile {
-    /// The terms that all departures are sold on.
+    /// The terms on which all departures are sold.
     pub terms: DepartureTerms,
     /// The classes of travel, dearest first.
     pub class: Vec<TravelClass>,

@@ -41,7 +41,7 @@ pub struct TravelClass {
 pub struct RollingStock {
     /// The id. The venue's slug is `rail-` and this id.
     pub id: String,
-    /// Trains of these kinds use it. If the list is empty, trains of all other kinds use it.
+    /// The kinds of trains that use it. If the list is empty, trains of all other kinds use it.
     #[serde(default)]
     pub kinds: Vec<String>,
     /// The carriages, from the front.

@@ -1,12 +1,13 @@
-//! Decides when a provider counts as away. One call that fails may be an accident of the network,
-//! so only several failures in a row begin an outage.
+//! Decides when a provider counts as away. One call without an answer may be an accident of the
+//! network, so only several of them in a row begin an outage. If the provider does not know the
+//! installation's keys, the outage begins at once.
 
 use std::time::{Duration, Instant};
 
 use super::siteverify::SiteverifyFault;
 
-/// How many calls in a row must fail before an outage begins. One visitor causes at most two calls,
-/// so the calls of at least two visitors must fail.
+/// How many calls in a row must fail before an outage begins. One attempt of a visitor makes at
+/// most two calls, so at least two attempts must fail.
 const FAILURES_MIN: u32 = 3;
 /// If the last failure was this long ago or longer, the next failure starts a new count.
 const FAILURES_WITHIN: Duration = Duration::from_secs(60);
@@ -14,7 +15,7 @@ const FAILURES_WITHIN: Duration = Duration::from_secs(60);
 /// What the last calls to a provider have shown. Pure.
 #[derive(Debug, Default)]
 pub(super) struct ProviderHealth {
-    /// The failures since the last answer.
+    /// How many calls have failed in a row.
     in_a_row: u32,
     failed_at: Option<Instant>,
     /// Why the provider is away, during an outage.

@@ -35,7 +35,7 @@ pub struct ProviderChallenge {
     pub provider: ChallengeProvider,
     /// The installation's public key at the provider.
     pub site_key: String,
-    /// What the check is bound to. Turnstile returns it with the answer; hCaptcha has no such
+    /// What the check is bound to. Turnstile returns it with the answer. hCaptcha has no such
     /// field.
     pub cdata: String,
     /// The address of the provider's script.
@@ -193,8 +193,8 @@ impl ChallengeProviders {
     }
 }
 
-/// Asks the provider about an answer, and once more if the provider is silent and there is time
-/// left. Returns `None` if neither call showed whether the answer is good.
+/// Asks the provider about an answer. If the provider is silent and there is time left, asks once
+/// more. Returns `None` if neither call showed whether the answer is good.
 async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<SiteverifyAnswer> {
     let begun = Instant::now();
     let fault = match client.ask(answer, ANSWER_WITHIN).await {
@@ -205,7 +205,7 @@ async fn ask_twice(client: &Arc<ProviderClient>, answer: &str) -> Option<Sitever
     note_fault(client, &fault);
     let remaining = ANSWER_WITHIN.checked_sub(begun.elapsed());
     match client.ask(answer, remaining.filter(|_| is_silent)?).await {
-        // The first call may have used up the answer, so a refusal of the second proves nothing.
+        // The first call may have used up the answer, so a refusal by the second proves nothing.
         Ok(verdict) => verdict.success.then_some(verdict),
         Err(fault) => {
             note_fault(client, &fault);

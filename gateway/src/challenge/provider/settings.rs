@@ -9,7 +9,8 @@ pub struct ProviderSettings {
     pub site_key: String,
     /// The key with which this server asks the provider.
     pub secret: SecretSetting,
-    /// The address of the provider's interface and script. `None`: the provider's own addresses.
+    /// The address of the provider's interface and script. `None` stands for the provider's own
+    /// addresses.
     pub url: Option<String>,
 }
 
@@ -24,7 +25,7 @@ pub struct ProvidersSettings {
     pub hcaptcha: Option<ProviderSettings>,
 }
 
-/// The knobs of one provider: site key, secret, address.
+/// The names of one provider's settings: site key, secret, address.
 type ProviderKnobs = [&'static str; 3];
 
 const TURNSTILE: ProviderKnobs = ["turnstile_site_key", "turnstile_secret", "turnstile_url"];

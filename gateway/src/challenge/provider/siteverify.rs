@@ -16,7 +16,7 @@ use super::stand_ins::StandIns;
 
 /// How long to wait for the provider's answer.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(4);
-/// How long a visitor waits for a free call to the provider while [`CALLS_MAX`] calls are running.
+/// How long a visitor waits until fewer than [`CALLS_MAX`] calls to the provider are running.
 const TURN_WITHIN: Duration = Duration::from_secs(4);
 /// How many calls to the provider run at once, at most.
 const CALLS_MAX: usize = 256;
@@ -217,7 +217,7 @@ pub(super) async fn ask_until_answered(client: Weak<ProviderClient>) {
                 client.health.lock().end_outage();
                 return;
             }
-            // The warning about the outage shows the newest fault. No second outage begins.
+            // The warning about the outage then shows the newest fault. No second outage begins.
             Err(fault) => {
                 client.note_failure(&fault);
             }

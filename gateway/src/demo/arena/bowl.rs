@@ -10,7 +10,7 @@ const END_ANGLE: f64 = -68.0;
 const AISLE: f64 = 44.0;
 const LOWER_ROWS: u32 = 18;
 const UPPER_ROWS: u32 = 20;
-/// The first of the upper tier's cheaper rows, counted from 0 at the front.
+/// The first of the upper tier's cheaper rows. Rows are counted from 0 at the front.
 const UPPER_REAR: u32 = 10;
 /// The distance from the back of the lower tier to the boxes, and from them to the upper tier.
 const PASSAGE: f64 = 95.0;
@@ -111,10 +111,10 @@ pub fn upper_tier() -> Vec<ArenaSection> {
     ends.into_iter().enumerate().map(section).collect()
 }
 
-/// Cuts the ring around the floor into sections, and returns the two angles (degrees) of each.
-/// Each long side has `on_side` sections, and the end that faces the stage has `at_end` sections.
-/// With `beside_stage`, one more section is on each side of the stage. Every section is on a single
-/// arc.
+/// Cuts the ring around the floor into sections, and returns the angles (degrees) of each section's
+/// two ends. Each long side has `on_side` sections, and the end that faces the stage has `at_end`
+/// sections. With `beside_stage`, there is one more section on each side of the stage. Every
+/// section is on a single arc.
 fn ring(beside_stage: bool, on_side: u32, at_end: u32) -> Vec<(f64, f64)> {
     let junction = junction();
     let cut = |from: f64, to: f64, parts: u32| {

@@ -2,8 +2,8 @@
 //! same four centres, which makes them parallel to the oval.
 //!
 //! The middle of the arena is the origin. A chair is 20 units wide. x grows to the right. y grows
-//! downwards, to the end that faces the stage. An angle names a point of the oval: the direction
-//! outwards at that point, with 0° to the right and 90° downwards.
+//! downwards, to the end that faces the stage. Each point of the oval has an angle: the direction
+//! that points outwards there. 0° is to the right, and 90° is downwards.
 
 /// A point of the plan.
 pub type ArenaPoint = (f64, f64);

@@ -19,7 +19,7 @@ pub const BORDER: f64 = 20.0;
 const ENTRANCE_ROWS: std::ops::Range<u32> = 3..8;
 /// The distance between the chairs on both sides of an entrance.
 const ENTRANCE: f64 = 110.0;
-/// The number of straight pieces with which one edge of an outline is drawn.
+/// The number of straight pieces that make up one edge of an outline.
 const OUTLINE_PIECES: u32 = 10;
 
 /// A section of the bowl.

@@ -19,8 +19,8 @@ fn section_label(map: &SeatMap, section: Option<u32>) -> &str {
     &map.sections[section.expect("every seat is in a section") as usize]
 }
 
-/// Returns whether a point is inside a shape: then a line from the point to the right crosses the
-/// edge an odd number of times.
+/// Returns whether a point is inside a shape. A line from such a point to the right crosses the
+/// shape's edge an odd number of times.
 fn inside(shape: &[OutlinePoint], [x, y]: OutlinePoint) -> bool {
     let next = shape.iter().cycle().skip(1);
     let crossed = shape.iter().zip(next).filter(|([ax, ay], [bx, by])| {

@@ -21,7 +21,7 @@ use crate::web::peer_of;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChallengeQuery {
-    /// The holder: SHA-256 of the secret, hex. May be missing if the request shows a place.
+    /// The holder: the SHA-256 of the secret, as hex. May be missing if the request shows a place.
     holder: Option<Holder>,
 }
 
@@ -47,7 +47,7 @@ struct ChallengeAnswer {
     /// The address of the provider's script.
     #[serde(skip_serializing_if = "Option::is_none")]
     script: Option<String>,
-    /// When the solution must have arrived, RFC 3339.
+    /// The time by which the solution must arrive, RFC 3339.
     expires_at: String,
 }
 

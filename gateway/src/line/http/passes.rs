@@ -33,7 +33,8 @@ struct PassAnswer {
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PassBody {
-    /// The solution of the challenge, where one must be solved: ALTCHA's payload.
+    /// The solution of the challenge, if one must be solved: ALTCHA's payload, the answer of the
+    /// provider, or the ticket of a wait.
     challenge: Option<String>,
 }
 
@@ -96,8 +97,8 @@ pub(crate) struct VerifyQuery {
     room: String,
 }
 
-/// Is this request's pass good? For `auth_request`; also any method at `/v1/verify/{room}/…` and,
-/// with 200 in place of 204, at `/v1/verify-200/{room}/…` for `ext_authz`
+/// Is this request's pass good? For a proxy's `auth_request`. `/v1/verify/{room}/…` answers the
+/// same to any method. For `ext_authz`, `/v1/verify-200/{room}/…` answers 200 in place of 204
 #[utoipa::path(get, path = "/v1/verify", tag = "lobby", params(("room" = String, Query,)),
     responses((status = 204, description = "With X-Fairgate-Room, X-Fairgate-Rank and X-Fairgate-Visitor"), (status = 401)))]
 pub(crate) async fn verify(
@@ -169,9 +170,8 @@ pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<J
 /// header `Authorization` for something else.
 ///
 /// # Errors
-/// 401 `pass_invalid` without a pass, or with a pass that is not one of this room; 401
-/// `pass_expired` or `pass_stopped`. If Bearer and cookie are both refused, the error is the
-/// cookie's.
+/// 401: `pass_invalid` without a pass or with a pass that is not one of this room, `pass_expired`,
+/// or `pass_stopped`. If Bearer and cookie are both refused, the error is the cookie's.
 pub fn live_pass(
     lobby: &WaitingLine,
     room: &str,

@@ -28,14 +28,14 @@ struct JoinAnswer {
     place: String,
     /// The join number.
     number: u64,
-    /// Where the room stands.
+    /// The phase of the room.
     phase: RoomPhase,
-    /// The secret, where the server made it: hex, shown once.
+    /// The secret as hex, if the server made it. It is shown only once.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
 
-/// Join, or find the place of before
+/// Join, or get the place that the visitor already has
 #[utoipa::path(post, path = "/v1/rooms/{room}/places", tag = "lobby", params(("room" = String, Path,)), request_body = JoinBody,
     responses((status = 201, body = JoinAnswer), (status = 200, body = JoinAnswer, description = "The place of before"),
         (status = 403, description = "code_invalid, code_used, challenge_failed, network_full, network_denied, revoked"), (status = 409, description = "not_open"),
@@ -99,7 +99,7 @@ pub(crate) async fn place(
     Ok(([no_store()], Json(view)).into_response())
 }
 
-/// Say which seats one would like
+/// Say which seats the visitor would like
 #[utoipa::path(put, path = "/v1/rooms/{room}/place/wishes", operation_id = "put_wishes", tag = "lobby", params(("room" = String, Path,)), request_body = Vec<SeatWish>,
     responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "revoked"), (status = 409, description = "already_claimed"),
         (status = 410, description = "place_left, room_closed"), (status = 422, description = "invalid_field, not_available")))]
@@ -123,7 +123,7 @@ pub(crate) async fn put_wishes(
 pub(crate) struct MoveAnswer {
     /// The code, for `move` in `POST …/places`. It counts once.
     code: String,
-    /// When it stops counting, RFC 3339.
+    /// When the code expires, RFC 3339.
     expires_at: String,
 }
 

@@ -49,7 +49,7 @@ impl From<PlaceRefusal> for Problem {
     }
 }
 
-/// Builds the problem 403 `revoked`. `note` has the promoter's words.
+/// Builds the problem 403 `revoked`. `note` is what the promoter tells the visitor.
 fn revoked(what: &str, note: &str) -> Problem {
     let given = if note.is_empty() {
         String::new()

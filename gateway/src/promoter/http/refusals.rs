@@ -109,9 +109,9 @@ fn changed_meanwhile() -> Problem {
     )
 }
 
-/// If a field is wrong, builds 422 `invalid_field`, which lists all wrong fields and all fields
-/// that are not implemented. Otherwise builds 422 `not_available`, which lists the fields that are
-/// not implemented.
+/// If a field is wrong, builds 422 `invalid_field`. It lists all wrong fields and all fields that
+/// are not implemented. Otherwise builds 422 `not_available`. It lists the fields that are not
+/// implemented.
 fn bad_document_problem(why: RoomInputRefusal) -> Problem {
     let listed = |faults: &[(String, String)]| {
         faults

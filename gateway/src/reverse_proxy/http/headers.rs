@@ -1,5 +1,5 @@
-//! Builds the headers that a guarded shop gets. Removes what is meant for this gateway alone, and
-//! sets what only this gateway may say.
+//! Builds the headers that a guarded shop gets. Removes headers that are only for this gateway, and
+//! sets headers that only this gateway may set.
 
 use std::net::IpAddr;
 
@@ -17,11 +17,11 @@ const ROOM: HeaderName = HeaderName::from_static("x-fairgate-room");
 const RANK: HeaderName = HeaderName::from_static("x-fairgate-rank");
 const VISITOR: HeaderName = HeaderName::from_static("x-fairgate-visitor");
 
-/// The beginnings of the names of headers that nobody outside may set. Many shops read an
+/// Nobody outside may set a header whose name begins with one of these texts. Many shops read an
 /// underscore in a name as a hyphen, so names with underscores are reserved, too.
 const RESERVED: [&str; 2] = ["x-fairgate-", "x-forwarded-"];
 
-/// What this gateway knows of a request.
+/// What this gateway knows about a request.
 pub(super) struct ShopRequest<'a> {
     /// The address of the visitor.
     pub client: IpAddr,
@@ -31,11 +31,11 @@ pub(super) struct ShopRequest<'a> {
     pub forwarding_header: &'a ForwardingHeader,
     /// The visitor's pass. `None` if the visitor is let through without one.
     pub pass: Option<&'a LivePass>,
-    /// Whether the Bearer is a pass of this installation.
+    /// Whether the Bearer token is a pass of this installation.
     pub is_bearer_ours: bool,
 }
 
-/// Builds the headers that the shop gets. `Host` stays what the visitor sent, so that the shop's
+/// Builds the headers that the shop gets. `Host` stays as the visitor sent it, so that the shop's
 /// redirects and cookies lead back through this gateway.
 pub(super) fn shop_headers(sent: &HeaderMap, request: &ShopRequest<'_>) -> HeaderMap {
     let mut headers = without_hops(sent);
@@ -79,7 +79,7 @@ fn is_reserved(name: &HeaderName) -> bool {
     RESERVED.iter().any(|start| name.starts_with(start))
 }
 
-/// Takes this installation's cookies out, and keeps all others as they are.
+/// Removes this installation's cookies, and keeps all others as they are.
 fn keep_foreign_cookies(headers: &mut HeaderMap) {
     let lines: Vec<HeaderValue> = headers.get_all(header::COOKIE).iter().cloned().collect();
     headers.remove(header::COOKIE);

@@ -30,7 +30,7 @@ const BACK_S: u64 = 5;
 /// Forwards a request with a live pass to the shop, and sends everybody else to the waiting room.
 pub(crate) async fn guard(State(shop): State<ShopGuard>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    // A tunnel would lead past the guard.
+    // A CONNECT tunnel would bypass the guard.
     if parts.method == Method::CONNECT {
         return explain(&parts.headers, wrong_method());
     }
@@ -97,7 +97,7 @@ async fn forward(
         Ok(answer) => answer,
         Err(failure) => {
             count("shop_failed");
-            // The log of warnings says once that the shop is away.
+            // The warnings for operators say that the shop is away.
             tracing::debug!(%failure, path = parts.uri.path(), "the guarded shop gave no answer");
             explain(&parts.headers, failure.into())
         }
@@ -110,7 +110,8 @@ fn client_address(shop: &ShopGuard, parts: &Parts) -> IpAddr {
     shop.lobby.web.client_address(&parts.headers, peer)
 }
 
-/// Returns whether the Bearer is a pass of this installation, which the shop must not see.
+/// Returns whether the Bearer token is a pass of this installation. The shop must not see such a
+/// pass.
 fn is_bearer_ours(shop: &ShopGuard, headers: &HeaderMap) -> bool {
     let rooms = &shop.lobby.rooms;
     let now_s = rooms.now_ms().div_euclid(1000);
@@ -142,9 +143,9 @@ async fn send_to_lobby(shop: &ShopGuard, parts: &Parts) -> Response {
     .into_response()
 }
 
-/// Returns the address of the lobby. If the request is for a page, the address contains the way
-/// back to that page. A request that a form or a script sent gets no way back, because a link
-/// cannot repeat it.
+/// Returns the address of the lobby. If a GET or HEAD request asks for a page, the address contains
+/// the way back to that page. The shop's first page is the default, so it needs no way back. Other
+/// methods get none, because a link cannot repeat them.
 fn lobby_address(shop: &ShopGuard, parts: &Parts) -> String {
     let asked = parts
         .uri

@@ -16,8 +16,9 @@ use super::super::tunnels::OpenTunnel;
 use crate::upstream::foreign_origin::{OriginFailure, OriginStream, WebSocketAnswer};
 use crate::upstream::hops::without_hops;
 
-/// Takes the visitor's end out of a request for a WebSocket. Returns `None` for other requests, and
-/// for a request with a body, because the body would have to be sent before the switch.
+/// Takes the visitor's end of the connection out of a request for a WebSocket. Returns `None` for
+/// other requests, and for a request with a body, because the body would have to be sent before the
+/// switch.
 pub(super) fn take_visitor_end(parts: &mut Parts) -> Option<OnUpgrade> {
     let asks = parts.version == Version::HTTP_11
         && parts.method == Method::GET
@@ -63,7 +64,7 @@ async fn carry(
     };
     metrics::gauge!("fairgate_guard_tunnels").increment(1);
     tokio::select! {
-        // Either side may break off; the other one then sees its connection end.
+        // Either side may break off. The other one then sees its connection end.
         _ = copy_bidirectional(&mut visitor, &mut shop_stream) => {}
         () = open.ended() => {}
         () = stopped(&mut stopping) => {}
@@ -76,7 +77,7 @@ fn set_upgrade_headers(headers: &mut HeaderMap) {
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }
 
-/// Returns whether a header lists this word, in any case.
+/// Returns whether a header lists this word, in upper or lower case.
 fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
     let lines = headers.get_all(name).into_iter();
     lines

@@ -1,4 +1,4 @@
-//! The door in front of booking: a call that takes seats needs a pass that this installation
+//! The door in front of booking. A call that takes seats needs a pass that this installation
 //! signed. The door turns a browser's cookie into the Bearer pass that booking reads. Booking
 //! checks the pass again, and also its room and its expiry.
 
@@ -29,7 +29,7 @@ async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next:
     {
         return problem.into_response();
     }
-    // Only purchases measure booking's health.
+    // Only purchases count for booking's health.
     let kind = route_kind(request.method(), request.uri().path());
     let call = (kind == RouteKind::Purchase).then(|| door.health.begin_call());
     let answer = next.run(request).await;
@@ -75,9 +75,9 @@ impl BookingDoor {
     }
 
     /// Turns the pass in the cookie into the Bearer pass that booking verifies. Returns whether the
-    /// call now has a pass. Browsers send cookies unasked, so a pass that is not valid is ignored
-    /// unless the call needs a pass. Browsers send cookies for foreign pages, too, so a call that
-    /// changes something is refused if a foreign page made it.
+    /// call now has a pass. Browsers send cookies with every call. A pass that is not valid is
+    /// therefore ignored if the call needs no pass. Browsers also send cookies with the calls of
+    /// foreign pages. Such a call is therefore refused if it changes something.
     fn add_pass_from_cookie(
         &self,
         request: &mut Request,

@@ -18,7 +18,7 @@ use crate::web::WebRequestPolicy;
 /// it.
 #[async_trait]
 pub trait ComeBackTimes: Send + Sync + 'static {
-    /// Returns in how many seconds, at least 1, a visitor of `room` should come back. `place` is
+    /// Returns after how many seconds, at least 1, a visitor of `room` should come back. `place` is
     /// the cookie of the visitor's place, or `None` if the request has none.
     async fn back_in_s(&self, room: &str, place: Option<&str>) -> u64;
 }
@@ -42,8 +42,8 @@ pub struct BookingDoor {
     pub come_back_times: Arc<dyn ComeBackTimes>,
 }
 
-/// Returns the show of a path: the show that the path names, or the show whose slug is part of the
-/// id in the path.
+/// Returns the show of a path. This is the show that the path names, or the show whose slug is part
+/// of the id in the path.
 fn show_of(path: &str) -> Option<&str> {
     let mut parts = path.strip_prefix("/v1/")?.split('/');
     match (parts.next()?, parts.next()?) {

@@ -1,6 +1,6 @@
-//! Forwards visitors' calls to booking. Short bodies are buffered and longer ones streamed. Headers
-//! that belong to one connection are left out. A call that must not be made twice is never sent
-//! twice.
+//! Forwards visitors' calls to booking. Short bodies are buffered, and longer ones are streamed.
+//! Headers that belong to one connection are left out. A call that must not be made twice is never
+//! sent twice.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -173,8 +173,8 @@ impl ForwardedBody {
     }
 }
 
-/// Returns whether a call whose answer was lost may be sent again: it changes nothing, replaces a
-/// whole state, or has an idempotency key.
+/// Returns whether a call may be sent again after its answer was lost. It may if it changes
+/// nothing, replaces a whole state, or has an idempotency key.
 fn may_be_repeated(parts: &Parts) -> bool {
     parts.method.is_safe()
         || parts.method == axum::http::Method::PUT

@@ -1,5 +1,6 @@
-//! Booking in other processes: the same trait as in this process, over HTTP. Background tasks ask
-//! the booking processes whether they are well and which room covers which show.
+//! Booking in other processes. Implements the same trait as booking in this process, over HTTP.
+//! Background tasks ask the booking processes whether they are well and which room covers which
+//! show.
 
 pub mod forward;
 pub mod pool;

@@ -34,8 +34,7 @@ pub enum BookingNodeStatus {
     /// The process does not answer, for this reason. No call goes to it. The background tasks in
     /// `watch.rs` go on asking for its state.
     Silent(String),
-    /// The process has another ledger, and so other sales. It gets no calls except the question for
-    /// its state.
+    /// The process has another ledger, and therefore other sales. It is only asked for its state.
     Foreign,
 }
 
@@ -230,7 +229,7 @@ impl BookingNode {
     }
 }
 
-/// Returns why a call got no answer, without the address, which the caller adds.
+/// Returns why a call got no answer. The address is left out, because the caller adds it.
 #[must_use]
 pub fn failure_reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {

@@ -1,4 +1,4 @@
-//! The routes of booking in other processes: every route in booking's OpenAPI document, each
+//! The routes of booking in other processes. Every route in booking's OpenAPI document is
 //! forwarded.
 
 use axum::extract::Request;

@@ -1,5 +1,5 @@
-//! The two background tasks for each booking process: one asks for its state, the other reads its
-//! signals about holds.
+//! The two background tasks for each booking process. One asks for its state, and the other reads
+//! its signals about holds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const STATE_MAX: Duration = Duration::from_millis(1_800);
 /// How long a stream may be silent before it is given up. A live booking process sends something
 /// every second.
 const QUIET_MAX: Duration = Duration::from_secs(5);
-/// The longest line that is accepted; real lines are far shorter.
+/// The longest incomplete line (bytes) that is accepted. Usual lines are far shorter.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
 /// Asks one booking process for its state, for ever.

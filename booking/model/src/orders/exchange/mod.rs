@@ -1,7 +1,7 @@
 //! Exchanges the seats of a paid order for other seats. The new seats belong to an order of their
 //! own, the *successor*, which costs the difference. The old order keeps its seats until the
 //! difference is paid, and then one transaction swaps the seats. This module is pure and only
-//! decides; the ledger writes the result.
+//! decides. The ledger writes the result.
 
 pub mod deal;
 mod parts;
@@ -22,7 +22,7 @@ use crate::payments::Payment;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// The order for the new seats. Until the swap, its items are only the cells that the old order
-    /// does not have, and together they cost what is due.
+    /// does not have. The prices of these items add up to what is due.
     pub successor: Order,
     /// The payment of the difference. It is voided from the beginning if there is nothing to pay.
     pub payment: Payment,
@@ -111,7 +111,7 @@ pub enum OrderExchangeError {
     /// No rule of its terms lets its seats be exchanged now.
     #[error(transparent)]
     Rule(#[from] ExchangeRuleError),
-    /// Tickets were scanned at a door. Has the labels of their seats.
+    /// Tickets for seats with these labels were scanned at a door.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
     /// The order's seats, or the cost of the exchange, have changed since the cost was computed.
@@ -123,7 +123,7 @@ pub enum OrderExchangeError {
 /// rules. `given` are the seats for which the difference was computed.
 ///
 /// # Errors
-/// [`OrderExchangeError`], for a reason in the order or its tickets.
+/// [`OrderExchangeError`] if the order or its tickets do not allow an exchange.
 pub fn check_exchangeable(
     order: &Order,
     tickets: &[Ticket],
@@ -165,8 +165,8 @@ pub fn lost_items(old: &Order, new: &Order) -> Vec<OrderItem> {
 }
 
 /// Splits a refund over the payments of the orders in a chain of exchanges, newest first.
-/// `refundable` is the sum that can still be refunded from each payment. All sums in `refundable`
-/// together are the price of the seats that remain.
+/// `refundable` is the sum that can still be refunded from each payment. The returned parts add up
+/// to `amount` only if the sums in `refundable` are together large enough.
 #[must_use]
 pub fn split_over_payments(amount: i64, refundable: &[i64]) -> Vec<i64> {
     let mut wanted = amount;

@@ -7,8 +7,8 @@ use crate::holds::HeldSeat;
 use crate::orders::OrderItem;
 
 /// The cells that change in an exchange. An item without legs has no cell and only counts as one
-/// seat. If both orders have a seat, both lists have equally many entries for it. The lengths of
-/// the lists therefore give the right change in the number of seats.
+/// seat. If both orders have a seat, both lists have equally many entries for it. The difference of
+/// the two lengths is therefore the change in the number of seats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangedSeats {
     /// The cells to claim.
@@ -70,7 +70,7 @@ fn without(from: &Range<u16>, what: &Range<u16>) -> Vec<Range<u16>> {
         .into_iter()
         .filter(|legs| !legs.is_empty())
         .collect();
-    // If the two do not overlap, neither formula above holds, and all of `from` remains.
+    // If the two do not overlap, all of `from` remains, even if it is empty.
     if from.end <= what.start || what.end <= from.start {
         pieces = vec![from.clone()];
     }

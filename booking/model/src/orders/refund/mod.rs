@@ -1,5 +1,5 @@
 //! Tickets that are given back: what a refund is, and what changes in the order. The module is
-//! pure; the ledger writes the result.
+//! pure. The ledger writes the result.
 
 pub mod rules;
 
@@ -58,7 +58,7 @@ pub enum RefundState {
     OnItsWay,
     /// The provider says that the money has gone back.
     Done,
-    /// The provider could not return the money so far; the refund is tried again.
+    /// The provider could not return the money so far. The refund is tried again.
     Failed,
 }
 
@@ -135,7 +135,7 @@ pub enum OrderRefundError {
     /// No rule of the show allows a refund now.
     #[error(transparent)]
     Rule(#[from] RefundRuleError),
-    /// Tickets were scanned at a door. Has the labels of their seats.
+    /// Tickets for seats with these labels were scanned at a door.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
     /// This is not a ticket of the order.
@@ -220,11 +220,11 @@ impl RefundPlan {
     }
 }
 
-/// Plans a refund. Returns `None` if the selection has no ticket that can be given back: all were
-/// given back before or, with [`TicketSelection::Unscanned`], scanned.
+/// Plans a refund. Returns `None` if the selection has no ticket that can be given back. All of
+/// them were given back before or, with [`TicketSelection::Unscanned`], were scanned.
 ///
 /// # Errors
-/// [`OrderRefundError`], for a reason in the order, its tickets or the show.
+/// [`OrderRefundError`] if the order, its tickets or the show's rules do not allow the refund.
 pub fn plan_refund(
     input: &RefundInput<'_>,
     which: &TicketSelection,

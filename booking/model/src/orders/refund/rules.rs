@@ -42,7 +42,8 @@ impl RefundRuleInForce {
     }
 }
 
-/// Returns the end of a rule that ends `until_h` hours before `begins_ms`.
+/// Returns the end of a rule that ends `until_h` hours before `begins_ms`, in milliseconds since
+/// the epoch.
 #[must_use]
 pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
     begins_ms - i64::from(until_h) * HOUR_MS

@@ -67,7 +67,7 @@ struct FairgateReader {
     sections: HashMap<String, String>,
 }
 
-/// What rows and areas take over from the section that they are in.
+/// What rows and areas inherit from the section that they are in.
 #[derive(Default)]
 struct FairgateScope {
     /// The text with which labels begin, such as "Stalls-".

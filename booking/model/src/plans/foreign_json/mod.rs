@@ -1,5 +1,5 @@
-//! Reads foreign JSON without stopping at the first fault. Each [`PlanObject`] can describe where
-//! it is in the document. All faults go to one list.
+//! Reads JSON from outside without stopping at the first fault. Each [`PlanObject`] can describe
+//! where it is in the document. All faults go to one list.
 
 mod faults;
 mod values;
@@ -58,8 +58,8 @@ impl<'a> PlanObject<'a> {
         Self::member("", object)
     }
 
-    /// Describes in words where the object is: for each object from the outermost one, its kind,
-    /// its position (from 0), and its label if it has one.
+    /// Describes in words where the object is. The text names each object from the outermost one to
+    /// this one, with its kind, its position (from 0), and its label if it has one.
     pub fn path(&self) -> String {
         let Some(index) = self.index else {
             return self.noun.to_owned();
@@ -99,7 +99,8 @@ impl<'a> PlanObject<'a> {
         self.object.keys()
     }
 
-    /// Returns a flag, or `default` if it is missing. A value other than true and false is a fault.
+    /// Returns a flag, or `default` if it is missing. Any value other than true or false is a
+    /// fault.
     pub fn flag(&self, key: &str, default: bool, faults: &mut PlanFaults) -> bool {
         match self.get(key) {
             None => default,

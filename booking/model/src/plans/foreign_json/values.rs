@@ -1,4 +1,4 @@
-//! Reads single values of foreign JSON: the whole text, points, keys and colours.
+//! Reads single values of JSON from outside: the whole text, points, keys and colours.
 
 use serde_json::{Map, Value};
 

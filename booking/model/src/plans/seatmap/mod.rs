@@ -87,7 +87,8 @@ impl SeatKind {
     }
 }
 
-/// One sellable unit. Its index in [`SeatMapParts::seats`] is its cell on a show of one leg.
+/// One sellable unit. Its index in [`SeatMapParts::seats`] is also its cell in a show that has only
+/// one leg.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seat {
     /// Unique within the map: `A-4`, `Section A-A-1`, `GA1-100`.
@@ -98,7 +99,7 @@ pub struct Seat {
     pub y: f32,
     /// Index into [`SeatMapParts::categories`].
     pub category: u16,
-    /// Index into [`SeatMapParts::sections`]. A table is the section of its chairs.
+    /// Index into [`SeatMapParts::sections`]. Each table is a section, to which its chairs belong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<u32>,
     /// Index into [`SeatMapParts::zones`].
@@ -179,8 +180,8 @@ pub struct SeatMapParts {
     pub seats: Vec<Seat>,
     /// The general-admission areas.
     pub areas: Vec<AdmissionArea>,
-    /// The stage, if the plan draws one. Plans that were stored before the project knew stages have
-    /// none.
+    /// The stage, if the plan draws one. Plans that were stored before plans could have a stage
+    /// have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<PlanStage>,
     /// The outlines of those sections whose outline the plan draws.

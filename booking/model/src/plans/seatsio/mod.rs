@@ -2,8 +2,9 @@
 //! general admission.
 //!
 //! - A seat's label is `Row-Seat`, or `Section-Row-Seat` in a section, or `Table-Seat` at a table.
-//! - An object without a category of its own has its section's category, and a chair has its
-//!   table's. The coordinates of a section's objects are relative to its `topLeft`.
+//! - An object without a category of its own has the category of its section. A chair without one
+//!   has the category of its table. The coordinates of a section's objects are relative to its
+//!   `topLeft`.
 //! - Objects with `published: false` are left out, because the promoter has not put them on sale.
 //!   Seats with `disabledBySocialDistancingRules` are left out too, because they must stay empty.
 //!   Such a seat leaves a gap, so the seats on its two sides do not count as neighbours.

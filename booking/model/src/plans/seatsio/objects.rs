@@ -17,7 +17,7 @@ struct SeatsioChairs<'a> {
 }
 
 impl SeatsioReader {
-    /// Reads everything that can be sold in one drawing, which is the chart's or a section's.
+    /// Reads everything that can be sold in one drawing: that of the whole chart or of a section.
     pub fn read_objects(
         &mut self,
         drawing: &SeatsioObject,
@@ -49,7 +49,7 @@ impl SeatsioReader {
         let label = spot.label(&mut self.faults);
         let mut scope = scope.clone();
         scope.zone = self.resolve_zone(spot, scope.zone);
-        // A row outside of a drawn section may still name a section.
+        // A row that is not drawn inside a section may still name a section.
         if let (None, Some(Value::String(section))) = (scope.section, spot.get("sectionLabel"))
             && !section.trim().is_empty()
         {
@@ -243,8 +243,8 @@ impl SeatsioReader {
         })
     }
 
-    /// Returns the middle of a shape: its centre or, without a centre, the mean of its corners or,
-    /// without corners, its position.
+    /// Returns the middle of a shape. This is its centre. If it has no centre, it is the mean of
+    /// its corners. If it has no corners either, it is its position.
     fn middle(&mut self, spot: &PlanObject<'_>) -> Option<(f64, f64)> {
         if spot.get("center").is_some() {
             return spot.point("center", &mut self.faults);

@@ -1,5 +1,5 @@
-//! Decides which parties are offered freed seats, and which parties wait in vain. The decisions are
-//! pure. They need only the states of the cells, and the line of waiting parties.
+//! Decides which parties are offered freed seats, and which parties wait in vain. The module is
+//! pure.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,7 +17,8 @@ const OFFERS_MAX: usize = 100;
 pub struct WaitlistShares {
     /// The parties that are offered seats, by their index in the line, with the seats.
     pub offers: Vec<(usize, PartySeats)>,
-    /// The cells that are kept for the waitlist but suit no party that is present.
+    /// The cells that are kept for the waitlist but suit no party that is present and has no offer.
+    /// The list is empty if the round stopped before the end of the line.
     pub left: Vec<u32>,
 }
 

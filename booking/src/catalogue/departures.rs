@@ -169,9 +169,8 @@ impl Catalogue {
         let mut touched = known.touched.lock();
         let kept = touched.shows.entry(show.id.clone());
         let kept = kept.or_insert_with(|| Arc::clone(&show));
-        let has_newer_fate = kept.fate != show.fate
-            && show.fate.is_some()
-            && kept.fate != Some(ShowFate::Cancelled);
+        let has_newer_fate =
+            kept.fate != show.fate && show.fate.is_some() && kept.fate != Some(ShowFate::Cancelled);
         if has_newer_fate || kept.terms < show.terms {
             *kept = show;
         }

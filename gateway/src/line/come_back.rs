@@ -64,7 +64,10 @@ fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
     let until = |at: i64| u64::try_from(at.saturating_sub(now).div_euclid(1000) + 1).unwrap_or(1);
     match room.phase(now) {
         RoomPhase::Scheduled => until(document.opens_at),
-        RoomPhase::Prequeue | RoomPhase::Drawing => until(document.draw_at),
+        RoomPhase::Prequeue | RoomPhase::Drawing => {
+            let called_at = row.facts.draw_called_at.unwrap_or(document.draw_at);
+            until(document.draw_at.min(called_at))
+        }
         RoomPhase::Selling if row.facts.paused => BACK_UNKNOWN_S,
         RoomPhase::Selling
             if document.method == LineMethod::Open && tick.counts.inside < tick.inside_max =>

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use super::{PageRoutes, address};
+use crate::upstream::BookingFailure;
 
 /// The longest document (bytes) that a page reads from booking.
 const DOCUMENT_BYTES_MAX: usize = 4 << 20;
@@ -127,7 +128,8 @@ impl PageRoutes {
             .body(Body::empty())
             .map_err(|_| missing())?;
         let answer = call_in_process(&self.booking, request).await;
-        answer.and_then(document_of).ok_or_else(missing)?
+        let lost = || Problem::from(BookingFailure::Unreachable);
+        answer.and_then(document_of).ok_or_else(lost)?
     }
 
     /// Makes a call to booking through the door, as the visitor's browser would. Returns the
@@ -137,11 +139,19 @@ impl PageRoutes {
         call: VisitorCall<'_>,
     ) -> Result<Value, DocumentRefusal> {
         let missing = Problem::not_found("page", call.path);
+        // If the answer to a call is lost, the call may have been carried out.
+        let lost = if call.method.is_safe() {
+            BookingFailure::Unreachable
+        } else {
+            BookingFailure::Unanswered
+        };
         let Some(request) = call.request() else {
             return Err(missing.into());
         };
         let answer = call_in_process(&self.door, request).await;
-        answer.and_then(document_of).ok_or(missing)?
+        answer
+            .and_then(document_of)
+            .ok_or_else(|| Problem::from(lost))?
     }
 
     /// Makes a call as [`Self::call_as_visitor`] does, and returns the text of the answer.

@@ -67,7 +67,9 @@ pub(super) async fn train(
         quantity: party,
         from: &from["station"],
         to: &to["station"],
+        // An old link may name a time at which no ride leaves.
         departs: departs
+            .filter(|at| leaves_at(&from, *at))
             .or(later_ride)
             .filter(|at| is_loop && leaves_at(&from, *at))
             .map(|departs| departs.to_string()),

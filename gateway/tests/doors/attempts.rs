@@ -53,6 +53,9 @@ async fn a_network_that_guesses_keys_has_to_pause() {
         ("192.0.2.7", "/v1/promoter/rooms/demo", "authorization"),
         ("192.0.2.8", "/rail", "x-api-key"),
     ] {
+        // An answer to a caller without a key is no right attempt.
+        let bare = read(address, "/readyz", "authorization", "Basic YTpi").await;
+        assert_eq!(bare.status, 200, "{}", bare.text());
         let guesses = async || read(address, path, name, "Bearer a-guess").await.status;
         let mut statuses = Vec::new();
         for _ in 0..TRIES {

@@ -20,8 +20,9 @@ const STATE_MAX: Duration = Duration::from_millis(1_800);
 /// How long a stream may be silent before it is given up. A live booking process sends something
 /// every second.
 const QUIET_MAX: Duration = Duration::from_secs(5);
-/// The longest incomplete line (bytes) that is accepted. Usual lines are far shorter.
-const LINE_BYTES_MAX: usize = 4 << 10;
+/// The longest incomplete line (bytes) that is accepted. The longest signal is an offer with the
+/// labels of 1,000 seats. A label has at most 100 characters.
+const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Asks one booking process for its state, for ever.
 pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNode>) {

@@ -164,10 +164,7 @@ impl CinemaCatalogue {
             document,
             plans: new_plans(&plans),
             shows,
-            old_plans: pinned
-                .iter()
-                .map(|(show, pinned)| (show.clone(), pinned.pin.clone()))
-                .collect(),
+            old_plans: plan_pins(&pinned),
             keeps: stored_seat_check(pinned, plans),
         };
         let put = self.ledger.put_programme(new, now_ms).await;
@@ -355,6 +352,11 @@ struct PinnedHallPlan {
 }
 
 type PinnedPlans = HashMap<ShowId, PinnedHallPlan>;
+
+fn plan_pins(pinned: &PinnedPlans) -> HashMap<ShowId, PlanPin> {
+    let pin = |(show, pinned): (&ShowId, &PinnedHallPlan)| (show.clone(), pinned.pin.clone());
+    pinned.iter().map(pin).collect()
+}
 
 /// Returns the check that the ledger runs on each seat in use. The check passes if the new plan
 /// keeps the seat as it is. If another node stored a show in the meantime, the show is unknown

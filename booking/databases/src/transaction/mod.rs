@@ -68,7 +68,8 @@ impl SqlTransaction {
     /// Returns all rows of a query.
     ///
     /// # Errors
-    /// Returns a [`LedgerError`]. The transaction is then rolled back, even if it ignores the error.
+    /// Returns a [`LedgerError`]. The transaction is then rolled back, even if it ignores the
+    /// error.
     pub async fn query(&self, sql: &str, with: SqlValues<'_>) -> Result<Vec<SqlRow>, LedgerError> {
         let mut rows = Vec::new();
         let keep = |row| {

@@ -31,6 +31,10 @@ pub(super) async fn form() -> impl IntoResponse {
     (kind, include_str!("form.js"))
 }
 
+/// Stripe's message for a key that comes again with other parameters.
+const OTHER_PARAMETERS: &str =
+    "Keys for idempotent requests can only be used with the same parameters";
+
 impl FakeStripeServer {
     /// Handles a call that changes something. Draws the faults and checks the idempotency key. Runs
     /// `act` only if no answer is stored under that key.
@@ -61,9 +65,7 @@ impl FakeStripeServer {
             );
             match inner.answers.get(&key) {
                 Some(kept) if kept.asked != asked => {
-                    let message =
-                        "Keys for idempotent requests can only be used with the same parameters";
-                    return typed(400, "idempotency_error", "", message);
+                    return typed(400, "idempotency_error", "", OTHER_PARAMETERS);
                 }
                 Some(kept) => (kept.status, kept.body.clone(), None, hangs),
                 None => {

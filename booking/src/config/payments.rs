@@ -96,7 +96,7 @@ impl PaymentSettings {
     pub fn warnings(&self) -> Vec<String> {
         let warning = match self {
             Self::None => {
-                "no payment provider is set, so only what costs nothing can be ordered: set FAIRGATE_PAYMENTS"
+                "no payment provider is set, so only free seats can be ordered: set FAIRGATE_PAYMENTS"
             }
             Self::Sandbox => "payments are the sandbox's: no money moves, and tickets carry TEST",
             Self::Stripe(settings) if settings.is_test() => {

@@ -154,7 +154,7 @@ pub enum HoldRequestFault {
     #[error("best.{0} on a train")]
     NotOnTrains(&'static str),
     /// `best.quantity` is 0.
-    #[error("a party of nobody")]
+    #[error("best.quantity is 0")]
     PartyOfNobody,
     /// The quantity in this field of an area is 0.
     #[error("{0}: no quantity")]

@@ -202,7 +202,7 @@ pub fn pass_invalid(error: &PassError, room: &str) -> Problem {
 pub fn waiting_room(room: &str) -> Problem {
     Problem::new(
         ProblemCode::WaitingRoom,
-        format!("Seats of this show are held with a pass from its waiting room. Nothing was held. Go to /r/{room}."),
+        format!("Seats of this show can only be held with a pass from its waiting room. Nothing was held. Go to /r/{room}."),
     )
     .with_member("room", room)
     .with_member("room_url", format!("/r/{room}"))

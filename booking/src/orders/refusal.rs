@@ -101,7 +101,7 @@ pub enum NamesFault {
     #[error("the buyer's e-mail address")]
     BuyerEmail,
     /// Names of travellers were sent for a show that is not a train.
-    #[error("names nobody asked for")]
+    #[error("this show needs no travellers' names")]
     NotWanted,
     /// The number of names is not the number of seats.
     #[error("{came} names for {seats} seats")]

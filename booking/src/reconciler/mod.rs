@@ -111,7 +111,7 @@ impl Reconciler {
             }
         };
         if repair == RepairOutcome::Done.word() {
-            tracing::warn!(kind, about = %finding.about, told = finding.description, "drift was mended");
+            tracing::warn!(kind, about = %finding.about, told = finding.description, "a difference was repaired");
             let delay_ms = (self.clock.now_ms() - finding.since_ms).max(0);
             metrics::histogram!("fairgate_reconciler_repair_delay_seconds", "kind" => kind)
                 .record(delay_ms as f64 / 1_000.0);

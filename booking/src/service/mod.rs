@@ -39,7 +39,7 @@ pub enum BookingStartError {
     /// A setting is wrong.
     #[error(transparent)]
     Config(#[from] BadConfig),
-    /// An address cannot be listened on.
+    /// An address cannot be used as a listening address.
     #[error(transparent)]
     Address(#[from] ListenError),
     /// The runtime's threads or timers cannot be started.

@@ -32,7 +32,7 @@ pub enum WaitRefusal {
     #[error("{0} on a train")]
     NotOnTrains(&'static str),
     /// The party wants no seat.
-    #[error("a party of nobody")]
+    #[error("best.quantity is 0")]
     PartyOfNobody,
     /// The party's wish contradicts itself.
     #[error(transparent)]

@@ -214,7 +214,11 @@ async fn fetch_pulse(
                 state.shows = shows.into_iter().map(|show| show.id.to_string()).collect();
                 state.resolved_at = Some(Instant::now());
             }
-            Err(error) => log_failed_try!(error, room = room.id(), "booking named no shows"),
+            Err(error) => log_failed_try!(
+                error,
+                room = room.id(),
+                "booking did not answer which shows the room has"
+            ),
         }
     }
     let shows = &state.shows;

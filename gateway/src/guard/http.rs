@@ -14,9 +14,9 @@ impl From<GuardRefusal> for Problem {
             .retry_after(wait_s),
             GuardRefusal::TooManyWaits { wait_s } => Self::new(
                 ProblemCode::TooManyJoins,
-                format!("Browsers without scripts wait one after the other, and as many wait in your network as can. Nothing was changed, and a place that you have is kept. Try again in {wait_s} s. A browser with scripts, or another network such as your phone's own, needs no such wait."),
+                format!("Browsers without scripts wait one after the other, and the queue of your network is full. Nothing was changed, and if you have a place, you keep it. Try again in {wait_s} s. A browser with scripts, or another network such as your phone's own, needs no such wait."),
             )
-            .with_title("As many people wait in your network as can")
+            .with_title("The queue of your network is full")
             .retry_after(wait_s),
             GuardRefusal::TooManyAttempts { wait_s } => Self::new(
                 ProblemCode::TooManyAttempts,
@@ -46,7 +46,7 @@ impl From<GuardRefusal> for Problem {
 
 fn too_many_searches(wait_s: u64, words: &str) -> Problem {
     let detail = format!(
-        "{words} Nothing was searched or changed. Try again in {wait_s} s; whoever searches for many asks the organiser for an API key."
+        "{words} Nothing was searched or changed. Try again in {wait_s} s. If you search for many people, ask the organiser for an API key."
     );
     Problem::new(ProblemCode::TooManySearches, detail).retry_after(wait_s)
 }

@@ -11,7 +11,7 @@ impl From<LoadRefusal> for Problem {
                 ProblemCode::TooManyJoins,
                 format!("You have no place yet, and nobody has lost one. Come back in {wait_s} s: until the draw it does not matter who joins first, and after it a place is given as soon as you are back."),
             )
-            .with_title("So many people join that new places must wait a moment")
+            .with_title("So many people are joining that new joins must wait a moment")
             .with_member("reason", "overload")
             .retry_after(wait_s),
             LoadRefusal::HoldsShed { wait_s } => Self::new(

@@ -48,12 +48,12 @@ pub(super) async fn wait_instead(
     let why = if room.row().document.challenge == ChallengePolicy::None {
         "Many people come from your network, so places are given there one after the other."
     } else {
-        "This room asks everybody to solve a task. Your browser did not solve it, so you wait instead, one after the other with others of your network."
+        "This room asks everybody to solve a task. Your browser did not solve it, so you wait instead. Visitors from your network wait one after the other."
     };
     let wait_s = u64::try_from(ready_at - now).unwrap_or(0).div_ceil(1000);
     Problem::new(
         ProblemCode::ChallengeFailed,
-        format!("{why} Nothing was changed, and a place that you have is kept. Wait {wait_s} seconds, then press the button again. You then have {GOOD_FOR_MIN} minutes to press it."),
+        format!("{why} Nothing was changed, and if you have a place, you keep it. Wait {wait_s} seconds, then press the button again. You then have {GOOD_FOR_MIN} minutes to press it."),
     )
     .with_title("Please wait a moment")
     .with_member("wait_ticket", ticket)

@@ -73,7 +73,7 @@ pub enum ManualPhase {
 #[derive(Debug, thiserror::Error)]
 pub enum RoomChangeRefusal {
     /// Values of the document or the patch are not valid.
-    #[error("the document is not good")]
+    #[error("the document is not valid")]
     Document(RoomInputRefusal),
     /// The built-in room cannot be replaced, and its phase cannot be changed by hand.
     #[error("the built-in room cannot be replaced")]
@@ -114,7 +114,7 @@ pub enum RoomChangeRefusal {
     #[error("the patch names nothing to change")]
     NothingToChange,
     /// A line of the list is not a code.
-    #[error("line {line} is no code")]
+    #[error("line {line} is not a code")]
     CodeMalformed {
         /// The number of the line, from 1.
         line: usize,

@@ -118,9 +118,8 @@ impl RankedLine {
     /// # Errors
     /// Fails if one draw cannot rank `n` numbers.
     pub async fn draw(seed: Digest, n: u64) -> Result<Self, LedgerError> {
-        let n = u32::try_from(n).map_err(|_| {
-            LedgerError::Corrupt(format!("{n} numbers are more than one draw can rank"))
-        })?;
+        let n = u32::try_from(n)
+            .map_err(|_| LedgerError::Corrupt(format!("one draw cannot rank {n} numbers")))?;
         let drawn = tokio::task::spawn_blocking(move || shuffle::line_and_ranks(&seed, n)).await;
         let drawn = drawn.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {

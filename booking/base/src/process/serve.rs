@@ -46,10 +46,10 @@ const REFUSALS_AT_ONCE: usize = 32;
 /// How long sending the reason may take.
 const REFUSAL_MAX: Duration = Duration::from_secs(1);
 
-/// An address cannot be listened on.
+/// An address cannot be used as a listening address.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{variable}: {address} cannot be listened on: {error}; end the process that uses it, or choose another address"
+    "{variable}: {address} cannot be used as a listening address: {error}; end the process that uses it, or choose another address"
 )]
 pub struct ListenError {
     /// The variable that names the address.

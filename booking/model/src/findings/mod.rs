@@ -268,7 +268,7 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
         OrderState::Pending | OrderState::AwaitingConsent => {
             let overdue = facts.claim_until_ms + ON_ITS_WAY_MS < now_ms;
             let text = format!(
-                "{} beyond its deadline of {}",
+                "{} past its deadline of {}",
                 facts.state.as_str(),
                 timestamp_from_ms(facts.claim_until_ms)
             );

@@ -189,11 +189,12 @@ fn check_available(
     faults: &mut ShowDocumentFaults,
 ) {
     if document.seats_per_account.is_some() {
-        let detail = "this version cannot honour it yet; leave it out";
+        let detail = "this version does not support it yet; leave it out";
         faults.add("seats_per_account", "not_available", detail);
     }
     if document.seats_per_card.is_some() && !provider.names_cards {
-        let detail = "the payment provider of this installation does not tell one card from another; leave it out";
+        let detail =
+            "the payment provider of this installation does not recognise cards; leave it out";
         faults.add("seats_per_card", "not_available", detail);
     }
 }

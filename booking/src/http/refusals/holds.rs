@@ -125,7 +125,7 @@ pub fn limit_exceeded(have: u32, more: u64, limit: u32) -> Problem {
 
 fn offer_beyond_limit(have: u32, offered: u64, limit: u32) -> Problem {
     let detail = format!(
-        "A visitor may have {limit} seats of this show; you have {have} and are offered {offered} more. The offer is as it was. Give back seats that you hold and accept it then, or give the offer back."
+        "A visitor may have {limit} seats of this show; you have {have} and are offered {offered} more. The offer is as it was. Give back some of your seats and then accept the offer, or give the offer back."
     );
     Problem::new(ProblemCode::LimitExceeded, detail)
         .with_member("limit", limit)

@@ -72,7 +72,7 @@ fn names_problem(fault: &NamesFault) -> Problem {
         NamesFault::NotOneEach { seats, came } => Problem::invalid_field(
             "travellers",
             format!(
-                "travellers: give one name for each seat, in the order of the hold's seats. The hold has {seats} seats, and {came} names came. Your seats are still held."
+                "travellers: give one name for each seat, in the order of the hold's seats. The hold has {seats} seats, but {came} names were sent. Your seats are still held."
             ),
         ),
         NamesFault::TravellerName(at) => {

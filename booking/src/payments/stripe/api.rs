@@ -120,7 +120,7 @@ async fn send_request(call: RequestBuilder) -> Result<Value, StripeFault> {
         return if document.is_object() {
             Ok(document)
         } else {
-            Err(StripeFault::Later("an answer that is no JSON".to_owned()))
+            Err(StripeFault::Later("the answer is not JSON".to_owned()))
         };
     }
     Err(fault_of_error(status, &document["error"]))

@@ -61,7 +61,7 @@ fn unpack_within(archive: &Path, bytes_max: u64) -> Result<TempDir, ArchiveFault
     let no_archive = |error| {
         feed_fault(
             "not_zip",
-            format!("it is no folder and no ZIP archive: {error}"),
+            format!("it is neither a folder nor a ZIP archive: {error}"),
         )
     };
     let mut packed = ZipArchive::new(packed).map_err(no_archive)?;

@@ -124,7 +124,8 @@ fn services(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) 
     let exists = |file: &str| folder.join(file).exists();
     let (weeks, dates) = ("calendar.txt", "calendar_dates.txt");
     if !exists(weeks) && !exists(dates) {
-        let message = "neither it nor calendar_dates.txt is there: no train would ever run";
+        let message =
+            "calendar.txt and calendar_dates.txt are both missing: no train would ever run";
         faults.add(weeks, 0, "missing_file", message);
         names.incomplete = true;
         return names;

@@ -123,11 +123,11 @@ impl From<MoveRefusal> for Problem {
             ),
             MoveRefusal::Expired => (
                 ProblemCode::CodeInvalid,
-                "This code has run out: it counts for five minutes.",
+                "This code has expired. A code works for five minutes.",
             ),
             MoveRefusal::Used => (
                 ProblemCode::CodeUsed,
-                "This code was used before, and it counts once.",
+                "This code was used before. A code works only once.",
             ),
             MoveRefusal::Place(refusal) => return refusal.into(),
             MoveRefusal::Guard(refusal) => return refusal.into(),
@@ -233,7 +233,7 @@ impl From<NetworkRefusal> for Problem {
                 "The service that tells people from bots does not answer, so another task is given in its place."
             }
             NetworkRefusal::Challenge(ChallengeRefusal::Malformed) => {
-                "What was sent is no solution of a task that this site gave."
+                "What was sent is not the solution of a task that this site gave."
             }
             NetworkRefusal::Challenge(ChallengeRefusal::ForAnother) => {
                 "The task was given for another room, secret or key."
@@ -242,13 +242,13 @@ impl From<NetworkRefusal> for Problem {
                 "The task ran out before its solution came."
             }
             NetworkRefusal::Challenge(ChallengeRefusal::NotYet { .. }) => {
-                "The wait that stands for the task is not over."
+                "The wait that replaces the task is not over."
             }
             NetworkRefusal::Challenge(ChallengeRefusal::Wrong) => "The solution is wrong.",
         };
         Self::new(
             ProblemCode::ChallengeFailed,
-            format!("{why} Nothing was changed, and a place that you have is kept. Ask for your task at /v1/rooms/{{room}}/challenge?holder=, with the SHA-256 of your own secret, solve it, and send the same call again with the solution in \"challenge\"."),
+            format!("{why} Nothing was changed, and if you have a place, you keep it. Ask for your task at /v1/rooms/{{room}}/challenge?holder=, with the SHA-256 of your own secret, solve it, and send the same call again with the solution in \"challenge\"."),
         )
         .with_member("field", "challenge")
     }

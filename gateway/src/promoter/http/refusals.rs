@@ -20,7 +20,7 @@ impl From<RoomChangeRefusal> for Problem {
             RoomChangeRefusal::Coverage(failure) => failure.into(),
             RoomChangeRefusal::CodeMalformed { line } => Self::invalid_field(
                 "codes",
-                format!("Line {line} is no code: at most {CODE_BYTES_MAX} bytes, no control characters. Nothing was changed."),
+                format!("Line {line} is not a code. A code has at most {CODE_BYTES_MAX} bytes and no control characters. Nothing was changed."),
             )
             .with_member("line", line),
             RoomChangeRefusal::CodeCount => Self::invalid_field(
@@ -68,7 +68,7 @@ fn built_in() -> Problem {
 fn show_covered(room: &str, theirs: &str, pattern: &str) -> Problem {
     Problem::new(
         ProblemCode::ShowCovered,
-        format!("Room \"{room}\" covers \"{theirs}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Take it out of one of them."),
+        format!("Room \"{room}\" covers \"{theirs}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Remove the show from one of the two rooms."),
     )
     .with_member("field", "shows")
     .with_member("room", room)

@@ -140,7 +140,7 @@ impl ForeignOrigin {
         }
         let answer = answer?;
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-            let unasked = "it switched to another protocol unasked";
+            let unasked = "it switched to another protocol without being asked";
             return Err(OriginFailure::Unanswered(unasked.to_owned()));
         }
         Ok(self.visitor_answer(answer))

@@ -168,7 +168,7 @@ impl BookingCore for RemoteBooking {
             // as one answers again.
             tracing::warn!(
                 %error,
-                "booking will be told of the rooms when it answers"
+                "booking gets the list of rooms as soon as it answers"
             );
         }
         Ok(())

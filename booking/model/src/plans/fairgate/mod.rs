@@ -41,7 +41,7 @@ pub fn parse_fairgate(text: &str) -> PlanImportResult {
         return Err(vec![PlanFault {
             at: String::new(),
             code: "not_a_plan",
-            message: "This JSON is not a plan: it is no object.".to_owned(),
+            message: "This JSON is not a plan: it is not an object.".to_owned(),
         }]);
     };
     let mut reader = FairgateReader {

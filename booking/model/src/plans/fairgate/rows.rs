@@ -255,7 +255,7 @@ impl FairgateReader {
                             spot.path_to(&format!("{flag}[{index}]")),
                             "unknown_seat",
                             format!(
-                                "{} is the number of no seat in this row.",
+                                "{} is not the number of a seat in this row.",
                                 quote_value(value)
                             ),
                         ),

@@ -60,8 +60,8 @@ enum BookingCommand {
     /// Imports a timetable or a programme: whole, or not at all.
     #[command(subcommand)]
     Import(ImportCommand),
-    /// Writes ledger and payments as the verdict reads them, one JSON record a line. A gateway may
-    /// be running.
+    /// Writes ledger and payments as `loadtest verdict` reads them, one JSON record a line. A
+    /// gateway may be running.
     Dump {
         #[command(flatten)]
         ledger: LedgerArguments,
@@ -341,7 +341,9 @@ fn import_cinema(
         eprintln!("note: {file}:{line}: {}: {}", note.at, note.message);
     }
     for show in &changed.left_out {
-        println!("{show} is left out: no search finds it, but it is still on sale");
+        println!(
+            "the new programme leaves {show} out: it is still on sale, but no search finds it"
+        );
     }
     Ok(())
 }

@@ -13,8 +13,8 @@ const UNSPACED_FROM: char = '\u{2e80}';
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchText {
     /// The ways to divide the text into words. The first way divides at everything but letters and
-    /// digits: "l étoile". The second way divides only at spaces: "létoile", "oceans". The second
-    /// way is left out if it gives the same words.
+    /// digits: `l'étoile` becomes "l" and "etoile". The second way divides only at spaces, and the
+    /// same text becomes "letoile". The second way is left out if it gives the same words.
     readings: Vec<Vec<SearchWord>>,
     /// All words joined without spaces, since people may join or split words when they type.
     whole: SearchWord,
@@ -64,7 +64,7 @@ impl SearchWord {
 
     /// Returns the number of edits between two words, if it is at most `most`.
     fn edits_from(&self, typed: &Self, most: usize) -> Option<usize> {
-        // One edit changes the length by at most one, and at most two bits of `letters`.
+        // One edit changes the length by at most one. It changes at most two bits of `letters`.
         let differ = (self.letters ^ typed.letters).count_ones() as usize;
         if self.chars.abs_diff(typed.chars) > most || differ > 2 * most {
             return None;

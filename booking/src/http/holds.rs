@@ -300,8 +300,8 @@ impl HoldRoutes {
     }
 
     /// Opens the show of a hold in the store, and returns the show and the hold's id. If the show
-    /// is unknown, or nobody has ever held its seats, the hold is reported as expired. A hold that
-    /// was lost in a restart is later reported as expired, too, because the show is open.
+    /// is unknown, or nobody has ever held its seats, the hold is reported as expired. If only the
+    /// hold is unknown, as after a restart, the store reports it as expired in the next call.
     pub(super) async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
         let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
         let show = self

@@ -203,7 +203,8 @@ async fn a_larger_plan_is_sold_after_the_baskets_of_the_old_plan_are_gone() {
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     let hold = text(&app.hold(&ben, &["B-1", "B-2"]).await, "hold");
     app.put_venue("hall", "grid:4x10").await;
-    // Half of the rows are cat1, so rows A and B keep their category in a hall of five.
+    // In a hall of four or five rows, the first half of the rows is cat1. Rows A and B belong to it
+    // in both halls.
     app.put_venue("hall", "grid:5x10").await;
     let put = put_show(&app, json!({})).await.is(200);
     assert_eq!(

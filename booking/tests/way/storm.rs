@@ -1,6 +1,7 @@
 //! Tests money while many calls run at once. Orders are exchanged, refunded, cancelled, scanned and
-//! paid, while their owners try to order the holds of the exchanges. Afterwards every cent must
-//! follow from the terms and rules, and nobody may have more seats than allowed.
+//! paid. Meanwhile their owners try to buy the seats that are held for the exchanges a second time.
+//! Afterwards every cent must follow from the terms and rules, and nobody may have more seats than
+//! allowed.
 //! `FAIRGATE_STORM=orders,calls,at_once` sets the size, which is small by default.
 
 use std::collections::{BTreeMap, BTreeSet};

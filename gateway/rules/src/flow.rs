@@ -10,8 +10,8 @@ const MEMORY_S: f64 = 20.0;
 /// In a normal distribution, nine in ten values lie above the mean minus this many standard
 /// deviations.
 const NINE_IN_TEN: f64 = 1.28;
-/// The measured mean is as exact as a mean of this many independent seconds. Its variance is the
-/// variance of a single second divided by this number.
+/// The variance of the measured mean is the variance of a single second divided by this number. So
+/// the mean is as exact as the mean of this many samples of one second each.
 const SECONDS_IN_MEMORY: f64 = 10.0;
 
 /// Rates in visitors a second. Each is a mean over the last seconds. Older seconds weigh less.

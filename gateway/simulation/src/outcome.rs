@@ -20,7 +20,7 @@ pub struct SecondFigures {
     pub entered: u64,
     /// Visitors inside.
     pub inside: u64,
-    /// The most visitors inside that the pace allows now.
+    /// How many visitors may be inside now.
     pub inside_max: u64,
     /// The odds that a seat is left for the last visitor in the line, 0 to 1.
     pub odds_of_last: f64,
@@ -88,8 +88,8 @@ pub struct ToldOddsBin {
     pub came_true: f64,
 }
 
-/// Returns the value that the given share of the sorted values does not exceed. Returns `None` if
-/// there are no values.
+/// Returns the value at the given share of the sorted values: with 0.5, the median. Returns `None`
+/// if there are no values.
 pub(crate) fn percentile_of(sorted: &[f32], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let at = (share * last as f64).round() as usize;
@@ -110,8 +110,8 @@ pub struct SaleOutcome {
     /// How long each called visitor waited, in seconds, the shortest wait first. A wait begins with
     /// the sale or with the visitor's join, whichever is later.
     pub waits_s: Vec<f32>,
-    /// The times that half and nine in ten of the called visitors waited at most, in seconds, by
-    /// tenth of the line; `None` for a tenth in which nobody was called.
+    /// The median and the 90th percentile of the waits of called visitors, in seconds, for each
+    /// tenth of the line. `None` for a tenth in which nobody was called.
     pub waits_by_part: [Option<[f64; 2]>; PARTS],
     /// The line by tenths.
     pub parts: [LinePart; PARTS],

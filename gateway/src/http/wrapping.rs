@@ -1,5 +1,5 @@
-//! The layers around all routes: quotas of searches, rooms that other nodes created, problems
-//! instead of bare errors, and the headers of every answer.
+//! The layers around all routes. They count searches, read rooms that other nodes have created,
+//! turn bare errors into problems, and set the headers of every answer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -92,8 +92,8 @@ fn shows_role_key(request: &Request) -> bool {
     let path = request.uri().path();
     let is_scan = path.starts_with("/v1/tickets/") && path.ends_with("/scan");
     let needs_role = path.starts_with("/v1/promoter/") || is_scan || path == "/readyz";
-    // Only the routes' own reader of keys decides what a key is. Otherwise an answer to a caller
-    // without a key would count as a right attempt.
+    // A caller without a key may get an answer, too. That answer must not count as a right attempt.
+    // So this asks the same function as the routes whether there is a key.
     needs_role && request.method() != Method::OPTIONS && bearer(request.headers()).is_some()
 }
 

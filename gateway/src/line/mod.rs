@@ -31,8 +31,8 @@ use crate::room::{EVERYDAY_PLACE_S, Room, RoomRegistry};
 use crate::store::Place;
 use crate::web::{ClientNetwork, WebRequestPolicy};
 
-/// The incarnation in every signed place. It never changes. The stores themselves count how often a
-/// room began anew, and they find a place by its number and holder.
+/// The incarnation in every signed place. It never changes. A store finds a place by its number and
+/// holder, and it counts by itself how often a room began anew.
 const INCARNATION: u64 = 1;
 
 /// The parts that the lobby's calls need; a cheap handle.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// The longest wait that a schedule returns, unless the caller's `earliest` is longer. If the next
-/// wait would be longer than this, the schedule starts again at half of it.
+/// wait would be longer, the schedule starts again with half of this longest wait.
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
 /// The next free time to come back, counted from a start that the owner chooses. After this time,

@@ -34,8 +34,8 @@ use crate::ledger::{
     LedgerError, LineFreeze, NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome,
 };
 
-/// A visitor counts as away after not being seen for this many seconds. A store that has just
-/// started counts every visitor as here for the same time.
+/// A visitor counts as away after not being seen for this many seconds. For as many seconds after
+/// its start, a store counts every visitor as here.
 pub const AWAY_AFTER_S: i64 = 60;
 
 /// Why the store gave no answer.
@@ -125,8 +125,8 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         networks: NetworkKeys,
     ) -> Result<NetworkPlaces, StoreFailure>;
-    /// Forgets the networks of places. With `since`, keeps the networks of the day `since` and of
-    /// later days.
+    /// Forgets from which networks the places were taken. With `since`, keeps this for the day
+    /// `since` and for later days.
     async fn forget_networks(
         &self,
         room: &str,

@@ -16,8 +16,8 @@ use super::table::{FeedTableLine, RailFeedFaults};
 #[derive(Debug, Default)]
 pub struct FeedNameIndex {
     known: HashMap<String, (u32, u64)>,
-    /// Whether a file of these names could not be read to its end. If so, missing names are not
-    /// reported.
+    /// Whether a file that has such names could not be read to its end. If so, missing names are
+    /// not reported.
     pub incomplete: bool,
 }
 
@@ -90,10 +90,11 @@ pub struct TimetableDraft {
 /// The values from a trip's line that [`Trip`] does not have.
 #[derive(Debug, Default)]
 pub struct TripDetails {
-    /// The number of the line.
+    /// The number of the line in the feed's file.
     pub line: u64,
-    /// Names of the trip's kind of train. The trip gets the first kind of train in the `--rail`
-    /// file that lists one of these names, or else the first that lists none.
+    /// Names of the trip's kind of train. The `--rail` file lists kinds of trains, each with some
+    /// names or without any. The trip gets the first kind that has one of these names. If there is
+    /// none, it gets the first kind without names.
     pub kinds: Vec<String>,
     /// How many calls the trip should have, if the feed says so.
     pub calls: Option<u32>,

@@ -35,7 +35,7 @@ struct ChallengeAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     altcha: Option<serde_json::Value>,
-    /// The longest time (seconds) that an average phone needs for the work.
+    /// How long (seconds) an average phone works if it has no luck and must try every counter.
     #[serde(skip_serializing_if = "Option::is_none")]
     phone_s: Option<u64>,
     /// The installation's key at the provider. The solution is the provider's answer.

@@ -16,7 +16,8 @@ struct SoldOutSpan {
     until: f64,
 }
 
-/// Adds the pace while no seat was free, as a share of `per_s`, and how many ranks were released
+/// Adds two figures about the time when no seat was free. The first is how many ranks a second were
+/// released then, as a share of the room's `per_s`. The second is how many ranks were released
 /// after a seat first became free again. Adds nothing if a seat was always free. `sold_ms` is the
 /// time at which the last seat was sold, if all were sold.
 pub fn figures(

@@ -1,5 +1,5 @@
-//! Compares two estimates with what happened: the wait and the odds of a seat. Only the first
-//! estimates that each visitor read after the draw count.
+//! Compares two estimates with what happened: the wait and the odds of a seat. Uses only the first
+//! estimates that each visitor read after the draw.
 
 use std::collections::BTreeMap;
 
@@ -59,10 +59,10 @@ fn wait_held(person: &VisitorFigures, end_ms: f64, upper: bool) -> Option<bool> 
     (here_until > bound_ms).then_some(false)
 }
 
-/// Returns whether the visitor had the chance of a seat. If the visitor was called, this is true if
-/// a seat was left at that time, if the count of free seats was not known yet, or if the visitor
-/// ever held a seat. If the visitor was not called, this is false if it learned that everything is
-/// sold, and otherwise `None`.
+/// Returns whether the visitor had the chance of a seat. For a called visitor, this is true if any
+/// of these holds: a seat was left at that time, the count of free seats was not known yet, the
+/// visitor held a seat at some time. For any other visitor, it is false if the visitor learned that
+/// everything is sold, and otherwise `None`.
 pub(super) fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<bool> {
     match (person.called_ms, person.sold_out_ms) {
         (Some(called), _) => {

@@ -63,8 +63,8 @@ impl FairgateReader {
         let Some(label) = label else {
             return;
         };
-        let row = u32::try_from(self.draft.parts.rows.len())
-            .expect("at most as many rows as the text has bytes");
+        let row =
+            u32::try_from(self.draft.parts.rows.len()).expect("a text has fewer than 2^32 rows");
         let mut cells = Vec::with_capacity(places.len());
         for (index, (number, place)) in places.into_iter().enumerate() {
             let at = || spot.path_to(&format!("seats[{index}] {number:?}"));
@@ -181,7 +181,7 @@ impl FairgateReader {
         let last = first + step * (count - 1);
         if count > 1 && (step == 0 || !(0..=SEAT_NUMBER_MAX).contains(&last)) {
             let message = format!(
-                "With `first` {first} and `step` {step}, the {count} seats do not get different numbers from 0 to {SEAT_NUMBER_MAX}."
+                "With `first` {first} and `step` {step}, the {count} seats do not get numbers that all differ and are between 0 and {SEAT_NUMBER_MAX}."
             );
             self.faults.add_fault(spot.path(), "bad_number", message);
             return None;

@@ -169,8 +169,10 @@ impl Catalogue {
         let mut touched = known.touched.lock();
         let kept = touched.shows.entry(show.id.clone());
         let kept = kept.or_insert_with(|| Arc::clone(&show));
-        let has_newer_fate =
-            kept.fate != show.fate && show.fate.is_some() && kept.fate != Some(ShowFate::Cancelled);
+        let has_newer_fate = kept.fate != show.fate
+            && show.fate.is_some()
+            && kept.fate != Some(ShowFate::Cancelled)
+            && kept.terms <= show.terms;
         if has_newer_fate || kept.terms < show.terms {
             *kept = show;
         }

@@ -81,11 +81,16 @@ impl Catalogue {
             terms: UNNUMBERED,
         };
         let _no_reload = self.shared.version.lock().await;
-        let terms = self
+        let versions = self
             .ledger
             .put_show(stored, sold_seats_check, now_ms)
             .await
             .map_err(|refused| ShowPutRefusal::from_ledger(refused, present.as_deref()))?;
+        let plan = if versions.plan == version {
+            plan
+        } else {
+            self.plan(&document.venue, versions.plan).await?
+        };
         let show = Arc::new(Show {
             id: id.clone(),
             document,
@@ -96,7 +101,7 @@ impl Catalogue {
             // The document does not say whether the show is cancelled or postponed. The ledger
             // stores that separately.
             fate: present.and_then(|present| present.fate),
-            terms,
+            terms: versions.terms,
         });
         self.shared
             .shows

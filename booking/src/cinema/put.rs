@@ -163,6 +163,7 @@ impl CinemaCatalogue {
         let new = NewProgramme {
             document,
             plans: new_plans(&plans),
+            present_plans: present_plans(&plans),
             shows,
             old_plans: plan_pins(&pinned),
             keeps: stored_seat_check(pinned, plans),
@@ -369,6 +370,14 @@ fn stored_seat_check(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatChec
         let plan = plans.get(&pinned.next_hall);
         plan.is_some_and(|plan| pinned.plan.map.keeps(plan.seat_map(), seat))
     })
+}
+
+fn present_plans(plans: &HallPlans) -> HashMap<VenueId, u32> {
+    let present = plans.iter().filter_map(|(venue, plan)| match plan {
+        HallPlan::New(_) => None,
+        HallPlan::Present(plan) => Some((venue.clone(), plan.version)),
+    });
+    present.collect()
 }
 
 fn new_plans(plans: &HallPlans) -> Vec<NewHallPlan> {

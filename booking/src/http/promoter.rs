@@ -179,6 +179,8 @@ pub async fn put_show(
     let id: ShowId = show.parse().map_err(|error| {
         Problem::invalid_field("show", format!("show: {error}. Nothing was stored."))
     })?;
+    // Another node may have changed the show a moment ago.
+    routes.catalogue.refresh_catalogue().await?;
     let before = routes.catalogue.show(&id);
     let held = routes.seats.held_seats(&routes.catalogue, &id).await;
     let now_ms = routes.clock.now_ms();

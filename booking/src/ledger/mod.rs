@@ -67,6 +67,15 @@ pub struct PlanPin {
     pub version: u32,
 }
 
+/// What the ledger has stored for a show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredShowVersions {
+    /// The version of the terms.
+    pub terms: u32,
+    /// The pinned version of the venue's plan.
+    pub plan: u32,
+}
+
 /// Checks whether a show's new plan leaves its claimed seats as they are.
 pub struct UnchangedSeatCheck {
     /// The plan with which the new plan was compared. If the show pins another one by now, no seat

@@ -16,8 +16,11 @@ pub struct NewProgramme {
     pub document: String,
     /// The plans of halls. A hall that is not listed keeps its plan.
     pub plans: Vec<NewHallPlan>,
-    /// The showings, each id once. Each showing pins its hall's newest plan, which may be one of
-    /// `plans`.
+    /// The versions of the plans of halls that keep their plan. A newer plan, which another caller
+    /// stored meanwhile, is not pinned, because nobody compared it with the old ones.
+    pub present_plans: HashMap<VenueId, u32>,
+    /// The showings, each id once. Each showing pins the plan of its hall. If a showing moves to
+    /// another hall, it pins a plan version that is larger than its old one.
     pub shows: Vec<(ShowId, ShowDocument)>,
     /// Checks whether a show's claimed seat is the same under its hall's new plan. It is called
     /// only if the plan changes.

@@ -17,20 +17,21 @@ impl WaitingLine {
             rank: room.rank(place.number),
             now,
         };
-        // If the visitor hangs up in the middle, the store must still learn what the ledger has.
-        let (rooms, id) = (self.rooms.clone(), room.id().to_owned());
-        tokio::spawn(async move { rooms.store().leave(&id, leaving).await })
-            .await
-            .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string())))?;
-        self.personal.notify_holder(
-            place.holder,
-            &PersonalEvent::Left {
-                room: room.id().into(),
-                number: place.number,
-            },
-        );
-        metrics::counter!("fairgate_places_left_total", "room" => room.id().to_owned())
-            .increment(1);
-        Ok(())
+        // If the visitor hangs up in the middle, the store and the visitor's other pages must still
+        // learn what the ledger has.
+        let (rooms, personal) = (self.rooms.clone(), self.personal.clone());
+        let (id, holder) = (room.id().to_owned(), place.holder);
+        let left = tokio::spawn(async move {
+            rooms.store().leave(&id, leaving).await?;
+            let event = PersonalEvent::Left {
+                room: id.as_str().into(),
+                number: leaving.number,
+            };
+            personal.notify_holder(holder, &event);
+            metrics::counter!("fairgate_places_left_total", "room" => id).increment(1);
+            Ok(())
+        });
+        left.await
+            .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string())))
     }
 }

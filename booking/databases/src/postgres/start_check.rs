@@ -3,7 +3,6 @@
 //! do.
 
 use deadpool_postgres::PoolError;
-use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 
@@ -61,7 +60,7 @@ impl PostgresDatabase {
 
 /// Returns the address of a database without user, password and options.
 fn shown_address(url: &str) -> String {
-    let Ok(config) = url.parse::<Config>() else {
+    let Ok(config) = config_of_url(url) else {
         return "of this address".to_owned();
     };
     let ports = config.get_ports();

@@ -78,11 +78,22 @@ where
         let undone = || LedgerError::Unavailable("the whole group was undone".to_owned());
         return result.and_then(|_| Err(undone().into()));
     }
-    if result.is_err() {
+    let ended = end_savepoint(group, result.is_err());
+    if let Err(error) = ended {
+        // What the transaction wrote must not be committed with the others.
+        group.batch("ROLLBACK")?;
+        return result.and_then(|_| Err(error.into()));
+    }
+    result
+}
+
+/// Keeps the changes since the savepoint, or undoes them.
+fn end_savepoint(group: &SqliteConnection, is_undone: bool) -> Result<(), LedgerError> {
+    if is_undone {
         group.execute("ROLLBACK TO one_of_the_group", &[])?;
     }
     group.execute("RELEASE one_of_the_group", &[])?;
-    result
+    Ok(())
 }
 
 /// Decides when the log is folded into the file: some time after the last change. Transactions that

@@ -81,15 +81,13 @@ impl Show {
         0..self.grid().legs
     }
 
-    /// Returns a number that is computed from the venue, the plan's version and the prices. The
-    /// store keeps the number with a show's picture of the seats. If the stored number differs from
-    /// this one, the picture was made from another plan or other prices. The number does not depend
-    /// on a run's stops, because they never change once a seat of the run was held.
+    /// Returns a number that is computed from the plan's version and the prices. The store keeps
+    /// the number with a show's picture of the seats. If the stored number differs from this one,
+    /// the picture was made from another plan or other prices. The number does not depend on a
+    /// run's stops, because they never change once a seat of the run was held.
     #[must_use]
     pub fn edition(&self) -> u64 {
         let mut hasher = Sha256::new();
-        // Two venues may have plans of the same version.
-        hasher.update(self.document.venue.as_str());
         hasher.update(self.plan.version.to_be_bytes());
         for price in &self.prices {
             hasher.update(price.unwrap_or(i64::MIN).to_be_bytes());

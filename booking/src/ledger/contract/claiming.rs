@@ -23,6 +23,7 @@ pub(super) const CASES: &[Case] = cases![
     a_cancelled_order_frees_its_cells_once,
     a_picture_has_the_sold_seats_and_the_pending_orders,
     a_new_plan_that_moves_claimed_seats_is_refused,
+    a_show_that_moves_to_another_hall_pins_a_larger_version,
     each_incarnation_has_the_next_number,
     a_claim_on_locks_of_a_lost_incarnation_is_refused,
     a_claim_during_an_opening_is_in_the_picture_or_refused,
@@ -390,6 +391,24 @@ async fn a_new_plan_that_moves_claimed_seats_is_refused(ledger: Books) {
     assert_eq!((pinned.len(), pinned[0].plan_version), (1, 2));
     let old = claim(&ledger, &order("b", BEN, &[5])).await;
     assert!(matches!(old, Err(SeatClaimRefused::PlanChanged)));
+}
+
+async fn a_show_that_moves_to_another_hall_pins_a_larger_version(ledger: Books) {
+    stocked(&ledger).await;
+    let other: VenueId = "other-hall".parse().expect("a slug");
+    let put = ledger.put_venue(&other, plan_of("plan", [2; 32]), NOWHERE, NOW_MS);
+    assert_eq!(put.await.expect("stored"), 1);
+    let mut moved = stored(1);
+    moved.document.venue = other.clone();
+    let versions = ledger.put_show(moved, None, NOW_MS).await.expect("stored");
+    assert_eq!(versions.plan, 2, "orders of the old hall have the number 1");
+    let shown = ledger.shows().await.expect("readable").remove(0);
+    assert_eq!((&shown.document.venue, shown.plan_version), (&other, 2));
+    assert_eq!(ledger.newest_plan(&other).await.expect("readable"), Some(2));
+    let old = claim(&ledger, &order("a", ANA, &[0])).await;
+    assert!(matches!(old, Err(SeatClaimRefused::PlanChanged)));
+    let back = ledger.put_show(stored(1), None, NOW_MS).await;
+    assert_eq!(back.expect("stored").plan, 3);
 }
 
 async fn each_incarnation_has_the_next_number(ledger: Books) {

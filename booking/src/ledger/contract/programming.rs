@@ -14,6 +14,8 @@ pub(super) const CASES: &[Case] = cases![
     a_changed_programme_writes_only_changed_showings,
     a_hall_without_a_new_plan_keeps_its_plan,
     a_programme_that_moves_sold_seats_is_refused_as_a_whole,
+    a_showing_that_moves_to_another_hall_pins_a_larger_version,
+    a_plan_that_was_not_compared_is_not_pinned,
     a_showing_with_sold_seats_does_not_move_to_another_hall,
     a_new_plan_that_moves_no_sold_seat_is_written,
 ];
@@ -45,6 +47,7 @@ fn programme(document: &str, plan: u8, price: i64) -> NewProgramme {
         ],
         keeps: Box::new(|_, _| false),
         old_plans: HashMap::new(),
+        present_plans: HashMap::new(),
     }
 }
 
@@ -179,6 +182,48 @@ async fn a_programme_that_moves_sold_seats_is_refused_as_a_whole(ledger: Books) 
         .expect("readable")
         .expect("a programme is stored");
     assert_eq!(document, "first");
+}
+
+async fn a_showing_that_moves_to_another_hall_pins_a_larger_version(ledger: Books) {
+    put(&ledger, programme("first", 1, 1_000)).await;
+    let into = |hall: &str| {
+        let mut second = programme(hall, 1, 1_000);
+        second.shows[1].1.venue = hall.parse().expect("a slug");
+        second
+    };
+    let mut last = 1;
+    for hall in ["kino-2", "kino-1", "kino-2"] {
+        put(&ledger, into(hall)).await;
+        let shows = ledger.shows().await.expect("readable");
+        let moved = shows.iter().find(|show| show.id == into(hall).shows[1].0);
+        let moved = moved.expect("it is stored");
+        assert_eq!(moved.document.venue.as_str(), hall);
+        assert!(
+            moved.plan_version > last,
+            "holds and orders of the old hall do not fit"
+        );
+        last = moved.plan_version;
+        let plan = ledger.plan(&moved.document.venue, last).await;
+        assert!(
+            plan.expect("readable").is_some(),
+            "the plan has this number"
+        );
+    }
+}
+
+async fn a_plan_that_was_not_compared_is_not_pinned(ledger: Books) {
+    put(&ledger, programme("first", 1, 1_000)).await;
+    let hall: VenueId = "kino-1".parse().expect("a slug");
+    let newer = ledger.put_venue(&hall, plan_of("plan 9", [9; 32]), NOWHERE, NOW_MS);
+    assert_eq!(newer.await.expect("stored"), 2);
+    let halls = ["kino-1", "kino-2"].map(|hall| (hall.parse().expect("a slug"), 1));
+    let second = NewProgramme {
+        plans: Vec::new(),
+        present_plans: halls.into(),
+        ..programme("second", 1, 1_100)
+    };
+    assert_eq!(put(&ledger, second).await.changed, 1);
+    assert_eq!(pinned(&ledger).await, all_pinned(1));
 }
 
 async fn a_showing_with_sold_seats_does_not_move_to_another_hall(ledger: Books) {

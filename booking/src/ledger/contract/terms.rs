@@ -22,7 +22,7 @@ async fn changed(ledger: &Books, change: impl FnOnce(&mut StoredShow)) -> u32 {
     let mut shown = ledger.shows().await.expect("readable").remove(0);
     change(&mut shown);
     let number = ledger.put_show(shown, None, NOW_MS).await;
-    number.expect("stored")
+    number.expect("stored").terms
 }
 
 async fn changed_terms_get_the_next_number_and_old_numbers_keep_their_terms(ledger: Books) {

@@ -15,7 +15,9 @@ use super::rows::{
     stored_run, text, to_json,
 };
 use super::{Ledger, lock, terms};
-use crate::ledger::{NewVenuePlan, PlanPin, ShowRefused, StoredShow, UnchangedSeatCheck};
+use crate::ledger::{
+    NewVenuePlan, PlanPin, ShowRefused, StoredShow, StoredShowVersions, UnchangedSeatCheck,
+};
 
 /// Venues, shows and secrets, and which room covers which show.
 impl Ledger {
@@ -82,16 +84,17 @@ impl Ledger {
             .await
     }
 
-    /// Stores a show and returns the version of its terms. The terms in its document become a new
-    /// version, unless the newest version is the same. If the show gets another plan, `check` must
-    /// pass for all claimed seats. Without a check, no seat may be claimed. The currency of a show
-    /// cannot change while orders have seats.
+    /// Stores a show and returns its versions. The terms in its document become a new version,
+    /// unless the newest version is the same. If the show gets another plan, `check` must pass for
+    /// all claimed seats. Without a check, no seat may be claimed. If the show moves to another
+    /// venue, it pins a plan version that is larger than its old one. The currency of a show cannot
+    /// change while orders have seats.
     pub async fn put_show(
         &self,
         show: StoredShow,
         check: Option<UnchangedSeatCheck>,
         now_ms: i64,
-    ) -> std::result::Result<u32, ShowRefused> {
+    ) -> std::result::Result<StoredShowVersions, ShowRefused> {
         let check = check.map(Mutex::new);
         self.installation
             .write((show, check), move |tx, (show, check)| {
@@ -231,12 +234,13 @@ async fn put_show(
     show: &StoredShow,
     check: Option<&Mutex<UnchangedSeatCheck>>,
     now_ms: i64,
-) -> std::result::Result<u32, ShowRefused> {
+) -> std::result::Result<StoredShowVersions, ShowRefused> {
     lock_catalogue(tx).await?;
     let id = show.id.as_str();
     // While this transaction has the lock, no other transaction claims seats of the show. No claim
     // can come between the check of the claims and the writing of the new plan.
     tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
+    let mut plan_version = show.plan_version;
     let sql = "SELECT document::text, EXISTS (SELECT 1 FROM claims WHERE show = $1), plan_version \
          FROM shows WHERE show = $1";
     if let Some(row) = tx.first(sql, &[&id]).await? {
@@ -249,18 +253,23 @@ async fn put_show(
             venue: present.venue,
             version: small(&row, 2)?,
         };
-        if is_sold && (&old.venue, old.version) != (&show.document.venue, show.plan_version) {
+        let moves = old.venue != show.document.venue;
+        if is_sold && (moves || old.version != plan_version) {
             let moved = moved_seats(tx, id, &old, check).await?;
             if !moved.is_empty() {
                 return Err(ShowRefused::PlanInUse(moved));
             }
+        }
+        if moves && plan_version <= old.version {
+            let source = (show.document.venue.as_str(), plan_version);
+            plan_version = store_plan_again(tx, source, old.version, now_ms).await?;
         }
     }
     let sql = "INSERT INTO shows (show, document, plan_version, updated_at) \
          VALUES ($1, $2, $3, $4) ON CONFLICT (show) DO UPDATE SET document = excluded.document, \
          plan_version = excluded.plan_version, updated_at = excluded.updated_at";
     let document = to_json(&show.document)?;
-    tx.execute(sql, &[&id, &document, &show.plan_version, &now_ms])
+    tx.execute(sql, &[&id, &document, &plan_version, &now_ms])
         .await?;
     let versions = terms::record_versions(
         tx,
@@ -269,7 +278,28 @@ async fn put_show(
     )
     .await?;
     raise_version(tx).await?;
-    Ok(versions.get(id).copied().unwrap_or_default())
+    Ok(StoredShowVersions {
+        terms: versions.get(id).copied().unwrap_or_default(),
+        plan: plan_version,
+    })
+}
+
+/// Stores a venue's plan once more, as the newest version, and returns its number, which is larger
+/// than `old_version`. Holds and orders have only the number of the plan version that their seats
+/// belong to. So a show that moves to another venue must not get a number that it had before.
+pub(super) async fn store_plan_again(
+    tx: &SqlTransaction,
+    (venue, version): (&str, u32),
+    old_version: u32,
+    now_ms: i64,
+) -> Result<u32> {
+    let sql = "SELECT MAX(version) FROM venues WHERE venue = $1";
+    let newest: u32 = small(&tx.query_one(sql, &[&venue]).await?, 0)?;
+    let next = newest.max(old_version) + 1;
+    let sql = "INSERT INTO venues (venue, version, plan, digest, created_at) \
+         SELECT venue, $3, plan, digest, $4 FROM venues WHERE venue = $1 AND version = $2";
+    tx.execute(sql, &[&venue, &version, &next, &now_ms]).await?;
+    Ok(next)
 }
 
 /// Returns the claimed seats of a show that its new plan moves, drops or renames. Returns all

@@ -1,14 +1,14 @@
 //! Writes a cinema programme in one transaction. On a server, a few statements write thousands of
 //! showings as lists, so a showing does not cost a round trip of its own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::SaleTerms;
 
-use super::catalogue::{lock_catalogue, raise_version};
+use super::catalogue::{lock_catalogue, raise_version, store_plan_again};
 use super::rows::{
     Result, as_i64, bytes32, corrupt, count, from_json, parsed, small, text, to_json,
 };
@@ -56,7 +56,14 @@ async fn put_programme(
     lock_catalogue(tx).await?;
     let mut newest = newest_plans(tx, programme).await?;
     let plans = put_plans(tx, programme, &mut newest, now_ms).await?;
-    let changes = compare(tx, programme, &newest).await?;
+    for (hall, compared) in &programme.present_plans {
+        if let Some((version, _)) = newest.get_mut(hall.as_str()) {
+            *version = *compared;
+        }
+    }
+    let present = stored_showings(tx, programme).await?;
+    renumber_plans(tx, programme, &present, &mut newest, now_ms).await?;
+    let changes = compare(programme, &newest, &present)?;
     let sold = sold_of(tx, &changes.other_currency).await?;
     if !sold.is_empty() {
         return Err(ProgrammeRefused::CurrencyInUse(sold));
@@ -156,11 +163,11 @@ struct ProgrammeChanges<'a> {
     other_currency: Vec<String>,
 }
 
-async fn compare<'a>(
-    tx: &SqlTransaction,
-    programme: &'a NewProgramme,
-    newest: &NewestPlans,
-) -> Result<ProgrammeChanges<'a>> {
+/// The documents of shows, each with the plan version that the show pins.
+type StoredShowings = HashMap<String, (ShowDocument, u32)>;
+
+/// Returns those of the programme's shows that are stored.
+async fn stored_showings(tx: &SqlTransaction, programme: &NewProgramme) -> Result<StoredShowings> {
     let ids: Vec<&str> = programme.shows.iter().map(|(id, _)| id.as_str()).collect();
     let sql = "SELECT show, document::text, plan_version FROM shows WHERE show = ANY ($1)";
     let present = tx.query(sql, &[&ids]).await?;
@@ -168,8 +175,42 @@ async fn compare<'a>(
         let document: ShowDocument = from_json(text(row, 1)?)?;
         Ok((row.get(0)?, (document, small(row, 2)?)))
     };
-    let present: HashMap<String, (ShowDocument, u32)> =
-        present.iter().map(read).collect::<Result<_>>()?;
+    present.iter().map(read).collect()
+}
+
+/// Gives a new version number to the plan of each hall into which a showing moves, if the showing
+/// has pinned the same or a larger number in its old hall.
+async fn renumber_plans(
+    tx: &SqlTransaction,
+    programme: &NewProgramme,
+    present: &StoredShowings,
+    plans: &mut NewestPlans,
+    now_ms: i64,
+) -> Result<()> {
+    let mut larger_than: BTreeMap<&str, u32> = BTreeMap::new();
+    for (id, document) in &programme.shows {
+        if let Some((known, pinned)) = present.get(id.as_str())
+            && known.venue != document.venue
+        {
+            let least = larger_than.entry(document.venue.as_str()).or_default();
+            *least = (*least).max(*pinned);
+        }
+    }
+    for (hall, old_version) in larger_than {
+        if let Some((version, _)) = plans.get_mut(hall)
+            && *version <= old_version
+        {
+            *version = store_plan_again(tx, (hall, *version), old_version, now_ms).await?;
+        }
+    }
+    Ok(())
+}
+
+fn compare<'a>(
+    programme: &'a NewProgramme,
+    newest: &NewestPlans,
+    present: &StoredShowings,
+) -> Result<ProgrammeChanges<'a>> {
     let mut changes = ProgrammeChanges::default();
     for (id, document) in &programme.shows {
         let (plan_version, _) = *newest
@@ -181,7 +222,6 @@ async fn compare<'a>(
                 if known.currency != document.currency {
                     changes.other_currency.push(id.to_string());
                 }
-                // Two halls may have plans of the same version.
                 if *pinned != plan_version || known.venue != document.venue {
                     let old = PlanPin {
                         venue: known.venue.clone(),

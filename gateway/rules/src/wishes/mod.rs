@@ -184,7 +184,7 @@ mod tests {
         let begins = [
             "[0].quantity: 5",
             "[0].categories: there is no category \"floor\"",
-            "[0].categories: \"stalls\" stands",
+            "[0].categories: \"stalls\" is listed",
             "[1].show: \"c\"",
             "[2].quantity: 0",
             "[2].accessible: 1",

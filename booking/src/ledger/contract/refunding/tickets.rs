@@ -123,11 +123,11 @@ async fn the_fee_is_rounded_in_favour_of_the_buyer(ledger: Books) {
     let mut odd = ledger.shows().await.expect("readable").remove(0);
     let prices = [("odd".to_owned(), 101), ("one".to_owned(), 1)];
     odd.document.prices.extend(prices);
-    let terms = ledger.put_show(odd, None, NOW_MS).await.expect("stored");
+    let stored = ledger.put_show(odd, None, NOW_MS).await.expect("stored");
     let mut order = order("a", ANA, &[0, 1]);
     (order.items[0].category_key, order.items[0].amount) = ("odd".to_owned(), 101);
     (order.items[1].category_key, order.items[1].amount) = ("one".to_owned(), 1);
-    (order.total, order.terms) = (102, terms);
+    (order.total, order.terms) = (102, stored.terms);
     claim(&ledger, &order).await.expect("the cells are free");
     authorised(&ledger, &order).await;
     let capture = capture_of(&ledger, &order).await;

@@ -82,6 +82,7 @@ class SeatsPage {
       changed: (labels) => {
         this.heldOwn = this.seats.indicesOf(labels);
         this.seats.mark("all");
+        this.waiting?.render(); // A visitor with a basket is not invited to the waitlist.
       },
       ended: () => {
         show($("pick"), !over);

@@ -108,7 +108,7 @@ async fn a_code_brings_its_place_until_five_minutes_are_over_and_nothing_from_th
         let told = Problem::from(refused.expect_err("its time is over"));
         assert_eq!(told.code, ProblemCode::CodeInvalid);
         assert_eq!(told.extra["field"], "move");
-        assert!(told.detail.contains("has run out"), "{}", told.detail);
+        assert!(told.detail.contains("has expired"), "{}", told.detail);
     }
     // The late tries have not used the code up: a node whose clock is behind still accepts it.
     let brought = node.join(Some(&issued.code), over_ms - 1).await;

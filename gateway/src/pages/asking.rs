@@ -120,6 +120,24 @@ fn document_of((status, bytes): (StatusCode, Bytes)) -> Option<Result<Value, Doc
     })
 }
 
+/// Reads the document of an answer. An answer that cannot be read gives `missing` if the path has
+/// nothing, and otherwise `lost`.
+fn read_answer(
+    answer: Option<(StatusCode, Bytes)>,
+    missing: DocumentRefusal,
+    lost: BookingFailure,
+) -> Result<Value, DocumentRefusal> {
+    let has_nothing = matches!(&answer, Some((status, _)) if status.is_client_error());
+    let unreadable = || {
+        if has_nothing {
+            missing
+        } else {
+            Problem::from(lost).into()
+        }
+    };
+    answer.and_then(document_of).ok_or_else(unreadable)?
+}
+
 impl PageRoutes {
     /// Reads a public document of booking.
     pub(super) async fn fetch_document(&self, path: &str) -> Result<Value, DocumentRefusal> {
@@ -128,8 +146,7 @@ impl PageRoutes {
             .body(Body::empty())
             .map_err(|_| missing())?;
         let answer = call_in_process(&self.booking, request).await;
-        let lost = || Problem::from(BookingFailure::Unreachable);
-        answer.and_then(document_of).ok_or_else(lost)?
+        read_answer(answer, missing(), BookingFailure::Unreachable)
     }
 
     /// Makes a call to booking through the door, as the visitor's browser would. Returns the
@@ -149,9 +166,7 @@ impl PageRoutes {
             return Err(missing.into());
         };
         let answer = call_in_process(&self.door, request).await;
-        answer
-            .and_then(document_of)
-            .ok_or_else(|| Problem::from(lost))?
+        read_answer(answer, missing.into(), lost)
     }
 
     /// Makes a call as [`Self::call_as_visitor`] does, and returns the text of the answer.

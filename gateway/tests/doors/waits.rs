@@ -75,7 +75,7 @@ async fn waits_are_bounded_for_an_address_and_for_all_around_it() {
     assert_eq!(full.status, 429);
     let text = full.text();
     assert!(
-        text.contains("As many people wait in your network"),
+        text.contains("The queue of your network is full"),
         "{text}"
     );
     assert!(

@@ -74,10 +74,7 @@ async fn waits_are_bounded_for_an_address_and_for_all_around_it() {
     assert!((20..=22).contains(&begun), "{begun}");
     assert_eq!(full.status, 429);
     let text = full.text();
-    assert!(
-        text.contains("The queue of your network is full"),
-        "{text}"
-    );
+    assert!(text.contains("The queue of your network is full"), "{text}");
     assert!(
         !text.contains("name=\"wait\""),
         "nobody keeps a turn: {text}"

@@ -179,16 +179,28 @@ mod tests {
 
     #[test]
     fn odds_that_are_wrong_fail_the_bench_if_enough_people_were_told() {
-        let figures = |visitors| KindFigures {
-            kind: "a test",
-            told: vec![ToldOddsBin {
+        let right = ToldOddsBin {
+            visitors: JUDGED_FROM,
+            told: 0.8,
+            came_true: 0.8,
+        };
+        let figures = |others: &[ToldOddsBin], visitors| {
+            let wrong = ToldOddsBin {
                 visitors,
                 told: 0.5,
                 came_true: 0.6,
-            }],
+            };
+            KindFigures {
+                kind: "a test",
+                told: [others, &[wrong]].concat(),
+            }
         };
-        assert!(!figures(JUDGED_FROM).held());
-        assert!(figures(JUDGED_FROM - 1).held());
-        assert!(figures(3).lines()[1].contains("too few"));
+        assert!(!figures(&[right], JUDGED_FROM).held());
+        assert!(figures(&[right], JUDGED_FROM - 1).held());
+        assert!(
+            !figures(&[], JUDGED_FROM - 1).held(),
+            "nothing could be judged"
+        );
+        assert!(figures(&[], 3).lines()[1].contains("too few"));
     }
 }

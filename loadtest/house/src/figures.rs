@@ -235,7 +235,7 @@ fn long_comments(workspace: &WorkspaceFiles) -> Result<HouseFigure> {
     Ok(HouseFigure {
         key: "comments",
         measured: format!("comment lines over {COMMENT_COLUMNS} columns outside migrations"),
-        value: long.iter().map(|(count, _)| *count as f64).sum(),
+        value: long.iter().map(|(count, _)| *count).sum::<usize>() as f64,
         bound: FigureBound::AtMost(0.0),
         details: long
             .iter()

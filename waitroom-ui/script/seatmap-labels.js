@@ -53,17 +53,19 @@ export class Labels {
       const { left, top, right, bottom } = section.box;
       shown.push({ k, section, x, y, w: (right - left) * view.scale + 8, h: (bottom - top) * view.scale + 8 });
     }
-    // Words of a large section stand on it. Those of a small one stand beside it, where they cover
-    // no other small section.
-    const taken = shown.filter(isSmall);
-    for (const one of shown) {
+    // Words of a large section stand on it. Those of a small one stand beside it where no other
+    // section is, because there a reader would take them for the other section's words.
+    const words = [];
+    for (const one of [...shown.filter((each) => !isSmall(each)), ...shown.filter(isSmall)]) {
       // Where there is no room for both lines, the name alone may still fit.
       const { name } = one.section;
       const pictures = [this.text(`section ${one.k}`, [name, this.scene.words.section(one.k)]), this.text(`name ${one.k}`, [name])].filter(Boolean);
       const tries = pictures.flatMap((picture) => this.spots(one, picture).map(([x, y]) => ({ picture, ...this.boxOf(picture, x, y, size) })));
-      const box = tries.find((spot) => !taken.some((other) => meets(other, spot)));
+      const others = isSmall(one) ? shown.filter((other) => other !== one) : shown.filter(isSmall);
+      const blocked = [...others, ...words];
+      const box = tries.find((spot) => !blocked.some((other) => meets(other, spot)));
       if (!box) continue;
-      taken.push(box);
+      words.push(box);
       this.put(context, box.picture, box.x, box.y);
     }
   }
@@ -72,8 +74,10 @@ export class Labels {
   spots(one, picture) {
     const { x, y, w, h } = one;
     if (!isSmall(one)) return [0, -0.2, 0.2, -0.36, 0.36].map((share) => [x, y + share * h]);
-    const [dx, dy] = [(w + picture.width / this.scene.ratio) / 2 + 4, (h + picture.height / this.scene.ratio) / 2 + 3];
-    return [[x, y + dy], [x, y - dy], [x + dx, y], [x - dx, y]];
+    const [wide, high] = [picture.width / this.scene.ratio, picture.height / this.scene.ratio];
+    const [dx, dy] = [(w + wide) / 2 + 4, (h + high) / 2 + 3];
+    const on = wide <= w && high <= h ? [[x, y]] : [];
+    return [...on, [x, y + dy], [x, y - dy], [x + dx, y], [x - dx, y]];
   }
 
   /** Returns where a picture goes: around a point, but inside the map. */

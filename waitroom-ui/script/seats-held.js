@@ -149,7 +149,14 @@ export class HeldBar {
     if (hold !== this.hold?.hold) return;
     if (["lapsed", "expired"].includes(state)) this.lapsed();
     else if (["released", "ordered", "order"].includes(state)) this.end();
-    else if (expires_at && expires_at !== this.hold.expires_at) this.take(rememberHold(this.showId, this.room, { ...this.hold, expires_at }));
+    else if (expires_at && expires_at !== this.hold.expires_at) this.moveDeadline(expires_at);
+  }
+
+  /** Shows a deadline that was moved elsewhere. An unsaved change of the seats stays as it is. */
+  moveDeadline(expires_at) {
+    this.hold = { ...this.hold, expires_at };
+    kept.set(`hold.${this.hold.hold}`, this.hold);
+    this.clock.start(expires_at, this.hold.skew_ms);
   }
 
   refused(problem) {

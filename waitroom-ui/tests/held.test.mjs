@@ -1,0 +1,84 @@
+// The bar of a hold while another tab or the live socket changes the hold: script/seats-held.js.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const NOW = Date.parse("2027-01-10T09:00:00Z");
+const at = (seconds) => new Date(NOW + 1000 * seconds).toISOString();
+const held = { hold: "hold_1", seats: [{ label: "A-1" }, { label: "A-2" }], expires_at: at(300), extensions_left: 2, server_time: at(0) };
+
+/** An element that takes whatever the scripts do to it. */
+class Element {
+  dataset = {};
+  textContent = "";
+  addEventListener() {}
+  setAttribute() {}
+  removeAttribute() {}
+  append() {}
+  replaceChildren() {}
+  focus() {}
+  scrollIntoView() {}
+  getClientRects() {
+    return [];
+  }
+}
+
+/** A storage whose entries are its own keys, as in a browser. */
+class Stored {
+  getItem(name) {
+    return this[name] ?? null;
+  }
+  setItem(name, value) {
+    this[name] = value;
+  }
+  removeItem(name) {
+    delete this[name];
+  }
+}
+
+const elements = new Map();
+const listeners = [];
+Object.assign(globalThis, {
+  document: {
+    documentElement: { classList: { add() {} }, lang: "en" },
+    getElementById: (id) => elements.get(id) ?? elements.set(id, new Element()).get(id),
+    createElement: () => new Element(),
+  },
+  addEventListener: (_, listener) => listeners.push(listener),
+  matchMedia: () => ({ matches: true }),
+});
+globalThis.navigator ??= {};
+Object.defineProperty(globalThis, "localStorage", { value: new Stored() });
+const { HeldBar } = await import("../script/seats-held.js");
+
+/** Runs a test at `NOW` with the bar of a hold. `changed` has the labels that the bar told last. */
+function withBar(name, run) {
+  test(name, (context) => {
+    context.mock.timers.enable({ apis: ["Date", "setInterval"], now: NOW });
+    const told = { changed: null, ended: false };
+    const bar = new HeldBar("show", "room", { changed: (labels) => (told.changed = labels), ended: () => (told.ended = true), refused() {} });
+    bar.take(held);
+    run({ bar, told, tick: (seconds) => context.mock.timers.tick(1000 * seconds) });
+    bar.clock.stop();
+    listeners.length = 0;
+  });
+}
+
+withBar("a moved deadline keeps an unsaved change of the seats", ({ bar, told }) => {
+  bar.beginChange();
+  bar.toggle("A-1");
+  bar.toggle("B-7");
+  bar.signalled({ hold: "hold_1", state: "short", expires_at: at(600) });
+  assert.deepEqual(told.changed, ["A-2", "B-7"]);
+  assert.deepEqual([[...bar.change.remove], [...bar.change.add]], [["A-1"], ["B-7"]]);
+});
+
+withBar("a moved deadline is counted by the server's clock", ({ bar, told, tick }) => {
+  tick(200);
+  bar.signalled({ hold: "hold_1", state: "short", expires_at: at(600) });
+  assert.equal(bar.clock.until, NOW + 600_000);
+  tick(399);
+  assert.equal(told.ended, false);
+  tick(2);
+  assert.equal(told.ended, true);
+});

@@ -3,7 +3,7 @@
 
 import { $, announce, call, kept, make, money, put, show, showProblem, t } from "./core.js";
 import { Countdown } from "./countdown.js";
-import { forgetHold, Intent, rememberHold } from "./holds.js";
+import { forgetHold, holdKept, Intent, rememberHold } from "./holds.js";
 
 export class HeldBar {
   /**
@@ -23,8 +23,7 @@ export class HeldBar {
     $("change")?.addEventListener("click", () => this.beginChange());
     $("change-save").addEventListener("click", () => this.saveChange());
     $("change-cancel").addEventListener("click", () => this.endChange());
-    // Another tab of this browser removes the hold when it gives it back or orders it.
-    addEventListener("storage", ({ key, newValue }) => newValue === null && key === `fairgate.hold.${this.hold?.hold}` && this.endedElsewhere());
+    addEventListener("storage", ({ key }) => key === `fairgate.hold.${this.hold?.hold}` && this.storedElsewhere());
   }
 
   labels() {
@@ -125,6 +124,16 @@ export class HeldBar {
     showProblem({ code: "hold_expired", status: 410 });
   }
 
+  /**
+   * Follows another tab of this browser. That tab removes the hold when it gives it back or orders
+   * it, and stores the new deadline when it extends the hold.
+   */
+  storedElsewhere() {
+    const stored = holdKept(this.hold.hold);
+    if (!stored) this.endedElsewhere();
+    else if (stored.expires_at !== this.hold.expires_at) this.moveDeadline(stored.expires_at);
+  }
+
   endedElsewhere() {
     const order = kept.get(`ordered.${this.hold.hold}`);
     // Another tab may notice a moment earlier than this one that the time is over.
@@ -155,7 +164,9 @@ export class HeldBar {
   /** Shows a deadline that was moved elsewhere. An unsaved change of the seats stays as it is. */
   moveDeadline(expires_at) {
     this.hold = { ...this.hold, expires_at };
-    kept.set(`hold.${this.hold.hold}`, this.hold);
+    const stored = holdKept(this.hold.hold);
+    // What another tab stored with the same deadline may be newer than what this tab knows.
+    if (stored?.expires_at !== expires_at) kept.set(`hold.${this.hold.hold}`, this.hold);
     this.clock.start(expires_at, this.hold.skew_ms);
   }
 

@@ -51,6 +51,13 @@ globalThis.navigator ??= {};
 Object.defineProperty(globalThis, "localStorage", { value: new Stored() });
 const { HeldBar } = await import("../script/seats-held.js");
 
+/** Stores or removes an entry as another tab does. */
+function fromOtherTab(key, newValue) {
+  if (newValue === null) localStorage.removeItem(key);
+  else localStorage.setItem(key, newValue);
+  for (const listener of listeners) listener({ key, newValue });
+}
+
 /** Runs a test at `NOW` with the bar of a hold. `changed` has the labels that the bar told last. */
 function withBar(name, run) {
   test(name, (context) => {
@@ -81,4 +88,23 @@ withBar("a moved deadline is counted by the server's clock", ({ bar, told, tick 
   assert.equal(told.ended, false);
   tick(2);
   assert.equal(told.ended, true);
+});
+
+withBar("a hold that another tab extends does not end at its old deadline", ({ bar, told, tick }) => {
+  const extended = JSON.stringify({ ...bar.hold, expires_at: at(600), extensions_left: 1 });
+  bar.beginChange();
+  bar.toggle("A-1");
+  fromOtherTab("fairgate.hold.hold_1", extended);
+  tick(301);
+  assert.equal(told.ended, false);
+  assert.equal(localStorage.getItem("fairgate.hold.hold_1"), extended);
+  assert.deepEqual(told.changed, ["A-2"]);
+  tick(300);
+  assert.equal(told.ended, true);
+});
+
+withBar("a hold that another tab gives back ends at once", ({ told }) => {
+  fromOtherTab("fairgate.hold.hold_1", null);
+  assert.equal(told.ended, true);
+  assert.equal(elements.get("problem").dataset.code, "hold_released");
 });

@@ -250,6 +250,36 @@ async fn a_cookie_from_before_the_address_became_https_is_replaced() {
     assert_eq!(cookies_set(&read), [&*own, "fg_demo="]);
 }
 
+#[tokio::test]
+async fn no_other_cookies_hide_an_older_one() {
+    let data = tempfile::tempdir().expect("a folder");
+    let mut plain = Gateway::start(data.path()).await;
+    plain.open_room("demo", json!({})).await;
+    plain.open_room("other", json!({})).await;
+    let valid = cookie_set(&plain.join("demo", json!({})).await);
+    let joined = plain.join("other", json!({})).await;
+    let place = joined.is(201)["place"].as_str().expect("a JWT").to_owned();
+    plain.stop().await;
+    let public = [("public_url", "https://sale.example")];
+    let gateway = Gateway::start_with(data.path(), &public).await;
+    let older = format!("fairgate_place_other={place}");
+    let before = async |others: Vec<String>| {
+        let cookies = format!("{}; {older}", others.join("; "));
+        let read = with_cookies(&gateway, "GET", "/v1/rooms/other/place", &cookies).await;
+        assert_eq!(read.is(200)["number"], 0);
+        cookies_set(&read)
+    };
+
+    let unknown = (0..100).map(|at| format!("fg_unknown-{at}=AAAA"));
+    let set = before(unknown.collect()).await;
+    let own = format!("__Host-{}", cookie_set(&joined));
+    assert_eq!(set, [&*own, "fairgate_place_other="]);
+    // One answer replaces only the first forty.
+    let set = before(vec![valid.clone(); 100]).await;
+    let own = format!("__Host-{valid}");
+    assert_eq!(set, [&*own, "fg_demo="].repeat(40));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cookie_is_the_same_place_at_another_node_after_a_restart_and_after_redis_was_emptied() {
     if must_skip("cookies over a loss of Redis") {

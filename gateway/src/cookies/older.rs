@@ -14,8 +14,9 @@ use fairgate_pass::{Keyring, PlaceError};
 use super::{CookieKind, HOST_PREFIX, PASS_STORED_S, PLACE_STORED_S, pairs};
 use crate::web::WebRequestPolicy;
 
-/// How many older cookies one request replaces, at most: a place and a pass of twenty rooms. The
-/// browser then no longer sends these, so later requests replace the rest.
+/// How many older cookies one answer replaces in the browser, at most: a place and a pass of twenty
+/// rooms. The browser then no longer sends these, so later answers replace the rest. The handlers
+/// of a request see the new cookies of all older ones, so that no cookie hides another one.
 const REPLACED_MAX: usize = 40;
 
 /// Replaces older cookies.
@@ -90,7 +91,6 @@ impl OlderCookies {
             older_cookie(name, value, is_tls)
         });
         found
-            .take(REPLACED_MAX)
             .filter_map(|cookie| self.replacement(&cookie, headers))
             .collect()
     }
@@ -189,7 +189,7 @@ fn tell_browser(headers: &mut HeaderMap, replacements: Vec<Replacement>) {
         let text = cookie.to_str().unwrap_or_default();
         text.split('=').next().map(str::to_owned)
     };
-    for replacement in replacements {
+    for replacement in replacements.into_iter().take(REPLACED_MAX) {
         let stored = replacement.stored;
         let stored = stored.filter(|new| own.iter().all(|set| name(set) != name(new)));
         for cookie in stored.into_iter().chain([replacement.removed]) {

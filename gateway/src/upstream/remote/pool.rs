@@ -100,14 +100,43 @@ impl BookingNode {
     }
 }
 
+/// What decides which process of a group gets a call first.
+#[derive(Clone, Copy)]
+enum CallOrder<'m> {
+    /// The processes take turns. This is the number of the call.
+    Turn(usize),
+    /// The calls with the same mark go to the same process.
+    Mark(&'m [u8]),
+}
+
+impl CallOrder<'_> {
+    /// Sorts a group of processes, given as indices in order. Each process is first for an equal
+    /// share of the calls. If a process leaves the group, only its own marks get another first
+    /// process, and the others share them.
+    fn sort(self, group: &mut [usize]) {
+        match self {
+            Self::Turn(turn) => group.rotate_left(turn % group.len().max(1)),
+            Self::Mark(mark) => group.sort_by_cached_key(|at| {
+                let mut hasher = DefaultHasher::new();
+                (mark, *at).hash(&mut hasher);
+                hasher.finish()
+            }),
+        }
+    }
+}
+
 /// Returns the indices of the processes that may get a call, in order: those that are well, then
-/// those that are not ready. Silent and foreign ones are left out. Within each group, the order
-/// starts at index `first` and wraps around.
-fn in_turn(statuses: &[BookingNodeStatus], first: usize) -> Vec<usize> {
-    let round = || (0..statuses.len()).map(|step| (first + step) % statuses.len());
-    let well = round().filter(|at| statuses[*at] == BookingNodeStatus::Well);
-    let unready = round().filter(|at| matches!(statuses[*at], BookingNodeStatus::Unready(_)));
-    well.chain(unready).collect()
+/// those that are not ready. Silent and foreign ones are left out.
+fn call_sequence(statuses: &[BookingNodeStatus], order: CallOrder<'_>) -> Vec<usize> {
+    let group = |is_in: fn(&BookingNodeStatus) -> bool| {
+        let all = 0..statuses.len();
+        let mut group: Vec<usize> = all.filter(|at| is_in(&statuses[*at])).collect();
+        order.sort(&mut group);
+        group
+    };
+    let well = group(|status| *status == BookingNodeStatus::Well);
+    let unready = group(|status| matches!(status, BookingNodeStatus::Unready(_)));
+    [well, unready].concat()
 }
 
 impl BookingNodePool {
@@ -160,17 +189,13 @@ impl BookingNodePool {
     #[must_use]
     pub fn candidates(&self, mark: Option<&[u8]>) -> Vec<Arc<BookingNode>> {
         let nodes = &self.inner.nodes;
-        let first = mark.map_or_else(
-            || self.inner.turn.fetch_add(1, Ordering::Relaxed),
-            |mark| {
-                let mut hasher = DefaultHasher::new();
-                mark.hash(&mut hasher);
-                usize::try_from(hasher.finish() >> 32).unwrap_or(0)
-            },
+        let order = mark.map_or_else(
+            || CallOrder::Turn(self.inner.turn.fetch_add(1, Ordering::Relaxed)),
+            CallOrder::Mark,
         );
         let statuses: Vec<BookingNodeStatus> =
             nodes.iter().map(|node| node.status_and_age().0).collect();
-        in_turn(&statuses, first % nodes.len().max(1))
+        call_sequence(&statuses, order)
             .into_iter()
             .map(|at| Arc::clone(&nodes[at]))
             .collect()
@@ -265,10 +290,13 @@ fn log_refusal(status: StatusCode) -> BookingFailure {
 mod tests {
     use super::*;
 
+    fn silent() -> BookingNodeStatus {
+        BookingNodeStatus::Silent("refused".to_owned())
+    }
+
     #[test]
     fn candidates_are_well_processes_in_turn_then_unready_ones_and_no_others() {
         let unready = || BookingNodeStatus::Unready(vec!["draining".to_owned()]);
-        let silent = || BookingNodeStatus::Silent("refused".to_owned());
         let all = [
             BookingNodeStatus::Well,
             silent(),
@@ -276,16 +304,31 @@ mod tests {
             unready(),
             BookingNodeStatus::Foreign,
         ];
-        for (first, expected) in [
-            (0, [0, 2, 3]),
-            (1, [2, 0, 3]),
-            (2, [2, 0, 3]),
-            (3, [0, 2, 3]),
-        ] {
-            assert_eq!(in_turn(&all, first), expected, "beginning at {first}");
+        let in_turn = |all: &[_], turn| call_sequence(all, CallOrder::Turn(turn));
+        for (turn, expected) in [(0, [0, 2, 3]), (1, [2, 0, 3]), (2, [0, 2, 3])] {
+            assert_eq!(in_turn(&all, turn), expected, "the call {turn}");
         }
-        assert_eq!(in_turn(&[silent(), BookingNodeStatus::Foreign], 0), [0; 0]);
+        let none = [silent(), BookingNodeStatus::Foreign];
+        assert_eq!(in_turn(&none, 0), [0; 0]);
         assert_eq!(in_turn(&[], 0), [0; 0]);
+    }
+
+    #[test]
+    fn a_silent_process_leaves_its_calls_to_all_others_alike() {
+        let well = || BookingNodeStatus::Well;
+        let all = [well(), well(), well()];
+        let some = [well(), silent(), well()];
+        let first_turns = |turn| call_sequence(&some, CallOrder::Turn(turn))[0];
+        assert_eq!((0..300).filter(|turn| first_turns(*turn) == 0).count(), 150);
+        let first = |all: &[_], mark: u32| {
+            let mark = mark.to_be_bytes();
+            call_sequence(all, CallOrder::Mark(&mark))[0]
+        };
+        let firsts = (0..3_000).map(|mark| (first(&all, mark), first(&some, mark)));
+        let count = |of: (usize, usize)| firsts.clone().filter(|firsts| *firsts == of).count();
+        assert_eq!(count((0, 2)) + count((2, 0)), 0, "their own calls stay");
+        assert!((400..600).contains(&count((1, 0))), "{}", count((1, 0)));
+        assert!((400..600).contains(&count((1, 2))), "{}", count((1, 2)));
     }
 
     #[test]

@@ -49,11 +49,19 @@ pub struct RemoteBooking {
     _watching: JoinSet<()>,
 }
 
+/// Which room covers which show, as far as this gateway knows.
+#[derive(Default)]
+struct KnownCoverage {
+    rooms: Arc<RoomCoverage>,
+    /// How many lists of rooms this gateway has sent to booking.
+    sent_count: u64,
+}
+
 /// The state that calls and background tasks share; a cheap handle.
 #[derive(Clone)]
 struct RemoteBookingState {
     pool: BookingNodePool,
-    coverage: Arc<RwLock<Arc<RoomCoverage>>>,
+    coverage: Arc<RwLock<KnownCoverage>>,
     /// The coverage that must still be sent to booking, if any.
     owed: Arc<RwLock<Option<CoverageRequest>>>,
     signals: broadcast::Sender<HoldSignal>,
@@ -103,14 +111,31 @@ impl RemoteBooking {
     }
 }
 
-impl RemoteBookingState {
-    fn covered(&self) -> Arc<RoomCoverage> {
-        Arc::clone(&self.coverage.read())
+impl KnownCoverage {
+    /// Takes a list of rooms that booking got from this gateway.
+    fn take_sent(&mut self, list: Vec<(String, Vec<String>)>) {
+        self.rooms = Arc::new(RoomCoverage::new(list));
+        self.sent_count += 1;
     }
 
-    /// Replaces the known list of rooms and the shows that they cover.
-    fn set_coverage(&self, coverage: Vec<(String, Vec<String>)>) {
-        *self.coverage.write() = Arc::new(RoomCoverage::new(coverage));
+    /// Takes the list of rooms from booking's answer to a question. `sent_count` is how many lists
+    /// had been sent when the question was asked. If one was sent since then, the answer may be
+    /// older than that list and is left out.
+    fn take_read(&mut self, list: Vec<(String, Vec<String>)>, sent_count: u64) {
+        if sent_count == self.sent_count {
+            self.rooms = Arc::new(RoomCoverage::new(list));
+        }
+    }
+}
+
+impl RemoteBookingState {
+    fn covered(&self) -> Arc<RoomCoverage> {
+        Arc::clone(&self.coverage.read().rooms)
+    }
+
+    /// Returns how many lists of rooms this gateway has sent to booking.
+    fn sent_coverage_count(&self) -> u64 {
+        self.coverage.read().sent_count
     }
 
     fn set_owed_coverage(&self, ask: Option<CoverageRequest>) {
@@ -130,7 +155,7 @@ impl RemoteBookingState {
         self.pool
             .request_any(None, Method::PUT, "/coverage", put)
             .await?;
-        self.set_coverage(ask.coverage.clone());
+        self.coverage.write().take_sent(ask.coverage.clone());
         // Another caller may have set a newer coverage in the meantime.
         if self.owed_coverage().as_ref() == Some(&ask) {
             self.set_owed_coverage(None);
@@ -278,5 +303,29 @@ impl BookingCore for RemoteBooking {
             );
         }
         condition
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_from_before_a_list_was_sent_does_not_replace_the_list() {
+        let list = |room: &str| vec![(room.to_owned(), vec!["gala".to_owned()])];
+        let mut known = KnownCoverage::default();
+        let room = |known: &KnownCoverage| {
+            let show = "gala".parse().expect("a show's id");
+            known.rooms.room_of(&show)
+        };
+        let asked = known.sent_count;
+        known.take_read(list("old"), asked);
+        assert_eq!(room(&known), "old");
+        known.take_sent(list("new"));
+        known.take_read(list("old"), asked);
+        assert_eq!(room(&known), "new");
+        let asked = known.sent_count;
+        known.take_read(list("of-another-gateway"), asked);
+        assert_eq!(room(&known), "of-another-gateway");
     }
 }

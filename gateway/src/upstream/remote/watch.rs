@@ -27,6 +27,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// Asks one booking process for its state, for ever.
 pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNode>) {
     loop {
+        let sent_count = shared.sent_coverage_count();
         match fetch_state(&shared.pool, &node).await {
             Ok(state) if state.ledger != *shared.ledger => {
                 node.set_status(BookingNodeStatus::Foreign)
@@ -35,7 +36,8 @@ pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNo
                 // While a newer coverage must still be sent, booking's own list is old and is not
                 // used.
                 if shared.owed_coverage().is_none() {
-                    shared.set_coverage(state.coverage);
+                    let mut known = shared.coverage.write();
+                    known.take_read(state.coverage, sent_count);
                 }
                 node.set_status(if state.ready {
                     BookingNodeStatus::Well

@@ -116,9 +116,7 @@ impl ConnectionHandle {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let mut writing = self.state.writing.lock();
-        if !writing.is_write_unfinished {
-            ready!(writing.poll_unsent(cx))?;
-        }
+        ready!(writing.poll_unsent(cx))?;
         let written = ready!(writing.half()?.poll_write_vectored(cx, parts))?;
         writing.is_write_unfinished = written < parts.iter().map(|part| part.len()).sum();
         Poll::Ready(Ok(written))
@@ -192,8 +190,10 @@ impl WritingState {
         half.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
+    /// Writes the bytes that wait. If the stream's last write is unfinished, they go on waiting
+    /// behind its rest.
     fn poll_unsent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.unsent.is_empty() {
+        while !self.is_write_unfinished && !self.unsent.is_empty() {
             let unsent = self.unsent.clone();
             let written = ready!(self.half()?.poll_write(cx, &unsent))?;
             self.unsent = unsent.slice(written..);

@@ -243,16 +243,23 @@ mod tests {
             connection.try_write(&Bytes::from_static(b"frame"), b""),
             DirectWrite::Busy
         );
+        assert_eq!(
+            connection.queue(&Bytes::from_static(b"queued"), b""),
+            DirectWrite::Kept
+        );
         let reading = tokio::spawn(async move {
-            let mut bytes = vec![0; 32 << 20];
+            let mut bytes = vec![0; (32 << 20) + 6];
             client.read_exact(&mut bytes).await.expect("it arrives");
             (client, bytes)
         });
         while written < long.len() {
+            stream.flush().await.expect("the queued bytes wait");
             written += stream.write(&long[written..]).await.expect("it goes on");
         }
+        stream.flush().await.expect("the client reads");
         let (_client, bytes) = reading.await.expect("it reads");
-        assert!(bytes.iter().all(|byte| *byte == 1));
+        assert!(bytes.ends_with(b"queued"));
+        assert!(bytes[..long.len()].iter().all(|byte| *byte == 1));
         assert!(!connection.is_stuck());
     }
 }

@@ -36,7 +36,7 @@ export class Sprites {
    * cover what was there, so that a seat can be painted again in another state.
    */
   of(state, category, accessible, faded, ground) {
-    const key = (((ground * 64 + category) * 2 + accessible) * 2 + faded) * 4 + state;
+    const key = (((ground * this.look.categories.length + category) * 2 + accessible) * 2 + faded) * 4 + state;
     return (this.made[key] ??= this.make(state, category, accessible, faded, ground));
   }
 

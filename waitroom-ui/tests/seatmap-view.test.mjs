@@ -1,10 +1,12 @@
-// Tests what the seat map shows and in which colours: script/seatmap-view.js, seatmap-outlines.js
-// and seatmap-colours.js.
+// Tests what the seat map shows and in which colours: script/seatmap-view.js, seatmap-outlines.js,
+// seatmap-colours.js and seatmap-sprites.js.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FREE } from "../script/frames.js";
 import { contrast, inkOn, mix, readable } from "../script/seatmap-colours.js";
 import { contains, convexHull, crosses, outlinesOf } from "../script/seatmap-outlines.js";
+import { pixelOf, Sprites } from "../script/seatmap-sprites.js";
 import { between, kept, viewOf, wholeView, zoomed } from "../script/seatmap-view.js";
 
 const size = { width: 400, height: 300 };
@@ -56,6 +58,13 @@ test("every colour becomes readable on light and on dark ground, and good ones s
   assert.equal(contrast("#000000", "#ffffff"), 21);
   assert.equal(inkOn("#123456"), "#ffffff");
   assert.equal(mix("#000000", "#ffffff", 0.2), "#333333");
+});
+
+test("a seat has its own category's colour on every ground, however many categories there are", () => {
+  const colours = Array.from({ length: 200 }, (_, k) => `#0000${k.toString(16).padStart(2, "0")}`);
+  const look = { categories: colours, grounds: ["#ffffff", ...colours] };
+  const sprites = new Sprites(0.5, look);
+  for (const ground of [0, 1, 2, 200]) colours.forEach((colour, k) => assert.deepEqual([...sprites.of(FREE, k, 0, 0, ground)], [pixelOf(colour)]));
 });
 
 /** Returns a plan of one section whose rows have these seats. */

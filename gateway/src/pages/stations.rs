@@ -49,12 +49,20 @@ pub(super) fn station_label(station: &Value) -> String {
     format!("{} ({})", text("name"), text("station"))
 }
 
-/// Returns the code from a label such as "Beijing South (VNP)". Returns any other text unchanged.
-fn code_or_words(typed: &str) -> &str {
-    let inner = typed
-        .strip_suffix(')')
-        .and_then(|open| open.rsplit_once(" ("));
-    inner.map_or(typed, |(_, code)| code)
+/// Returns the code from a text in the form of a label, such as "Beijing South (VNP)". The name of
+/// a station may have this form, too: "Frankfurt (Oder)".
+fn code_in_label(typed: &str) -> Option<&str> {
+    let (_, code) = typed.strip_suffix(')')?.rsplit_once(" (")?;
+    Some(code)
+}
+
+/// Returns the station with this label, if it is among those that were found for the label's code.
+fn labelled_station(mut found: Vec<Value>, label: &str) -> Option<TypedStation> {
+    let label = label.to_lowercase();
+    let has_label = |station: &Value| station_label(station).to_lowercase() == label;
+    let at = found.iter().position(has_label)?;
+    let station = found.remove(at);
+    Some(TypedStation::One(station, found))
 }
 
 fn match_station(mut found: Vec<Value>, typed: &str) -> TypedStation {
@@ -82,17 +90,26 @@ impl PageRoutes {
         if typed.is_empty() {
             return Ok(TypedStation::Nothing);
         }
-        let typed = code_or_words(typed);
-        let mut found = self
-            .fetch_with_query("/v1/rail/stations", &[("q", typed)])
-            .await?;
-        let found = found.as_array_mut().map(std::mem::take).unwrap_or_default();
-        match match_station(found, typed) {
+        if let Some(code) = code_in_label(typed) {
+            let found = self.found_stations(code).await?;
+            if let Some(meant) = labelled_station(found, typed) {
+                return Ok(meant);
+            }
+        }
+        match match_station(self.found_stations(typed).await?, typed) {
             TypedStation::Several(none) if none.is_empty() => {
                 Ok(TypedStation::Several(self.similar_stations(typed).await))
             }
             meant => Ok(meant),
         }
+    }
+
+    async fn found_stations(&self, typed: &str) -> Result<Vec<Value>, DocumentRefusal> {
+        let mut found = self
+            .fetch_with_query("/v1/rail/stations", &[("q", typed)])
+            .await?;
+        let found = found.as_array_mut().map(std::mem::take);
+        Ok(found.unwrap_or_default())
     }
 
     /// Returns the stations with names similar to `typed`, which matched no station. Only a refused
@@ -162,12 +179,22 @@ mod tests {
     }
 
     #[test]
-    fn the_label_in_a_field_is_read_back_as_its_code() {
-        assert_eq!(
-            code_or_words(&station_label(&station("BN", "Bay (old)"))),
-            "BN"
-        );
-        assert_eq!(code_or_words("Bay"), "Bay");
-        assert_eq!(code_or_words("Bay)"), "Bay)");
+    fn the_label_in_a_field_is_read_back_as_its_station() {
+        let bay = station("BN", "Bay (old)");
+        let bar = station("BNX", "Bar");
+        let label = station_label(&bay);
+        assert_eq!(code_in_label(&label), Some("BN"));
+        let found = || vec![bar.clone(), bay.clone()];
+        let meant = TypedStation::One(bay.clone(), vec![bar.clone()]);
+        assert_eq!(labelled_station(found(), &label), Some(meant.clone()));
+        assert_eq!(labelled_station(found(), "bay (OLD) (bn)"), Some(meant));
+        assert_eq!(code_in_label("Bay"), None);
+        assert_eq!(code_in_label("Bay)"), None);
+    }
+
+    #[test]
+    fn a_name_that_ends_in_brackets_is_not_read_as_a_label() {
+        let old = station("OLD", "Oldtown");
+        assert_eq!(labelled_station(vec![old], "Bay (old)"), None);
     }
 }

@@ -21,7 +21,8 @@ const FEED: [(&str, &str); 3] = [
          RVS,Riverton South,rivertonsouth,rs,rvs,9.1,49.9\n\
          LAK,Lakeside <b>,lakeside,lk,lak,10.0,50.0\n\
          HIL,Hilltop,hilltop,ht,hil,11.0,50.0\n\
-         FAR,Farend,farend,fe,far,12.0,50.0\n",
+         FAR,Farend,farend,fe,far,12.0,50.0\n\
+         BAY,Bay (Lak),bay,ba,bay,12.0,51.0\n",
     ),
     (
         "trains.csv",

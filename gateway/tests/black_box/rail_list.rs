@@ -1,5 +1,5 @@
 //! Tests the list of the trains that were found: how they are marked, ordered and filtered, and
-//! that each takes one line on a phone.
+//! that each takes one line on a phone. Also tests which station a name means.
 
 use crate::harness::{Browser, Server};
 use crate::rail;
@@ -81,4 +81,18 @@ async fn journeys_with_a_change_are_filtered_and_told_with_their_price() {
     ana.until::<bool>("document.querySelector('#changing li.card') !== null && document.querySelector('#changes').value === '1'")
         .await;
     ana.close("Ana").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_ends_in_brackets_is_not_the_code_of_another_station() {
+    let server = rail::opened().await;
+    // LAK is the code of Lakeside.
+    for typed in ["Bay+%28Lak%29", "Bay+%28Lak%29+%28BAY%29"] {
+        let search = format!("/rail?from={typed}&to=HIL&date={}&seats=1", rail::date());
+        let page = server.get(&search).await.text();
+        assert!(
+            page.contains("value=\"Bay (Lak) (BAY)\""),
+            "{typed}: {page}"
+        );
+    }
 }

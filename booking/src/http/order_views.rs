@@ -213,7 +213,7 @@ pub fn refund_offer(
     let money = |amount| MoneyView(order.currency.with_amount(amount));
     let ticket = |item: &fairgate_model::orders::OrderItem| {
         let id = TicketId::of_seat(&order.id, item.held.seat);
-        let fee = rule.fee_for_price(item.amount);
+        let fee = rule.fee_for_price(order.currency.with_amount(item.amount));
         plan.tickets.contains(&id).then(|| RefundableTicket {
             ticket: id,
             seat: item.label.clone(),

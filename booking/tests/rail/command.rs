@@ -176,3 +176,36 @@ async fn fares_that_the_payment_provider_never_takes_are_refused_by_table_and_by
             .expect("the sandbox takes everything");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exchange_fee_that_the_provider_never_takes_refuses_the_import() {
+    let (feed, data) = (folder(&SMALL), folder(&[]));
+    let rail = r#"
+        [terms]
+        currency = "KWD"
+        exchange = { fee = 305 }
+        [[class]]
+        key = "two"
+        base = 5_000
+        [[stock]]
+        id = "short"
+        carriages = [{ class = "two", rows = 2, seats = "AB CD" }]
+    "#;
+    write(feed.path(), "rail.toml", rail);
+    let mut with = wanted(feed.path(), data.path());
+    with.rail = Some(feed.path().join("rail.toml"));
+    with.payments = ProviderKind::Stripe;
+    let told = import_timetable(with.clone(), 1)
+        .await
+        .expect_err("the fee is finer than the provider's step")
+        .to_string();
+    assert!(
+        told.contains("terms.exchange.fee: 0.305 KWD is no multiple of 0.010 KWD")
+            && told.contains("nothing was imported: 1 faults"),
+        "{told}"
+    );
+    with.payments = ProviderKind::Sandbox;
+    import_timetable(with, 1)
+        .await
+        .expect("the sandbox takes everything");
+}

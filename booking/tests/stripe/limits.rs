@@ -91,6 +91,41 @@ async fn a_price_that_stripe_never_takes_is_refused_when_it_is_set() {
     }
 }
 
+/// Returns changes to the show's document: both prices are 5.120 Kuwaiti dinars, of which Stripe
+/// takes only whole hundredths. A refund has a fee of 15 %, and an exchange one of `fee`.
+fn in_dinars(fee: i64) -> Value {
+    json!({
+        "currency": "KWD", "prices": { "cat1": 5_120, "cat2": 5_120 },
+        "refunds": [{ "until_h": 1, "fee_pct": 15 }], "exchange": { "fee": fee },
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exchange_fee_that_stripe_never_takes_is_refused_when_it_is_set() {
+    let shop = Shop::open(28, "4x10", in_dinars(300)).await;
+    let refused = shop.put_show(in_dinars(305)).await.is(422);
+    assert_eq!(refused["problems"][0]["field"], "exchange.fee", "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_fee_leaves_of_a_price_is_a_sum_that_stripe_refunds() {
+    let shop = Shop::open(29, "4x10", in_dinars(0)).await;
+    let order = shop.order_best(1, 1).await;
+    shop.pay_by_card(&order, "visa", true);
+    let paid = shop
+        .order_once(&order, |order| order["state"] == "ticketed")
+        .await;
+    // 15 % of 5.120 are 0.768, and Stripe cannot refund 4.352.
+    assert_eq!(paid["refund_offer"]["amount"], coins(4_360, "KWD"));
+    assert_eq!(paid["refund_offer"]["fee"], coins(760, "KWD"));
+    shop.change_order(&order, "refund", &json!({})).await;
+    let back = shop
+        .order_once(&order, |order| order["refunds"][0]["state"] != "on_its_way")
+        .await;
+    assert_eq!(back["refunds"][0]["state"], "done");
+    assert_eq!(back["refunds"][0]["amount"], coins(4_360, "KWD"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sum_that_only_stripe_finds_too_small_ends_the_order() {
     // Booking does not know the value of a yuan in the account's own currency, so only Stripe can

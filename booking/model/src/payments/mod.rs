@@ -1,6 +1,7 @@
-//! Payments: their states, the kinds of providers, the sums that a provider takes, and Stripe's
-//! units.
+//! Payments: their states, the kinds of providers, the sums that a provider takes, the rounding of
+//! fees, and Stripe's units.
 
+pub mod fees;
 pub mod kind;
 pub mod limits;
 mod payment;

@@ -134,6 +134,7 @@ pub fn check_show_document(
     for (field, detail) in rule_faults(&document.refunds, document.exchange.as_ref()) {
         faults.add_invalid(&field, detail);
     }
+    check_exchange_fee(document, provider, &mut faults);
     let prices = check_prices(document, map, provider, &mut faults);
     if faults.0.is_empty() {
         Ok(prices)
@@ -196,6 +197,19 @@ fn check_available(
         let detail =
             "the payment provider of this installation does not recognise cards; leave it out";
         faults.add("seats_per_card", "not_available", detail);
+    }
+}
+
+/// Checks that the provider takes the fee of an exchange.
+fn check_exchange_fee(
+    document: &ShowDocument,
+    provider: ProviderRules,
+    faults: &mut ShowDocumentFaults,
+) {
+    let fee = document.exchange.map_or(0, |rule| rule.fee);
+    if let Err(refused) = provider.limits.check_price(fee) {
+        let fee = document.currency.with_amount(fee);
+        faults.add_invalid("exchange.fee", provider.limits.why_not(fee, refused));
     }
 }
 

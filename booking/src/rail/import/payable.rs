@@ -16,11 +16,11 @@ struct StationFare {
 
 /// Checks that no fare of a timetable is larger than the largest sum of a payment, and that every
 /// fare is a multiple of the provider's step. A fare below the smallest sum is allowed, because the
-/// fares of several seats together may reach that sum.
+/// fares of several seats together may reach that sum. The same holds for the fee of an exchange.
 ///
 /// # Errors
 /// Returns one fault for each class of a tariff that has fares outside these limits. The fault
-/// names the dearest such fare.
+/// names the dearest such fare. Returns another fault for the fee.
 pub fn check_fares_payable(
     parts: &TimetableParts,
     limits: PaymentLimits,
@@ -29,6 +29,7 @@ pub fn check_fares_payable(
         return Ok(());
     }
     let mut faults = Vec::new();
+    faults.extend(exchange_fee_fault(parts, limits));
     for (tariff, _) in parts.tariffs.iter().enumerate() {
         for (class, fare_class) in parts.classes.iter().enumerate() {
             let mut count = 0_u64;
@@ -69,6 +70,19 @@ pub fn check_fares_payable(
     } else {
         Err(faults)
     }
+}
+
+/// Returns the fault of a timetable whose fee for an exchange is outside the limits.
+fn exchange_fee_fault(parts: &TimetableParts, limits: PaymentLimits) -> Option<RailFeedFault> {
+    let fee = parts.terms.exchange?.fee;
+    let why = limits.check_price(fee).err()?;
+    let fee = parts.currency.with_amount(fee);
+    Some(RailFeedFault {
+        file: String::new(),
+        line: 0,
+        code: "unpayable",
+        message: format!("terms.exchange.fee: {}", limits.why_not(fee, why)),
+    })
 }
 
 /// Returns all fares of a class under a tariff.

@@ -3,6 +3,7 @@
 use crate::orders::refund::rules::{in_force, until_ms};
 use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, OrderItem};
+use crate::payments::fees::{fee_of_price, fixed_fee};
 use crate::shows::rules::{CheaperSeatsRule, ExchangeRule};
 
 /// The sums that the buyer pays and gets back in an exchange, in minor units of the order's
@@ -36,7 +37,8 @@ pub enum ExchangeRuleError {
     },
 }
 
-/// Returns the rules in an order's terms that allow an exchange of its seats at `now_ms`.
+/// Returns the rules in an order's terms that allow an exchange of its seats at `now_ms`. Their
+/// fees are sums that every provider takes.
 ///
 /// # Errors
 /// [`ExchangeRuleError`] if no rule allows an exchange now.
@@ -46,8 +48,12 @@ pub fn rules(
     now_ms: i64,
 ) -> Result<Vec<ExchangeRule>, ExchangeRuleError> {
     let begins_ms = terms.begins_ms(items);
+    let with_payable_fee = |rule: ExchangeRule| ExchangeRule {
+        fee: fixed_fee(terms.original.currency.with_amount(rule.fee)),
+        ..rule
+    };
     let known = [terms.original.exchange, terms.present.exchange];
-    let known: Vec<ExchangeRule> = known.into_iter().flatten().collect();
+    let known: Vec<ExchangeRule> = known.into_iter().flatten().map(with_payable_fee).collect();
     let ends_ms = |rule: &ExchangeRule| until_ms(begins_ms, rule.until_h);
     let last_ms = known.iter().map(ends_ms).max();
     let last_ms = last_ms.ok_or(ExchangeRuleError::NotOffered)?;
@@ -129,9 +135,9 @@ pub fn exchange_cost(
     let credit = credit(order);
     let cheaper = (credit - price).max(0);
     let net = |rule: &ExchangeRule| {
-        let kept = i128::from(cheaper) * i128::from(kept_pct(rule, terms, begins_ms, now_ms)) / 100;
-        let back = cheaper - i64::try_from(kept).unwrap_or(cheaper);
-        (price - credit).max(0) + rule.fee - back
+        let kept_pct = kept_pct(rule, terms, begins_ms, now_ms);
+        let kept = fee_of_price(order.currency.with_amount(cheaper), kept_pct);
+        (price - credit).max(0) + rule.fee - (cheaper - kept)
     };
     let offers = rules.iter().map(|rule| (net(rule), rule.fee));
     let (net, fee) = offers.min().unwrap_or((0, 0));

@@ -255,7 +255,7 @@ pub fn plan_refund(
     let rule = in_force(terms, terms.begins_ms(&order.items), now_ms)?;
     let fee: i64 = going
         .iter()
-        .map(|item| rule.fee_for_price(item.amount))
+        .map(|item| rule.fee_for_price(order.currency.with_amount(item.amount)))
         .sum();
     let paid: i64 = going.iter().map(|item| item.amount).sum();
     let event = if staying.is_empty() {

@@ -1,7 +1,9 @@
 //! Finds the rule by which tickets may be given back. The module is pure.
 
 use super::RefundReason;
+use crate::money::Money;
 use crate::orders::terms::OrderTerms;
+use crate::payments::fees::fee_of_price;
 use crate::shows::fate::ShowFate;
 use crate::shows::rules::RefundRule;
 
@@ -33,12 +35,11 @@ pub enum RefundRuleError {
 }
 
 impl RefundRuleInForce {
-    /// Returns the fee for a ticket of this price, in minor units. The fee is rounded down, in
-    /// favour of the buyer.
+    /// Returns the fee for a ticket of this price, in minor units. The fee is rounded in favour of
+    /// the buyer.
     #[must_use]
-    pub fn fee_for_price(self, price: i64) -> i64 {
-        let kept = i128::from(price) * i128::from(self.fee_pct) / 100;
-        i64::try_from(kept).unwrap_or(price).clamp(0, price.max(0))
+    pub fn fee_for_price(self, price: Money) -> i64 {
+        fee_of_price(price, self.fee_pct)
     }
 }
 

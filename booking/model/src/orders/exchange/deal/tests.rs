@@ -189,6 +189,31 @@ fn a_difference_below_the_providers_smallest_sum_is_waived_and_due_in_the_next_e
     assert_eq!((second.due, second.waived), (80, 0));
 }
 
+#[test]
+fn what_is_due_and_what_goes_back_are_multiples_of_the_currencys_step() {
+    let kwd = |exchange: serde_json::Value| {
+        let refunds = serde_json::json!([{"until_h": 1, "fee_pct": 15}]);
+        let mut terms = terms(&exchange, &refunds);
+        terms.currency = Currency::parse("KWD").expect("a currency");
+        both(terms.clone(), terms)
+    };
+    let check = |terms: &OrderTerms, price| {
+        let mut paid = order(10_120, 0);
+        paid.currency = terms.original.currency;
+        let deal = exchange_cost(&paid, terms, price, 50, 0).expect("offered");
+        (deal.due, deal.back, deal.fee)
+    };
+    // 15 % of 5.120 are 0.768, and 4.352 could never be refunded.
+    let by_rule = kwd(serde_json::json!({}));
+    assert_eq!(check(&by_rule, 5_000), (0, 4_360, 0));
+    // The terms may be older than the check of a show's fee.
+    let odd_fee = kwd(serde_json::json!({"cheaper": "refund", "fee": 305}));
+    assert_eq!(check(&odd_fee, 5_000), (0, 4_820, 300));
+    assert_eq!(check(&odd_fee, 11_120), (1_300, 0, 300));
+    let quote = exchange_quote(&odd_fee, &order(10_120, 0).items, 0);
+    assert_eq!(quote.expect("offered").fee, 300);
+}
+
 proptest! {
     #[test]
     fn an_exchange_before_a_refund_never_returns_more_than_the_refund_alone(
@@ -198,9 +223,10 @@ proptest! {
         let terms = order_terms(&serde_json::json!({"fee": fee}), &refunds);
         let deal = exchange_cost(&order(paid, 0), &terms, price, 0, 0).expect("offered");
         let rule = in_force(&terms, 100 * HOUR_MS, 0).expect("in force");
-        let exchanged_and_refunded = deal.back - deal.due + price - rule.fee_for_price(price);
+        let fee = |price| rule.fee_for_price(Currency::EUR.with_amount(price));
+        let exchanged_and_refunded = deal.back - deal.due + price - fee(price);
         // With an exchange, two amounts are rounded in the buyer's favour instead of one.
-        prop_assert!(exchanged_and_refunded <= paid - rule.fee_for_price(paid) + 1);
+        prop_assert!(exchanged_and_refunded <= paid - fee(paid) + 1);
         prop_assert!(deal.due >= 0 && deal.back >= 0 && (deal.due == 0 || deal.back == 0));
     }
 }

@@ -104,13 +104,12 @@ impl Booking {
     }
 
     fn ticket_routes(&self) -> TicketRoutes {
-        let provider = self.payment_provider();
         TicketRoutes {
             desk: TicketDesk {
                 ledger: self.ledger.clone(),
                 catalogue: self.shows.catalogue.clone(),
                 keyring: self.setup.keyring.clone(),
-                test: provider.is_some_and(|provider| provider.is_test()),
+                provider: self.payment_provider(),
             },
             door: self.caller_verifier(),
             keys: self.setup.keys.clone(),

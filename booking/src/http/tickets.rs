@@ -60,7 +60,7 @@ pub struct TicketView {
     price: Option<MoneyView>,
     issued_at: String,
     scanned_at: Option<String>,
-    /// Whether the payment provider is a test provider. The ticket is then not valid at any door.
+    /// Whether no real money was paid for the ticket. It is then not valid at any door.
     test: bool,
     /// The ticket as a compact JWS; verify it with `/.well-known/jwks.json`.
     signed: String,
@@ -104,9 +104,10 @@ pub async fn read(
     if let Some(at_ms) = ticket.voided_at_ms {
         return Err(void_ticket_problem(&ticket, at_ms));
     }
-    let printed = routes.desk.print_ticket(ticket)?;
+    let test = routes.desk.is_test(&ticket).await?;
+    let printed = routes.desk.print_ticket(ticket, test)?;
     match form {
-        "" => Ok(JsonAnswer::json(200, &ticket_view(printed, routes.desk.test))?.into_response()),
+        "" => Ok(JsonAnswer::json(200, &ticket_view(printed))?.into_response()),
         "svg" => {
             let svg = render::qr_svg(&printed.code).map_err(|error| {
                 tracing::error!(%error, "a QR code could not be drawn");
@@ -155,6 +156,7 @@ pub async fn scan(
     let by = bearer(&headers).zip(key.as_deref());
     let by = by.map(|(scanner, key)| scan_of(scanner, key));
     let ticket = routes.desk.find_ticket(&id).await?;
+    let test = routes.desk.is_test(&ticket).await?;
     let now_ms = routes.clock.now_ms();
     let scanned = routes.desk.scan_ticket(&ticket, by, now_ms).await?;
     let at_ms = match scanned.ok_or_else(|| Problem::not_found("ticket", &id))? {
@@ -179,7 +181,7 @@ pub async fn scan(
             legs: ticket.legs,
             name: ticket.name,
             scanned_at: rfc3339(at_ms),
-            test: routes.desk.test,
+            test,
         },
     )
 }
@@ -195,7 +197,7 @@ fn void_ticket_problem(ticket: &Ticket, at_ms: i64) -> Problem {
         .with_member("seat", &ticket.label)
 }
 
-fn ticket_view(printed: PrintedTicket, test: bool) -> TicketView {
+fn ticket_view(printed: PrintedTicket) -> TicketView {
     let PrintedTicket {
         ticket,
         title,
@@ -203,6 +205,7 @@ fn ticket_view(printed: PrintedTicket, test: bool) -> TicketView {
         venue,
         place,
         journey,
+        test,
         signed,
         code,
     } = printed;

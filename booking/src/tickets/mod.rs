@@ -3,14 +3,18 @@
 
 pub mod render;
 
+use std::sync::Arc;
+
 use fairgate_model::ids::{ShowId, TicketId};
 use fairgate_model::orders::Ticket;
+use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::venues::VenueLocation;
 use fairgate_pass::{Keyring, TicketClaims};
 use sha2::{Digest, Sha256};
 
 use crate::catalogue::Catalogue;
 use crate::ledger::{Ledger, LedgerError, TicketScanOutcome};
+use crate::payments::PaymentProvider;
 use crate::rail::journey::JourneySummary;
 
 /// Reads, signs and scans tickets.
@@ -22,8 +26,8 @@ pub struct TicketDesk {
     pub catalogue: Catalogue,
     /// The keys that sign tickets.
     pub keyring: Keyring,
-    /// Whether tickets are bought with the sandbox's play money.
-    pub test: bool,
+    /// The present payment provider. `None` if payments are not configured.
+    pub provider: Option<Arc<dyn PaymentProvider>>,
 }
 
 /// Why a ticket cannot be shown.
@@ -58,6 +62,8 @@ pub struct PrintedTicket {
     pub place: VenueLocation,
     /// Rail: the stretch that the ticket is valid for.
     pub journey: Option<JourneySummary>,
+    /// Whether no real money was paid for the ticket.
+    pub test: bool,
     /// The ticket as a compact JWS.
     pub signed: String,
     /// The text in the ticket's QR code.
@@ -75,13 +81,24 @@ impl TicketDesk {
         self.ledger.ticket(&parsed).await?.ok_or_else(missing)
     }
 
+    /// Returns whether no real money was paid for a ticket, so that it carries TEST.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger does not answer.
+    pub async fn is_test(&self, ticket: &Ticket) -> Result<bool, LedgerError> {
+        let paid_by = self.ledger.paid_by(&ticket.order).await?;
+        let present = self.provider.as_ref();
+        let present = present.map(|provider| (provider.kind(), provider.is_test()));
+        Ok(is_test_money(paid_by, present))
+    }
+
     /// Signs a ticket, and collects what is printed on it. The signed text does not contain the
-    /// time of signing. The text therefore stays the same as long as the ticket's row, the show and
-    /// the signing key stay the same.
+    /// time of signing. The text therefore stays the same as long as the ticket's row, the show,
+    /// `test` and the signing key stay the same. `test` is the result of [`Self::is_test`].
     ///
     /// # Errors
     /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::Unsignable`].
-    pub fn print_ticket(&self, ticket: Ticket) -> Result<PrintedTicket, TicketRefusal> {
+    pub fn print_ticket(&self, ticket: Ticket, test: bool) -> Result<PrintedTicket, TicketRefusal> {
         let show = self
             .catalogue
             .show(&ticket.show)
@@ -107,7 +124,7 @@ impl TicketDesk {
             starts_at: starts_at.to_string(),
             name: ticket.name.as_deref().map(short),
             iat: ticket.issued_at_ms / 1_000,
-            test: self.test,
+            test,
         };
         let signed = self.keyring.sign_ticket(&claims);
         let signed = signed.map_err(|error| unsignable(&ticket, &error))?;
@@ -120,6 +137,7 @@ impl TicketDesk {
             venue: show.document.venue.to_string(),
             place: self.catalogue.place_of(&show),
             ticket,
+            test,
             signed,
             code,
         })
@@ -142,6 +160,16 @@ impl TicketDesk {
     }
 }
 
+/// Returns whether money that `paid_by` took is not real. `present` is the installation's provider,
+/// and whether it moves no real money. The ledger does not store with which keys a provider took
+/// the money, so the present keys count for the present provider. They also count for tickets that
+/// cost nothing.
+fn is_test_money(paid_by: ProviderKind, present: Option<(ProviderKind, bool)>) -> bool {
+    let is_present_test =
+        |(kind, is_test)| is_test && [kind, ProviderKind::None].contains(&paid_by);
+    paid_by == ProviderKind::Sandbox || present.is_some_and(is_present_test)
+}
+
 fn unsignable(ticket: &Ticket, error: &dyn std::error::Error) -> TicketRefusal {
     tracing::error!(%error, ticket = %ticket.id, "a ticket could not be signed");
     TicketRefusal::Unsignable
@@ -156,4 +184,31 @@ pub fn scan_of(scanner: &str, key: &str) -> [u8; 32] {
     hasher.update(scanner);
     hasher.update(key);
     hasher.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_a_test_by_the_provider_that_took_its_money_and_not_by_the_present_one() {
+        use ProviderKind::{None as Free, Sandbox, Stripe};
+        let test_keys = Some((Stripe, true));
+        let live_keys = Some((Stripe, false));
+        let sandbox = Some((Sandbox, true));
+        for present in [None, sandbox, test_keys, live_keys] {
+            assert!(is_test_money(Sandbox, present), "{present:?}");
+        }
+        for (present, is_test) in [
+            (None, false),
+            (sandbox, false),
+            (test_keys, true),
+            (live_keys, false),
+        ] {
+            assert_eq!(is_test_money(Stripe, present), is_test, "{present:?}");
+        }
+        for (present, is_test) in [(None, false), (sandbox, true), (live_keys, false)] {
+            assert_eq!(is_test_money(Free, present), is_test, "{present:?}");
+        }
+    }
 }

@@ -41,7 +41,7 @@ pub struct App {
     pub folder: Arc<TempDir>,
     pub store: Arc<dyn InventoryStore>,
     ledger: LedgerAt,
-    payments: PaymentSettings,
+    pub payments: PaymentSettings,
     _workers: JoinSet<()>,
 }
 

@@ -1,5 +1,6 @@
 //! Tests the whole way from a free seat to the scan of its ticket at the door.
 
+use booking::config::PaymentSettings;
 use serde_json::json;
 
 use crate::harness::*;
@@ -83,6 +84,25 @@ async fn a_visitor_holds_pays_and_is_admitted_once() {
         .pulse(ROOM, &["night-1".to_owned()], 0)
         .await;
     assert_eq!(finished.expect("readable").finished.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ticket_that_the_sandbox_sold_carries_test_under_every_later_provider() {
+    let (mut app, ana, _) = opened().await;
+    let order = app.order(&ana, &["A-1"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let done = app.order_in(&order, "ticketed").await;
+    app.payments = PaymentSettings::None;
+    let app = app.restarted().await;
+    let id = text(&done["tickets"][0], "ticket");
+    let key = text(&order, "order_key");
+    let ticket = app.ask(get(&format!("/v1/tickets/{id}")).by(&key)).await;
+    let ticket = ticket.is(200);
+    assert_eq!(ticket["test"], true);
+    let claims = app.keyring.verify_ticket(&text(&ticket, "signed"));
+    assert!(claims.expect("signed by this installation").test);
+    let scan = post(&format!("/v1/tickets/{id}/scan"), &json!({})).by(&DOOR);
+    assert_eq!(app.ask(scan).await.is(200)["test"], true);
 }
 
 #[tokio::test(flavor = "multi_thread")]

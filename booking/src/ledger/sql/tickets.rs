@@ -4,7 +4,9 @@
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::{OrderId, TicketId};
 use fairgate_model::orders::{Order, Ticket};
+use fairgate_model::payments::kind::ProviderKind;
 
+use super::exchange_rows::exchanged_order_if_done;
 use super::rows::{Result, corrupt, find_order, from_json, parsed, scan_outcome, text, to_json};
 use super::{Ledger, keyed};
 use crate::ledger::{BeginCallOutcome, KeptAnswer, KeyedCall, TicketScanOutcome};
@@ -15,6 +17,15 @@ impl Ledger {
     pub async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>> {
         self.installation
             .read_snapshot(ticket.clone(), |tx, ticket| Box::pin(find(tx, ticket)))
+            .await
+    }
+
+    /// Returns the kind of provider that took the money for an order's seats, or
+    /// [`ProviderKind::None`] if they cost nothing. If an exchange made the order without a payment,
+    /// the money was paid for the exchanged order.
+    pub async fn paid_by(&self, order: &OrderId) -> Result<ProviderKind> {
+        self.installation
+            .read(order.clone(), |tx, order| Box::pin(paid_by(tx, order)))
             .await
     }
 
@@ -84,6 +95,23 @@ async fn find(tx: &SqlTransaction, ticket: &TicketId) -> Result<Option<Ticket>> 
     let order = order.ok_or_else(|| corrupt("a ticket without an order"))?;
     let tickets = of_order(tx, &order).await?;
     Ok(tickets.into_iter().find(|stored| stored.id == *ticket))
+}
+
+async fn paid_by(tx: &SqlTransaction, order: &OrderId) -> Result<ProviderKind> {
+    let mut order = order.clone();
+    loop {
+        let sql = "SELECT provider FROM payments WHERE order_id = $1";
+        let row = tx.query_one(sql, &[&order.as_str()]).await?;
+        let name = text(&row, 0)?;
+        let kind = name.parse().map_err(|_| corrupt("a payment's provider"))?;
+        if kind != ProviderKind::None {
+            return Ok(kind);
+        }
+        match exchanged_order_if_done(tx, &order).await? {
+            Some(exchanged) => order = exchanged,
+            None => return Ok(kind),
+        }
+    }
 }
 
 async fn scan(

@@ -15,6 +15,7 @@ use fairgate_model::orders::exchange::deal::ExchangeCost;
 use fairgate_model::orders::exchange::{Exchange, ExchangeRole, parts, total_price};
 use fairgate_model::orders::refund::{RefundState, TicketSelection};
 use fairgate_model::orders::transition::{EffectKind, OrderEvent};
+use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::shows::fate::ShowFate;
 
 use super::refunding::{capture_of, confirmed, named, owed, ticketed, with_free_refunds};

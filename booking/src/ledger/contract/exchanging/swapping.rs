@@ -16,6 +16,7 @@ pub(in super::super) const CASES: &[Case] = cases![
     gained_seats_count_for_the_card_that_pays_the_difference_too,
     seats_do_not_count_for_a_declined_card,
     the_seats_of_an_exchange_may_be_exchanged_again,
+    seats_without_a_difference_were_paid_by_the_provider_of_the_exchanged_order,
 ];
 
 async fn without_a_difference_the_seats_are_swapped_at_once(ledger: Books) {
@@ -298,4 +299,21 @@ async fn the_seats_of_an_exchange_may_be_exchanged_again(ledger: Books) {
     assert_eq!(back(record(&ledger, &first).await), 1_000);
     assert_eq!(back(record(&ledger, &second).await), 500);
     assert_eq!(cells(&ledger).await, BTreeSet::new());
+}
+
+async fn seats_without_a_difference_were_paid_by_the_provider_of_the_exchanged_order(
+    ledger: Books,
+) {
+    let old = bought(&ledger, &[0]).await;
+    let paid_by = async |order: &Order| ledger.paid_by(&order.id).await.expect("readable");
+    assert_eq!(paid_by(&old).await, ProviderKind::Sandbox);
+    let mut free = wanted(&old, "x", &[(4, 0..2, 1_000)]);
+    free.payment.provider = "none".to_owned();
+    let new = ledger
+        .exchange(&old.id, free, EXCHANGE_BASIS, NOW_MS + 3)
+        .await
+        .expect("allowed")
+        .expect("the order is there");
+    assert_eq!(new.state, Ticketed);
+    assert_eq!(paid_by(&new).await, ProviderKind::Sandbox);
 }

@@ -21,6 +21,12 @@ test("only ticked tickets are refunded and counted in the sums", () => {
   assert.deepEqual(sums(offer, new Set(["a", "b"])), { amount: eur(1_500), fee: eur(300), going: 2 });
 });
 
+test("a sum that was never charged is taken off all tickets only once", () => {
+  const waived = { amount: eur(1_460), fee: eur(300), tickets: [ticket("a", 860, 100), ticket("b", 560, 200)] };
+  assert.deepEqual(sums(waived, new Set(["a"])), { amount: eur(860), fee: eur(100), going: 1 });
+  assert.deepEqual(sums(waived, new Set(["a", "b"])), { amount: eur(1_460), fee: eur(300), going: 2 });
+});
+
 test("before tickets are made, the whole order is refunded", () => {
   const early = { ...offer, tickets: [] };
   assert.deepEqual(sums(early, new Set(["a"])), { amount: eur(1_500), fee: eur(300), going: 0 });

@@ -146,7 +146,7 @@ pub struct RefundOffer {
     tickets: Vec<RefundableTicket>,
 }
 
-/// One ticket that may be given back.
+/// One ticket that may be given back, and what goes back and is kept if it is given back alone.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = TicketOffer)]
 pub struct RefundableTicket {
@@ -213,12 +213,12 @@ pub fn refund_offer(
     let money = |amount| MoneyView(order.currency.with_amount(amount));
     let ticket = |item: &fairgate_model::orders::OrderItem| {
         let id = TicketId::of_seat(&order.id, item.held.seat);
-        let fee = rule.fee_for_price(order.currency.with_amount(item.amount));
+        let alone = rule.split_price(order, std::slice::from_ref(item));
         plan.tickets.contains(&id).then(|| RefundableTicket {
             ticket: id,
             seat: item.label.clone(),
-            amount: money(item.amount - fee),
-            fee: money(fee),
+            amount: money(alone.amount),
+            fee: money(alone.fee),
         })
     };
     Some(RefundOffer {

@@ -91,9 +91,12 @@ async fn a_difference_too_small_to_charge_is_waived_and_counts_in_the_next_sum()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_waived_difference_is_not_refunded() {
+async fn a_waived_difference_is_neither_offered_nor_refunded() {
     let (shop, first) = opened(22).await;
     let second = exchanged(&shop, &first, "night-2").await;
+    let offer = &shop.read(&second).await["refund_offer"];
+    assert_eq!(offer["amount"]["amount"], 9_900);
+    assert_eq!(offer["tickets"][0]["amount"]["amount"], 9_900);
     shop.change_order(&second, "refund", &json!({})).await;
     let back = shop
         .order_once(&second, |order| order["refunds"][0]["state"] == "done")

@@ -253,20 +253,13 @@ pub fn plan_refund(
     }
     input.check_unscanned(&going)?;
     let rule = in_force(terms, terms.begins_ms(&order.items), now_ms)?;
-    let fee: i64 = going
-        .iter()
-        .map(|item| rule.fee_for_price(order.currency.with_amount(item.amount)))
-        .sum();
-    let paid: i64 = going.iter().map(|item| item.amount).sum();
+    let sums = rule.split_price(order, &going);
     let event = if staying.is_empty() {
         OrderEvent::RefundedAll(rule.reason)
     } else {
         OrderEvent::RefundedPart(rule.reason)
     };
     let decision = decide(order.state, event).ok_or(OrderRefundError::State(order.state))?;
-    // In an exchange for these seats, a sum may have been waived. The buyer never paid this sum,
-    // and does not get it back.
-    let uncharged = order.waived.min(paid - fee).max(0);
     Ok(Some(RefundPlan {
         tickets: going
             .iter()
@@ -274,9 +267,9 @@ pub fn plan_refund(
             .collect(),
         going,
         staying,
-        amount: paid - fee - uncharged,
-        fee,
-        uncharged,
+        amount: sums.amount,
+        fee: sums.fee,
+        uncharged: sums.uncharged,
         reason: rule.reason,
         decision,
     }))

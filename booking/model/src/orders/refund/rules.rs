@@ -3,6 +3,7 @@
 use super::RefundReason;
 use crate::money::Money;
 use crate::orders::terms::OrderTerms;
+use crate::orders::{Order, OrderItem};
 use crate::payments::fees::fee_of_price;
 use crate::shows::fate::ShowFate;
 use crate::shows::rules::RefundRule;
@@ -18,6 +19,17 @@ pub struct RefundRuleInForce {
     pub until_ms: Option<i64>,
     /// The reason that refunds by this rule get.
     pub reason: RefundReason,
+}
+
+/// What becomes of the price of seats that are given back together, in minor units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefundSums {
+    /// The sum that goes back.
+    pub amount: i64,
+    /// The fee that is kept.
+    pub fee: i64,
+    /// The sum that was never charged.
+    pub uncharged: i64,
 }
 
 /// Why no refund rule is in force.
@@ -40,6 +52,25 @@ impl RefundRuleInForce {
     #[must_use]
     pub fn fee_for_price(self, price: Money) -> i64 {
         fee_of_price(price, self.fee_pct)
+    }
+
+    /// Returns what becomes of the price of some of an order's seats if they are given back
+    /// together. In an exchange for the order's seats, a sum may have been waived. The buyer never
+    /// paid this sum, and does not get it back.
+    #[must_use]
+    pub fn split_price(self, order: &Order, seats: &[OrderItem]) -> RefundSums {
+        let price = |item: &OrderItem| order.currency.with_amount(item.amount);
+        let fee: i64 = seats
+            .iter()
+            .map(|item| self.fee_for_price(price(item)))
+            .sum();
+        let left = seats.iter().map(|item| item.amount).sum::<i64>() - fee;
+        let uncharged = order.waived.min(left).max(0);
+        RefundSums {
+            amount: left - uncharged,
+            fee,
+            uncharged,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::ledger::{LateMoneyOutcome, LedgerError, TAKEN_QUIET_MS, TAKEN_READ_FO
 pub(super) const CASES: &[Case] = cases![
     order_facts_list_orders_that_wait_and_no_finished_order,
     order_facts_list_a_cancelled_order_that_gets_money,
+    order_facts_list_the_oldest_orders_if_there_are_too_many,
     a_quiet_payment_is_returned_once_and_then_less_and_less_often,
     a_hold_with_an_order_is_not_among_the_holds_without_order,
     a_hold_of_late_money_is_not_among_the_holds_without_order,
@@ -73,6 +74,22 @@ async fn order_facts_list_a_cancelled_order_that_gets_money(ledger: Books) {
         later.expect("readable").is_empty(),
         "the payment changed before that time"
     );
+}
+
+async fn order_facts_list_the_oldest_orders_if_there_are_too_many(ledger: Books) {
+    stocked(&ledger).await;
+    let young = Order {
+        created_at_ms: NOW_MS + 1,
+        ..super::order("a", ANA, &[0])
+    };
+    let old = super::order("b", BEN, &[1]);
+    for order in [&young, &old] {
+        claim(&ledger, order).await.expect("the cells are free");
+        authorised(&ledger, order).await;
+    }
+    let shown = ledger.order_facts(0, 1).await.expect("readable");
+    let shown: Vec<_> = shown.into_iter().map(|facts| facts.order).collect();
+    assert_eq!(shown, [old.id]);
 }
 
 async fn a_quiet_payment_is_returned_once_and_then_less_and_less_often(ledger: Books) {

@@ -25,7 +25,8 @@ use crate::ledger::{ClaimedCell, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 impl Ledger {
     /// Returns orders that wait for payment, consent or their capture, and orders with a failed
     /// refund. Also returns orders whose payment changed since `since_ms` and whose state does not
-    /// fit the payment or the tickets. `batch_max` limits each of these kinds.
+    /// fit the payment or the tickets. `batch_max` limits each of these kinds. If
+    /// there are more, the oldest are returned.
     pub async fn order_facts(&self, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
         // One statement reads everything, so all facts are of one snapshot.
         self.installation
@@ -230,17 +231,20 @@ const FACTS: &str = "SELECT o.order_id, o.state, o.claim_until, o.items, p.payme
      SELECT order_id FROM (SELECT order_id FROM orders \
          WHERE state IN ('pending', 'awaiting_consent') ORDER BY claim_until LIMIT $2) AS waiting \
      UNION SELECT order_id FROM (SELECT order_id FROM orders \
-         WHERE state = 'confirmed' LIMIT $2) AS confirmed \
+         WHERE state = 'confirmed' ORDER BY created_at, order_id LIMIT $2) AS confirmed \
      UNION SELECT order_id FROM (SELECT order_id FROM effects \
-         WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT $2) AS failed_effects \
+         WHERE failed_at IS NOT NULL AND done_at IS NULL \
+         ORDER BY failed_at, effect LIMIT $2) AS failed_effects \
      UNION SELECT order_id FROM (SELECT order_id FROM refunds \
-         WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT $2) AS failed_refunds \
+         WHERE failed_at IS NOT NULL AND done_at IS NULL \
+         ORDER BY failed_at, refund LIMIT $2) AS failed_refunds \
      UNION SELECT order_id FROM (SELECT q.order_id FROM payments q \
          JOIN orders r ON r.order_id = q.order_id WHERE q.updated_at >= $1 \
          AND ((q.state IN ('authorised', 'captured') \
              AND r.state IN ('expired', 'cancelled', 'capture_failed')) \
          OR (r.state = 'ticketed' AND NOT EXISTS \
-             (SELECT 1 FROM tickets t WHERE t.order_id = r.order_id))) LIMIT $2) AS misfits)";
+             (SELECT 1 FROM tickets t WHERE t.order_id = r.order_id))) \
+         ORDER BY q.updated_at, q.order_id LIMIT $2) AS misfits)";
 
 async fn facts(tx: &SqlTransaction, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
     let found = tx.query(FACTS, &[&since_ms, &batch_max]).await?;

@@ -210,7 +210,10 @@ impl HoldChange {
         if self.add.is_empty() && self.remove.is_empty() {
             return Err(HoldRequestFault::NothingToChange.into());
         }
-        if self.add.len().max(self.remove.len()) > LIST_MAX {
+        if self.remove.len() > LIST_MAX {
+            return Err(HoldRequestFault::TooManyRemoved(LIST_MAX).into());
+        }
+        if self.add.len() > LIST_MAX {
             let limit = show.document.seats_per_visitor;
             return Err(too_many_seats(self.add.len() as u64, limit));
         }

@@ -188,6 +188,9 @@ pub enum HoldRequestFault {
     /// The change adds and removes nothing.
     #[error("nothing to change")]
     NothingToChange,
+    /// The change gives back more seats than any hold has.
+    #[error("remove names more than {0} seats")]
+    TooManyRemoved(usize),
     /// The change would leave the hold empty.
     #[error("nothing would be left")]
     NothingLeft,

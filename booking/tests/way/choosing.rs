@@ -164,6 +164,9 @@ async fn a_change_of_a_hold_is_made_as_a_whole_or_not_at_all() {
     let none = json!({"remove": ["A-1", "A-3", "A-4"]});
     let refused = app.ask(patch(&path, &none).by(&ana)).await;
     assert_eq!(refused.problem(422, "invalid_field")["field"], "remove");
+    let long = json!({"remove": vec!["A-1"; 1_001]});
+    let refused = app.ask(patch(&path, &long).by(&ana)).await;
+    assert_eq!(refused.problem(422, "invalid_field")["field"], "remove");
     let stranger = app
         .ask(patch(&path, &json!({"remove": ["D-1"]})).by(&ana))
         .await;

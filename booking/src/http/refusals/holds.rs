@@ -184,6 +184,10 @@ fn request_problem(fault: HoldRequestFault) -> Problem {
             "add",
             "add: name seats to add or to remove. The hold is as it was.",
         ),
+        HoldRequestFault::TooManyRemoved(most) => Problem::invalid_field(
+            "remove",
+            format!("remove: names at most {most} seats. The hold is as it was."),
+        ),
         HoldRequestFault::NothingLeft => Problem::invalid_field(
             "remove",
             "remove: nothing would be left; give the whole hold back with DELETE. The hold is as it was.",

@@ -17,10 +17,12 @@ pub struct NewProgramme {
     /// The plans of halls. A hall that is not listed keeps its plan.
     pub plans: Vec<NewHallPlan>,
     /// The versions of the plans of halls that keep their plan. A newer plan, which another caller
-    /// stored meanwhile, is not pinned, because nobody compared it with the old ones.
+    /// stored meanwhile, is not pinned, because nobody compared it with the old ones. If a showing
+    /// pins the newer plan already, the programme is refused.
     pub present_plans: HashMap<VenueId, u32>,
     /// The showings, each id once. Each showing pins the plan of its hall. If a showing moves to
-    /// another hall, it pins a plan version that is larger than its old one.
+    /// another hall, it pins a plan version that is larger than its old one. While its hall's plan
+    /// stays the same, it keeps its version.
     pub shows: Vec<(ShowId, ShowDocument)>,
     /// Checks whether a show's claimed seat is the same under its hall's new plan. It is called
     /// only if the plan changes.

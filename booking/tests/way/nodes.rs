@@ -1,6 +1,8 @@
 //! Tests several nodes over one ledger and one Redis: no node is special, and what Redis loses is
 //! restored from the ledger.
 
+use std::collections::HashMap;
+
 use fairgate_servers as servers;
 use serde_json::{Value, json};
 
@@ -178,4 +180,41 @@ async fn a_redis_that_missed_outbox_rows_is_rebuilt_from_the_ledger_if_the_rows_
     let order = nodes[1].order(&ana, &["A-4"]).await;
     nodes[1].pay(&order, "approve").await.is(200);
     shows(&nodes[0], 0, 4).await;
+}
+
+/// Puts `night-1` in a venue, and returns the number of the plan that it then pins.
+async fn put_in(node: &App, venue: &str) -> u64 {
+    let document = document(json!({ "venue": venue }));
+    let put = put("/v1/promoter/shows/night-1", &document).by(&PROMOTER);
+    let stored = node.ask(put).await.is(200);
+    stored["plan_version"].as_u64().expect("a number")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_that_move_a_show_at_once_give_no_number_to_plans_of_two_venues() {
+    if servers::must_skip("two nodes that move one show") {
+        return;
+    }
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
+    let nodes = App::nodes(3, &redis.url()).await;
+    nodes[0].put_venue("annex", "grid:4x10").await;
+    let ana = nodes[2].visitor(1);
+    let hold = nodes[2].hold(&ana, &["A-1"]).await;
+    let mut venues = HashMap::from([(1, "hall")]);
+    for round in 0..4 {
+        // In most rounds both nodes move the show to the same venue.
+        let moves = [["annex", "annex"], ["hall", "hall"], ["annex", "hall"]][round % 3];
+        let puts = nodes
+            .iter()
+            .zip(moves)
+            .map(|(node, venue)| put_in(node, venue));
+        for (number, venue) in join_all(puts).await.into_iter().zip(moves) {
+            let known = *venues.entry(number).or_insert(venue);
+            assert_eq!(known, venue, "number {number} in round {round}");
+        }
+    }
+    // The third node may not have read the changes yet.
+    let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+    let order = nodes[2].ask(post(&path, &buyer()).by(&ana));
+    order.await.problem(409, "plan_changed");
 }

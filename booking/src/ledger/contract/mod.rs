@@ -9,6 +9,7 @@ mod free;
 mod keeping;
 mod late;
 mod paying;
+mod pinning;
 mod programming;
 mod pruning;
 mod refunding;
@@ -66,6 +67,7 @@ const OTHER_DATA: &[&[Case]] = &[
     auditing::CASES,
     calling::CASES,
     keeping::CASES,
+    pinning::CASES,
     pruning::CASES,
     programming::CASES,
     sharing::CASES,

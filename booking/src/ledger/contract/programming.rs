@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use fairgate_model::shows::document::ShowDocument;
 
 use super::*;
-use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused};
+use crate::ledger::{LedgerError, NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused};
 
 pub(super) const CASES: &[Case] = cases![
     a_programme_is_written_as_a_whole_and_read_once,
@@ -15,7 +15,10 @@ pub(super) const CASES: &[Case] = cases![
     a_hall_without_a_new_plan_keeps_its_plan,
     a_programme_that_moves_sold_seats_is_refused_as_a_whole,
     a_showing_that_moves_to_another_hall_pins_a_larger_version,
+    a_showing_keeps_its_version_while_another_one_moves_into_its_hall,
     a_plan_that_was_not_compared_is_not_pinned,
+    an_import_that_read_an_older_plan_pins_no_number_of_the_old_hall,
+    an_import_that_read_an_older_plan_does_not_replace_the_pinned_one,
     a_showing_with_sold_seats_does_not_move_to_another_hall,
     a_new_plan_that_moves_no_sold_seat_is_written,
 ];
@@ -209,6 +212,57 @@ async fn a_showing_that_moves_to_another_hall_pins_a_larger_version(ledger: Book
             "the plan has this number"
         );
     }
+}
+
+/// Builds the programme after one showing has moved from the first hall to the second.
+fn moved_programme(plan: u8) -> NewProgramme {
+    let mut second = programme("second", plan, 1_000);
+    second.shows[1].1.venue = "kino-2".parse().expect("a slug");
+    second
+}
+
+fn each_pinned(versions: [u32; 3]) -> Vec<(String, u32)> {
+    let shows = all_pinned(0).into_iter().map(|(show, _)| show);
+    shows.zip(versions).collect()
+}
+
+async fn a_showing_keeps_its_version_while_another_one_moves_into_its_hall(ledger: Books) {
+    put(&ledger, programme("first", 1, 1_000)).await;
+    for changed in [1, 0] {
+        assert_eq!(put(&ledger, moved_programme(1)).await.changed, changed);
+        assert_eq!(pinned(&ledger).await, each_pinned([1, 2, 1]));
+    }
+    assert_eq!(put(&ledger, moved_programme(2)).await.changed, 3);
+    assert_eq!(pinned(&ledger).await, each_pinned([2, 3, 3]));
+}
+
+/// Builds the programme after the move as a node stores it that has read version 1 of both plans.
+fn stale_programme() -> NewProgramme {
+    let halls = ["kino-1", "kino-2"].map(|hall| (hall.parse().expect("a slug"), 1));
+    NewProgramme {
+        plans: Vec::new(),
+        present_plans: halls.into(),
+        ..moved_programme(1)
+    }
+}
+
+async fn an_import_that_read_an_older_plan_pins_no_number_of_the_old_hall(ledger: Books) {
+    put(&ledger, programme("first", 1, 1_000)).await;
+    for changed in [1, 0] {
+        assert_eq!(put(&ledger, stale_programme()).await.changed, changed);
+        assert_eq!(pinned(&ledger).await, each_pinned([1, 2, 1]));
+    }
+}
+
+async fn an_import_that_read_an_older_plan_does_not_replace_the_pinned_one(ledger: Books) {
+    put(&ledger, programme("first", 1, 1_000)).await;
+    put(&ledger, moved_programme(2)).await;
+    assert_eq!(pinned(&ledger).await, all_pinned(2));
+    let refused = ledger.put_programme(stale_programme(), NOW_MS).await;
+    let Err(ProgrammeRefused::Ledger(LedgerError::Unavailable(_))) = refused else {
+        panic!("an older plan replaced the pinned one: {refused:?}");
+    };
+    assert_eq!(pinned(&ledger).await, all_pinned(2));
 }
 
 async fn a_plan_that_was_not_compared_is_not_pinned(ledger: Books) {

@@ -14,7 +14,7 @@ use super::rows::{
     Result, as_i64, bytes32, count, coverage_by_room, from_json, parsed, read_fate, run_of, small,
     stored_run, text, to_json,
 };
-use super::{Ledger, lock, terms};
+use super::{Ledger, lock, plan_pins, terms};
 use crate::ledger::{
     NewVenuePlan, PlanPin, ShowRefused, StoredShow, StoredShowVersions, UnchangedSeatCheck,
 };
@@ -253,17 +253,11 @@ async fn put_show(
             venue: present.venue,
             version: small(&row, 2)?,
         };
-        let moves = old.venue != show.document.venue;
-        if is_sold && (moves || old.version != plan_version) {
-            let moved = moved_seats(tx, id, &old, check).await?;
-            if !moved.is_empty() {
-                return Err(ShowRefused::PlanInUse(moved));
-            }
-        }
-        if moves && plan_version <= old.version {
-            let source = (show.document.venue.as_str(), plan_version);
-            plan_version = store_plan_again(tx, source, old.version, now_ms).await?;
-        }
+        let wanted = PlanPin {
+            venue: show.document.venue.clone(),
+            version: plan_version,
+        };
+        plan_version = plan_pins::next_version(tx, (id, &old, &wanted), check, now_ms).await?;
     }
     let sql = "INSERT INTO shows (show, document, plan_version, updated_at) \
          VALUES ($1, $2, $3, $4) ON CONFLICT (show) DO UPDATE SET document = excluded.document, \
@@ -282,45 +276,6 @@ async fn put_show(
         terms: versions.get(id).copied().unwrap_or_default(),
         plan: plan_version,
     })
-}
-
-/// Stores a venue's plan once more, as the newest version, and returns its number, which is larger
-/// than `old_version`. Holds and orders have only the number of the plan version that their seats
-/// belong to. So a show that moves to another venue must not get a number that it had before.
-pub(super) async fn store_plan_again(
-    tx: &SqlTransaction,
-    (venue, version): (&str, u32),
-    old_version: u32,
-    now_ms: i64,
-) -> Result<u32> {
-    let sql = "SELECT MAX(version) FROM venues WHERE venue = $1";
-    let newest: u32 = small(&tx.query_one(sql, &[&venue]).await?, 0)?;
-    let next = newest.max(old_version) + 1;
-    let sql = "INSERT INTO venues (venue, version, plan, digest, created_at) \
-         SELECT venue, $3, plan, digest, $4 FROM venues WHERE venue = $1 AND version = $2";
-    tx.execute(sql, &[&venue, &version, &next, &now_ms]).await?;
-    Ok(next)
-}
-
-/// Returns the claimed seats of a show that its new plan moves, drops or renames. Returns all
-/// claimed seats if there is no check, or the check is not about the plan that the show pins.
-async fn moved_seats(
-    tx: &SqlTransaction,
-    show: &str,
-    old: &PlanPin,
-    check: Option<&Mutex<UnchangedSeatCheck>>,
-) -> Result<Vec<u32>> {
-    let sql = "SELECT DISTINCT seat FROM claims WHERE show = $1 ORDER BY seat";
-    let used = tx.query(sql, &[&show]).await?;
-    let used: Vec<u32> = used
-        .iter()
-        .map(|row| small(row, 0))
-        .collect::<Result<_>>()?;
-    // The check has no side effects, so it may run again if the transaction is repeated.
-    let check = check.map(|check| check.lock());
-    let check = check.filter(|check| check.old == *old);
-    let is_moved = |seat: &u32| check.as_ref().is_none_or(|check| !(check.keeps)(*seat));
-    Ok(used.into_iter().filter(is_moved).collect())
 }
 
 async fn open_departure(

@@ -28,12 +28,14 @@ mod orders;
 mod outbox;
 mod payment_rows;
 mod payments;
+mod plan_pins;
 mod programme;
 mod refunds;
 mod retention;
 mod rows;
 mod sandbox;
 mod settle;
+mod showing_rows;
 mod stopped_passes;
 mod terms;
 #[cfg(test)]

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use fairgate_databases::{SqlRow, SqlTransaction};
-use fairgate_model::ids::ShowId;
+use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::SaleTerms;
 
-use super::catalogue::{lock_catalogue, raise_version, store_plan_again};
-use super::rows::{
-    Result, as_i64, bytes32, corrupt, count, from_json, parsed, small, text, to_json,
-};
+use super::catalogue::{lock_catalogue, raise_version};
+use super::plan_pins::store_plan_again;
+use super::rows::{Result, as_i64, bytes32, corrupt, count, parsed, small, text, to_json};
+use super::showing_rows::{StoredShowings, stored_showings};
 use super::{Ledger, lock, terms};
 use crate::ledger::{NewHallPlan, NewProgramme, PlanPin, ProgrammeOutcome, ProgrammeRefused};
 
@@ -56,11 +56,7 @@ async fn put_programme(
     lock_catalogue(tx).await?;
     let mut newest = newest_plans(tx, programme).await?;
     let plans = put_plans(tx, programme, &mut newest, now_ms).await?;
-    for (hall, compared) in &programme.present_plans {
-        if let Some((version, _)) = newest.get_mut(hall.as_str()) {
-            *version = *compared;
-        }
-    }
+    pin_compared_plans(tx, programme, &mut newest).await?;
     let present = stored_showings(tx, programme).await?;
     renumber_plans(tx, programme, &present, &mut newest, now_ms).await?;
     let changes = compare(programme, &newest, &present)?;
@@ -115,6 +111,25 @@ async fn newest_plans(tx: &SqlTransaction, programme: &NewProgramme) -> Result<N
     rows.iter().map(read).collect()
 }
 
+/// Replaces the plans in `newest` by those that the programme was compared with.
+async fn pin_compared_plans(
+    tx: &SqlTransaction,
+    programme: &NewProgramme,
+    newest: &mut NewestPlans,
+) -> Result<()> {
+    for (hall, compared) in &programme.present_plans {
+        let hall = hall.as_str();
+        if let Some(plan) = newest.get_mut(hall)
+            && plan.0 != *compared
+        {
+            let sql = "SELECT digest FROM venues WHERE venue = $1 AND version = $2";
+            let row = tx.query_one(sql, &[&hall, compared]).await?;
+            *plan = (*compared, bytes32(row.get(0)?)?);
+        }
+    }
+    Ok(())
+}
+
 /// Stores the plans that differ from their halls' newest plans, enters them in `newest`, and
 /// returns their number.
 async fn put_plans(
@@ -163,21 +178,6 @@ struct ProgrammeChanges<'a> {
     other_currency: Vec<String>,
 }
 
-/// The documents of shows, each with the plan version that the show pins.
-type StoredShowings = HashMap<String, (ShowDocument, u32)>;
-
-/// Returns those of the programme's shows that are stored.
-async fn stored_showings(tx: &SqlTransaction, programme: &NewProgramme) -> Result<StoredShowings> {
-    let ids: Vec<&str> = programme.shows.iter().map(|(id, _)| id.as_str()).collect();
-    let sql = "SELECT show, document::text, plan_version FROM shows WHERE show = ANY ($1)";
-    let present = tx.query(sql, &[&ids]).await?;
-    let read = |row: &SqlRow| {
-        let document: ShowDocument = from_json(text(row, 1)?)?;
-        Ok((row.get(0)?, (document, small(row, 2)?)))
-    };
-    present.iter().map(read).collect()
-}
-
 /// Gives a new version number to the plan of each hall into which a showing moves, if the showing
 /// has pinned the same or a larger number in its old hall.
 async fn renumber_plans(
@@ -187,25 +187,31 @@ async fn renumber_plans(
     plans: &mut NewestPlans,
     now_ms: i64,
 ) -> Result<()> {
-    let mut larger_than: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut larger_than: BTreeMap<&VenueId, u32> = BTreeMap::new();
     for (id, document) in &programme.shows {
-        if let Some((known, pinned)) = present.get(id.as_str())
-            && known.venue != document.venue
+        if let Some(known) = present.get(id.as_str())
+            && known.document.venue != document.venue
         {
-            let least = larger_than.entry(document.venue.as_str()).or_default();
-            *least = (*least).max(*pinned);
+            let least = larger_than.entry(&document.venue).or_default();
+            *least = (*least).max(known.plan_version);
         }
     }
     for (hall, old_version) in larger_than {
-        if let Some((version, _)) = plans.get_mut(hall)
+        if let Some((version, _)) = plans.get_mut(hall.as_str())
             && *version <= old_version
         {
-            *version = store_plan_again(tx, (hall, *version), old_version, now_ms).await?;
+            let plan = PlanPin {
+                venue: hall.clone(),
+                version: *version,
+            };
+            *version = store_plan_again(tx, &plan, old_version, now_ms).await?;
         }
     }
     Ok(())
 }
 
+/// Compares the programme with the stored shows. A show keeps its plan version while its hall's
+/// plan stays the same. So its baskets stay valid if another show moves into the hall.
 fn compare<'a>(
     programme: &'a NewProgramme,
     newest: &NewestPlans,
@@ -213,26 +219,29 @@ fn compare<'a>(
 ) -> Result<ProgrammeChanges<'a>> {
     let mut changes = ProgrammeChanges::default();
     for (id, document) in &programme.shows {
-        let (plan_version, _) = *newest
+        let plan = *newest
             .get(document.venue.as_str())
             .ok_or_else(|| corrupt("a hall without a plan"))?;
-        match present.get(id.as_str()) {
-            Some((known, pinned)) if *pinned == plan_version && known == document => continue,
-            Some((known, pinned)) => {
-                if known.currency != document.currency {
-                    changes.other_currency.push(id.to_string());
-                }
-                if *pinned != plan_version || known.venue != document.venue {
-                    let old = PlanPin {
-                        venue: known.venue.clone(),
-                        version: *pinned,
-                    };
-                    changes.pinned_anew.insert(id.to_string(), old);
-                }
-                changes.outcome.changed += 1;
-            }
-            None => changes.outcome.new += 1,
+        let Some(known) = present.get(id.as_str()) else {
+            changes.outcome.new += 1;
+            changes.rows.push(NewShowing {
+                show: id.as_str(),
+                document,
+                plan_version: plan.0,
+            });
+            continue;
+        };
+        let plan_version = known.next_version(&document.venue, plan)?;
+        if known.plan_version == plan_version && known.document == *document {
+            continue;
         }
+        if known.document.currency != document.currency {
+            changes.other_currency.push(id.to_string());
+        }
+        if known.plan_version != plan_version {
+            changes.pinned_anew.insert(id.to_string(), known.pin());
+        }
+        changes.outcome.changed += 1;
         changes.rows.push(NewShowing {
             show: id.as_str(),
             document,

@@ -11,6 +11,7 @@ use fairgate_model::plans::pinned::SeatingPlan;
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::plans::{self, PlanFormat};
 use fairgate_model::shows::document::{ShowDocument, check_show_document};
+use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -66,7 +67,8 @@ pub struct ProgrammeSummary {
     /// its seats.
     #[schema(value_type = Vec<String>)]
     pub left_out: Vec<ShowId>,
-    /// The corrections that were made while the document was read.
+    /// The corrections that were made while the document was read, and the postponed showings that
+    /// keep their time.
     pub notes: Vec<ProgrammeNote>,
 }
 
@@ -156,7 +158,7 @@ impl CinemaCatalogue {
             new_showings: 0,
             changed_showings: 0,
             left_out: before.left_out_by(&programme, now_ms),
-            notes: faults.notes_with_lines(text),
+            notes: Vec::new(),
         };
         let document = serde_json::to_string(&programme)
             .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
@@ -172,10 +174,12 @@ impl CinemaCatalogue {
         let put = put.map_err(|refused| self.refusal_with_labels(refused))?;
         self.catalogue.refresh_catalogue().await?;
         self.refresh_programme().await?;
+        note_kept_times(&programme, &put.kept_times, &mut faults);
         Ok(ProgrammeSummary {
             new_plans: put.plans,
             new_showings: put.new,
             changed_showings: put.changed,
+            notes: faults.notes_with_lines(text),
             ..changed
         })
     }
@@ -394,6 +398,25 @@ fn new_plans(plans: &HallPlans) -> Vec<NewHallPlan> {
         .collect();
     new.sort_by(|a, b| a.venue.cmp(&b.venue));
     new
+}
+
+/// Adds a note for each postponed showing that keeps its time although the programme has another
+/// one.
+fn note_kept_times(
+    programme: &Programme,
+    kept_times: &[(ShowId, Timestamp)],
+    faults: &mut ProgrammeFaults,
+) {
+    let kept: HashMap<_, _> = kept_times.iter().map(|(show, time)| (show, time)).collect();
+    for showing in &programme.showings {
+        if let Some(time) = kept.get(&showing.show) {
+            let message = format!(
+                "This showing was postponed to {time} and keeps that time. To change it, postpone \
+                 the showing again."
+            );
+            faults.note(format!("{}.starts_at", showing.at), message);
+        }
+    }
 }
 
 fn plan_path(hall: &Hall) -> String {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
+use jiff::Timestamp;
 
 use super::PlanPin;
 
@@ -22,7 +23,7 @@ pub struct NewProgramme {
     pub present_plans: HashMap<VenueId, u32>,
     /// The showings, each id once. Each showing pins the plan of its hall. If a showing moves to
     /// another hall, it pins a plan version that is larger than its old one. While its hall's plan
-    /// stays the same, it keeps its version.
+    /// stays the same, it keeps its version. A showing that was postponed keeps its time.
     pub shows: Vec<(ShowId, ShowDocument)>,
     /// Checks whether a show's claimed seat is the same under its hall's new plan. It is called
     /// only if the plan changes.
@@ -46,7 +47,7 @@ pub struct NewHallPlan {
 pub type ProgrammeSeatCheck = Box<dyn Fn(&ShowId, u32) -> bool + Send + Sync>;
 
 /// The number of plans and showings that a programme changed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgrammeOutcome {
     /// Plans that became their hall's new version.
     pub plans: usize,
@@ -54,6 +55,9 @@ pub struct ProgrammeOutcome {
     pub new: usize,
     /// Showings that were stored before with other content.
     pub changed: usize,
+    /// Postponed showings that keep their time although the programme has another one. Each has the
+    /// time that it keeps.
+    pub kept_times: Vec<(ShowId, Timestamp)>,
     /// Whether anything was written at all.
     pub written: bool,
 }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use fairgate_model::shows::document::ShowDocument;
+use fairgate_model::shows::fate::ShowFate;
 
 use super::*;
 use crate::ledger::{LedgerError, NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused};
@@ -13,6 +14,7 @@ pub(super) const CASES: &[Case] = cases![
     the_same_programme_again_changes_nothing,
     a_changed_programme_writes_only_changed_showings,
     a_hall_without_a_new_plan_keeps_its_plan,
+    a_postponed_showing_keeps_its_time_and_gets_other_changes,
     a_programme_that_moves_sold_seats_is_refused_as_a_whole,
     a_showing_that_moves_to_another_hall_pins_a_larger_version,
     a_showing_keeps_its_version_while_another_one_moves_into_its_hall,
@@ -84,6 +86,7 @@ async fn a_programme_is_written_as_a_whole_and_read_once(ledger: Books) {
         plans: 2,
         new: 3,
         changed: 0,
+        kept_times: Vec::new(),
         written: true,
     };
     assert_eq!(done, expected);
@@ -149,6 +152,38 @@ async fn a_hall_without_a_new_plan_keeps_its_plan(ledger: Books) {
     let refused = ledger.put_programme(nowhere, NOW_MS).await;
     assert!(matches!(refused, Err(ProgrammeRefused::Ledger(_))));
     assert_eq!(pinned(&ledger).await, all_pinned(1));
+}
+
+async fn a_postponed_showing_keeps_its_time_and_gets_other_changes(ledger: Books) {
+    put(&ledger, programme("first", 1, 1_000)).await;
+    let (id, _) = showing("kino-1", 18, 1_000);
+    let (later, fate) = (
+        "2027-06-03T18:00:00Z",
+        ShowFate::Postponed {
+            refunds_until_ms: NOW_MS,
+        },
+    );
+    let postponed = ledger.put_fate(&id, fate, Some(later.to_owned()), NOW_MS);
+    assert!(postponed.await.expect("written"));
+    let later: jiff::Timestamp = later.parse().expect("a moment");
+    let kept = vec![(id.clone(), later)];
+    let again = put(&ledger, programme("first", 1, 1_000)).await;
+    let expected = ProgrammeOutcome {
+        kept_times: kept.clone(),
+        ..ProgrammeOutcome::default()
+    };
+    assert_eq!(again, expected);
+    let dearer = put(&ledger, programme("second", 1, 1_200)).await;
+    assert_eq!((dearer.changed, dearer.kept_times), (1, kept));
+    let mut moved = programme("third", 1, 1_200);
+    moved.shows[0].1.starts_at = later;
+    let moved = put(&ledger, moved).await;
+    assert_eq!((moved.changed, moved.kept_times), (0, Vec::new()));
+    let shows = ledger.shows().await.expect("readable");
+    let shown = shows.into_iter().find(|show| show.id == id);
+    let shown = shown.expect("it is stored");
+    assert_eq!(shown.document.starts_at, later);
+    assert_eq!(shown.document.prices["cat1"], 1_200);
 }
 
 /// Sells seat 3 of one showing to Ana, and returns the showing.

@@ -1,6 +1,7 @@
 //! Writes a cinema programme in one transaction. On a server, a few statements write thousands of
 //! showings as lists, so a showing does not cost a round trip of its own.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use fairgate_databases::{SqlRow, SqlTransaction};
@@ -163,7 +164,7 @@ async fn put_plans(
 /// A show that is to be written: its id, its document, and the plan version that it pins.
 struct NewShowing<'a> {
     show: &'a str,
-    document: &'a ShowDocument,
+    document: Cow<'a, ShowDocument>,
     plan_version: u32,
 }
 
@@ -226,11 +227,16 @@ fn compare<'a>(
             changes.outcome.new += 1;
             changes.rows.push(NewShowing {
                 show: id.as_str(),
-                document,
+                document: Cow::Borrowed(document),
                 plan_version: plan.0,
             });
             continue;
         };
+        let document = known.with_own_time(document);
+        if let Cow::Owned(postponed) = &document {
+            let kept = (id.clone(), postponed.starts_at);
+            changes.outcome.kept_times.push(kept);
+        }
         let plan_version = known.next_version(&document.venue, plan)?;
         if known.plan_version == plan_version && known.document == *document {
             continue;
@@ -301,14 +307,14 @@ async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) 
              document = excluded.document, plan_version = excluded.plan_version, \
              updated_at = excluded.updated_at";
         for row in &rows {
-            let document = to_json(row.document)?;
+            let document = to_json(&*row.document)?;
             tx.execute(sql, &[&row.show, &document, &row.plan_version, &now_ms])
                 .await?;
         }
     }
     let noted: Vec<(&str, SaleTerms)> = rows
         .iter()
-        .map(|row| (row.show, SaleTerms::from_document(row.document)))
+        .map(|row| (row.show, SaleTerms::from_document(&row.document)))
         .collect();
     terms::record_versions(tx, &noted, now_ms).await?;
     Ok(())
@@ -320,7 +326,7 @@ async fn put_shows_fused(tx: &SqlTransaction, rows: &[NewShowing<'_>], now_ms: i
     let (mut shows, mut documents, mut versions) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
         shows.push(row.show);
-        documents.push(to_json(row.document)?);
+        documents.push(to_json(&*row.document)?);
         versions.push(i64::from(row.plan_version));
     }
     let sql = "INSERT INTO shows (show, document, plan_version, updated_at) \

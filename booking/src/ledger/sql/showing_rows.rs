@@ -1,5 +1,6 @@
 //! Reads the shows of a cinema programme that are stored already, and decides what they keep.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use fairgate_databases::{SqlRow, SqlTransaction};
@@ -16,6 +17,7 @@ pub(super) struct StoredShowing {
     pub(super) plan_version: u32,
     /// The digest of the pinned plan.
     digest: Option<[u8; 32]>,
+    is_postponed: bool,
 }
 
 impl StoredShowing {
@@ -43,6 +45,18 @@ impl StoredShowing {
         }
         Err(older_than_pinned(hall))
     }
+
+    /// Returns the document that the show gets. A postponed show keeps its time, because its buyers
+    /// rely on it.
+    pub(super) fn with_own_time<'a>(&self, document: &'a ShowDocument) -> Cow<'a, ShowDocument> {
+        if !self.is_postponed || self.document.starts_at == document.starts_at {
+            return Cow::Borrowed(document);
+        }
+        Cow::Owned(ShowDocument {
+            starts_at: self.document.starts_at,
+            ..document.clone()
+        })
+    }
 }
 
 /// Shows of the programme that are stored already, by their ids.
@@ -54,7 +68,8 @@ pub(super) async fn stored_showings(
     programme: &NewProgramme,
 ) -> Result<StoredShowings> {
     let ids: Vec<&str> = programme.shows.iter().map(|(id, _)| id.as_str()).collect();
-    let sql = "SELECT s.show, s.document::text, s.plan_version, v.digest \
+    let sql = "SELECT s.show, s.document::text, s.plan_version, v.digest, EXISTS (SELECT 1 \
+             FROM show_fates f WHERE f.show = s.show AND f.fate = 'postponed') \
          FROM shows s LEFT JOIN venues v \
          ON v.venue = s.document ->> 'venue' AND v.version = s.plan_version \
          WHERE s.show = ANY ($1)";
@@ -65,6 +80,7 @@ pub(super) async fn stored_showings(
             document: from_json(text(row, 1)?)?,
             plan_version: small(row, 2)?,
             digest: digest.map(bytes32).transpose()?,
+            is_postponed: row.get(4)?,
         };
         Ok((row.get(0)?, showing))
     };

@@ -287,6 +287,23 @@ async fn the_same_programme_changes_nothing_and_a_changed_one_only_what_differs(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_postponed_showing_keeps_its_time_when_the_programme_is_put_again() {
+    let app = on().await;
+    let show = "mitte-1-20270111t1900";
+    let later = json!({"starts_at": "2027-01-20T19:00:00Z"});
+    let postpone = post(&format!("/v1/promoter/shows/{show}/postpone"), &later);
+    app.ask(postpone.by(&PROMOTER)).await.is(200);
+    let again = put_programme(&app, &programme()).await.is(200);
+    assert_eq!(again["changed_showings"], 0);
+    let note = &again["notes"][0];
+    assert_eq!(text(note, "at"), "showings[0].starts_at");
+    let told = text(note, "message");
+    assert!(told.contains("2027-01-20T19:00:00Z"), "{told}");
+    let shown = app.ask(get(&format!("/v1/shows/{show}"))).await.is(200);
+    assert_eq!(shown["starts_at"], later["starts_at"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_process_shows_the_status_of_a_showing_that_it_never_opened() {
     let app = on().await;
     let york = "picture-1-20270111t1800";

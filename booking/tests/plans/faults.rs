@@ -46,6 +46,11 @@ fn a_text_that_is_no_chart_is_one_fault() {
         one("{\n \"name\": }"),
         ("malformed_json", "line 2 column 10".to_owned())
     );
+    assert_eq!(
+        one("{\n \"name\": \"Hall\n}"),
+        ("malformed_json", "line 2 column 15".to_owned()),
+        "the line whose quotes do not end"
+    );
     assert_eq!(one("").0, "malformed_json");
     for text in ["[]", "7", "{}", r#"{"subChart": []}"#] {
         assert_eq!(one(text).0, "not_a_chart");

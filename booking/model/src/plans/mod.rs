@@ -18,7 +18,7 @@ use std::fmt;
 use serde::Serialize;
 
 pub use fairgate::parse_fairgate;
-pub use foreign_json::quote_value;
+pub use foreign_json::{JsonFault, quote_value};
 pub use format::{PlanFormat, parse};
 pub use grid::parse_grid;
 pub use seatsio::parse_seatsio;

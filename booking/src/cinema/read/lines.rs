@@ -42,7 +42,8 @@ impl JsonLineFinder<'_> {
     fn walk_value(&mut self) {
         self.skip_space();
         if self.wanted.contains(self.path.as_str()) {
-            self.found.entry(self.path.clone()).or_insert(self.line);
+            // If an object has a field twice, the later one counts.
+            self.found.insert(self.path.clone(), self.line);
         }
         match self.current_byte() {
             Some(b'{') => self.walk_members(),
@@ -143,7 +144,7 @@ impl JsonLineFinder<'_> {
 mod tests {
     #[test]
     fn a_path_has_the_line_of_its_value_and_a_missing_path_that_of_the_outer_value() {
-        let text = "{\n \"a\": [1, {\"b\\\"\": \"]}\",\n  \"c\": -1.5e3 },\n  [[], {}]],\n \"d\":\n  null}";
+        let text = "{\"d\": 0,\n \"a\": [1, {\"b\\\"\": \"]}\",\n  \"c\": -1.5e3 },\n  [[], {}]],\n \"d\":\n  null}";
         for (path, line) in [
             ("a", 2),
             ("a[0]", 2),

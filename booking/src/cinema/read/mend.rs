@@ -40,15 +40,38 @@ pub fn quote_around(text: &str, at: usize) -> String {
     format!("{before}{part:?}{after}")
 }
 
+/// A JSON text with escapes instead of the control characters within its strings.
+pub struct EscapedJson {
+    /// The text.
+    pub text: String,
+    /// The places in `text` where an escape replaces a line break, in bytes.
+    line_breaks: Vec<usize>,
+}
+
+impl EscapedJson {
+    /// Returns the line in the original text of a line and a column in [`Self::text`].
+    pub fn original_line(&self, line: usize, column: usize) -> usize {
+        let lines = self.text.split_inclusive('\n');
+        let start: usize = lines.take(line.saturating_sub(1)).map(str::len).sum();
+        let before = |at: &usize| *at < start + column;
+        line + self.line_breaks.partition_point(before)
+    }
+}
+
 /// Replaces control characters within the strings of a JSON text by escapes. JSON forbids such
-/// characters there, but programs that do not use a JSON library write them.
-pub fn escape_controls_in_strings(text: &str) -> String {
+/// characters there, but programs that do not use a JSON library write them. A control character
+/// after a backslash stays, because with an escape the backslash would stand for itself.
+pub fn escape_controls_in_strings(text: &str) -> EscapedJson {
     let mut escaped = String::with_capacity(text.len() + 16);
+    let mut line_breaks = Vec::new();
     let (mut in_string, mut after_backslash) = (false, false);
     for char in text.chars() {
         match char {
             '"' if !after_backslash => in_string = !in_string,
-            '\0'..' ' if in_string => {
+            '\0'..' ' if in_string && !after_backslash => {
+                if char == '\n' {
+                    line_breaks.push(escaped.len());
+                }
                 // Writing to a string cannot fail.
                 let _ = write!(escaped, "\\u{:04x}", u32::from(char));
                 continue;
@@ -58,7 +81,10 @@ pub fn escape_controls_in_strings(text: &str) -> String {
         after_backslash = in_string && char == '\\' && !after_backslash;
         escaped.push(char);
     }
-    escaped
+    EscapedJson {
+        text: escaped,
+        line_breaks,
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +124,11 @@ mod tests {
     fn only_controls_within_strings_are_escaped() {
         let text = "{\n\t\"a\\\"\tb\": \"c\nd\\\\\",\t\"e\": 1}";
         let expected = "{\n\t\"a\\\"\\u0009b\": \"c\\u000ad\\\\\",\t\"e\": 1}";
-        assert_eq!(escape_controls_in_strings(text), expected);
+        assert_eq!(escape_controls_in_strings(text).text, expected);
+        let with_backslash = "{\"a\": \"b\\\u{7}\",\n\"c\": 1}";
+        assert_eq!(
+            escape_controls_in_strings(with_backslash).text,
+            with_backslash
+        );
     }
 }

@@ -8,7 +8,7 @@ mod spot;
 
 use std::fmt;
 
-use fairgate_model::plans::quote_value;
+use fairgate_model::plans::{JsonFault, quote_value};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -65,24 +65,28 @@ fn read_json(text: &str) -> Result<Value, ProgrammeFault> {
         return Ok(document);
     }
     let escaped = mend::escape_controls_in_strings(text);
-    serde_json::from_str(&escaped).map_err(|error| ProgrammeFault {
-        at: String::new(),
-        line: error.line(),
-        code: "invalid_json",
-        message: format!("This is not JSON: {error}{}.", json_spot(&escaped, &error)),
+    serde_json::from_str(&escaped.text).map_err(|error| {
+        let fault = JsonFault::new(&escaped.text, &error);
+        let spot = json_spot(&escaped.text, &fault);
+        ProgrammeFault {
+            at: String::new(),
+            line: escaped.original_line(fault.line, fault.column),
+            code: "invalid_json",
+            message: format!("This is not JSON: {}{spot}.", fault.message),
+        }
     })
 }
 
 /// Quotes the text around the spot where it stops being valid JSON.
-fn json_spot(text: &str, error: &serde_json::Error) -> String {
-    let line = error.line().checked_sub(1);
+fn json_spot(text: &str, fault: &JsonFault) -> String {
+    let line = fault.line.checked_sub(1);
     let line = line.and_then(|at| text.lines().nth(at)).unwrap_or_default();
     if line.trim().is_empty() {
         return String::new();
     }
     // The column counts bytes, and may be within a character.
     let before = line.char_indices();
-    let before = before.take_while(|(at, _)| at + 1 < error.column());
+    let before = before.take_while(|(at, _)| at + 1 < fault.column);
     format!(", near {}", mend::quote_around(line, before.count()))
 }
 
@@ -110,5 +114,29 @@ pub fn read_programme(
                 quote_value(other)
             ),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_json;
+
+    #[test]
+    fn text_that_is_not_json_is_a_fault_with_the_line_of_the_original_text() {
+        for (text, line) in [
+            ("{\n\"a\": \"b\" 1}", 2),
+            ("{\"a\": \"b\nc\nd\",\n\"e\" 1}", 4),
+            (
+                "{\"a\": \"b\\nc\",\n\"e\": \"f\ng\" 1,\n\"h\": \"i\nj\"}",
+                3,
+            ),
+            ("{\"a\": \"b\nc\",\n\"e\":\n", 4),
+            ("{\n\"a\": \"b\\\nc\"}", 2),
+            ("{\n\"a\": \"b\\\u{7}\",\n\"c\": \"d\ne\"}", 2),
+        ] {
+            let fault = read_json(text).expect_err(text);
+            assert_eq!((fault.line, fault.code), (line, "invalid_json"), "{text:?}");
+            assert!(!fault.message.contains(" at line "), "{}", fault.message);
+        }
     }
 }

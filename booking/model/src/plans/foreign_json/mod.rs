@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{CAPACITY_MAX, COORDINATE_MAX, LABEL_CHARS_MAX};
 
 pub use faults::PlanFaults;
-pub use values::{document, drawn_corner, is_color, key_text, placed, quote_value};
+pub use values::{JsonFault, document, drawn_corner, is_color, key_text, placed, quote_value};
 
 /// The label that seats.io shows for an object that was never labelled.
 const UNLABELLED: &str = "?";

@@ -19,12 +19,47 @@ pub fn document(text: &str) -> Result<Option<Map<String, Value>>, Vec<PlanFault>
         );
         return refuse(String::new(), "too_large", message);
     }
-    match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(Some(object)),
         Ok(_) => Ok(None),
         Err(error) => {
-            let at = format!("line {} column {}", error.line(), error.column());
-            refuse(at, "malformed_json", format!("This is not JSON: {error}."))
+            let fault = JsonFault::new(text, &error);
+            let at = format!("line {} column {}", fault.line, fault.column);
+            let message = format!("This is not JSON: {}.", fault.message);
+            refuse(at, "malformed_json", message)
+        }
+    }
+}
+
+/// Where and why a text is not JSON.
+#[derive(Debug)]
+pub struct JsonFault {
+    /// The number of the line, from 1.
+    pub line: usize,
+    /// The column in bytes, from 1. It is 0 if the text ends with a line break and something is
+    /// missing after it.
+    pub column: usize,
+    /// What is wrong, as part of a sentence.
+    pub message: String,
+}
+
+impl JsonFault {
+    /// Builds the fault from the parser's error. The parser places a line break that it does not
+    /// expect at the beginning of the next line. Here it is at the end of its own line.
+    #[must_use]
+    pub fn new(text: &str, error: &serde_json::Error) -> Self {
+        let told = error.to_string();
+        let message = told.split(" at line ").next().unwrap_or(&told).to_owned();
+        let (mut line, mut column) = (error.line(), error.column());
+        if column == 0 && line > 1 && !error.is_eof() {
+            line -= 1;
+            column = text.split('\n').nth(line - 1).map_or(0, str::len) + 1;
+        }
+        Self {
+            line,
+            column,
+            message,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the parts of a programme one after the other. Checks that each part has all its fields and
 //! refers only to ids that exist.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use fairgate_model::ids::{ShowId, VenueId, is_slug};
 use fairgate_model::money::{AMOUNT_MAX, Currency};
@@ -419,14 +419,13 @@ fn add_overlap_faults(programme: &Programme, faults: &mut ProgrammeFaults) {
     for showing in &programme.showings {
         by_hall.entry(&showing.hall).or_default().push(showing);
     }
-    let mut reported = HashSet::new();
     for showings in by_hall.values_mut() {
         showings.sort_by_key(|showing| showing.starts_at);
         for pair in showings.windows(2) {
             let [first, next] = pair else { continue };
             let duration_s = durations.get(first.film.as_str()).copied().unwrap_or(0);
             let gap_s = next.starts_at.as_second() - first.starts_at.as_second();
-            if gap_s < i64::from(duration_s) && reported.insert(&next.at) {
+            if gap_s < i64::from(duration_s) {
                 let message = format!(
                     "The hall \"{}\" still shows \"{}\" of {}, which lasts {duration_s} s.",
                     next.hall, first.film, first.at

@@ -285,6 +285,15 @@ fn missing_files_are_named() {
 }
 
 #[test]
+fn a_feed_without_an_agency_has_no_time_zone() {
+    let agency = "1,One,http://one.example,Europe/Berlin\n";
+    let faults = of_gtfs(|folder| replaced(folder, "agency.txt", agency, ""));
+    assert_eq!(faults, ["agency.txt:1 missing_value"]);
+    let faults = of_gtfs(|folder| replaced(folder, "agency.txt", agency, "1,One\n"));
+    assert_eq!(faults, ["agency.txt:2 wrong_columns"]);
+}
+
+#[test]
 fn each_fault_of_the_csv_form_is_named_with_file_and_line() {
     let times = "stop_times.csv";
     for (file, from, to, expected) in [

@@ -71,8 +71,9 @@ fn read_folder(folder: &Path, rail: &RailFile) -> RailFeedResult {
 }
 
 fn timezone(folder: &Path, faults: &RailFeedFaults) -> String {
+    const AGENCIES: &str = "agency.txt";
     let mut zone: Option<String> = None;
-    each_line(folder, "agency.txt", &["agency_timezone"], faults, |line| {
+    let read = each_line(folder, AGENCIES, &["agency_timezone"], faults, |line| {
         let Some(text) = line.needed("agency_timezone") else {
             return;
         };
@@ -88,6 +89,11 @@ fn timezone(folder: &Path, faults: &RailFeedFaults) -> String {
             _ => zone = Some(text.to_owned()),
         }
     });
+    // This is the first file that is read, so all faults so far are about it.
+    if read && zone.is_none() && faults.is_empty() {
+        let message = "it names no agency, so nobody knows the time zone of the trains";
+        faults.add(AGENCIES, 1, "missing_value", message);
+    }
     zone.unwrap_or_else(|| "UTC".to_owned())
 }
 

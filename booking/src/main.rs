@@ -15,6 +15,7 @@ use clap::{Args, Parser, Subcommand};
 use fairgate_base::clock::Clock;
 use fairgate_base::config::{SecretSetting, SettingSources, StoreSettings};
 use fairgate_base::process;
+use fairgate_model::counted::counted;
 use fairgate_model::payments::kind::ProviderKind;
 
 /// Fairgate's booking core.
@@ -188,7 +189,13 @@ fn main() -> ExitCode {
             run_import(what).map_err(|error| format!("booking import: {error}"))
         }
         BookingCommand::Dump { ledger, out } => write_dump(&ledger, &out)
-            .map(|records| eprintln!("{records} records in {}", out.display()))
+            .map(|records| {
+                eprintln!(
+                    "{} in {}",
+                    counted(records, "record", "records"),
+                    out.display()
+                )
+            })
             .map_err(|error| format!("booking dump: {error}")),
     };
     match done {
@@ -247,7 +254,7 @@ fn reconcile(
             line.about, line.since, line.told, line.repair
         );
     }
-    println!("{} findings", found.len());
+    println!("{}", counted(found.len(), "finding", "findings"));
     Ok(())
 }
 
@@ -288,8 +295,12 @@ fn run_import(what: ImportCommand) -> Result<(), String> {
         eprintln!("note: {note}");
     }
     println!(
-        "timetable {}: {} stations, {} trips, {} calls; {} trips have gaps in stop_sequence",
-        done.version, done.stations, done.trips, done.calls, done.trips_with_gaps
+        "timetable {}: {}, {}, {}; {} gaps in stop_sequence",
+        done.version,
+        counted(done.stations, "station", "stations"),
+        counted(done.trips, "trip", "trips"),
+        counted(done.calls, "call", "calls"),
+        counted(done.trips_with_gaps, "trip has", "trips have")
     );
     Ok(())
 }
@@ -326,15 +337,15 @@ fn import_cinema(
         return Ok(());
     }
     println!(
-        "{} cities, {} cinemas, {} halls, {} films, {} showings: {} new, {} changed; {} new plans",
-        changed.cities,
-        changed.cinemas,
-        changed.halls,
-        changed.films,
-        changed.showings,
+        "{}, {}, {}, {}, {}: {} new, {} changed; {}",
+        counted(changed.cities, "city", "cities"),
+        counted(changed.cinemas, "cinema", "cinemas"),
+        counted(changed.halls, "hall", "halls"),
+        counted(changed.films, "film", "films"),
+        counted(changed.showings, "showing", "showings"),
         changed.new_showings,
         changed.changed_showings,
-        changed.new_plans
+        counted(changed.new_plans, "new plan", "new plans")
     );
     for note in &changed.notes {
         let (file, line) = (file.display(), note.line);
@@ -354,7 +365,8 @@ fn import_error_text(file: &Path, refused: &ProgrammeImportError) -> String {
     match refused {
         ProgrammeImportError::Refused(ProgrammePutRefusal::Faulty(faults)) => {
             let file = file.display();
-            let mut lines = vec![format!("nothing was imported: {} faults", faults.len())];
+            let count = counted(faults.len(), "fault", "faults");
+            let mut lines = vec![format!("nothing was imported: {count}")];
             lines.extend(faults.iter().map(|fault| {
                 format!(
                     "{file}:{}: {}: {} ({})",

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod choosing;
+pub mod counted;
 pub mod findings;
 pub mod grid;
 pub mod holds;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
+use fairgate_model::counted::counted;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::plans::pinned::SeatingPlan;
 use fairgate_model::plans::seatmap::SeatMap;
@@ -76,14 +77,14 @@ pub struct ProgrammeSummary {
 #[derive(Debug, thiserror::Error)]
 pub enum ProgrammePutRefusal {
     /// Every fault of the document.
-    #[error("the programme has {} faults", .0.len())]
+    #[error("the programme has {}", counted(.0.len(), "fault", "faults"))]
     Faulty(Vec<ProgrammeFault>),
     /// New plans would move seats that are held or sold. The list names the shows and the seats'
     /// labels.
-    #[error("new plans move held or sold seats of {} showings", .0.len())]
+    #[error("new plans move held or sold seats of {}", counted(.0.len(), "showing", "showings"))]
     PlanInUse(Vec<(ShowId, Vec<String>)>),
     /// Seats of these shows were sold in another currency.
-    #[error("{} showings were sold in another currency: keep that currency, or give the showings new ids", .0.len())]
+    #[error("{} sold in another currency: keep that currency, or give each of them a new id", counted(.0.len(), "showing was", "showings were"))]
     CurrencyInUse(Vec<ShowId>),
     /// The ledger failed. If it failed after the programme was stored, the new programme is in
     /// force.
@@ -456,7 +457,8 @@ fn build_hall_plan(
             .take(CHART_FAULTS_SHOWN_MAX)
             .map(ToString::to_string)
             .collect();
-        format!("The plan has {} faults: {}", faults.len(), shown.join("; "))
+        let count = counted(faults.len(), "fault", "faults");
+        format!("The plan has {count}: {}", shown.join("; "))
     })?;
     let from_file = matches!(named, Some((PlanFormat::Fairgate | PlanFormat::Seatsio, _)));
     let keeps_own_focal = from_file && map.focal.is_some();

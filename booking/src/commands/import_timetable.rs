@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use fairgate_base::process::data::DataLockError;
+use fairgate_model::counted::counted;
 use fairgate_model::ids::VenueId;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::timetables::TimetableParts;
@@ -69,13 +70,13 @@ pub struct ImportedTimetable {
 #[derive(Debug, thiserror::Error)]
 pub enum TimetableImportError {
     /// The feed has faults.
-    #[error("{}nothing was imported: {} faults in {}", fault_lines(.1), .1.len(), .0.display())]
+    #[error("{}nothing was imported: {} in {}", fault_lines(.1), counted(.1.len(), "fault", "faults"), .0.display())]
     Feed(PathBuf, Vec<RailFeedFault>),
     /// The file of `--rail` cannot be read.
     #[error("nothing was imported: {} cannot be read: {}", .0.display(), .1)]
     Unread(PathBuf, std::io::Error),
     /// The file of `--rail` has faults.
-    #[error("{}nothing was imported: {} faults in {}", fault_lines(.1), .1.len(), .0.display())]
+    #[error("{}nothing was imported: {} in {}", fault_lines(.1), counted(.1.len(), "fault", "faults"), .0.display())]
     Rail(PathBuf, Vec<String>),
     /// The carriages of a kind of train make no valid plan. Has the kind and the reason.
     #[error("nothing was imported: the carriages of {0}: {1}")]

@@ -6,6 +6,7 @@ use axum::extract::State;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, RoleKeys};
 use fairgate_base::http::{JsonText, PathParams, Problem, ProblemCode, QueryParams};
+use fairgate_model::counted::counted;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
 use fairgate_model::shows::Show;
@@ -382,8 +383,8 @@ fn programme_problem(why: ProgrammePutRefusal) -> Problem {
                 .map(|(show, _)| show.as_str())
                 .collect();
             let detail = format!(
-                "New plans move, drop or rename seats that are held or sold, of {} showings: {}. Nothing was changed. Keep these seats as they are.",
-                shows.len(),
+                "New plans move, drop or rename seats that are held or sold, of {}: {}. Nothing was changed. Keep these seats as they are.",
+                counted(shows.len(), "showing", "showings"),
                 shown.join(", ")
             );
             let shows: std::collections::BTreeMap<_, _> = shows
@@ -396,8 +397,8 @@ fn programme_problem(why: ProgrammePutRefusal) -> Problem {
         }
         ProgrammePutRefusal::CurrencyInUse(shows) => {
             let detail = format!(
-                "currency: {} showings were sold in another currency. Nothing was changed. Keep that currency, or give the showings ids of their own.",
-                shows.len()
+                "currency: {} sold in another currency. Nothing was changed. Keep that currency, or give each of them an id of its own.",
+                counted(shows.len(), "showing was", "showings were")
             );
             Problem::new(ProblemCode::CurrencyInUse, detail)
                 .with_member("field", "currency")
@@ -410,8 +411,8 @@ fn programme_problem(why: ProgrammePutRefusal) -> Problem {
 fn faulty(faults: &[ProgrammeFault]) -> Problem {
     let first = faults.first().map(ToString::to_string).unwrap_or_default();
     let detail = format!(
-        "The programme has {} faults; the first: {first}. Nothing was stored. Mend all of them and send it again.",
-        faults.len()
+        "The programme has {}: {first}. Nothing was stored. Mend every fault and send it again.",
+        counted(faults.len(), "fault", "faults; the first")
     );
     Problem::new(ProblemCode::ProgrammeInvalid, detail).with_member("faults", faults)
 }

@@ -7,6 +7,7 @@ use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, RoleKeys};
 use fairgate_base::http::{
     JsonBody, JsonText, PathParams, Problem, ProblemCode, QueryParams, parse_json,
 };
+use fairgate_model::counted::counted;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::plans::{self, PlanFault, PlanFormat};
@@ -264,8 +265,8 @@ fn faulty(faults: &[PlanFault]) -> Problem {
         .map(|fault| format!("{}: {}", fault.at, fault.message))
         .unwrap_or_default();
     let detail = format!(
-        "The plan has {} faults; the first: {first}. Nothing was stored. Mend all of them and send it again.",
-        faults.len()
+        "The plan has {}: {first}. Nothing was stored. Mend every fault and send it again.",
+        counted(faults.len(), "fault", "faults; the first")
     );
     Problem::new(ProblemCode::PlanInvalid, detail).with_member("faults", faults)
 }

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{JsonBytes, PathParams, Problem, ProblemCode, parse_json};
+use fairgate_model::counted::counted;
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::{HoldId, ShowId, WaiterId};
 use fairgate_model::orders::OrderItem;
@@ -368,8 +369,8 @@ fn nothing_to_wait_for(reason: &'static str, title: &'static str, detail: &str) 
 
 fn already_waiting(present: &Waiter) -> Problem {
     let detail = format!(
-        "You wait for {} seats of this show already; that was not changed. To wait for something else, leave the waitlist first, and join it again at its end.",
-        present.party.quantity
+        "You wait for {} of this show already; that was not changed. To wait for something else, leave the waitlist first, and join it again at its end.",
+        counted(present.party.quantity, "seat", "seats")
     );
     Problem::new(ProblemCode::AlreadyWaiting, detail).with_member("waiter", present.id.as_str())
 }

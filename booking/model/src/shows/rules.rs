@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::counted::counted;
 use crate::money::AMOUNT_MAX;
 
 /// How many refund rules one show has, at most.
@@ -80,10 +81,10 @@ pub fn rule_faults(
     for (index, rule) in refunds.iter().enumerate() {
         let before = refunds.iter().take(index);
         if before.clone().any(|other| other.until_h == rule.until_h) {
-            let hours = rule.until_h;
+            let hours = counted(rule.until_h, "hour", "hours");
             faults.push((
                 format!("refunds.{index}.until_h"),
-                format!("another rule ends {hours} hours before the show, too"),
+                format!("another rule ends {hours} before the show, too"),
             ));
         }
     }

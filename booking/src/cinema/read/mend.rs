@@ -20,7 +20,10 @@ pub fn without_controls(text: &str) -> (Cow<'_, str>, Option<String>) {
         1 => ("The control character", String::new()),
         _ => (
             "A control character",
-            format!(", and so were {} more in this text", count - 1),
+            match count - 1 {
+                1 => ", and so was 1 more in this text".to_owned(),
+                more => format!(", and so were {more} more in this text"),
+            },
         ),
     };
     let note = format!(
@@ -97,8 +100,8 @@ mod tests {
             ("plain\ntext", "plain\ntext", None),
             ("be\u{7}ll", "bell", Some(r#"in "be\u{7}ll" was"#)),
             ("a\tb", "a b", Some(r#""a\tb""#)),
-            ("a\r\nb\rc", "a\nb c", Some("and so were 1 more")),
-            ("\u{85}\u{0}", "", Some("and so were 1 more")),
+            ("a\r\nb\rc", "a\nb c", Some("and so was 1 more")),
+            ("\u{85}\u{0}", "", Some("and so was 1 more")),
         ] {
             let (found, note) = without_controls(text);
             assert_eq!(found, mended, "{text:?}");

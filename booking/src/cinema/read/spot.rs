@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use fairgate_model::counted::counted;
 use fairgate_model::plans::quote_value;
 use serde_json::{Map, Value};
 
@@ -63,7 +64,11 @@ impl ProgrammeFaults {
             notes.push(ProgrammeNote {
                 at: String::new(),
                 line: 1,
-                message: format!("{} more notes are not listed.", self.unlisted_notes),
+                message: counted(
+                    self.unlisted_notes,
+                    "more note is not listed.",
+                    "more notes are not listed.",
+                ),
             });
         }
         notes
@@ -89,9 +94,10 @@ impl ProgrammeFaults {
                 at: String::new(),
                 line: 1,
                 code: "more_faults",
-                message: format!(
-                    "{} more faults are not listed. Correct these first.",
-                    self.unlisted_count
+                message: counted(
+                    self.unlisted_count,
+                    "more fault is not listed. Correct these first.",
+                    "more faults are not listed. Correct these first.",
                 ),
             });
         }

@@ -1,6 +1,7 @@
 //! Builds the problems for refused calls that hold, change, extend or order seats.
 
 use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_model::counted::counted;
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::{HoldId, OrderId};
 use serde_json::{Map, json};
@@ -114,8 +115,9 @@ pub fn not_yours(what: &str) -> Problem {
 /// Builds 422 `limit_exceeded`.
 #[must_use]
 pub fn limit_exceeded(have: u32, more: u64, limit: u32) -> Problem {
+    let seats = counted(limit, "seat", "seats");
     let detail = format!(
-        "A visitor may have {limit} seats of this show; you have {have} and asked for {more} more. Nothing was changed. Ask for fewer."
+        "A visitor may have {seats} of this show; you have {have} and asked for {more} more. Nothing was changed. Ask for fewer."
     );
     Problem::new(ProblemCode::LimitExceeded, detail)
         .with_member("limit", limit)
@@ -124,8 +126,9 @@ pub fn limit_exceeded(have: u32, more: u64, limit: u32) -> Problem {
 }
 
 fn offer_beyond_limit(have: u32, offered: u64, limit: u32) -> Problem {
+    let seats = counted(limit, "seat", "seats");
     let detail = format!(
-        "A visitor may have {limit} seats of this show; you have {have} and are offered {offered} more. The offer is as it was. Give back some of your seats and then accept the offer, or give the offer back."
+        "A visitor may have {seats} of this show; you have {have} and are offered {offered} more. The offer is as it was. Give back some of your seats and then accept the offer, or give the offer back."
     );
     Problem::new(ProblemCode::LimitExceeded, detail)
         .with_member("limit", limit)

@@ -2,6 +2,7 @@
 
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_model::counted::counted;
 use fairgate_model::ids::OrderId;
 use fairgate_model::money::Money;
 use fairgate_model::orders::exchange::deal::ExchangeRuleError;
@@ -40,8 +41,12 @@ impl From<OrderRefusal> for Problem {
                 ),
             ),
             OrderRefusal::OtherQuantity { seats, asked } => {
+                let (has, asked) = (
+                    counted(seats, "seat", "seats"),
+                    counted(asked, "was", "were"),
+                );
                 let detail = format!(
-                    "The order has {seats} seats, and {asked} were asked for. Nothing was changed; ask for as many as it has. What nobody needs any more is given back by a refund."
+                    "The order has {has}, and {asked} asked for. Nothing was changed; ask for as many as it has. What nobody needs any more is given back by a refund."
                 );
                 Self::new(ProblemCode::ExchangeQuantity, detail).with_member("seats", seats)
             }
@@ -72,7 +77,9 @@ fn names_problem(fault: &NamesFault) -> Problem {
         NamesFault::NotOneEach { seats, came } => Problem::invalid_field(
             "travellers",
             format!(
-                "travellers: give one name for each seat, in the order of the hold's seats. The hold has {seats} seats, but {came} names were sent. Your seats are still held."
+                "travellers: give one name for each seat, in the order of the hold's seats. The hold has {}, but {} sent. Your seats are still held.",
+                counted(*seats, "seat", "seats"),
+                counted(*came, "name was", "names were")
             ),
         ),
         NamesFault::TravellerName(at) => {
@@ -87,7 +94,10 @@ fn names_problem(fault: &NamesFault) -> Problem {
 
 fn card_limit(limit: Option<u32>) -> Problem {
     let rule = match limit {
-        Some(limit) => format!("A card may buy {limit} seats of this show"),
+        Some(limit) => {
+            let seats = counted(limit, "seat", "seats");
+            format!("A card may buy {seats} of this show")
+        }
         None => "This show limits how many seats a card may buy".to_owned(),
     };
     Problem::new(

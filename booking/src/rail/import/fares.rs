@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
+use fairgate_model::counted::counted;
 use fairgate_model::money::{AMOUNT_MAX, Currency};
 use fairgate_model::timetables::settings::RailFile;
 use fairgate_model::timetables::{Tariff, TimetableParts};
@@ -126,10 +127,9 @@ impl FeedFares {
     ) -> Vec<String> {
         let mut notes = Vec::new();
         if self.left_out > 0 {
-            notes.push(format!(
-                "{} rules of {RULES} with a contains_id are left out",
-                self.left_out
-            ));
+            let one = format!("rule of {RULES} with a contains_id is left out");
+            let many = format!("rules of {RULES} with a contains_id are left out");
+            notes.push(counted(self.left_out, &one, &many));
         }
         if self.prices.is_empty() {
             notes.push(format!(

@@ -8,6 +8,7 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::path::Path;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
+use fairgate_model::counted::counted;
 
 use super::RailFeedFault;
 
@@ -92,6 +93,7 @@ impl SeenLines {
         let others = match self.repeated {
             0 => return,
             1 => String::new(),
+            2 => ", and so is 1 more such line".to_owned(),
             more => format!(", and so are {} more such lines", more - 1),
         };
         faults.note(format!(
@@ -162,9 +164,9 @@ pub fn each_line(
                 let number = record.position().map_or(0, csv::Position::line);
                 if record.len() != titles.len() {
                     let message = format!(
-                        "it has {} values where the first line has {} titles",
-                        record.len(),
-                        titles.len()
+                        "it has {} where the first line has {}",
+                        counted(record.len(), "value", "values"),
+                        counted(titles.len(), "title", "titles")
                     );
                     faults.add(file, number, "wrong_columns", message);
                     continue;

@@ -114,6 +114,7 @@ fn the_command_refuses_prices_that_the_payment_provider_never_takes() {
     let told = String::from_utf8_lossy(&refused.stderr);
     assert!(
         !refused.status.success()
+            && told.contains("nothing was imported: 1 fault\n")
             && told.contains("showings[0].prices.cat1")
             && told.contains("payment provider takes at once"),
         "{told}"

@@ -1,5 +1,6 @@
 //! The list of the faults of one document.
 
+use crate::counted::counted;
 use crate::plans::PlanFault;
 
 /// How many faults are listed, at most. Further faults are only counted, because a plan of half a
@@ -41,10 +42,8 @@ impl PlanFaults {
     /// fault says how many.
     pub fn into_vec(mut self) -> Vec<PlanFault> {
         if self.unlisted_count > 0 {
-            let message = format!(
-                "{} more faults are not listed. Correct these first.",
-                self.unlisted_count
-            );
+            let unlisted = counted(self.unlisted_count, "more fault is", "more faults are");
+            let message = format!("{unlisted} not listed. Correct these first.");
             self.listed.push(PlanFault {
                 at: String::new(),
                 code: "more_faults",

@@ -119,7 +119,11 @@ impl GatewayApp {
             async move || ops.troubles().await,
             opened.rooms.stopping(),
         ));
-        start_upkeep(handles.lobby.clone(), handles.searches.clone(), metrics);
+        start_upkeep(
+            handles.waiting_line.clone(),
+            handles.searches.clone(),
+            metrics,
+        );
         Ok(Self {
             listener,
             router: router::build(&handles),
@@ -237,7 +241,7 @@ async fn open_guard(
     let guard = handles::shop_guard(public_url, settings, proxy, handles)?;
     let listener = serve::listen(proxy.listen, "FAIRGATE_GUARD_LISTEN").await?;
     tracing::info!(address = %listener.local_addr()?, origin = %proxy.origin, room = guard.room, "guarding a shop");
-    let stopping = guard.lobby.rooms.stopping();
+    let stopping = guard.waiting_line.rooms.stopping();
     tokio::spawn(end_stopped_tunnels(guard.clone(), stopping));
     Ok(Some((listener, router::build_shop_guard(guard))))
 }
@@ -373,7 +377,7 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     }
 }
 
-fn start_upkeep(lobby: WaitingLine, searches: SearchQuotas, metrics: PrometheusHandle) {
+fn start_upkeep(waiting_line: WaitingLine, searches: SearchQuotas, metrics: PrometheusHandle) {
     tokio::spawn(async move {
         let mut evicted = tokio::time::Instant::now();
         loop {
@@ -381,7 +385,7 @@ fn start_upkeep(lobby: WaitingLine, searches: SearchQuotas, metrics: PrometheusH
             metrics.run_upkeep();
             if evicted.elapsed() >= EVICT_EVERY {
                 evicted = tokio::time::Instant::now();
-                lobby.evict_guards();
+                waiting_line.evict_guards();
                 searches.evict();
             }
         }

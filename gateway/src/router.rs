@@ -50,7 +50,7 @@ const CODES_BYTES_MAX: usize = 64 << 20;
 #[derive(Clone)]
 pub struct GatewayHandles {
     /// Serves joins, leavings and passes.
-    pub lobby: WaitingLine,
+    pub waiting_line: WaitingLine,
     /// Serves the live sockets.
     pub push: LiveSockets,
     /// Lets promoters change their rooms.
@@ -78,8 +78,8 @@ struct GatewayApiDocument;
 pub fn build(handles: &GatewayHandles) -> Router {
     let (booking, booking_document) = handles.door.core.router().split_for_parts();
     let (line, mut document) = OpenApiRouter::with_openapi(GatewayApiDocument::openapi())
-        .merge(room_routes(handles.lobby.rooms.clone()))
-        .merge(line_routes(handles.lobby.clone()))
+        .merge(room_routes(handles.waiting_line.rooms.clone()))
+        .merge(line_routes(handles.waiting_line.clone()))
         .merge(live_routes(handles.push.clone()))
         .merge(promoter_routes(handles.promoter.clone()))
         .merge(operator_routes(handles.ops.clone()))
@@ -95,30 +95,30 @@ pub fn build(handles: &GatewayHandles) -> Router {
     let test = handles.test;
     let guarded = door::layer(booking.clone(), handles.door.clone());
     let pages = PageRoutes {
-        lobby: handles.lobby.clone(),
+        waiting_line: handles.waiting_line.clone(),
         booking,
         door: guarded.clone(),
         test,
     };
     let policy = PagePolicy::new(
-        handles.lobby.web.public_url().map(str::to_owned),
+        handles.waiting_line.web.public_url().map(str::to_owned),
         &handles.form_origins,
-        handles.lobby.providers.clone(),
+        handles.waiting_line.providers.clone(),
     );
-    let origins = Arc::new(CrossOriginPolicy::new(handles.lobby.web.origins()));
+    let origins = Arc::new(CrossOriginPolicy::new(handles.waiting_line.web.origins()));
     let older = OlderCookies {
         keyring: handles.door.keyring.clone(),
-        web: handles.lobby.web.clone(),
+        web: handles.waiting_line.web.clone(),
         clock: handles.door.clock.clone(),
     };
-    let lobby = Arc::new(handles.lobby.clone());
+    let waiting_line = Arc::new(handles.waiting_line.clone());
     // The outermost comes first. Each route is wrapped in these layers, because one of them reads
     // the route's parameters. Unknown paths need none of these layers.
     let route_layers = (
         from_fn_with_state(Arc::new(older), older::replaced),
-        from_fn_with_state((Arc::clone(&lobby), test), wrong_keys_are_slowed),
+        from_fn_with_state((Arc::clone(&waiting_line), test), wrong_keys_are_slowed),
         from_fn_with_state(
-            (handles.searches.clone(), lobby, test),
+            (handles.searches.clone(), waiting_line, test),
             searches_have_quotas,
         ),
         from_fn_with_state(handles.ops.follower.clone(), rooms_of_other_nodes_are_found),
@@ -170,7 +170,7 @@ fn room_routes(rooms: RoomRegistry) -> OpenApiRouter {
 }
 
 /// Builds the routes of places and passes.
-fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
+fn line_routes(waiting_line: WaitingLine) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(challenges::challenge))
         .routes(routes!(places::join))
@@ -189,7 +189,7 @@ fn line_routes(lobby: WaitingLine) -> OpenApiRouter {
             any(passes::verify_with_200),
         )
         .routes(routes!(passes::jwks))
-        .with_state(lobby)
+        .with_state(waiting_line)
 }
 
 /// Builds the route of the live socket.

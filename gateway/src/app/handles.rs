@@ -67,7 +67,7 @@ pub(super) fn gateway_handles(
     } = opened;
     start_personal_events(rooms.core(), personal);
     GatewayHandles {
-        lobby: WaitingLine {
+        waiting_line: WaitingLine {
             rooms: rooms.clone(),
             web: web.clone(),
             guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
@@ -140,7 +140,7 @@ pub(super) fn shop_guard(
     handles: &GatewayHandles,
 ) -> anyhow::Result<ShopGuard> {
     Ok(ShopGuard {
-        lobby: handles.lobby.clone(),
+        waiting_line: handles.waiting_line.clone(),
         follower: handles.ops.follower.clone(),
         come_back_times: Arc::clone(&handles.door.come_back_times),
         origin: ForeignOrigin::new(&proxy.origin, handles.ops.shop.clone())?,

@@ -64,22 +64,25 @@ fn is_search(method: &Method, path: &str) -> bool {
 /// Refuses searches beyond the quota of their network or key, and slows networks that send wrong
 /// keys.
 pub async fn searches_have_quotas(
-    State((searches, lobby, test)): State<(SearchQuotas, Arc<WaitingLine>, bool)>,
+    State((searches, waiting_line, test)): State<(SearchQuotas, Arc<WaitingLine>, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
     if is_search(request.method(), request.uri().path()) {
         let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
         let headers = request.headers();
-        let network = lobby.web.network(headers, peer);
+        let network = waiting_line.web.network(headers, peer);
         let may_try = if headers.contains_key(API_KEY) {
-            lobby.attempts.of(AttemptKind::PartnerKey).admit(network)
+            waiting_line
+                .attempts
+                .of(AttemptKind::PartnerKey)
+                .admit(network)
         } else {
             Ok(())
         };
         if let Err(refused) = may_try.and_then(|()| searches.admit(headers, network)) {
             if refused == GuardRefusal::ApiKeyUnknown {
-                lobby.note_wrong_attempt(network, AttemptKind::PartnerKey);
+                waiting_line.note_wrong_attempt(network, AttemptKind::PartnerKey);
             }
             return problem_response(test, request.uri(), refused.into());
         }
@@ -100,7 +103,7 @@ fn shows_role_key(request: &Request) -> bool {
 /// Slows networks that send wrong keys of roles. While a network pauses, its keys are refused
 /// unread, unless it showed a right key in the last hours.
 pub async fn wrong_keys_are_slowed(
-    State((lobby, test)): State<(Arc<WaitingLine>, bool)>,
+    State((waiting_line, test)): State<(Arc<WaitingLine>, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -108,15 +111,15 @@ pub async fn wrong_keys_are_slowed(
         return next.run(request).await;
     }
     let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
-    let network = lobby.web.network(request.headers(), peer);
-    let attempts = lobby.attempts.of(AttemptKind::RoleKey);
+    let network = waiting_line.web.network(request.headers(), peer);
+    let attempts = waiting_line.attempts.of(AttemptKind::RoleKey);
     if let Err(refused) = attempts.admit(network) {
         return problem_response(test, request.uri(), refused.into());
     }
     let response = next.run(request).await;
     let code = response.headers().get(CODE).map(HeaderValue::as_bytes);
     if code == Some(ProblemCode::KeyInvalid.as_str().as_bytes()) {
-        lobby.note_wrong_attempt(network, AttemptKind::RoleKey);
+        waiting_line.note_wrong_attempt(network, AttemptKind::RoleKey);
     } else if response.status().is_success() {
         attempts.note_right(network);
     }

@@ -36,21 +36,21 @@ pub(crate) async fn join(
     let (code, ticket) = (field("code"), field(WAIT_FIELD));
     let to = field(WAY_BACK).unwrap_or_default();
     let step = async |room: &Room| -> SetCookieResult {
-        let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
-        let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
+        let (waiting_line, now) = (&pages.waiting_line, pages.waiting_line.rooms.now_ms());
+        let network = waiting_line.web.network(&headers, peer_of(peer.as_deref()));
         let body = JoinBody {
             code,
             challenge: ticket.clone(),
             ..JoinBody::default()
         };
         let shown = place_credential(room.id(), &headers);
-        let joined = match lobby.join(room, shown, &body, network, now).await {
+        let joined = match waiting_line.join(room, shown, &body, network, now).await {
             Err(JoinRefusal::Network(refusal)) => {
-                return Err(wait_instead(lobby, room, network, ticket, refusal, now).await);
+                return Err(wait_instead(waiting_line, room, network, ticket, refusal, now).await);
             }
             joined => joined.map_err(|refusal| keep_ticket(refusal.into(), ticket.as_ref()))?,
         };
-        place_cookie_header(lobby, room, &joined.place)
+        place_cookie_header(waiting_line, room, &joined.place)
     };
     answer_form(&pages, &id, &headers, &to, step).await
 }
@@ -66,25 +66,25 @@ pub(crate) async fn pass(
     let ticket = fields.remove(WAIT_FIELD);
     let to = fields.remove(WAY_BACK).unwrap_or_default();
     let step = async |room: &Room| -> SetCookieResult {
-        let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
-        let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
-        let place = required(&lobby.rooms, room, &headers, now).await?;
+        let (waiting_line, now) = (&pages.waiting_line, pages.waiting_line.rooms.now_ms());
+        let network = waiting_line.web.network(&headers, peer_of(peer.as_deref()));
+        let place = required(&waiting_line.rooms, room, &headers, now).await?;
         let payer = TollPayer {
             holder: place.holder,
             solution: ticket.as_deref(),
             network,
         };
-        let claimed = match lobby.toll(room, TollFor::Claim, payer, now).await {
-            Ok(toll) => claim_pass(&lobby.rooms, room, &place, toll, now).await,
+        let claimed = match waiting_line.toll(room, TollFor::Claim, payer, now).await {
+            Ok(toll) => claim_pass(&waiting_line.rooms, room, &place, toll, now).await,
             Err(refusal) => Err(PassClaimRefusal::Network(refusal)),
         };
         let claimed = match claimed {
             Err(PassClaimRefusal::Network(refusal)) => {
-                return Err(wait_instead(lobby, room, network, ticket, refusal, now).await);
+                return Err(wait_instead(waiting_line, room, network, ticket, refusal, now).await);
             }
             claimed => claimed.map_err(|refusal| keep_ticket(refusal.into(), ticket.as_ref()))?,
         };
-        pass_cookie_header(lobby, &claimed)
+        pass_cookie_header(waiting_line, &claimed)
     };
     answer_form(&pages, &id, &headers, &to, step).await
 }
@@ -95,14 +95,16 @@ pub(crate) async fn leave(
     headers: HeaderMap,
 ) -> Response {
     let step = async |room: &Room| -> SetCookieResult {
-        let (lobby, now) = (&pages.lobby, pages.lobby.rooms.now_ms());
-        match required(&lobby.rooms, room, &headers, now).await {
-            Ok(place) => lobby.leave(room, &place, now).await?,
+        let (waiting_line, now) = (&pages.waiting_line, pages.waiting_line.rooms.now_ms());
+        match required(&waiting_line.rooms, room, &headers, now).await {
+            Ok(place) => waiting_line.leave(room, &place, now).await?,
             // The form may be sent twice. The second time there is nothing to do.
             Err(PlaceRefusal::Left) => {}
             Err(refusal) => return Err(refusal.into()),
         }
-        Ok(lobby.web.remove_cookie(CookieKind::Place, room.id())?)
+        Ok(waiting_line
+            .web
+            .remove_cookie(CookieKind::Place, room.id())?)
     };
     answer_form(&pages, &id, &headers, "", step).await
 }
@@ -117,10 +119,10 @@ async fn answer_form(
     step: impl AsyncFnOnce(&Room) -> SetCookieResult,
 ) -> Response {
     let room = match pages
-        .lobby
+        .waiting_line
         .web
         .check_origin(headers)
-        .and_then(|()| Ok(pages.lobby.rooms.get(id)?))
+        .and_then(|()| Ok(pages.waiting_line.rooms.get(id)?))
     {
         Ok(room) => room,
         Err(problem) => return render_problem(pages, &problem),

@@ -33,7 +33,7 @@ pub(crate) async fn home(
     let page = field("page").parse().unwrap_or(1).max(1);
     let everything = ["*".to_owned()];
     let (shows, programme, timetable) = tokio::join!(
-        pages.lobby.rooms.core().shows(&everything),
+        pages.waiting_line.rooms.core().shows(&everything),
         pages.has_programme(),
         pages.has_timetable()
     );
@@ -78,7 +78,7 @@ async fn open_rooms(
     shows: &[ShowSummary],
     page: usize,
 ) -> (Vec<HomeRoom>, usize) {
-    let rooms = &pages.lobby.rooms;
+    let rooms = &pages.waiting_line.rooms;
     let now = rooms.now_ms();
     let open = rooms.all().into_iter();
     let open = open.filter(|room| !room.is_everyday() && room.phase(now) != RoomPhase::Closed);
@@ -104,7 +104,7 @@ fn matching_shows(
     let mut wanted: Vec<&ShowSummary> = wanted.collect();
     wanted.sort_by_key(|show| (show.starts_at, &show.id));
     let found = ListPage::of(wanted, page);
-    let coverage = pages.lobby.rooms.coverage();
+    let coverage = pages.waiting_line.rooms.coverage();
     let listed = found.items.iter().map(|show| home_show(show, &coverage));
     (listed.collect(), found.pages)
 }

@@ -61,7 +61,7 @@ const SEATS_MAX: u32 = 100;
 #[derive(Clone)]
 pub struct PageRoutes {
     /// The line. The lobby's page and forms use it.
-    pub lobby: WaitingLine,
+    pub waiting_line: WaitingLine,
     /// Booking's own routes, called in process.
     pub booking: Router,
     /// Booking's routes behind the door, which lets in visitors with a pass.
@@ -84,7 +84,7 @@ pub(crate) async fn lobby(
     headers: HeaderMap,
 ) -> Response {
     let to = query.get(WAY_BACK).map_or("", String::as_str);
-    match pages.lobby.rooms.get(&id) {
+    match pages.waiting_line.rooms.get(&id) {
         Ok(room) => lobby_page(&pages, &room, &headers, to, None).await,
         Err(unknown) => render_problem(&pages, &unknown.into()),
     }
@@ -115,12 +115,12 @@ async fn lobby_page(
     to: &str,
     problem: Option<&Problem>,
 ) -> Response {
-    let (rooms, now) = (&pages.lobby.rooms, pages.lobby.rooms.now_ms());
+    let (rooms, now) = (&pages.waiting_line.rooms, pages.waiting_line.rooms.now_ms());
     let place = match place_credential(room.id(), headers) {
         Some(shown) => recognise(rooms, room, shown, now).await.ok(),
         None => None,
     };
-    let shop = pages.lobby.web.shop_of(room.id());
+    let shop = pages.waiting_line.web.shop_of(room.id());
     let to = if shop.is_some() && is_path(to) {
         to
     } else {
@@ -180,7 +180,7 @@ pub(crate) async fn seats(
         Err(refused) => return render_refused(&pages, &refused),
     };
     let room = document["room"].as_str().unwrap_or(EVERYDAY).to_owned();
-    let rooms = &pages.lobby.rooms;
+    let rooms = &pages.waiting_line.rooms;
     let view = match rooms.get(&room) {
         Ok(room) => Some(RoomView::fresh(rooms, &room).await),
         Err(_) => None,

@@ -242,7 +242,7 @@ pub(crate) async fn order(
     };
     let text = |name: &str| ordered[name].as_str().unwrap_or_default();
     let (order, key) = (text("order"), text("order_key"));
-    let web = &pages.lobby.web;
+    let web = &pages.waiting_line.web;
     match web.set_cookie(CookieKind::Order, order, key, PLACE_STORED_S) {
         Ok(cookie) => see_other(&address::path(&["o", order]), Some(cookie)),
         Err(error) => super::render_problem(&pages, &error.into()),
@@ -360,7 +360,7 @@ async fn await_tickets(
 /// pressed twice, the browser shows only the second answer. The second call therefore waits for the
 /// outcome of the first.
 async fn post(pages: &PageRoutes, call: VisitorCall<'_>) -> Result<Value, DocumentRefusal> {
-    pages.lobby.web.check_origin(call.headers)?;
+    pages.waiting_line.web.check_origin(call.headers)?;
     for _ in 0..OUTCOME_LOOKS {
         let answer = pages.call_as_visitor(call.clone()).await;
         let in_flight = ProblemCode::IdempotencyInFlight.as_str();

@@ -82,7 +82,7 @@ pub(crate) async fn rail(
     let asked = TrainSearch::from_query(
         &query,
         next.unwrap_or(day("first")),
-        pages.lobby.rooms.now_ms(),
+        pages.waiting_line.rooms.now_ms(),
     );
     let mut page = RailPage {
         test: pages.test,

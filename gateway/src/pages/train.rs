@@ -29,7 +29,7 @@ pub(super) async fn train(
     let stops = show["stops"].as_array().cloned().unwrap_or_default();
     let (asked_from, asked_to) = (field("from"), field("to"));
     let departs = moment(field("departs"));
-    let now_ms = pages.lobby.rooms.now_ms();
+    let now_ms = pages.waiting_line.rooms.now_ms();
     let stretch = stretch_stops(&stops, asked_from, asked_to, departs, now_ms);
     let stop = |at: usize| stops.get(at).cloned().unwrap_or_default();
     let (from, to) = (stop(stretch.start), stop(stretch.end));

@@ -18,7 +18,7 @@ pub(super) const WAIT_FIELD: &str = "wait";
 /// sends after the wait. If the wait of `ticket` is not over, that wait goes on and no new one
 /// begins.
 pub(super) async fn wait_instead(
-    lobby: &WaitingLine,
+    waiting_line: &WaitingLine,
     room: &Room,
     network: ClientNetwork,
     ticket: Option<String>,
@@ -38,7 +38,7 @@ pub(super) async fn wait_instead(
         }
         _ => {
             let mut rng = StdRng::from_rng(&mut rand::rng());
-            match lobby.begin_wait(room, network, now, &mut rng).await {
+            match waiting_line.begin_wait(room, network, now, &mut rng).await {
                 Ok(begun) => (begun.ticket, begun.ready_at),
                 Err(NoWait::Guard(refusal)) => return refusal.into(),
                 Err(NoWait::Store(failure)) => return failure.into(),

@@ -21,7 +21,7 @@ pub use settings::{GuardSettings, ReverseProxySettings, WhenUnverifiable};
 #[derive(Clone)]
 pub struct ShopGuard {
     /// Verifies passes.
-    pub lobby: WaitingLine,
+    pub waiting_line: WaitingLine,
     /// Knows whether this node still reads the ledger.
     pub follower: RoomFollower,
     /// Says when a program without a pass should come back.
@@ -78,14 +78,14 @@ impl ShopGuard {
     /// Finds out whether the line can give passes, and logs each change. Reads the ledger first if
     /// this node does not know the room.
     async fn note_outage(&self) -> Option<LineOutage> {
-        if self.lobby.rooms.get(&self.room).is_err() {
+        if self.waiting_line.rooms.get(&self.room).is_err() {
             self.follower.look_for(&self.room).await;
         }
-        let outage = if self.lobby.rooms.get(&self.room).is_err() {
+        let outage = if self.waiting_line.rooms.get(&self.room).is_err() {
             Some(LineOutage::UnknownRoom)
         } else {
             // A draining process no longer reads the ledger. This is not an outage.
-            let is_draining = *self.lobby.rooms.stopping().borrow();
+            let is_draining = *self.waiting_line.rooms.stopping().borrow();
             let silent = self.follower.unheard_for().filter(|_| !is_draining);
             silent.map(|_| LineOutage::SilentLedger)
         };

@@ -105,8 +105,8 @@ pub async fn end_stopped_tunnels(shop: ShopGuard, mut stopping: watch::Receiver<
             continue;
         }
         let is_open_to_all = shop.is_open_to_all().await;
-        let now = shop.lobby.rooms.now_ms();
-        let room = shop.lobby.rooms.get(&shop.room).ok();
+        let now = shop.waiting_line.rooms.now_ms();
+        let room = shop.waiting_line.rooms.get(&shop.room).ok();
         shop.tunnels.end_unless(|pass| {
             pass.map_or(is_open_to_all, |pass| {
                 let is_stopped = room

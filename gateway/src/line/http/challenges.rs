@@ -80,25 +80,25 @@ impl From<GivenChallenge> for ChallengeAnswer {
 #[utoipa::path(get, path = "/v1/rooms/{room}/challenge", tag = "lobby", params(("room" = String, Path,), ("holder" = Option<String>, Query,)),
     responses((status = 200, body = ChallengeAnswer), (status = 204, description = "Nothing"), (status = 403, description = "network_full, network_denied"), (status = 404), (status = 429, description = "too_many_joins")))]
 pub(crate) async fn challenge(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     Path(id): Path<String>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     QueryParams(query): QueryParams<ChallengeQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let room = lobby.rooms.get(&id)?;
-    let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
-    lobby.challenge_guard.admit(network)?;
-    let now = lobby.rooms.now_ms();
+    let room = waiting_line.rooms.get(&id)?;
+    let network = waiting_line.web.network(&headers, peer_of(peer.as_deref()));
+    waiting_line.challenge_guard.admit(network)?;
+    let now = waiting_line.rooms.now_ms();
     let mut rng = StdRng::from_rng(&mut rand::rng());
     let holder = match query.holder {
         Some(holder) => Some(holder),
-        None => required(&lobby.rooms, &room, &headers, now)
+        None => required(&waiting_line.rooms, &room, &headers, now)
             .await
             .ok()
             .map(|place| place.holder),
     };
-    let given = lobby
+    let given = waiting_line
         .challenge(&room, holder.unwrap_or(VOID), network, now, &mut rng)
         .await?;
     if given.is_some() && holder.is_none() {

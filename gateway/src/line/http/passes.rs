@@ -44,24 +44,24 @@ pub(crate) struct PassBody {
         (status = 403, description = "challenge_failed, network_denied, revoked"),
         (status = 409, description = "not_called, with the wait"), (status = 410, description = "room_closed, place_left")))]
 pub(crate) async fn pass(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     Path(id): Path<String>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
     JsonBody(body): JsonBody<PassBody>,
 ) -> Result<Response, Problem> {
-    lobby.web.check_origin(&headers)?;
-    let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now_ms();
-    let place = required(&lobby.rooms, &room, &headers, now).await?;
+    waiting_line.web.check_origin(&headers)?;
+    let room = waiting_line.rooms.get(&id)?;
+    let now = waiting_line.rooms.now_ms();
+    let place = required(&waiting_line.rooms, &room, &headers, now).await?;
     let payer = TollPayer {
         holder: place.holder,
         solution: body.challenge.as_deref(),
-        network: lobby.web.network(&headers, peer_of(peer.as_deref())),
+        network: waiting_line.web.network(&headers, peer_of(peer.as_deref())),
     };
-    let toll = lobby.toll(&room, TollFor::Claim, payer, now).await?;
-    let claimed = claim_pass(&lobby.rooms, &room, &place, toll, now).await?;
-    let cookie = pass_cookie_header(&lobby, &claimed)?;
+    let toll = waiting_line.toll(&room, TollFor::Claim, payer, now).await?;
+    let claimed = claim_pass(&waiting_line.rooms, &room, &place, toll, now).await?;
+    let cookie = pass_cookie_header(&waiting_line, &claimed)?;
     let answer = PassAnswer {
         expires_at: rfc3339(claimed.claims.exp.saturating_mul(1000)),
         pass: claimed.pass,
@@ -80,12 +80,12 @@ pub(crate) async fn pass(
 /// # Errors
 /// Returns the errors of [`cookies::of_pass`] and [`crate::web::WebRequestPolicy::set_cookie`].
 pub fn pass_cookie_header(
-    lobby: &WaitingLine,
+    waiting_line: &WaitingLine,
     claimed: &ClaimedPass,
 ) -> Result<HeaderValue, Problem> {
-    let value = cookies::of_pass(lobby.rooms.keyring(), &claimed.claims)?;
+    let value = cookies::of_pass(waiting_line.rooms.keyring(), &claimed.claims)?;
     let room = &claimed.claims.room;
-    Ok(lobby
+    Ok(waiting_line
         .web
         .set_cookie(CookieKind::Pass, room, &value, PASS_STORED_S)?)
 }
@@ -102,40 +102,44 @@ pub(crate) struct VerifyQuery {
 #[utoipa::path(get, path = "/v1/verify", tag = "lobby", params(("room" = String, Query,)),
     responses((status = 204, description = "With X-Fairgate-Room, X-Fairgate-Rank and X-Fairgate-Visitor"), (status = 401)))]
 pub(crate) async fn verify(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     QueryParams(query): QueryParams<VerifyQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    check_pass(&lobby, &query.room, &headers)
+    check_pass(&waiting_line, &query.room, &headers)
 }
 
 /// Checks the pass as [`verify`] does, for proxies that send the original method and path along.
 pub(crate) async fn verify_any(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     Path(named): Path<HashMap<String, String>>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let room = named.get("room").map_or("", String::as_str);
-    check_pass(&lobby, room, &headers)
+    check_pass(&waiting_line, room, &headers)
 }
 
 /// Checks the pass as [`verify_any`] does, for proxies that take only 200 as a yes: Envoy, and the
 /// gateways of Kubernetes' Gateway API that are built on Envoy.
 pub(crate) async fn verify_with_200(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     Path(named): Path<HashMap<String, String>>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let room = named.get("room").map_or("", String::as_str);
-    let mut answer = check_pass(&lobby, room, &headers)?;
+    let mut answer = check_pass(&waiting_line, room, &headers)?;
     *answer.status_mut() = StatusCode::OK;
     Ok(answer)
 }
 
 /// Answers 204 if the request shows a live pass of the room. No origin is checked, because the call
 /// changes nothing and its sender is a proxy.
-fn check_pass(lobby: &WaitingLine, room: &str, headers: &HeaderMap) -> Result<Response, Problem> {
-    let live = live_pass(lobby, room, headers)?;
+fn check_pass(
+    waiting_line: &WaitingLine,
+    room: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let live = live_pass(waiting_line, room, headers)?;
     let value = |text: String| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""));
     let headers = [
         (
@@ -156,13 +160,13 @@ fn check_pass(lobby: &WaitingLine, room: &str, headers: &HeaderMap) -> Result<Re
 
 /// The public keys of places, passes, freezes and tickets
 #[utoipa::path(get, path = "/.well-known/jwks.json", tag = "lobby", responses((status = 200, description = "RFC 7517")))]
-pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<Jwks>) {
+pub(crate) async fn jwks(State(waiting_line): State<WaitingLine>) -> (HeaderMap, Json<Jwks>) {
     let mut headers = HeaderMap::new();
     headers.insert(
         header::CACHE_CONTROL,
         HeaderValue::from_static("public, max-age=300"),
     );
-    (headers, Json(lobby.rooms.keyring().jwks()))
+    (headers, Json(waiting_line.rooms.keyring().jwks()))
 }
 
 /// Returns the live pass that a request shows for `room`, as Bearer or in the cookie. If the Bearer
@@ -173,11 +177,14 @@ pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<J
 /// 401: `pass_invalid` without a pass or with a pass that is not one of this room, `pass_expired`,
 /// or `pass_stopped`. If Bearer and cookie are both refused, the error is the cookie's.
 pub fn live_pass(
-    lobby: &WaitingLine,
+    waiting_line: &WaitingLine,
     room: &str,
     headers: &HeaderMap,
 ) -> Result<LivePass, Problem> {
-    let (keyring, now_s) = (lobby.rooms.keyring(), lobby.rooms.now_ms().div_euclid(1000));
+    let (keyring, now_s) = (
+        waiting_line.rooms.keyring(),
+        waiting_line.rooms.now_ms().div_euclid(1000),
+    );
     let shown = [
         bearer(headers).map(|jwt| keyring.verify_pass(jwt, now_s)),
         cookies::value(headers, CookieKind::Pass, room)
@@ -185,7 +192,7 @@ pub fn live_pass(
     ];
     let mut refusal = pass_problem(ProblemCode::PassInvalid, "no pass was shown");
     for verified in shown.into_iter().flatten() {
-        match check_live(&lobby.rooms, room, verified) {
+        match check_live(&waiting_line.rooms, room, verified) {
             Ok(live) => return Ok(live),
             Err(refused) => refusal = refused,
         }

@@ -41,17 +41,17 @@ struct JoinAnswer {
         (status = 403, description = "code_invalid, code_used, challenge_failed, network_full, network_denied, revoked"), (status = 409, description = "not_open"),
         (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins")))]
 pub(crate) async fn join(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     Path(id): Path<String>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
     JsonBody(body): JsonBody<JoinBody>,
 ) -> Result<Response, Problem> {
-    lobby.web.check_origin(&headers)?;
-    let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now_ms();
-    let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
-    let joined = lobby
+    waiting_line.web.check_origin(&headers)?;
+    let room = waiting_line.rooms.get(&id)?;
+    let now = waiting_line.rooms.now_ms();
+    let network = waiting_line.web.network(&headers, peer_of(peer.as_deref()));
+    let joined = waiting_line
         .join(
             &room,
             place_credential(room.id(), &headers),
@@ -60,8 +60,8 @@ pub(crate) async fn join(
             now,
         )
         .await?;
-    let jwt = sign_place(&lobby.rooms, &room, &joined.place);
-    let cookie = place_cookie_header(&lobby, &room, &joined.place)?;
+    let jwt = sign_place(&waiting_line.rooms, &room, &joined.place);
+    let cookie = place_cookie_header(&waiting_line, &room, &joined.place)?;
     let status = if joined.place.fresh {
         StatusCode::CREATED
     } else {
@@ -78,7 +78,9 @@ pub(crate) async fn join(
     if body.moved.is_some() {
         // The browser may still have the pass of an earlier place. That pass must not book for the
         // new place.
-        let gone = lobby.web.remove_cookie(CookieKind::Pass, room.id())?;
+        let gone = waiting_line
+            .web
+            .remove_cookie(CookieKind::Pass, room.id())?;
         response.headers_mut().append(header::SET_COOKIE, gone);
     }
     Ok(response)
@@ -88,14 +90,14 @@ pub(crate) async fn join(
 #[utoipa::path(get, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "revoked"), (status = 410, description = "place_left")))]
 pub(crate) async fn place(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now_ms();
-    let place: Place = required(&lobby.rooms, &room, &headers, now).await?;
-    let view = lobby.describe_with_wishes(&room, &place, now).await;
+    let room = waiting_line.rooms.get(&id)?;
+    let now = waiting_line.rooms.now_ms();
+    let place: Place = required(&waiting_line.rooms, &room, &headers, now).await?;
+    let view = waiting_line.describe_with_wishes(&room, &place, now).await;
     Ok(([no_store()], Json(view)).into_response())
 }
 
@@ -104,16 +106,16 @@ pub(crate) async fn place(
     responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "revoked"), (status = 409, description = "already_claimed"),
         (status = 410, description = "place_left, room_closed"), (status = 422, description = "invalid_field, not_available")))]
 pub(crate) async fn put_wishes(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     Path(id): Path<String>,
     headers: HeaderMap,
     JsonBody(wishes): JsonBody<Vec<SeatWish>>,
 ) -> Result<Response, Problem> {
-    lobby.web.check_origin(&headers)?;
-    let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now_ms();
-    let place = required(&lobby.rooms, &room, &headers, now).await?;
-    let view = lobby.wish(&room, &place, wishes, now).await?;
+    waiting_line.web.check_origin(&headers)?;
+    let room = waiting_line.rooms.get(&id)?;
+    let now = waiting_line.rooms.now_ms();
+    let place = required(&waiting_line.rooms, &room, &headers, now).await?;
+    let view = waiting_line.wish(&room, &place, wishes, now).await?;
     Ok(([no_store()], Json(view)).into_response())
 }
 
@@ -131,15 +133,15 @@ pub(crate) struct MoveAnswer {
 #[utoipa::path(post, path = "/v1/rooms/{room}/place/move", operation_id = "move_place", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 200, body = MoveAnswer), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "revoked"), (status = 410, description = "place_left")))]
 pub(crate) async fn move_place(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    lobby.web.check_origin(&headers)?;
-    let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now_ms();
-    let place = required(&lobby.rooms, &room, &headers, now).await?;
-    let issued = lobby.issue_move(&room, &place, now)?;
+    waiting_line.web.check_origin(&headers)?;
+    let room = waiting_line.rooms.get(&id)?;
+    let now = waiting_line.rooms.now_ms();
+    let place = required(&waiting_line.rooms, &room, &headers, now).await?;
+    let issued = waiting_line.issue_move(&room, &place, now)?;
     let answer = MoveAnswer {
         code: issued.code,
         expires_at: rfc3339(issued.expires_at_ms),
@@ -151,20 +153,22 @@ pub(crate) async fn move_place(
 #[utoipa::path(delete, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 204), (status = 401, description = "place_required, place_invalid")))]
 pub(crate) async fn leave(
-    State(lobby): State<WaitingLine>,
+    State(waiting_line): State<WaitingLine>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    lobby.web.check_origin(&headers)?;
-    let room = lobby.rooms.get(&id)?;
-    let now = lobby.rooms.now_ms();
-    match required(&lobby.rooms, &room, &headers, now).await {
-        Ok(place) => lobby.leave(&room, &place, now).await?,
+    waiting_line.web.check_origin(&headers)?;
+    let room = waiting_line.rooms.get(&id)?;
+    let now = waiting_line.rooms.now_ms();
+    match required(&waiting_line.rooms, &room, &headers, now).await {
+        Ok(place) => waiting_line.leave(&room, &place, now).await?,
         // Leaving a second time changes nothing, so it succeeds.
         Err(PlaceRefusal::Left) => {}
         Err(refusal) => return Err(refusal.into()),
     }
-    let gone = lobby.web.remove_cookie(CookieKind::Place, room.id())?;
+    let gone = waiting_line
+        .web
+        .remove_cookie(CookieKind::Place, room.id())?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, gone)]).into_response())
 }
 
@@ -173,7 +177,7 @@ pub(crate) async fn leave(
 /// # Errors
 /// Returns the errors of [`cookies::of_place`] and [`crate::web::WebRequestPolicy::set_cookie`].
 pub fn place_cookie_header(
-    lobby: &WaitingLine,
+    waiting_line: &WaitingLine,
     room: &Room,
     place: &Place,
 ) -> Result<HeaderValue, Problem> {
@@ -182,8 +186,8 @@ pub fn place_cookie_header(
     } else {
         PLACE_STORED_S
     };
-    let value = cookies::of_place(lobby.rooms.keyring(), &place_claims(room, place))?;
-    let web = &lobby.web;
+    let value = cookies::of_place(waiting_line.rooms.keyring(), &place_claims(room, place))?;
+    let web = &waiting_line.web;
     Ok(web.set_cookie(CookieKind::Place, room.id(), &value, stored_s)?)
 }
 

@@ -34,7 +34,7 @@ pub(crate) async fn guard(State(shop): State<ShopGuard>, request: Request) -> Re
     if parts.method == Method::CONNECT {
         return explain(&parts.headers, wrong_method());
     }
-    let pass = live_pass(&shop.lobby, &shop.room, &parts.headers).ok();
+    let pass = live_pass(&shop.waiting_line, &shop.room, &parts.headers).ok();
     // The line is not checked for a visitor with a pass, so that this visitor does not wait for the
     // check.
     let outage = match pass {
@@ -81,7 +81,7 @@ async fn forward(
     let request = ShopRequest {
         client: client_address(shop, parts),
         scheme: &shop.scheme,
-        forwarding_header: shop.lobby.web.forwarding_header(),
+        forwarding_header: shop.waiting_line.web.forwarding_header(),
         pass: pass.as_ref(),
         is_bearer_ours: is_bearer_ours(shop, &parts.headers),
     };
@@ -107,13 +107,13 @@ async fn forward(
 /// Returns the address of the visitor, as this gateway knows it.
 fn client_address(shop: &ShopGuard, parts: &Parts) -> IpAddr {
     let peer = peer_of(parts.extensions.get::<ConnectInfo<SocketAddr>>());
-    shop.lobby.web.client_address(&parts.headers, peer)
+    shop.waiting_line.web.client_address(&parts.headers, peer)
 }
 
 /// Returns whether the Bearer token is a pass of this installation. The shop must not see such a
 /// pass.
 fn is_bearer_ours(shop: &ShopGuard, headers: &HeaderMap) -> bool {
-    let rooms = &shop.lobby.rooms;
+    let rooms = &shop.waiting_line.rooms;
     let now_s = rooms.now_ms().div_euclid(1000);
     bearer(headers).is_some_and(|pass| rooms.keyring().verify_pass(pass, now_s).is_ok())
 }

@@ -45,7 +45,7 @@ pub(super) async fn forward(
             *answer.headers_mut() = without_hops(answer.headers());
             set_upgrade_headers(answer.headers_mut());
             let open = shop.tunnels.open(pass);
-            let stopping = shop.lobby.rooms.stopping();
+            let stopping = shop.waiting_line.rooms.stopping();
             tokio::spawn(carry(visitor, shop_stream, open, stopping));
             Ok(answer)
         }

@@ -101,8 +101,8 @@ fn cut(text: &str, bytes_max: usize) -> &str {
 /// Returns the 16 bytes that the digits of an id `{kind}_{show}_{32 hex digits}` encode. Returns
 /// `None` if the id does not have this form.
 fn id_bytes(kind: &str, show: &str, id: &str) -> Option<[u8; 16]> {
-    let rest = id.strip_prefix(kind)?.strip_prefix('_')?;
-    let digits = rest.strip_prefix(show)?.strip_prefix('_')?;
+    let show_and_digits = id.strip_prefix(kind)?.strip_prefix('_')?;
+    let digits = show_and_digits.strip_prefix(show)?.strip_prefix('_')?;
     let number = u128::from_str_radix(digits, 16).ok()?.to_be_bytes();
     (id == id_text(kind, show, number)).then_some(number)
 }
@@ -124,20 +124,20 @@ where
     let bytes = from_base45(text).ok_or(CodeFault::Malformed)?;
     let signed = bytes.len().checked_sub(SIGNATURE_BYTES);
     let (fields, signature) = bytes.split_at(signed.ok_or(CodeFault::Malformed)?);
-    let (tag, rest) = fields.split_first_chunk().ok_or(CodeFault::Malformed)?;
+    let (tag, claim_bytes) = fields.split_first_chunk().ok_or(CodeFault::Malformed)?;
     let mut keys = keys(*tag).peekable();
     if keys.peek().is_none() {
         return Err(CodeFault::UnknownKey);
     }
     let message = [CONTEXT, fields].concat();
-    let fits = |public: &[u8]| {
+    let verifies = |public: &[u8]| {
         let key = UnparsedPublicKey::new(&ED25519, public);
         key.verify(&message, signature).is_ok()
     };
-    if !keys.any(fits) {
+    if !keys.any(verifies) {
         return Err(CodeFault::BadSignature);
     }
-    claims(rest).ok_or(CodeFault::Malformed)
+    claims(claim_bytes).ok_or(CodeFault::Malformed)
 }
 
 fn claims(fields: &[u8]) -> Option<TicketClaims> {

@@ -86,8 +86,8 @@ impl CodeWriter {
             for at in 0..3 {
                 number *= SLUG_RADIX;
                 if let Some(character) = group.get(at) {
-                    let known = SLUG_CHARACTERS.iter().position(|one| one == character)?;
-                    number += u16::try_from(known).ok()? + 1;
+                    let digit = SLUG_CHARACTERS.iter().position(|one| one == character)?;
+                    number += u16::try_from(digit).ok()? + 1;
                 }
             }
             self.raw(&number.to_be_bytes());

@@ -60,9 +60,9 @@ fn mac(key: &hmac::Key, kind: CookieKind, room: &str, fields: &[u8]) -> [u8; MAC
         context.update(part);
     }
     let tag = context.sign();
-    let mut out = [0; MAC_BYTES];
-    out.copy_from_slice(&tag.as_ref()[..MAC_BYTES]);
-    out
+    let mut truncated = [0; MAC_BYTES];
+    truncated.copy_from_slice(&tag.as_ref()[..MAC_BYTES]);
+    truncated
 }
 
 impl Keyring {

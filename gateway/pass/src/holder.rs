@@ -56,11 +56,11 @@ fn parse_hex32(text: &str) -> Result<[u8; 32], NotHex32> {
     if pairs.len() != 32 || !odd.is_empty() {
         return Err(NotHex32);
     }
-    let mut out = [0; 32];
-    for (byte, [high, low]) in out.iter_mut().zip(pairs) {
+    let mut bytes = [0; 32];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
         *byte = nibble(*high)? << 4 | nibble(*low)?;
     }
-    Ok(out)
+    Ok(bytes)
 }
 
 macro_rules! as_hex {

@@ -148,8 +148,8 @@ impl Verifier {
     /// # Errors
     /// Fails if an Ed25519 key is damaged, or its `kid` is not its thumbprint.
     pub fn new(jwks: &Jwks) -> Result<Self, TokenKeyError> {
-        let ours = jwks.keys.iter().filter(|jwk| jwk.is_ours());
-        let keys = ours.map(|jwk| {
+        let supported_keys = jwks.keys.iter().filter(|jwk| jwk.is_ours());
+        let keys = supported_keys.map(|jwk| {
             let bytes = jwk.public_bytes()?;
             let decoding = DecodingKey::from_ed_der(&bytes);
             Ok((jwk.kid.clone(), PublicKey { decoding, bytes }))
@@ -210,11 +210,11 @@ impl Verifier {
             return Err(TokenError::TooLong);
         }
         read_code(text, |tag| {
-            let named = self
+            let tagged_keys = self
                 .0
                 .iter()
                 .filter(move |(kid, _)| key_tag(kid) == Some(tag));
-            named.map(|(_, key)| &*key.bytes)
+            tagged_keys.map(|(_, key)| &*key.bytes)
         })
         .map_err(|fault| match fault {
             CodeFault::Malformed => TokenError::Malformed,

@@ -59,8 +59,8 @@ impl ReleaseCounter {
     pub fn adopt_ledger_row(&mut self, ledger_row: ReleaseRow) -> bool {
         let is_older =
             (ledger_row.released, ledger_row.ticked_at) < (self.row.released, self.row.ticked_at);
-        let before = std::mem::replace(&mut self.row, ledger_row);
-        self.lost = is_older.then_some(before);
+        let earlier_row = std::mem::replace(&mut self.row, ledger_row);
+        self.lost = is_older.then_some(earlier_row);
         is_older
     }
 }

@@ -64,13 +64,13 @@ impl EntryHistory {
     /// Returns how many visitors had entered `age_s` seconds ago, interpolated linearly between the
     /// totals before and after that time.
     fn total_before(&self, now: i64, age_s: u64, total: u64) -> u64 {
-        let back = (age_s as f64 * 1e3 - (now - self.newest_at) as f64) / STEP_MS as f64;
-        if back < 0.0 {
+        let steps_back = (age_s as f64 * 1e3 - (now - self.newest_at) as f64) / STEP_MS as f64;
+        if steps_back < 0.0 {
             return total;
         }
-        let step = (back as usize).min(STEPS);
+        let step = (steps_back as usize).min(STEPS);
         let (after, before) = (self.totals[step], self.totals[(step + 1).min(STEPS)]);
-        let part = back.fract();
+        let part = steps_back.fract();
         after - (part * after.saturating_sub(before) as f64) as u64
     }
 }

@@ -36,22 +36,22 @@ impl WaitEstimate {
         p90_s: Some(0.0),
     };
 
-    /// Estimates the wait of a visitor. `before` is the number of people who will be called up to
-    /// the visitor, including the visitor. `mean` is the line's expected rate, and `low` is a low
-    /// rate, in people a second. In nine of ten cases the line is not slower than the low rate.
+    /// Estimates the wait of a visitor. `people_before` is the number of people who will be called
+    /// up to the visitor, including the visitor. `mean` is the line's expected rate, and `low` is a
+    /// low rate, in people a second. In nine of ten cases the line is not slower than the low rate.
     #[must_use]
-    pub fn at_rates(before: f64, (mean, low): (f64, f64)) -> Self {
+    pub fn at_rates(people_before: f64, (mean, low): (f64, f64)) -> Self {
         // The visitor counts as half a person. This corrects the bias that comes from a slow line,
         // which moves in steps of whole people.
-        let before = (before - 0.5).max(0.0);
-        let longest = before / low;
-        if !longest.is_finite() {
+        let people_before = (people_before - 0.5).max(0.0);
+        let longest_s = people_before / low;
+        if !longest_s.is_finite() {
             return Self::UNKNOWN;
         }
         Self {
             known: true,
-            p50_s: Some(tenths(before / mean)),
-            p90_s: Some(tenths(longest + TICK_P90_S)),
+            p50_s: Some(tenths(people_before / mean)),
+            p90_s: Some(tenths(longest_s + TICK_P90_S)),
         }
     }
 }

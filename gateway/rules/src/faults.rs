@@ -111,16 +111,16 @@ pub(super) fn checked_word<T: Copy, const N: usize>(
     values: [(&str, T); N],
     faults: &mut RoomInputFaults,
 ) -> T {
-    let (_, first) = values[0];
+    let (_, default) = values[0];
     let Some(word) = word else {
-        return first;
+        return default;
     };
-    let found = values.iter().find(|(known, _)| *known == word);
-    found.map_or_else(
+    let entry = values.iter().find(|(known, _)| *known == word);
+    entry.map_or_else(
         || {
-            let known = values.map(|(known, _)| known).join(", ");
-            faults.note_bad_value(field, format!("\"{word}\" is not one of {known}"));
-            first
+            let names = values.map(|(name, _)| name).join(", ");
+            faults.note_bad_value(field, format!("\"{word}\" is not one of {names}"));
+            default
         },
         |(_, value)| *value,
     )

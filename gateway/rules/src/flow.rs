@@ -12,7 +12,7 @@ const MEMORY_S: f64 = 20.0;
 const NINE_IN_TEN: f64 = 1.28;
 /// The variance of the measured mean is the variance of a single second divided by this number. So
 /// the mean is as exact as the mean of this many samples of one second each.
-const SECONDS_IN_MEMORY: f64 = 10.0;
+const SAMPLES_IN_MEAN: f64 = 10.0;
 
 /// Rates in visitors a second. Each is a mean over the last seconds. Older seconds weigh less.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -49,23 +49,26 @@ impl VisitorRates {
         }
         let seconds = tick.elapsed_ms as f64 / 1000.0;
         let weight = 1.0 - (-seconds / MEMORY_S).exp();
-        let asked = per_s(tick.rate_u);
-        let seen = match tick.bound {
-            ReleaseBound::Rate => Some(asked),
+        let asked_per_s = per_s(tick.rate_u);
+        let measured_per_s = match tick.bound {
+            ReleaseBound::Rate => Some(asked_per_s),
             ReleaseBound::Limit => Some(tick.people as f64 / seconds),
             // If nobody is left to call, the tick does not show how fast people would be called.
             ReleaseBound::Line => None,
         };
-        let (known, variance) = if tick.rate_u == self.asked_u {
+        let (released_per_s, variance) = if tick.rate_u == self.asked_u {
             (self.released, self.variance)
         } else {
             (None, 0.0)
         };
-        let before = known.unwrap_or(asked);
-        let difference = seen.map_or(0.0, |seen| seen - before);
+        let earlier_per_s = released_per_s.unwrap_or(asked_per_s);
+        let difference =
+            measured_per_s.map_or(0.0, |measured_per_s| measured_per_s - earlier_per_s);
         Self {
             asked_u: tick.rate_u,
-            released: seen.map(|_| before + weight * difference).or(known),
+            released: measured_per_s
+                .map(|_| earlier_per_s + weight * difference)
+                .or(released_per_s),
             variance: (1.0 - weight) * (variance + weight * difference * difference),
             left_inside: self.left_inside
                 + weight * (tick.visits_ended as f64 / seconds - self.left_inside),
@@ -83,11 +86,11 @@ impl VisitorRates {
     /// the pace `asked_u`, both rates equal this pace.
     #[must_use]
     pub fn rates(&self, asked_u: u64) -> (f64, f64) {
-        let known = self.released.filter(|_| self.asked_u == asked_u);
-        let Some(mean) = known else {
+        let measured_mean = self.released.filter(|_| self.asked_u == asked_u);
+        let Some(mean) = measured_mean else {
             return (per_s(asked_u), per_s(asked_u));
         };
-        let deviation = (self.variance / SECONDS_IN_MEMORY).sqrt();
+        let deviation = (self.variance / SAMPLES_IN_MEAN).sqrt();
         (mean, (mean - NINE_IN_TEN * deviation).max(mean / 4.0))
     }
 }

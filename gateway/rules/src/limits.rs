@@ -125,7 +125,7 @@ impl PaceMemory {
         // Not everybody who is called comes, so more people can be called than may still enter.
         let callable_under =
             |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
-        let well = measured.reading.health_level(settings.p99_ms) != HealthLevel::Ill;
+        let is_healthy = measured.reading.health_level(settings.p99_ms) != HealthLevel::Ill;
         let inside_max = match settings.mode {
             PaceMode::Fixed => settings.max_inside,
             PaceMode::Auto => self
@@ -153,7 +153,7 @@ impl PaceMemory {
             .max(settings.trickle_min_u)
             .min(settings.per_s_u);
         let rate_u = match settings.mode {
-            PaceMode::Auto if !well => settings
+            PaceMode::Auto if !is_healthy => settings
                 .per_s_u
                 .min(self.flow.visits_ending_u())
                 .max(trickle_u),
@@ -190,9 +190,13 @@ impl PaceMemory {
     ) {
         // The rates need the time that really passed, which may be longer than the time that the
         // pace may count.
-        let passed = self.went_at.map_or(0, |at| measured.now - at);
-        let passed = if passed > SILENCE_MS { 0 } else { passed };
-        let elapsed_ms = elapsed_ms.max(u64::try_from(passed).unwrap_or(0));
+        let since_tick_ms = self.went_at.map_or(0, |at| measured.now - at);
+        let since_tick_ms = if since_tick_ms > SILENCE_MS {
+            0
+        } else {
+            since_tick_ms
+        };
+        let elapsed_ms = elapsed_ms.max(u64::try_from(since_tick_ms).unwrap_or(0));
         if elapsed_ms == 0 {
             return;
         }

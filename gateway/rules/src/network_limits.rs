@@ -131,7 +131,7 @@ impl NetworkBounds {
     /// are cheaper.
     #[must_use]
     pub fn of_proof(limits: NetworkLimits, proof: JoinProof, demand: TollDemand) -> Self {
-        let covered = |soft: u64| match proof {
+        let limit_for = |soft: u64| match proof {
             JoinProof::None if demand.challenge => 0,
             JoinProof::None => soft,
             JoinProof::Work(WorkLevel::LAST) | JoinProof::Person => u64::MAX,
@@ -139,14 +139,14 @@ impl NetworkBounds {
                 soft.saturating_add(step(soft).saturating_mul(u64::from(level) + 1))
             }
         };
-        let most = if demand.beyond_hard || proof == JoinProof::Person {
+        let hard_limit = if demand.beyond_hard || proof == JoinProof::Person {
             u64::MAX
         } else {
             limits.hard
         };
         Self {
-            own: covered(limits.soft).min(most),
-            wider: covered(limits.wider_soft()),
+            own: limit_for(limits.soft).min(hard_limit),
+            wider: limit_for(limits.wider_soft()),
         }
     }
 }
@@ -179,10 +179,10 @@ pub fn price(limits: NetworkLimits, places: NetworkPlaces, demand: TollDemand) -
     if own >= limits.hard && !demand.beyond_hard {
         return NetworkPrice::Full;
     }
-    let least = u8::from(demand.challenge);
+    let level_min = u8::from(demand.challenge);
     let level = level_at(own, limits.soft)
         .max(level_at(wider, limits.wider_soft()))
-        .max(least);
+        .max(level_min);
     match level {
         0 => NetworkPrice::Free,
         level => NetworkPrice::Work(WorkLevel(level)),

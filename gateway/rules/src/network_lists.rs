@@ -68,8 +68,8 @@ impl NetworkLists {
         }
         let deny = checked_list("deny", &input.deny, &mut faults);
         let exempt = checked_list("exempt", &input.exempt, &mut faults);
-        for both in deny.intersection(&exempt) {
-            faults.note_bad_value("exempt", format!("{both} is also in deny"));
+        for network in deny.intersection(&exempt) {
+            faults.note_bad_value("exempt", format!("{network} is also in deny"));
         }
         faults.into_result()?;
         Ok(Self {
@@ -101,8 +101,8 @@ impl NetworkLists {
 
 /// Returns the length of the longest prefix in the list that covers the network.
 fn narrowest(list: &[IpNet], network: IpNet) -> Option<u8> {
-    let around = list.iter().filter(|listed| listed.contains(&network));
-    around.map(IpNet::prefix_len).max()
+    let containing = list.iter().filter(|listed| listed.contains(&network));
+    containing.map(IpNet::prefix_len).max()
 }
 
 fn checked_list(field: &str, list: &[String], faults: &mut RoomInputFaults) -> BTreeSet<IpNet> {
@@ -121,9 +121,10 @@ fn checked_list(field: &str, list: &[String], faults: &mut RoomInputFaults) -> B
 /// Reads a network. A single address is read as its own network. An IPv4 network that is written as
 /// IPv6 becomes an IPv4 network.
 fn parse_network(text: &str) -> Result<IpNet, String> {
-    let shown: String = text.chars().take(64).collect();
-    let unreadable =
-        || format!("\"{shown}\" is not a network such as 192.0.2.0/24, 2001:db8::/32 or 192.0.2.7");
+    let excerpt: String = text.chars().take(64).collect();
+    let unreadable = || {
+        format!("\"{excerpt}\" is not a network such as 192.0.2.0/24, 2001:db8::/32 or 192.0.2.7")
+    };
     let network = if text.contains('/') {
         text.parse().map_err(|_| unreadable())?
     } else {
@@ -132,13 +133,13 @@ fn parse_network(text: &str) -> Result<IpNet, String> {
     let network = without_mapping(network);
     if network.trunc() != network {
         return Err(format!(
-            "\"{shown}\" has bits beyond its prefix: write {} if you mean the whole network",
+            "\"{excerpt}\" has bits beyond its prefix: write {} if you mean the whole network",
             network.trunc()
         ));
     }
     if matches!(network, IpNet::V6(v6) if v6.prefix_len() > V6_PREFIX_MAX) {
         return Err(format!(
-            "\"{shown}\" is narrower than a /{V6_PREFIX_MAX}, and visitors of one /{V6_PREFIX_MAX} cannot be told apart: name the /{V6_PREFIX_MAX}"
+            "\"{excerpt}\" is narrower than a /{V6_PREFIX_MAX}, and visitors of one /{V6_PREFIX_MAX} cannot be told apart: name the /{V6_PREFIX_MAX}"
         ));
     }
     Ok(network)
@@ -154,8 +155,8 @@ fn parse_address(text: &str) -> Option<IpNet> {
     if v6.addr().to_ipv4_mapped().is_some() {
         return Some(v6.into());
     }
-    let own = Ipv6Net::new(v6.addr(), V6_PREFIX_MAX).ok()?;
-    Some(own.trunc().into())
+    let subnet = Ipv6Net::new(v6.addr(), V6_PREFIX_MAX).ok()?;
+    Some(subnet.trunc().into())
 }
 
 fn without_mapping(network: IpNet) -> IpNet {

@@ -147,10 +147,10 @@ impl SeatDemand {
     /// that are free now or will lapse soon.
     #[must_use]
     pub fn people_wanted(&self) -> u64 {
-        let left = self.supply - self.choosing * self.seats_per_visitor();
+        let seats_left = self.supply - self.choosing * self.seats_per_visitor();
         // A negative float or NaN becomes 0, and a float beyond the range becomes the largest
         // integer.
-        (left / self.seats_per_visitor() / self.show_up)
+        (seats_left / self.seats_per_visitor() / self.show_up)
             .ceil()
             .max(0.0) as u64
     }
@@ -163,11 +163,11 @@ impl SeatDemand {
         let variance_of_one = self.chance * (self.party * self.party + 1.0)
             - self.seats_per_visitor() * self.seats_per_visitor();
         let deviation = (people * variance_of_one + (self.doubt * mean).powi(2)).sqrt();
-        let left = self.free + self.returning - mean - 0.5;
+        let seats_left = self.free + self.returning - mean - 0.5;
         if deviation < 1e-9 {
-            return if left > 0.0 { 1.0 } else { 0.0 };
+            return if seats_left > 0.0 { 1.0 } else { 0.0 };
         }
-        normal(left / deviation)
+        normal(seats_left / deviation)
     }
 
     /// Returns the odds to show to a visitor with `ahead` people in front. They are rounded to
@@ -182,9 +182,9 @@ impl SeatDemand {
 /// the last of [`AGES_S`], because hardly anybody pays later than that. The first guess counts as
 /// [`GUESS_WEIGHT`] of these visitors.
 fn buying_share(people: &PeopleAhead) -> f64 {
-    let oldest = AGES_S.len();
-    let entered = people.entered[oldest];
-    let bought = entered.saturating_sub(people.inside[oldest] + people.ended);
+    let oldest_group = AGES_S.len();
+    let entered = people.entered[oldest_group];
+    let bought = entered.saturating_sub(people.inside[oldest_group] + people.ended);
     (CHANCE * GUESS_WEIGHT + as_f64(bought)) / (GUESS_WEIGHT + as_f64(entered))
 }
 

@@ -98,8 +98,8 @@ pub fn decide_release(
     let full_u = input
         .rate_u
         .map(|rate_u| credit_u(rate_u, input.elapsed_ms));
-    let slow_u = credit_u(input.trickle_u, input.elapsed_ms);
-    let wanted_u = input.wanted.saturating_mul(VISITOR_U).max(slow_u);
+    let trickle_credit_u = credit_u(input.trickle_u, input.elapsed_ms);
+    let wanted_u = input.wanted.saturating_mul(VISITOR_U).max(trickle_credit_u);
     let late_u = full_u.map_or(0, |full_u| full_u.min(wanted_u));
     if !input.selling || input.released >= input.end {
         // While nobody is released, nothing is saved up. But the debt for late comers shrinks with
@@ -113,19 +113,19 @@ pub fn decide_release(
             bound: ReleaseBound::Line,
         };
     }
-    let budget = budget(input, full_u, slow_u);
+    let budget = budget(input, full_u, trickle_credit_u);
     let walk = walk_ranks(input, budget.people, presence_at);
-    let emptied = walk.released == input.end;
+    let is_line_empty = walk.released == input.end;
     ReleaseDecision {
         released: walk.released,
         people: walk.people,
         // If the rate is the limit, the next tick starts with its fraction of a visitor. If
         // `callable` or `wanted` is the limit, the next tick starts with the trickle's fraction. If
         // the line is empty now, the next tick starts with nothing.
-        remainder_u: if emptied { 0 } else { budget.remainder_u },
+        remainder_u: if is_line_empty { 0 } else { budget.remainder_u },
         owed_u: budget.owed_u,
         late_u,
-        bound: match (emptied, budget.by_rate) {
+        bound: match (is_line_empty, budget.by_rate) {
             (true, _) => ReleaseBound::Line,
             (false, true) => ReleaseBound::Rate,
             (false, false) => ReleaseBound::Limit,
@@ -140,7 +140,7 @@ struct ReleaseBudget {
     by_rate: bool,
 }
 
-fn budget(input: &PaceInput, full_u: Option<u64>, slow_u: u64) -> ReleaseBudget {
+fn budget(input: &PaceInput, full_u: Option<u64>, trickle_credit_u: u64) -> ReleaseBudget {
     let Some(full_u) = full_u else {
         return ReleaseBudget {
             people: input.callable.min(input.wanted),
@@ -149,19 +149,22 @@ fn budget(input: &PaceInput, full_u: Option<u64>, slow_u: u64) -> ReleaseBudget 
             by_rate: false,
         };
     };
-    let earned = |credit_u: u64| input.remainder_u.saturating_add(credit_u);
+    let with_remainder = |credit_u: u64| input.remainder_u.saturating_add(credit_u);
     let (full_u, owed_u) = (
-        earned(full_u).saturating_sub(input.owed_u),
-        input.owed_u.saturating_sub(earned(full_u)),
+        with_remainder(full_u).saturating_sub(input.owed_u),
+        input.owed_u.saturating_sub(with_remainder(full_u)),
     );
-    let slow_u = earned(slow_u).min(full_u);
+    let trickle_credit_u = with_remainder(trickle_credit_u).min(full_u);
     let by_rate = full_u <= input.wanted.min(input.callable).saturating_mul(VISITOR_U);
     let people = if by_rate {
         full_u / VISITOR_U
     } else {
-        input.wanted.max(slow_u / VISITOR_U).min(input.callable)
+        input
+            .wanted
+            .max(trickle_credit_u / VISITOR_U)
+            .min(input.callable)
     };
-    let left_u = if by_rate { full_u } else { slow_u };
+    let left_u = if by_rate { full_u } else { trickle_credit_u };
     ReleaseBudget {
         people,
         remainder_u: left_u

@@ -74,13 +74,13 @@ pub struct PhaseInputs {
 pub fn phase_at(
     document: &RoomDocument,
     facts: &RoomFacts,
-    known: PhaseInputs,
+    inputs: PhaseInputs,
     now: i64,
 ) -> RoomPhase {
     if facts.closed_at.is_some() || document.closes_at.is_some_and(|closes| now >= closes) {
         return RoomPhase::Closed;
     }
-    let line_begun = known.frozen || known.drawn;
+    let line_begun = inputs.frozen || inputs.drawn;
     let open =
         facts.opened_at.is_some() || facts.draw_called_at.is_some() || now >= document.opens_at;
     if !open && !line_begun {
@@ -88,14 +88,14 @@ pub fn phase_at(
     }
     let selling = match document.method {
         LineMethod::Draw => {
-            if known.frozen && !known.drawn {
+            if inputs.frozen && !inputs.drawn {
                 return RoomPhase::Drawing;
             }
-            known.drawn
+            inputs.drawn
         }
         LineMethod::Fifo | LineMethod::Open => draw_due(document, facts, now),
     };
-    match (selling, known.sold_out) {
+    match (selling, inputs.sold_out) {
         (false, _) => RoomPhase::Prequeue,
         (true, false) => RoomPhase::Selling,
         (true, true) => RoomPhase::SoldOut,

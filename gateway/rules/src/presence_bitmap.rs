@@ -20,32 +20,36 @@ impl PresenceBitmap {
     pub fn from_presence(from: u64, end: u64, presence_at: impl Fn(u64) -> RankPresence) -> Self {
         let ranks = end.saturating_sub(from);
         let words = usize::try_from(ranks.div_ceil(64)).unwrap_or(0);
-        let (mut here, mut before) = (Vec::with_capacity(words), Vec::with_capacity(words));
+        let (mut present_bits, mut present_before) =
+            (Vec::with_capacity(words), Vec::with_capacity(words));
         let mut people = 0;
         for first in (from..end).step_by(64) {
             let word = (first..end.min(first + 64))
                 .filter(|rank| presence_at(*rank) == RankPresence::Here)
                 .fold(0_u64, |word, rank| word | 1 << (rank - first));
-            before.push(people);
-            here.push(word);
+            present_before.push(people);
+            present_bits.push(word);
             people += u64::from(word.count_ones());
         }
         Self {
             from,
             end: end.max(from),
-            present_bits: here,
-            present_before: before,
+            present_bits,
+            present_before,
         }
     }
 
     /// Returns how many people are present in `from..rank`. Ranks after the end of the bitmap count
     /// as present, because their visitors joined after the bitmap was built.
     fn people_before(&self, rank: u64) -> u64 {
-        let within = rank.clamp(self.from, self.end) - self.from;
-        let word = usize::try_from(within / 64).unwrap_or(usize::MAX);
-        let in_bitmap = match (self.present_bits.get(word), self.present_before.get(word)) {
+        let offset = rank.clamp(self.from, self.end) - self.from;
+        let word_at = usize::try_from(offset / 64).unwrap_or(usize::MAX);
+        let in_bitmap = match (
+            self.present_bits.get(word_at),
+            self.present_before.get(word_at),
+        ) {
             (Some(bits), Some(before)) => {
-                before + u64::from((bits & ((1 << (within % 64)) - 1)).count_ones())
+                before + u64::from((bits & ((1 << (offset % 64)) - 1)).count_ones())
             }
             _ => self.people_total(),
         };
@@ -54,12 +58,14 @@ impl PresenceBitmap {
 
     /// Iterates over the ranks of the people who are present, in rising order.
     pub fn ranks(&self) -> impl Iterator<Item = u64> + '_ {
-        let firsts = (self.from..).step_by(64);
-        firsts.zip(&self.present_bits).flat_map(|(first, bits)| {
-            (0..64)
-                .filter(move |bit| bits >> bit & 1 == 1)
-                .map(move |bit| first + bit)
-        })
+        let first_ranks = (self.from..).step_by(64);
+        first_ranks
+            .zip(&self.present_bits)
+            .flat_map(|(first, bits)| {
+                (0..64)
+                    .filter(move |bit| bits >> bit & 1 == 1)
+                    .map(move |bit| first + bit)
+            })
     }
 
     fn people_total(&self) -> u64 {

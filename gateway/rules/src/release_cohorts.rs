@@ -189,20 +189,20 @@ impl ReleaseCohorts {
     /// Returns the calls whose window is open, oldest first.
     #[must_use]
     pub fn calls(&self) -> Vec<RankCall> {
-        let of = |cohort: &ReleaseCohort| RankCall {
+        let to_call = |cohort: &ReleaseCohort| RankCall {
             from: cohort.from,
             to: cohort.to,
             at: cohort.at,
         };
-        self.recent.iter().map(of).collect()
+        self.recent.iter().map(to_call).collect()
     }
 
     /// Ends a tick. Records the time up to which it counted, and the debt that is left. Adds
     /// `credit_u` to the credit of late comers. The limit of the credit is the pace of one second,
     /// or one visitor if the pace is lower.
     pub fn end_tick(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
-        let most = per_s_u.max(VISITOR_U);
-        self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(most);
+        let credit_max = per_s_u.max(VISITOR_U);
+        self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(credit_max);
         (self.ticked_at, self.owed_u) = (until, owed_u);
     }
 
@@ -225,13 +225,13 @@ impl ReleaseCohorts {
     #[must_use]
     pub fn expected(&self) -> u64 {
         let show_up = self.show_up();
-        let of = |cohort: &ReleaseCohort| {
+        let still_expected = |cohort: &ReleaseCohort| {
             let coming = (cohort.people as f64 * show_up).ceil() as u64;
             coming
                 .saturating_sub(cohort.came)
                 .min(cohort.awaited_people())
         };
-        self.recent.iter().map(of).sum()
+        self.recent.iter().map(still_expected).sum()
     }
 
     /// Returns how a claim of this rank counts. `first` says whether the claim is for the visitor's
@@ -268,12 +268,12 @@ impl ReleaseCohorts {
     /// Takes one late comer's share of the pace, and adds it to the debt. Returns false if no share
     /// is left.
     pub fn take_late(&mut self) -> bool {
-        let enough = self.late_credit_u >= VISITOR_U;
-        if enough {
+        let has_credit = self.late_credit_u >= VISITOR_U;
+        if has_credit {
             self.late_credit_u -= VISITOR_U;
             self.owed_u = self.owed_u.saturating_add(VISITOR_U);
         }
-        enough
+        has_credit
     }
 
     /// Returns whether a claim of this rank is being written.
@@ -284,18 +284,19 @@ impl ReleaseCohorts {
 
     /// Frees the entries that lapse by `now` (ms). Their visitors are no longer expected.
     pub fn lapse(&mut self, now: i64) {
-        self.entering.retain(|_, entering| entering.lapses_at > now);
+        self.entering
+            .retain(|_, reservation| reservation.lapses_at > now);
     }
 
     /// Reserves an entry for this rank. The entry lasts until [`Self::end_entry`] or
     /// [`Self::entry_failed`] is called, or until it lapses.
     pub fn reserve_entry(&mut self, rank: u64, now: i64) {
-        let entering = self.entering.entry(rank).or_insert(EntryReservation {
+        let reservation = self.entering.entry(rank).or_insert(EntryReservation {
             requests: 0,
             lapses_at: 0,
         });
-        entering.requests += 1;
-        entering.lapses_at = now.saturating_add(ENTRY_LAPSES_MS);
+        reservation.requests += 1;
+        reservation.lapses_at = now.saturating_add(ENTRY_LAPSES_MS);
         if let Some(cohort) = self.cohort(rank)
             && !cohort.away.contains(&rank)
             && cohort.no_longer_expected.insert(rank)
@@ -314,11 +315,11 @@ impl ReleaseCohorts {
     /// uses the reservation, or the reservation has ended. If the claim was for the visitor's first
     /// pass, the visitor is expected as before.
     pub fn entry_failed(&mut self, rank: u64, first: bool) {
-        let Some(entering) = self.entering.get_mut(&rank) else {
+        let Some(reservation) = self.entering.get_mut(&rank) else {
             return;
         };
-        entering.requests -= 1;
-        if entering.requests > 0 {
+        reservation.requests -= 1;
+        if reservation.requests > 0 {
             return;
         }
         self.entering.remove(&rank);

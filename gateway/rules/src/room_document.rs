@@ -339,31 +339,31 @@ impl RoomDocument {
 }
 
 fn refuse_unbuilt(input: &RoomDocumentInput, faults: &mut RoomInputFaults) {
-    let mut setting =
-        |field: &str, value: &Option<String>, built: &str, unbuilt: &[&str], instead: &str| {
-            let Some(value) = value.as_deref().filter(|value| *value != built) else {
-                return;
-            };
-            if unbuilt.contains(&value) {
-                faults.note_unbuilt_value(
-                    field,
-                    format!("\"{value}\" is not available yet; {instead}"),
-                );
-            } else {
-                faults.note_bad_value(
-                    field,
-                    format!("\"{value}\" is not one of {built}, {}", unbuilt.join(", ")),
-                );
-            }
+    let mut check_setting = |field: &str,
+                             value: &Option<String>,
+                             built: &str,
+                             unbuilt: &[&str],
+                             advice: &str| {
+        let Some(value) = value.as_deref().filter(|value| *value != built) else {
+            return;
         };
-    setting(
+        if unbuilt.contains(&value) {
+            faults.note_unbuilt_value(field, format!("\"{value}\" is not available yet; {advice}"));
+        } else {
+            faults.note_bad_value(
+                field,
+                format!("\"{value}\" is not one of {built}, {}", unbuilt.join(", ")),
+            );
+        }
+    };
+    check_setting(
         "binding",
         &input.binding,
         "cookie",
         &["device"],
         "leave it out or say \"cookie\"",
     );
-    setting(
+    check_setting(
         "beacon",
         &input.beacon,
         "none",

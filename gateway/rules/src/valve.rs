@@ -73,9 +73,9 @@ impl HealthReading {
         let p99_ms = self.p99_ms.unwrap_or(0);
         // Slow answers among few calls do not count as ill. They only keep the valve from opening
         // further. A single failed call is ignored.
-        let slow = p99_ms > target_ms * ILL_PERCENT / 100 && self.calls >= CALLS_MIN;
-        let failing = self.errors > 1 && self.errors.saturating_mul(ERRORS_PART) > self.calls;
-        if self.shedding || slow || failing {
+        let is_slow = p99_ms > target_ms * ILL_PERCENT / 100 && self.calls >= CALLS_MIN;
+        let is_failing = self.errors > 1 && self.errors.saturating_mul(ERRORS_PART) > self.calls;
+        if self.shedding || is_slow || is_failing {
             HealthLevel::Ill
         } else if p99_ms > target_ms * TIGHT_PERCENT / 100 {
             HealthLevel::Tight
@@ -153,10 +153,14 @@ impl AdaptiveInsideLimit {
             HealthLevel::Well => {
                 let well_since = self.well_since.unwrap_or(now);
                 let rate = settings.per_s_u.div_ceil(VISITOR_U);
-                let binds = inside.saturating_add(rate) >= most;
-                let climbed = most.saturating_add(self.climb_step(well_since, max_inside, now));
+                let is_binding = inside.saturating_add(rate) >= most;
+                let raised = most.saturating_add(self.climb_step(well_since, max_inside, now));
                 Self {
-                    most: if binds { climbed.min(max_inside) } else { most },
+                    most: if is_binding {
+                        raised.min(max_inside)
+                    } else {
+                        most
+                    },
                     well_since: Some(well_since),
                     ..self
                 }
@@ -183,23 +187,23 @@ impl AdaptiveInsideLimit {
 
     fn climb_step(&self, well_since: i64, max_inside: u64, now: i64) -> u64 {
         let most = self.most_inside(max_inside);
-        let near = self.cut.is_some_and(|cut| most * 2 >= cut.from);
-        if near && now - well_since < TRUSTED_AFTER_MS {
+        let is_near_cut = self.cut.is_some_and(|cut| most * 2 >= cut.from);
+        if is_near_cut && now - well_since < TRUSTED_AFTER_MS {
             most.div_ceil(CAREFUL_PART)
         } else {
-            let of_all = max_inside.div_ceil(CLIMB_PART_OF_ALL);
-            most.div_ceil(CLIMB_PART).min(of_all)
+            let step_max = max_inside.div_ceil(CLIMB_PART_OF_ALL);
+            most.div_ceil(CLIMB_PART).min(step_max)
         }
     }
 
     fn after_cut(self, p99_ms: u64, inside: u64, max_inside: u64, now: i64) -> Self {
-        let waits = self.cut.is_some_and(|cut| {
-            let since = now - cut.at;
-            let helps = p99_ms < cut.p99_ms - cut.p99_ms / 10;
-            since < SETTLE_MS || (helps && since < HELPS_MS)
+        let must_wait = self.cut.is_some_and(|cut| {
+            let since_cut_ms = now - cut.at;
+            let is_improving = p99_ms < cut.p99_ms - cut.p99_ms / 10;
+            since_cut_ms < SETTLE_MS || (is_improving && since_cut_ms < HELPS_MS)
         });
         let most = self.most_inside(max_inside);
-        if waits {
+        if must_wait {
             return Self {
                 most,
                 well_since: None,

@@ -70,11 +70,11 @@ impl TriedHabits {
 
 /// All habits that are tried. They are worked out once, because a forecast measures thousands of
 /// simulated seconds.
-static TRIED: LazyLock<Vec<TriedHabits>> = LazyLock::new(|| {
-    let shares = (0..NEVER_TRIES).map(|step| NEVER_FIRST * NEVER_STEP.powi(step));
-    let habits = shares.flat_map(|never| {
-        let means = (0..MEAN_TRIES).map(|step| MEAN_FIRST_S * MEAN_STEP.powi(step));
-        means.flat_map(move |mean_s| {
+static TRIED_HABITS: LazyLock<Vec<TriedHabits>> = LazyLock::new(|| {
+    let never_shares = (0..NEVER_TRIES).map(|step| NEVER_FIRST * NEVER_STEP.powi(step));
+    let habits = never_shares.flat_map(|never| {
+        let means_s = (0..MEAN_TRIES).map(|step| MEAN_FIRST_S * MEAN_STEP.powi(step));
+        means_s.flat_map(move |mean_s| {
             STEPS_TRIED.map(|steps| VisitHabits {
                 never,
                 mean_s,
@@ -83,8 +83,8 @@ static TRIED: LazyLock<Vec<TriedHabits>> = LazyLock::new(|| {
         })
     });
     let habits: Vec<VisitHabits> = habits.collect();
-    let (lanes, rest) = habits.as_chunks::<LANES>();
-    assert!(rest.is_empty(), "each try has a lane");
+    let (lanes, left_over) = habits.as_chunks::<LANES>();
+    assert!(left_over.is_empty(), "each try has a lane");
     lanes.iter().copied().map(TriedHabits::of).collect()
 });
 
@@ -118,15 +118,15 @@ impl VisitHabits {
     /// Finds the habits with which these counts are most likely.
     pub fn measure(people: &EntryCounts) -> Self {
         let counts = counts_by_group(people);
-        let (mut best, mut most_likely) = (GUESS, f64::NEG_INFINITY);
-        for tried in TRIED.iter() {
+        let (mut best_habits, mut most_likely) = (GUESS, f64::NEG_INFINITY);
+        for tried in TRIED_HABITS.iter() {
             for (likelihood, habits) in tried.log_likelihoods(&counts).iter().zip(&tried.habits) {
                 if *likelihood >= most_likely {
-                    (best, most_likely) = (*habits, *likelihood);
+                    (best_habits, most_likely) = (*habits, *likelihood);
                 }
             }
         }
-        best
+        best_habits
     }
 
     /// Returns the share of buyers who have no tickets yet `after_s` seconds after they entered.

@@ -99,13 +99,13 @@ pub fn combined_reading(nodes: &[NodeMeasurements]) -> HealthReading {
 }
 
 fn p99_ms(buckets: &[u64; BUCKETS], calls: u64) -> Option<u64> {
-    let slowest = calls / 100;
-    let mut above = 0;
-    let found = buckets.iter().enumerate().rev().find(|(_, count)| {
-        above += **count;
-        above > slowest
+    let slow_calls = calls / 100;
+    let mut calls_above = 0;
+    let slow_bucket = buckets.iter().enumerate().rev().find(|(_, count)| {
+        calls_above += **count;
+        calls_above > slow_calls
     });
-    found.map(|(at, _)| {
+    slow_bucket.map(|(at, _)| {
         let at = i32::try_from(at).unwrap_or(i32::MAX);
         BUCKET_STEP.powi(at).round() as u64
     })

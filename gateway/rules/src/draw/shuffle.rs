@@ -31,10 +31,10 @@ pub struct ShuffledLine {
 
 /// Returns the number at each rank: `line[rank]`. Takes 4 bytes a number.
 pub fn shuffled_line(seed: &Digest, n: u32) -> Vec<u32> {
-    let mut words = Keystream::new(seed);
+    let mut keystream = Keystream::new(seed);
     let mut line: Vec<u32> = (0..n).collect();
     for i in (1..n).rev() {
-        line.swap(i as usize, words.below(i + 1) as usize);
+        line.swap(i as usize, keystream.below(i + 1) as usize);
     }
     line
 }
@@ -42,10 +42,10 @@ pub fn shuffled_line(seed: &Digest, n: u32) -> Vec<u32> {
 /// Returns each number's rank: `ranks[number]`. This is the inverse of [`shuffled_line`], at the
 /// same cost, and takes 4 bytes a number.
 pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
-    let mut words = Keystream::new(seed);
+    let mut keystream = Keystream::new(seed);
     let mut ranks = vec![0; n as usize];
     for (i, cell) in (0..n).zip(ranks.iter_mut()).skip(1).rev() {
-        *cell = words.below(i + 1);
+        *cell = keystream.below(i + 1);
     }
     // The cells from i on still hold indices. The cells below i hold the inverse of the swaps so
     // far.
@@ -108,10 +108,10 @@ impl Keystream {
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
         loop {
-            let word = self.rng.next_u32();
-            let rest = word % bound;
-            if word - rest <= bound.wrapping_neg() {
-                return rest;
+            let random = self.rng.next_u32();
+            let remainder = random % bound;
+            if random - remainder <= bound.wrapping_neg() {
+                return remainder;
             }
         }
     }

@@ -26,10 +26,10 @@ impl DrawCheckReport {
         self.faults.is_empty()
     }
 
-    fn expect(&mut self, is_right: bool, good: &str, bad: impl Into<String>) {
+    fn expect(&mut self, is_right: bool, success: &str, fault: impl Into<String>) {
         match is_right {
-            true => self.checked.push(good.into()),
-            false => self.faults.push(bad.into()),
+            true => self.checked.push(success.into()),
+            false => self.faults.push(fault.into()),
         }
     }
 }
@@ -73,18 +73,18 @@ pub fn check_record(
 }
 
 fn check_times(record: &DrawRecord, report: &mut DrawCheckReport) {
-    let mut instant = |name: &str, text: &Option<String>| {
+    let mut parse_time = |name: &str, text: &Option<String>| {
         let text = text.as_deref()?;
-        let read = text.parse::<jiff::Timestamp>();
-        if read.is_err() {
+        let parsed = text.parse::<jiff::Timestamp>();
+        if parsed.is_err() {
             report
                 .faults
                 .push(format!("{name} is not a time in RFC 3339"));
         }
-        read.ok()
+        parsed.ok()
     };
-    let frozen = instant("frozen_at", &record.frozen_at);
-    let drawn = instant("drawn_at", &record.drawn_at);
+    let frozen = parse_time("frozen_at", &record.frozen_at);
+    let drawn = parse_time("drawn_at", &record.drawn_at);
     if let (Some(frozen), Some(drawn)) = (frozen, drawn)
         && drawn < frozen
     {
@@ -106,7 +106,7 @@ fn check_signature(record: &DrawRecord, jwks: Option<&Jwks>, report: &mut DrawCh
             .faults
             .push(format!("the freeze's signature cannot be read: {error}")),
         Ok(signed) => {
-            let agrees = [
+            let comparisons = [
                 ("room", signed.room == record.room),
                 ("n", Some(signed.n) == record.n),
                 ("voids", Some(signed.voids) == record.voids),
@@ -116,12 +116,12 @@ fn check_signature(record: &DrawRecord, jwks: Option<&Jwks>, report: &mut DrawCh
                     Some(&signed.frozen_at) == record.frozen_at.as_ref(),
                 ),
             ];
-            for (name, agrees) in agrees {
-                let bad = format!("{name} is not what was signed at the freeze");
+            for (name, agrees) in comparisons {
+                let fault = format!("{name} is not what was signed at the freeze");
                 report.expect(
                     agrees,
                     &format!("{name} is what was signed at the freeze"),
-                    bad,
+                    fault,
                 );
             }
         }
@@ -149,14 +149,14 @@ fn check_leaves(
     leaves: &[u8],
     report: &mut DrawCheckReport,
 ) {
-    let (leaves, rest) = leaves.as_chunks::<32>();
+    let (leaves, extra_bytes) = leaves.as_chunks::<32>();
     let count = leaves.len() as u64;
     report.expect(
-        count == n && rest.is_empty(),
+        count == n && extra_bytes.is_empty(),
         "the leaf file has n holders",
         format!(
             "the leaf file must have {n} holders; it has {count} and {} extra bytes",
-            rest.len()
+            extra_bytes.len()
         ),
     );
     report.expect(
@@ -164,24 +164,24 @@ fn check_leaves(
         "the root follows from the leaf file",
         "the root does not follow from the leaf file",
     );
-    let mut held: Vec<&[u8; 32]> = leaves.iter().filter(|leaf| **leaf != VOID.0).collect();
-    let found = count - held.len() as u64;
+    let mut holders: Vec<&[u8; 32]> = leaves.iter().filter(|leaf| **leaf != VOID.0).collect();
+    let void_count = count - holders.len() as u64;
     report.expect(
-        Some(found) == voids,
+        Some(void_count) == voids,
         "the count of voids is right",
-        format!("the leaf file has {found} voids, not as many as the record says"),
+        format!("the leaf file has {void_count} voids, not as many as the record says"),
     );
-    held.sort_unstable();
-    let twice = held.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    holders.sort_unstable();
+    let repeats = holders.windows(2).filter(|pair| pair[0] == pair[1]).count();
     report.expect(
-        twice == 0,
+        repeats == 0,
         "no holder has two numbers",
-        format!("{twice} numbers went to a holder who had one already"),
+        format!("{repeats} numbers went to a holder who had one already"),
     );
 }
 
 fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheckReport) {
-    let (Some(secret), Some(given)) = (&record.secret, record.seed) else {
+    let (Some(secret), Some(recorded_seed)) = (&record.secret, record.seed) else {
         report
             .faults
             .push("the draw has not happened in this record: secret or seed is missing".into());
@@ -196,12 +196,12 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
         report.faults.push("the beacon is not hex".into());
         return;
     };
-    let wanted_len = if record.beacon_round.is_some() { 32 } else { 0 };
+    let expected_len = if record.beacon_round.is_some() { 32 } else { 0 };
     report.expect(
-        beacon.len() == wanted_len,
+        beacon.len() == expected_len,
         "the beacon is there exactly if one was announced",
         format!(
-            "the beacon has {} bytes, {wanted_len} were announced",
+            "the beacon has {} bytes, {expected_len} were announced",
             beacon.len()
         ),
     );
@@ -210,9 +210,9 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
             "the beacon: compare it with drand's round {round}, and the time of that round with frozen_at"
         ));
     }
-    let wanted = seed(secret, n, root, &beacon);
+    let computed_seed = seed(secret, n, root, &beacon);
     report.expect(
-        wanted == given,
+        computed_seed == recorded_seed,
         "the seed follows from secret, n, root and beacon",
         "the seed does not follow from secret, n, root and beacon",
     );
@@ -220,7 +220,7 @@ fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut DrawCheck
         _ if record.places.is_empty() => report
             .unchecked
             .push("ranks: the record has no places in it".into()),
-        Ok(n) if wanted == given => check_ranks(record, n, &wanted, report),
+        Ok(n) if computed_seed == recorded_seed => check_ranks(record, n, &computed_seed, report),
         // A false n could take 16 GiB of memory, and ranks from a false seed prove nothing.
         _ => report
             .unchecked

@@ -68,8 +68,8 @@ pub fn faults(
         ));
     }
     for (at, wish) in wishes.iter().enumerate().take(WISHES_MAX) {
-        let told = wish_faults(wish, supply, &seats_max).into_iter();
-        faults.extend(told.map(|(field, detail)| (format!("[{at}].{field}"), detail)));
+        let faults_of_wish = wish_faults(wish, supply, &seats_max).into_iter();
+        faults.extend(faults_of_wish.map(|(field, detail)| (format!("[{at}].{field}"), detail)));
     }
     faults
 }
@@ -85,20 +85,21 @@ fn wish_faults(
         let detail = format!("\"{show}\" is not a show that this room sells");
         return vec![("show", detail)];
     }
-    let of_show = |one: &&CategorySupply| wish.show.as_ref().is_none_or(|show| *show == one.show);
-    let most = supply
+    let of_show =
+        |category: &&CategorySupply| wish.show.as_ref().is_none_or(|show| *show == category.show);
+    let quantity_max = supply
         .iter()
         .filter(of_show)
-        .filter_map(|one| seats_max(&one.show))
+        .filter_map(|category| seats_max(&category.show))
         .max()
         .unwrap_or(SEATS_MAX)
         .min(SEATS_MAX);
     let (quantity, accessible) = (wish.quantity, wish.accessible);
     let mut faults = Vec::new();
-    if !(1..=most).contains(&quantity) {
+    if !(1..=quantity_max).contains(&quantity) {
         faults.push((
             "quantity",
-            format!("{quantity} is not between 1 and {most}"),
+            format!("{quantity} is not between 1 and {quantity_max}"),
         ));
     }
     if accessible > quantity {
@@ -114,7 +115,11 @@ fn wish_faults(
     for (nth, key) in wish.categories.iter().enumerate() {
         if wish.categories[..nth].contains(key) {
             faults.push(("categories", format!("\"{key}\" is listed twice")));
-        } else if !supply.iter().filter(of_show).any(|one| one.key == *key) {
+        } else if !supply
+            .iter()
+            .filter(of_show)
+            .any(|category| category.key == *key)
+        {
             faults.push(("categories", format!("there is no category \"{key}\"")));
         }
     }

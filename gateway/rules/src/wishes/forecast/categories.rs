@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::super::{CategorySupply, SeatWish};
 
 /// A set of at most this many categories is also kept as a list.
-const FEW: u32 = 4;
+const FEW_CATEGORIES: u32 = 4;
 
 /// A set of categories. Each category has the bit of its index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl CategorySet {
     }
 
     /// Returns whether a category is in the set.
-    pub fn has(&self, category: usize) -> bool {
+    pub fn contains(&self, category: usize) -> bool {
         self.0[category / 64] >> (category % 64) & 1 == 1
     }
 
@@ -43,7 +43,7 @@ impl CategorySet {
     }
 
     /// Returns the categories that are in both sets.
-    pub fn both(&self, other: &Self) -> impl Iterator<Item = usize> {
+    pub fn intersection(&self, other: &Self) -> impl Iterator<Item = usize> {
         bits(
             self.0
                 .iter()
@@ -52,16 +52,16 @@ impl CategorySet {
         )
     }
 
-    fn add(&mut self, other: &Self) {
-        for (word, more) in self.0.iter_mut().zip(&other.0) {
-            *word |= more;
+    fn add_all(&mut self, other: &Self) {
+        for (word, other_word) in self.0.iter_mut().zip(&other.0) {
+            *word |= other_word;
         }
     }
 
     /// Keeps only the categories that are also in `other`.
-    pub fn keep(&mut self, other: &Self) {
-        for (word, kept) in self.0.iter_mut().zip(&other.0) {
-            *word &= kept;
+    pub fn intersect(&mut self, other: &Self) {
+        for (word, other_word) in self.0.iter_mut().zip(&other.0) {
+            *word &= other_word;
         }
     }
 
@@ -74,10 +74,10 @@ impl CategorySet {
 /// Returns the indices of all bits that are 1.
 fn bits(words: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = usize> + Clone {
     words.enumerate().flat_map(|(at, word)| {
-        let mut left = word;
+        let mut unread_bits = word;
         std::iter::from_fn(move || {
-            let bit = left.trailing_zeros();
-            left &= left.checked_sub(1)?;
+            let bit = unread_bits.trailing_zeros();
+            unread_bits &= unread_bits.checked_sub(1)?;
             Some(at * 64 + bit as usize)
         })
     })
@@ -91,25 +91,25 @@ pub struct NeededSeats {
     /// The number of accessible seats.
     pub accessible: u32,
     /// The categories that suit the wish.
-    pub from: CategorySet,
+    pub categories: CategorySet,
     /// The same categories as a list, because a list is faster to read. It is empty if there are
-    /// more than `FEW` categories.
-    pub few: Vec<usize>,
+    /// more than `FEW_CATEGORIES` categories.
+    pub category_list: Vec<usize>,
 }
 
 impl NeededSeats {
-    /// Describes a need for seats of any one category in `from`.
-    pub fn new(ordinary: u32, accessible: u32, from: CategorySet) -> Self {
-        let few = if from.len() <= FEW {
-            from.iter().collect()
+    /// Describes a need for seats of any one category in `categories`.
+    pub fn new(ordinary: u32, accessible: u32, categories: CategorySet) -> Self {
+        let category_list = if categories.len() <= FEW_CATEGORIES {
+            categories.iter().collect()
         } else {
             Vec::new()
         };
         Self {
             ordinary,
             accessible,
-            from,
-            few,
+            categories,
+            category_list,
         }
     }
 }
@@ -130,13 +130,13 @@ impl CategoryIndex {
             all: empty.clone(),
             ..Self::default()
         };
-        for (category, one) in supply.iter().enumerate() {
+        for (category, category_supply) in supply.iter().enumerate() {
             index.all.set(category, true);
-            let named = [
-                (&mut index.by_show, &one.show),
-                (&mut index.by_key, &one.key),
+            let sets_by_name = [
+                (&mut index.by_show, &category_supply.show),
+                (&mut index.by_key, &category_supply.key),
             ];
-            for (sets, name) in named {
+            for (sets, name) in sets_by_name {
                 let set = sets.entry(name.clone()).or_insert_with(|| empty.clone());
                 set.set(category, true);
             }
@@ -154,18 +154,18 @@ impl CategoryIndex {
     pub fn needed(&self, wish: &SeatWish) -> NeededSeats {
         let mut from = CategorySet::empty(self.len());
         if wish.categories.is_empty() {
-            from.add(&self.all);
+            from.add_all(&self.all);
         }
         for set in wish
             .categories
             .iter()
             .filter_map(|key| self.by_key.get(key))
         {
-            from.add(set);
+            from.add_all(set);
         }
         if let Some(show) = &wish.show {
             match self.by_show.get(show) {
-                Some(of_show) => from.keep(of_show),
+                Some(of_show) => from.intersect(of_show),
                 None => from = CategorySet::empty(self.len()),
             }
         }

@@ -40,16 +40,16 @@ impl ReadLine {
     /// Reads the line.
     pub fn new(people: &[&[SeatWish]], index: &CategoryIndex) -> Self {
         let mut line = Self::default();
-        let mut lists: HashMap<&[SeatWish], u32> = HashMap::new();
-        let mut wishes: HashMap<&SeatWish, u32> = HashMap::new();
+        let mut list_indices: HashMap<&[SeatWish], u32> = HashMap::new();
+        let mut wish_indices: HashMap<&SeatWish, u32> = HashMap::new();
         let mut at = 0;
         while at < people.len() {
             let stride = stride_at(at).min(people.len() - at);
-            let own: &[SeatWish] = people[at];
-            let list = (!own.is_empty()).then(|| {
-                *lists.entry(own).or_insert_with(|| {
-                    let indices = own.iter().map(|wish| {
-                        *wishes.entry(wish).or_insert_with(|| {
+            let own_wishes: &[SeatWish] = people[at];
+            let list = (!own_wishes.is_empty()).then(|| {
+                *list_indices.entry(own_wishes).or_insert_with(|| {
+                    let indices = own_wishes.iter().map(|wish| {
+                        *wish_indices.entry(wish).or_insert_with(|| {
                             line.wishes.push(index.needed(wish));
                             line.wishes.len() as u32 - 1
                         })
@@ -59,7 +59,9 @@ impl ReadLine {
                 })
             });
             line.stated_lists.extend(list);
-            line.stated_seats += own.first().map_or(0.0, |wish| f64::from(wish.quantity));
+            line.stated_seats += own_wishes
+                .first()
+                .map_or(0.0, |wish| f64::from(wish.quantity));
             line.steps.push(LineStep {
                 people: stride as u32,
                 list,

@@ -78,11 +78,12 @@ pub struct WishForecast {
     /// For each walk, by how many people later in the line a visitor chooses seats; negative if
     /// earlier.
     shifts: Vec<i64>,
-    /// The places of the line for which `left` has seats, as numbers of people ahead, ascending.
+    /// The places of the line for which `free_seats` has seats, as numbers of people ahead,
+    /// ascending.
     places: Vec<u64>,
     /// The seats that are left, by walk, place, kind of seat and category. A number above 255 is
     /// stored as 255.
-    left: Vec<u8>,
+    free_seats: Vec<u8>,
 }
 
 impl WishForecast {
@@ -97,10 +98,10 @@ impl WishForecast {
     ) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(rng.next_u64());
         let index = CategoryIndex::new(supply);
-        let read = ReadLine::new(line.people, &index);
+        let read_line = ReadLine::new(line.people, &index);
         let places = places_of(line.people.len() as u64);
         let mut forecast = Self {
-            left: vec![0; WALKS * places.len() * 2 * supply.len()],
+            free_seats: vec![0; WALKS * places.len() * 2 * supply.len()],
             index,
             is_drawn: line.is_drawn,
             shifts: (0..WALKS).map(|walk| shift(walk, line)).collect(),
@@ -109,25 +110,25 @@ impl WishForecast {
         let seats = FreeSeats::new(supply);
         let mut all_categories = CategorySet::empty(supply.len());
         (0..supply.len()).for_each(|category| all_categories.set(category, true));
-        let step_lists: Vec<Option<u32>> = read.steps.iter().map(|step| step.list).collect();
+        let step_lists: Vec<Option<u32>> = read_line.steps.iter().map(|step| step.list).collect();
         for walk in 0..WALKS {
-            let guess = guess(walk, demand, &read, line.basket_people as f64);
+            let guess = guess(walk, demand, &read_line, line.basket_people as f64);
             let returning = returning(supply, demand.kept, &guess, &mut rng);
             let mut order = (!line.is_drawn).then(|| step_lists.clone());
             let mut line_walk = LineWalk::new(
-                &read,
+                &read_line,
                 guess,
                 seats.clone(),
                 returning,
                 &all_categories,
                 &mut rng,
             );
-            let mut kept = 0;
+            let mut recorded = 0;
             line_walk.walk(order.as_deref_mut(), |at, seats| {
                 let is_passed = |place: &u64| at.is_none_or(|at| *place <= at);
-                while forecast.places.get(kept).is_some_and(is_passed) {
-                    forecast.keep(walk, kept, seats);
-                    kept += 1;
+                while forecast.places.get(recorded).is_some_and(is_passed) {
+                    forecast.record(walk, recorded, seats);
+                    recorded += 1;
                 }
             });
         }
@@ -140,11 +141,11 @@ impl WishForecast {
         from..from + length
     }
 
-    fn keep(&mut self, walk: usize, place: usize, seats: &FreeSeats) {
+    fn record(&mut self, walk: usize, place: usize, seats: &FreeSeats) {
         let row = self.row(walk, place);
         let counts = seats.ordinary.iter().chain(&seats.accessible);
-        for (kept, count) in self.left[row].iter_mut().zip(counts) {
-            *kept = (*count).min(u32::from(u8::MAX)) as u8;
+        for (stored, count) in self.free_seats[row].iter_mut().zip(counts) {
+            *stored = (*count).min(u32::from(u8::MAX)) as u8;
         }
     }
 
@@ -154,14 +155,15 @@ impl WishForecast {
     #[must_use]
     pub fn odds(&self, wish: &SeatWish, ahead: u64) -> f64 {
         let needed = self.index.needed(wish);
-        let least = |count: u32| u8::try_from(count).unwrap_or(u8::MAX);
-        let (ordinary, accessible) = (least(needed.ordinary), least(needed.accessible));
-        let categories: Vec<usize> = needed.from.iter().collect();
+        let capped = |count: u32| u8::try_from(count).unwrap_or(u8::MAX);
+        let (ordinary, accessible) = (capped(needed.ordinary), capped(needed.accessible));
+        let categories: Vec<usize> = needed.categories.iter().collect();
         let is_met = |walk: usize, place: usize| {
-            let row = &self.left[self.row(walk, place)];
+            let row = &self.free_seats[self.row(walk, place)];
             let (free, free_accessible) = row.split_at(self.index.len());
-            let suits = |at: &usize| free[*at] >= ordinary && free_accessible[*at] >= accessible;
-            categories.iter().any(suits)
+            let has_seats =
+                |at: &usize| free[*at] >= ordinary && free_accessible[*at] >= accessible;
+            categories.iter().any(has_seats)
         };
         if !self.is_drawn {
             return self.mean(|place| share_of(|walk| is_met(walk, place)));
@@ -191,17 +193,17 @@ impl WishForecast {
     /// Returns the mean of a value over all places of the line.
     fn mean(&self, value: impl Fn(usize) -> f64) -> f64 {
         let values: Vec<f64> = (0..self.places.len()).map(value).collect();
-        let all = self.places.last().copied().unwrap_or(0);
-        if all == 0 {
+        let people = self.places.last().copied().unwrap_or(0);
+        if people == 0 {
             return values.first().copied().unwrap_or(0.0);
         }
-        let parts = self.places.windows(2).zip(values.windows(2));
-        let sum: f64 = parts
+        let spans = self.places.windows(2).zip(values.windows(2));
+        let sum: f64 = spans
             .map(|(places, values)| {
                 (places[1] - places[0]) as f64 * f64::midpoint(values[0], values[1])
             })
             .sum();
-        sum / all as f64
+        sum / people as f64
     }
 }
 
@@ -242,23 +244,28 @@ fn shift(walk: usize, line: &WishingLine) -> i64 {
 /// Returns the guesses of a walk. The guesses of all walks are spread evenly over the likely
 /// values, so 64 walks are enough.
 fn guess(walk: usize, demand: &SeatDemand, line: &ReadLine, basket_people: f64) -> WalkGuess {
-    let normal = |factor: usize| {
+    let normal_deviate = |factor: usize| {
         let share = quantile(walk, factor);
         (share / (1.0 - share)).ln() / 1.702
     };
-    let around =
-        |mean: f64, error: f64, factor: usize| mean * (1.0 + error * normal(factor)).max(GUESS_MIN);
-    let of_coming = demand.doubt * DOUBT_OF_COMING;
-    let of_buying = ((1.0 - CHANCE) / CHANCE / GUESS_WEIGHT).sqrt();
+    let vary = |mean: f64, error: f64, factor: usize| {
+        mean * (1.0 + error * normal_deviate(factor)).max(GUESS_MIN)
+    };
+    let doubt_of_coming = demand.doubt * DOUBT_OF_COMING;
+    let doubt_of_buying = ((1.0 - CHANCE) / CHANCE / GUESS_WEIGHT).sqrt();
     // People who have not stated wishes are likely to want as many seats as the others.
     let stated = line.stated_lists.len() as f64;
     let party = (demand.party * GUESS_WEIGHT + line.stated_seats) / (GUESS_WEIGHT + stated);
-    let of_party = (GUESS_WEIGHT / (GUESS_WEIGHT + stated)).sqrt();
-    let party = around(party, demand.doubt * of_party.max(DOUBT_OF_SILENT), 11);
-    let buys = around(CHANCE, of_buying, 37).min(1.0);
+    let doubt_of_party = (GUESS_WEIGHT / (GUESS_WEIGHT + stated)).sqrt();
+    let party = vary(
+        party,
+        demand.doubt * doubt_of_party.max(DOUBT_OF_SILENT),
+        11,
+    );
+    let buys = vary(CHANCE, doubt_of_buying, 37).min(1.0);
     WalkGuess {
-        choosing: around(demand.choosing, demand.doubt, 29),
-        comes: around(demand.show_up, of_coming, 1).min(1.0),
+        choosing: vary(demand.choosing, demand.doubt, 29),
+        comes: vary(demand.show_up, doubt_of_coming, 1).min(1.0),
         buys,
         alike: ALIKE_MIN + (1.0 - ALIKE_MIN) * quantile(walk, 7),
         party,
@@ -276,11 +283,15 @@ fn returning(
     rng: &mut impl Rng,
 ) -> VecDeque<ReturningSeats> {
     let party = guess.party.round().max(1.0);
-    let mut all = Vec::new();
-    for (category, one) in supply.iter().enumerate().filter(|(_, one)| one.held > 0) {
-        let parties = one.held as f64 * (1.0 - kept) / party;
+    let mut returning_seats = Vec::new();
+    for (category, category_supply) in supply
+        .iter()
+        .enumerate()
+        .filter(|(_, category_supply)| category_supply.held > 0)
+    {
+        let parties = category_supply.held as f64 * (1.0 - kept) / party;
         for _ in 0..(parties + rng.random::<f64>()) as u64 {
-            all.push(ReturningSeats {
+            returning_seats.push(ReturningSeats {
                 at: guess.basket_people * rng.random::<f64>(),
                 category,
                 ordinary: party as u32,
@@ -288,6 +299,6 @@ fn returning(
             });
         }
     }
-    all.sort_unstable_by(|one, other| one.at.total_cmp(&other.at));
-    all.into()
+    returning_seats.sort_unstable_by(|one, other| one.at.total_cmp(&other.at));
+    returning_seats.into()
 }

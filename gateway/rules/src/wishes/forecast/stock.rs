@@ -10,7 +10,7 @@ use super::categories::{CategorySet, NeededSeats};
 const WEIGHED_MAX: u32 = 16;
 /// If somebody chooses among more categories, a seat is drawn at most this many times. After that,
 /// the first category with room is taken.
-const DRAWS: usize = 8;
+const DRAWS_MAX: usize = 8;
 
 /// The free seats by category.
 #[derive(Debug, Clone)]
@@ -36,10 +36,10 @@ pub struct FreeSeats {
 impl FreeSeats {
     /// Begins with the free seats of each category.
     pub fn new(supply: &[CategorySupply]) -> Self {
-        let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let capped = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let mut seats = Self {
-            ordinary: supply.iter().map(|one| small(one.free)).collect(),
-            accessible: supply.iter().map(|one| small(one.accessible)).collect(),
+            ordinary: supply.iter().map(|one| capped(one.free)).collect(),
+            accessible: supply.iter().map(|one| capped(one.accessible)).collect(),
             total: 0,
             has_ordinary: CategorySet::empty(supply.len()),
             has_accessible: CategorySet::empty(supply.len()),
@@ -50,12 +50,12 @@ impl FreeSeats {
             seats.total += u64::from(seats.ordinary[category]);
             seats.total += u64::from(seats.accessible[category]);
             seats.initial_sums.push(seats.total);
-            seats.mark(category);
+            seats.update_sets(category);
         }
         seats
     }
 
-    fn mark(&mut self, category: usize) {
+    fn update_sets(&mut self, category: usize) {
         self.has_ordinary.set(category, self.ordinary[category] > 0);
         self.has_accessible
             .set(category, self.accessible[category] > 0);
@@ -63,23 +63,26 @@ impl FreeSeats {
 
     /// Returns how many parties with this need find seats in a category.
     fn room_for(&self, needed: &NeededSeats, category: usize) -> u32 {
-        let of = |free: u32, need: u32| free.checked_div(need).unwrap_or(u32::MAX);
-        of(self.ordinary[category], needed.ordinary)
-            .min(of(self.accessible[category], needed.accessible))
+        let parties_for = |free: u32, need: u32| free.checked_div(need).unwrap_or(u32::MAX);
+        parties_for(self.ordinary[category], needed.ordinary)
+            .min(parties_for(self.accessible[category], needed.accessible))
     }
 
     /// Returns whether a party with this need finds seats in any category.
     pub fn has_room(&self, needed: &NeededSeats) -> bool {
-        if needed.few.is_empty() {
-            let seats = if needed.ordinary > 0 {
+        if needed.category_list.is_empty() {
+            let with_seats = if needed.ordinary > 0 {
                 &self.has_ordinary
             } else {
                 &self.has_accessible
             };
-            let mut suiting = needed.from.both(seats);
-            suiting.any(|at| self.room_for(needed, at) > 0)
+            let mut candidates = needed.categories.intersection(with_seats);
+            candidates.any(|at| self.room_for(needed, at) > 0)
         } else {
-            needed.few.iter().any(|at| self.room_for(needed, *at) > 0)
+            needed
+                .category_list
+                .iter()
+                .any(|at| self.room_for(needed, *at) > 0)
         }
     }
 
@@ -98,7 +101,7 @@ impl FreeSeats {
         self.ordinary[category] -= ordinary;
         self.accessible[category] -= accessible;
         self.total -= u64::from(ordinary) + u64::from(accessible);
-        self.mark(category);
+        self.update_sets(category);
         Some((category, parties))
     }
 
@@ -107,31 +110,31 @@ impl FreeSeats {
         self.ordinary[category] += ordinary;
         self.accessible[category] += accessible;
         self.total += u64::from(ordinary) + u64::from(accessible);
-        self.mark(category);
+        self.update_sets(category);
     }
 
     fn choose(&mut self, needed: &NeededSeats, rng: &mut impl Rng) -> Option<usize> {
-        if let [only] = needed.few[..] {
-            return (self.room_for(needed, only) > 0).then_some(only);
+        if let [only_category] = needed.category_list[..] {
+            return (self.room_for(needed, only_category) > 0).then_some(only_category);
         }
-        if !needed.few.is_empty() {
-            return self.weigh(needed, needed.few.iter().copied(), rng);
+        if !needed.category_list.is_empty() {
+            return self.weigh(needed, needed.category_list.iter().copied(), rng);
         }
-        let mut suiting = std::mem::take(&mut self.suiting);
-        suiting.copy_from(&needed.from);
+        let mut candidates = std::mem::take(&mut self.suiting);
+        candidates.copy_from(&needed.categories);
         if needed.ordinary > 0 {
-            suiting.keep(&self.has_ordinary);
+            candidates.intersect(&self.has_ordinary);
         }
         if needed.accessible > 0 {
-            suiting.keep(&self.has_accessible);
+            candidates.intersect(&self.has_accessible);
         }
-        let chosen = if suiting.len() <= WEIGHED_MAX {
-            self.weigh(needed, suiting.iter(), rng)
+        let category = if candidates.len() <= WEIGHED_MAX {
+            self.weigh(needed, candidates.iter(), rng)
         } else {
-            self.draw(needed, &suiting, rng)
+            self.draw(needed, &candidates, rng)
         };
-        self.suiting = suiting;
-        chosen
+        self.suiting = candidates;
+        category
     }
 
     fn weight(&self, needed: &NeededSeats, category: usize) -> u64 {
@@ -149,20 +152,20 @@ impl FreeSeats {
     fn weigh(
         &self,
         needed: &NeededSeats,
-        suiting: impl Iterator<Item = usize> + Clone,
+        candidates: impl Iterator<Item = usize> + Clone,
         rng: &mut impl Rng,
     ) -> Option<usize> {
-        let total: u64 = suiting.clone().map(|at| self.weight(needed, at)).sum();
+        let total: u64 = candidates.clone().map(|at| self.weight(needed, at)).sum();
         if total == 0 {
             return None;
         }
-        let mut left = rng.random_range(0..total);
-        for category in suiting {
+        let mut remaining = rng.random_range(0..total);
+        for category in candidates {
             let weight = self.weight(needed, category);
-            if left < weight {
+            if remaining < weight {
                 return Some(category);
             }
-            left -= weight;
+            remaining -= weight;
         }
         None
     }
@@ -173,21 +176,23 @@ impl FreeSeats {
     fn draw(
         &self,
         needed: &NeededSeats,
-        suiting: &CategorySet,
+        candidates: &CategorySet,
         rng: &mut impl Rng,
     ) -> Option<usize> {
         let seats = self.initial_sums.last().copied().unwrap_or(0);
-        for _ in 0..DRAWS.min(seats as usize) {
+        for _ in 0..DRAWS_MAX.min(seats as usize) {
             let seat = rng.random_range(0..seats);
             let category = self.initial_sums.partition_point(|until| *until <= seat);
-            let first = category
+            let first_seat = category
                 .checked_sub(1)
                 .map_or(0, |before| self.initial_sums[before]);
-            if suiting.has(category) && seat - first < self.weight(needed, category) {
+            if candidates.contains(category) && seat - first_seat < self.weight(needed, category) {
                 return Some(category);
             }
         }
-        let mut with_room = suiting.iter().filter(|at| self.room_for(needed, *at) > 0);
+        let mut with_room = candidates
+            .iter()
+            .filter(|at| self.room_for(needed, *at) > 0);
         with_room.next()
     }
 }

@@ -62,14 +62,14 @@ pub struct LineWalk<'a, R> {
     repeated: Vec<u32>,
     /// People who repeat nobody's wishes take one of these: the mean party rounded down, or one
     /// seat more, of any category.
-    anything: [NeededSeats; 2],
+    unstated_needs: [NeededSeats; 2],
     /// How often seats have come back.
     returns: u32,
     /// For each wish of more than a few categories, the value of `returns` at which it could not be
     /// met. The wish is not tried again before the next return.
-    in_vain: Vec<u32>,
+    failed_at_return: Vec<u32>,
     /// How many steps in a row have found no seats.
-    failed: u32,
+    failed_steps: u32,
     /// The number of people of the line before the next step.
     at: u64,
     /// The time since the start of the line. The unit is the time between two calls at the room's
@@ -95,18 +95,18 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         let repeated = (0..stated.len().min(REPEATED_MAX))
             .map(|_| stated[rng.random_range(0..stated.len())])
             .collect();
-        let less = (guess.party as u32).max(1);
+        let party_min = (guess.party as u32).max(1);
         Self {
             line,
             guess,
             seats,
             returning,
             repeated,
-            anything: [less, less + 1]
+            unstated_needs: [party_min, party_min + 1]
                 .map(|some| NeededSeats::new(some, 0, all_categories.clone())),
             returns: 0,
-            in_vain: vec![u32::MAX; line.wishes.len() + 2],
-            failed: 0,
+            failed_at_return: vec![u32::MAX; line.wishes.len() + 2],
+            failed_steps: 0,
             at: 0,
             time: 0.0,
             rng,
@@ -115,13 +115,13 @@ impl<'a, R: Rng> LineWalk<'a, R> {
 
     /// Lets everybody take seats: the people before the line, and those in the line. If the order
     /// of the line is not known, `order` has the wishes of the line's steps, and is shuffled as far
-    /// as the walk goes. Before each step, calls `passed` with the number of people before the step
-    /// and the free seats. At the end, calls `passed` with `None`: the seats that are free then
-    /// stay free.
+    /// as the walk goes. Before each step, calls `note_place` with the number of people before the
+    /// step and the free seats. At the end, calls `note_place` with `None`: the seats that are free
+    /// then stay free.
     pub fn walk(
         &mut self,
         mut order: Option<&mut [Option<u32>]>,
-        mut passed: impl FnMut(Option<u64>, &FreeSeats),
+        mut note_place: impl FnMut(Option<u64>, &FreeSeats),
     ) {
         for _ in 0..self.round_at_random(self.guess.choosing) {
             self.take(None, 1);
@@ -131,24 +131,24 @@ impl<'a, R: Rng> LineWalk<'a, R> {
             if self.returning.is_empty() && !self.is_anything_left() {
                 break;
             }
-            passed(Some(self.at), &self.seats);
+            note_place(Some(self.at), &self.seats);
             let list = match &mut order {
                 None => step.list,
                 Some(order) => {
-                    let other = self.rng.random_range(nth..order.len());
-                    order.swap(nth, other);
+                    let swapped = self.rng.random_range(nth..order.len());
+                    order.swap(nth, swapped);
                     order[nth]
                 }
             };
-            let come = self.round_at_random(f64::from(step.people) * self.guess.comes);
-            if come > 0 {
-                self.take(list, come);
+            let coming = self.round_at_random(f64::from(step.people) * self.guess.comes);
+            if coming > 0 {
+                self.take(list, coming);
             }
             self.at += u64::from(step.people);
             self.time += f64::from(step.people) * self.slowness();
         }
         self.bring_back();
-        passed(None, &self.seats);
+        note_place(None, &self.seats);
     }
 
     /// Rounds a number up or down at random, so that its mean stays the same.
@@ -173,7 +173,7 @@ impl<'a, R: Rng> LineWalk<'a, R> {
                 .put_back(next.category, next.ordinary, next.accessible);
             self.returning.pop_front();
             self.returns += 1;
-            self.failed = 0;
+            self.failed_steps = 0;
         }
     }
 
@@ -184,52 +184,52 @@ impl<'a, R: Rng> LineWalk<'a, R> {
         if self.seats.total == 0 {
             return false;
         }
-        if !self.failed.is_power_of_two() {
+        if !self.failed_steps.is_power_of_two() {
             return true;
         }
         let line = self.line;
         let anybody_is_silent = line.stated_lists.len() < line.steps.len();
-        if anybody_is_silent && self.finds(line.wishes.len()) {
+        if anybody_is_silent && self.has_seats_for(line.wishes.len()) {
             return true;
         }
         (0..TESTED_MAX.min(line.stated_lists.len())).any(|_| {
             let list = line.stated_lists[self.rng.random_range(0..line.stated_lists.len())];
             let list = &line.lists[list as usize];
-            list.iter().any(|wish| self.finds(*wish as usize))
+            list.iter().any(|wish| self.has_seats_for(*wish as usize))
         })
     }
 
     /// Returns whether a wish can be met. The indices of [`Self::anything`] come after those of the
     /// line's wishes.
-    fn finds(&self, wish: usize) -> bool {
-        self.in_vain[wish] != self.returns && self.seats.has_room(self.needed(wish))
+    fn has_seats_for(&self, wish: usize) -> bool {
+        self.failed_at_return[wish] != self.returns && self.seats.has_room(self.needed(wish))
     }
 
     fn needed(&self, wish: usize) -> &NeededSeats {
         let wishes = &self.line.wishes;
         match wishes.get(wish) {
             Some(needed) => needed,
-            None => &self.anything[wish - wishes.len()],
+            None => &self.unstated_needs[wish - wishes.len()],
         }
     }
 
     /// Lets people take the first of their wishes that can be met.
     fn take(&mut self, list: Option<u32>, people: u32) {
         let line = self.line;
-        let mut left = people;
+        let mut people_left = people;
         if let Some(list) = list.or_else(|| self.repeated_list()) {
             for wish in &line.lists[list as usize] {
-                left = self.take_wish(*wish as usize, left);
-                if left == 0 {
+                people_left = self.take_wish(*wish as usize, people_left);
+                if people_left == 0 {
                     break;
                 }
             }
         } else {
-            let more = usize::from(self.rng.random::<f64>() < self.guess.party.fract());
-            left = self.take_wish(line.wishes.len() + more, left);
+            let larger_party = usize::from(self.rng.random::<f64>() < self.guess.party.fract());
+            people_left = self.take_wish(line.wishes.len() + larger_party, people_left);
         }
-        self.failed = if left == people {
-            self.failed.saturating_add(1)
+        self.failed_steps = if people_left == people {
+            self.failed_steps.saturating_add(1)
         } else {
             0
         };
@@ -246,34 +246,34 @@ impl<'a, R: Rng> LineWalk<'a, R> {
 
     /// Lets people take what they wish, and returns how many of them found no seats.
     fn take_wish(&mut self, wish: usize, people: u32) -> u32 {
-        if self.in_vain[wish] == self.returns {
+        if self.failed_at_return[wish] == self.returns {
             return people;
         }
         let wishes = &self.line.wishes;
         let needed = match wishes.get(wish) {
             Some(needed) => needed,
-            None => &self.anything[wish - wishes.len()],
+            None => &self.unstated_needs[wish - wishes.len()],
         };
-        let mut left = people;
-        while left > 0 {
-            let Some((category, parties)) = self.seats.take(needed, left, self.rng) else {
-                if needed.few.is_empty() {
-                    self.in_vain[wish] = self.returns;
+        let mut people_left = people;
+        while people_left > 0 {
+            let Some((category, parties)) = self.seats.take(needed, people_left, self.rng) else {
+                if needed.category_list.is_empty() {
+                    self.failed_at_return[wish] = self.returns;
                 }
                 break;
             };
-            left -= parties;
-            let back = f64::from(parties) * (1.0 - self.guess.buys);
-            let back = (back + self.rng.random::<f64>()) as u32;
-            if back > 0 {
+            people_left -= parties;
+            let parties_back = f64::from(parties) * (1.0 - self.guess.buys);
+            let parties_back = (parties_back + self.rng.random::<f64>()) as u32;
+            if parties_back > 0 {
                 self.returning.push_back(ReturningSeats {
                     at: self.time + self.guess.basket_people,
                     category,
-                    ordinary: back * needed.ordinary,
-                    accessible: back * needed.accessible,
+                    ordinary: parties_back * needed.ordinary,
+                    accessible: parties_back * needed.accessible,
                 });
             }
         }
-        left
+        people_left
     }
 }

@@ -10,7 +10,7 @@ use crate::crowd::{ArrivalPattern, CrowdSettings};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrivalCounts {
     /// The number of visitors who have come before each second; the last entry counts all.
-    before: Vec<u64>,
+    joined_before: Vec<u64>,
 }
 
 impl ArrivalCounts {
@@ -18,57 +18,62 @@ impl ArrivalCounts {
     #[must_use]
     pub fn draw(crowd: &CrowdSettings, opens_s: f64, draw_s: f64, rng: &mut impl Rng) -> Self {
         let seconds = crowd.last_s(opens_s, draw_s).ceil() as usize + 1;
-        let (mut left, mut share_before) = (crowd.visitors as u64, 0.0);
-        let mut before = vec![0];
+        let (mut visitors_left, mut share_before) = (crowd.visitors as u64, 0.0);
+        let mut joined_before = vec![0];
         for second in 1..=seconds {
             let share = crowd.share_before(second as f64, opens_s, draw_s);
-            let of_left = ((share - share_before) / (1.0 - share_before)).clamp(0.0, 1.0);
-            let came = match crowd.arrivals {
-                _ if second == seconds => left,
-                ArrivalPattern::Uniform => (of_left * left as f64).round() as u64,
-                ArrivalPattern::Poisson | ArrivalPattern::Ramp => binomial(left, of_left, rng),
+            let share_of_left = ((share - share_before) / (1.0 - share_before)).clamp(0.0, 1.0);
+            let arrived = match crowd.arrivals {
+                _ if second == seconds => visitors_left,
+                ArrivalPattern::Uniform => (share_of_left * visitors_left as f64).round() as u64,
+                ArrivalPattern::Poisson | ArrivalPattern::Ramp => {
+                    binomial(visitors_left, share_of_left, rng)
+                }
             };
-            left -= came;
+            visitors_left -= arrived;
             share_before = share;
-            before.push(before.last().copied().unwrap_or(0) + came);
+            joined_before.push(joined_before.last().copied().unwrap_or(0) + arrived);
         }
-        Self { before }
+        Self { joined_before }
     }
 
     /// Makes the counts of a past sale from how many visitors came in each second after the start.
     #[must_use]
     pub fn from_counts(counts: impl IntoIterator<Item = u64>) -> Self {
-        let mut before = vec![0];
+        let mut joined_before = vec![0];
         for count in counts {
-            before.push(before.last().copied().unwrap_or(0) + count);
+            joined_before.push(joined_before.last().copied().unwrap_or(0) + count);
         }
-        Self { before }
+        Self { joined_before }
     }
 
     /// Returns the counts of a crowd that is `times` times as large.
     #[must_use]
     pub fn times(&self, times: f64) -> Self {
-        let larger = |before: &u64| (*before as f64 * times).round() as u64;
+        let scaled = |before: &u64| (*before as f64 * times).round() as u64;
         Self {
-            before: self.before.iter().map(larger).collect(),
+            joined_before: self.joined_before.iter().map(scaled).collect(),
         }
     }
 
     /// Returns the number of all visitors.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.before.last().copied().unwrap_or(0)
+        self.joined_before.last().copied().unwrap_or(0)
     }
 
     /// Returns how many visitors have come before a time, in seconds after the start.
     #[must_use]
     pub fn before(&self, at_s: f64) -> u64 {
         let second = at_s.max(0.0).floor() as usize;
-        let Some(from) = self.before.get(second).copied() else {
+        let Some(from) = self.joined_before.get(second).copied() else {
             return self.total();
         };
-        let came = self.before.get(second + 1).map_or(0, |until| *until - from);
-        from + (came as f64 * (at_s.max(0.0) - second as f64)) as u64
+        let arriving = self
+            .joined_before
+            .get(second + 1)
+            .map_or(0, |until| *until - from);
+        from + (arriving as f64 * (at_s.max(0.0) - second as f64)) as u64
     }
 
     /// Returns when the visitor with the number `nth` comes, in seconds after the start. Numbers
@@ -76,11 +81,11 @@ impl ArrivalCounts {
     #[must_use]
     pub fn time_of(&self, nth: f64) -> f64 {
         let second = self
-            .before
+            .joined_before
             .partition_point(|before| (*before as f64) <= nth)
             .saturating_sub(1);
-        let from = self.before.get(second).copied().unwrap_or(0);
-        match self.before.get(second + 1) {
+        let from = self.joined_before.get(second).copied().unwrap_or(0);
+        match self.joined_before.get(second + 1) {
             Some(until) if *until > from => {
                 second as f64 + (nth - from as f64) / (*until - from) as f64
             }

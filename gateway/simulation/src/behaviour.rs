@@ -174,10 +174,10 @@ impl VisitorBehaviour {
     /// Draws the size of a party.
     pub fn party(&self, rng: &mut impl Rng) -> usize {
         let total: f64 = self.party.iter().sum();
-        let mut left = rng.random::<f64>() * total;
+        let mut weight_left = rng.random::<f64>() * total;
         for (at, weight) in self.party.iter().enumerate() {
-            left -= weight;
-            if left < 0.0 {
+            weight_left -= weight;
+            if weight_left < 0.0 {
                 return at + 1;
             }
         }

@@ -88,20 +88,20 @@ impl ArrivalSpan {
         if self.over_s <= 0.0 {
             return f64::from(u8::from(at_s > self.from_s));
         }
-        let passed = ((at_s - self.from_s) / self.over_s).clamp(0.0, 1.0);
+        let share_passed = ((at_s - self.from_s) / self.over_s).clamp(0.0, 1.0);
         match self.pattern {
-            ArrivalPattern::Poisson | ArrivalPattern::Uniform => passed,
-            ArrivalPattern::Ramp => passed * passed,
+            ArrivalPattern::Poisson | ArrivalPattern::Uniform => share_passed,
+            ArrivalPattern::Ramp => share_passed * share_passed,
         }
     }
 
-    /// Returns the time before which the share `passed` of this span's visitors has come.
-    fn time_of(&self, passed: f64) -> f64 {
-        let of_time = match self.pattern {
-            ArrivalPattern::Poisson | ArrivalPattern::Uniform => passed,
-            ArrivalPattern::Ramp => passed.sqrt(),
+    /// Returns the time before which the share `share_passed` of this span's visitors has come.
+    fn time_of(&self, share_passed: f64) -> f64 {
+        let share_of_time = match self.pattern {
+            ArrivalPattern::Poisson | ArrivalPattern::Uniform => share_passed,
+            ArrivalPattern::Ramp => share_passed.sqrt(),
         };
-        self.from_s + of_time * self.over_s
+        self.from_s + share_of_time * self.over_s
     }
 }
 
@@ -123,38 +123,38 @@ impl CrowdSettings {
         let free = usize::try_from(free_places).unwrap_or(usize::MAX);
         let placed = self.bots.min(self.bot_networks.saturating_mul(free));
         // The bots are spread evenly, so the first networks can have one bot more than the others.
-        let at_least = self.bots.checked_div(self.bot_networks).unwrap_or(0);
-        let with_more = self.bots.checked_rem(self.bot_networks).unwrap_or(0);
-        let crowded = if at_least >= free {
+        let bots_per_network = self.bots.checked_div(self.bot_networks).unwrap_or(0);
+        let larger_networks = self.bots.checked_rem(self.bot_networks).unwrap_or(0);
+        let full_networks = if bots_per_network >= free {
             self.bot_networks
-        } else if at_least + 1 >= free {
-            with_more
+        } else if bots_per_network + 1 >= free {
+            larger_networks
         } else {
             0
         };
         PlacedBots {
             placed,
-            refused: placed.min(crowded.saturating_mul(free)),
+            refused: placed.min(full_networks.saturating_mul(free)),
         }
     }
 
-    /// Returns when the visitor with the number `who`, from 0, arrives, in seconds after the start.
-    /// The lobby opens at `opens_s`, and the draw is at `draw_s`.
-    pub fn arrival_s(&self, who: usize, opens_s: f64, draw_s: f64, rng: &mut impl Rng) -> f64 {
-        let passed = match self.arrivals {
+    /// Returns when the visitor with the number `visitor`, from 0, arrives, in seconds after the
+    /// start. The lobby opens at `opens_s`, and the draw is at `draw_s`.
+    pub fn arrival_s(&self, visitor: usize, opens_s: f64, draw_s: f64, rng: &mut impl Rng) -> f64 {
+        let share_passed = match self.arrivals {
             // If the number of arrivals of a Poisson process is known, their times are independent
             // of each other and uniformly distributed.
             ArrivalPattern::Poisson | ArrivalPattern::Ramp => rng.random::<f64>(),
-            ArrivalPattern::Uniform => who as f64 / self.visitors as f64,
+            ArrivalPattern::Uniform => visitor as f64 / self.visitors as f64,
         };
         let [main, rush, after] = self.spans(opens_s, draw_s);
         let mut rolls = |share: f64| share > 0.0 && rng.random::<f64>() < share;
         if rolls(self.after_draw) {
-            after.time_of(passed)
+            after.time_of(share_passed)
         } else if rolls(self.rush) {
-            rush.time_of(passed)
+            rush.time_of(share_passed)
         } else {
-            main.time_of(passed)
+            main.time_of(share_passed)
         }
     }
 
@@ -172,25 +172,26 @@ impl CrowdSettings {
     #[must_use]
     pub fn last_s(&self, opens_s: f64, draw_s: f64) -> f64 {
         let spans = self.spans(opens_s, draw_s);
-        let here = spans.iter().filter(|span| span.share > 0.0);
-        here.map(|span| span.from_s + span.over_s)
+        let used_spans = spans.iter().filter(|span| span.share > 0.0);
+        used_spans
+            .map(|span| span.from_s + span.over_s)
             .fold(opens_s, f64::max)
     }
 
     /// Returns three spans: of the main crowd, of the rush, and of the visitors who come after the
     /// draw.
     fn spans(&self, opens_s: f64, draw_s: f64) -> [ArrivalSpan; 3] {
-        let before = 1.0 - self.after_draw;
+        let share_before_draw = 1.0 - self.after_draw;
         let rush_from_s = (draw_s - self.rush_s).max(opens_s);
         [
             ArrivalSpan {
-                share: before * (1.0 - self.rush),
+                share: share_before_draw * (1.0 - self.rush),
                 from_s: opens_s + self.from_s,
                 over_s: self.over_s,
                 pattern: self.arrivals,
             },
             ArrivalSpan {
-                share: before * self.rush,
+                share: share_before_draw * self.rush,
                 from_s: rush_from_s,
                 over_s: draw_s - rush_from_s,
                 pattern: ArrivalPattern::Poisson,

@@ -65,11 +65,11 @@ impl<'a> SimulatedLine<'a> {
             sampled: Vec::new(),
         };
         let total = arrivals.total();
-        let most = match sale.so_far {
+        let sample_max = match sale.so_far {
             None => SAMPLED_MAX,
             Some(_) => SAMPLED_RUNNING_MAX,
         };
-        let step = total.div_ceil(most).max(1);
+        let step = total.div_ceil(sample_max).max(1);
         let sample = |rank| {
             let visitor = line.visitor(rank);
             let until_s = if visitor.no_show {
@@ -105,8 +105,8 @@ impl<'a> SimulatedLine<'a> {
     #[must_use]
     pub fn visitor(&self, rank: u64) -> RankedVisitor {
         // Neighbouring seeds give unrelated generators, because the seed is hashed.
-        let own = self.seed ^ rank.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(own);
+        let visitor_seed = self.seed ^ rank.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(visitor_seed);
         let nth = if rank < self.shuffled {
             rng.random::<f64>() * self.shuffled as f64
         } else {

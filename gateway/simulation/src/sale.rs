@@ -143,8 +143,8 @@ impl PlannedCategories {
     #[must_use]
     pub fn new(categories: &[u32]) -> Self {
         let mut seats = [0; CATEGORIES_MAX];
-        for (own, count) in seats.iter_mut().zip(categories) {
-            *own = *count;
+        for (stored, count) in seats.iter_mut().zip(categories) {
+            *stored = *count;
         }
         Self { seats }
     }
@@ -155,8 +155,8 @@ impl PlannedCategories {
     pub fn of(&self, all: u32) -> Vec<u32> {
         let last = self.seats.iter().rposition(|seats| *seats > 0).unwrap_or(0);
         let mut seats = self.seats[..=last].to_vec();
-        let others: u32 = seats[1..].iter().sum();
-        seats[0] = all.saturating_sub(others);
+        let seats_of_others: u32 = seats[1..].iter().sum();
+        seats[0] = all.saturating_sub(seats_of_others);
         seats
     }
 }

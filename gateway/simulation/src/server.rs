@@ -45,15 +45,15 @@ impl SimulatedServer {
         debug_assert!(now_ms >= self.last_ms, "a call before the last one");
         self.last_ms = now_ms;
         let now = now_ms as f64;
-        let slower = self.server.slowdown(now_ms);
+        let slowdown = self.server.slowdown(now_ms);
         let work_ms = self.server.calls_per_s.map_or(0.0, |per_s| 1e3 / per_s);
-        self.busy_until_ms = self.busy_until_ms.max(now) + work_ms * slower;
-        let answered = self.busy_until_ms + self.server.answer_ms * slower;
-        let answered = answered.min(now + ANSWER_MS_MAX).ceil() as i64;
-        let took_ms = u32::try_from(answered - now_ms).unwrap_or(u32::MAX);
-        self.answers.push_back((answered, took_ms));
+        self.busy_until_ms = self.busy_until_ms.max(now) + work_ms * slowdown;
+        let answered_ms = self.busy_until_ms + self.server.answer_ms * slowdown;
+        let answered_ms = answered_ms.min(now + ANSWER_MS_MAX).ceil() as i64;
+        let took_ms = u32::try_from(answered_ms - now_ms).unwrap_or(u32::MAX);
+        self.answers.push_back((answered_ms, took_ms));
         self.calls += 1;
-        answered
+        answered_ms
     }
 
     /// Returns how many calls were made so far.
@@ -70,17 +70,17 @@ impl SimulatedServer {
         {
             self.answers.pop_front();
         }
-        let mut took: Vec<u32> = self
+        let mut times_ms: Vec<u32> = self
             .answers
             .iter()
             .filter(|(at, _)| *at <= now_ms)
-            .map(|(_, took)| *took)
+            .map(|(_, took_ms)| *took_ms)
             .collect();
-        let at = (took.len() * 99).div_ceil(100).saturating_sub(1);
-        let p99_ms = (!took.is_empty()).then(|| u64::from(*took.select_nth_unstable(at).1));
+        let at = (times_ms.len() * 99).div_ceil(100).saturating_sub(1);
+        let p99_ms = (!times_ms.is_empty()).then(|| u64::from(*times_ms.select_nth_unstable(at).1));
         HealthReading {
             p99_ms,
-            calls: took.len() as u64,
+            calls: times_ms.len() as u64,
             errors: 0,
             shedding: false,
         }

@@ -105,7 +105,7 @@ impl SeatStock {
     /// free.
     pub fn hold(&mut self, wish: &SeatRequest, until_ms: i64) -> Option<TakenSeats> {
         let legs = wish.from_leg..wish.to_leg;
-        let wanted = mask(&legs);
+        let wanted_legs = mask(&legs);
         let seats = match self.shows.get_mut(wish.show)? {
             ShowSeats::Hall(categories) => {
                 let counts = categories.get_mut(wish.category)?;
@@ -114,9 +114,9 @@ impl SeatStock {
                 Vec::new()
             }
             ShowSeats::Train(train) => {
-                let found = train.find(wish.quantity, wanted)?;
-                train.change(&found, |legs| legs.taken |= wanted);
-                found
+                let free_seats = train.find(wish.quantity, wanted_legs)?;
+                train.change(&free_seats, |legs| legs.taken |= wanted_legs);
+                free_seats
             }
         };
         let taken = TakenSeats {
@@ -146,7 +146,7 @@ impl SeatStock {
         self.held -= taken.cells();
         self.sold += taken.cells();
         self.baskets -= 1;
-        let sold = mask(&taken.legs);
+        let sold_legs = mask(&taken.legs);
         match self.shows.get_mut(taken.show) {
             Some(ShowSeats::Hall(categories)) => {
                 let counts = &mut categories[taken.category];
@@ -154,7 +154,7 @@ impl SeatStock {
                 counts[SOLD] += u64::from(taken.quantity);
             }
             Some(ShowSeats::Train(train)) => {
-                train.change(&taken.seats, |legs| legs.sold |= sold);
+                train.change(&taken.seats, |legs| legs.sold |= sold_legs);
             }
             None => {}
         }
@@ -176,19 +176,19 @@ impl SeatStock {
     }
 
     /// Frees seats that were held or sold.
-    fn free(&mut self, taken: &TakenSeats, before: usize) {
+    fn free(&mut self, taken: &TakenSeats, old_state: usize) {
         self.free += taken.cells();
         self.freed = true;
-        let freed = mask(&taken.legs);
+        let freed_legs = mask(&taken.legs);
         match self.shows.get_mut(taken.show) {
             Some(ShowSeats::Hall(categories)) => {
                 let counts = &mut categories[taken.category];
-                counts[before] -= u64::from(taken.quantity);
+                counts[old_state] -= u64::from(taken.quantity);
                 counts[FREE] += u64::from(taken.quantity);
             }
             Some(ShowSeats::Train(train)) => train.change(&taken.seats, |legs| {
-                legs.taken &= !freed;
-                legs.sold &= !freed;
+                legs.taken &= !freed_legs;
+                legs.sold &= !freed_legs;
             }),
             None => {}
         }

@@ -141,45 +141,45 @@ impl SaleSummary {
     /// Sums up the figures of some seeds.
     #[must_use]
     pub fn of(seeds: &[SeedFigures]) -> Self {
-        let some = |figure: fn(&SeedFigures) -> Option<f64>| {
+        let percentiles = |figure: fn(&SeedFigures) -> Option<f64>| {
             SeedPercentiles::of(seeds.iter().filter_map(figure))
         };
-        let count = |figure: fn(&SeedFigures) -> u64| {
+        let percentiles_of_count = |figure: fn(&SeedFigures) -> u64| {
             SeedPercentiles::of(seeds.iter().map(|seed| figure(seed) as f64))
         };
         let sold_out = seeds.iter().filter(|seed| seed.sold_out_s.is_some());
         let wait = |part: usize, percentile: usize| {
-            let waits = seeds.iter().filter_map(|seed| seed.waits_by_part[part]);
-            SeedPercentiles::of(waits.map(|waits| waits[percentile]))
+            let part_waits = seeds.iter().filter_map(|seed| seed.waits_by_part[part]);
+            SeedPercentiles::of(part_waits.map(|waits| waits[percentile]))
         };
         let told_no = |percentile: usize| {
-            let told = seeds.iter().filter_map(|seed| seed.told_no_by_s);
-            Some(SeedPercentiles::of(told.map(|by_s| by_s[percentile]))?.p50)
+            let times = seeds.iter().filter_map(|seed| seed.told_no_by_s);
+            Some(SeedPercentiles::of(times.map(|by_s| by_s[percentile]))?.p50)
         };
         let told_no_by_s = || Some([told_no(0)?, told_no(1)?, told_no(2)?]);
         let odds =
             |part: usize| SeedPercentiles::of(seeds.iter().filter_map(|seed| seed.odds[part]));
         Self {
-            sold_out_s: some(|seed| seed.sold_out_s),
-            sold_99_s: some(|seed| seed.sold_99_s),
+            sold_out_s: percentiles(|seed| seed.sold_out_s),
+            sold_99_s: percentiles(|seed| seed.sold_99_s),
             sold_out_share: sold_out.count() as f64 / seeds.len().max(1) as f64,
-            wait_p50_s: some(|seed| seed.wait_p50_s),
-            wait_p90_s: some(|seed| seed.wait_p90_s),
+            wait_p50_s: percentiles(|seed| seed.wait_p50_s),
+            wait_p90_s: percentiles(|seed| seed.wait_p90_s),
             wait_p50_by_part: (0..PARTS).map(|part| wait(part, 0)).collect(),
             wait_p90_by_part: (0..PARTS).map(|part| wait(part, 1)).collect(),
             odds: (0..PARTS).map(odds).collect(),
             odds_brier_95: band_95(seeds.iter().filter_map(|seed| seed.odds_brier)),
-            told_no: count(|seed| seed.told_no),
+            told_no: percentiles_of_count(|seed| seed.told_no),
             told_no_by_s: told_no_by_s(),
-            inside_most: count(|seed| seed.inside_most),
-            cells_left: count(|seed| seed.seats.left),
-            seats_lapsed: count(|seed| seed.seats.lapsed),
-            cells_given_back: count(|seed| seed.seats.given_back),
-            seats_from_waitlist: count(|seed| seed.seats.from_waitlist),
-            waitlisted: count(|seed| seed.waitlisted),
-            calls_per_s_most: count(|seed| seed.calls_per_s_most),
-            p99_ms_most: count(|seed| seed.p99_ms_most),
-            ticketed: count(|seed| seed.ends.ticketed),
+            inside_most: percentiles_of_count(|seed| seed.inside_most),
+            cells_left: percentiles_of_count(|seed| seed.seats.left),
+            seats_lapsed: percentiles_of_count(|seed| seed.seats.lapsed),
+            cells_given_back: percentiles_of_count(|seed| seed.seats.given_back),
+            seats_from_waitlist: percentiles_of_count(|seed| seed.seats.from_waitlist),
+            waitlisted: percentiles_of_count(|seed| seed.waitlisted),
+            calls_per_s_most: percentiles_of_count(|seed| seed.calls_per_s_most),
+            p99_ms_most: percentiles_of_count(|seed| seed.p99_ms_most),
+            ticketed: percentiles_of_count(|seed| seed.ends.ticketed),
         }
     }
 }

@@ -16,7 +16,7 @@ const BINS: usize = 10;
 #[derive(Debug, Clone, Default)]
 pub struct ToldOdds {
     /// The odds, by rank.
-    told: BTreeMap<u64, f64>,
+    odds_by_rank: BTreeMap<u64, f64>,
     /// Whether a seat was left, by rank. Ranks for which this is not known yet are missing.
     came_true: BTreeMap<u64, bool>,
 }
@@ -30,7 +30,7 @@ impl ToldOdds {
         demand: &SeatDemand,
         ahead: impl Fn(u64) -> u64,
     ) {
-        self.told = ranks
+        self.odds_by_rank = ranks
             .map(|rank| (rank, demand.told_odds(ahead(rank))))
             .collect();
     }
@@ -38,7 +38,7 @@ impl ToldOdds {
     /// Notes whether a seat was left for the visitor at a rank. Ranks whose visitors were told no
     /// odds are ignored.
     pub fn note(&mut self, rank: u64, seat_left: bool) {
-        if self.told.contains_key(&rank) {
+        if self.odds_by_rank.contains_key(&rank) {
             self.came_true.insert(rank, seat_left);
         }
     }
@@ -50,7 +50,9 @@ impl ToldOdds {
         let squares: f64 = self
             .came_true
             .iter()
-            .map(|(rank, came)| (self.told[rank] - f64::from(u8::from(*came))).powi(2))
+            .map(|(rank, came_true)| {
+                (self.odds_by_rank[rank] - f64::from(u8::from(*came_true))).powi(2)
+            })
             .sum();
         (!self.came_true.is_empty()).then(|| squares / self.came_true.len() as f64)
     }
@@ -60,20 +62,21 @@ impl ToldOdds {
     #[must_use]
     pub fn bins(&self) -> Vec<ToldOddsBin> {
         let mut bins = [ToldOddsBin::default(); BINS];
-        for (rank, came) in &self.came_true {
-            let told = self.told[rank];
-            let bin = &mut bins[((told * BINS as f64) as usize).min(BINS - 1)];
+        for (rank, came_true) in &self.came_true {
+            let odds = self.odds_by_rank[rank];
+            let bin = &mut bins[((odds * BINS as f64) as usize).min(BINS - 1)];
             bin.visitors += 1;
-            bin.told += told;
-            bin.came_true += f64::from(u8::from(*came));
+            bin.told += odds;
+            bin.came_true += f64::from(u8::from(*came_true));
         }
-        let told = bins.into_iter().filter(|bin| bin.visitors > 0);
-        told.map(|bin| ToldOddsBin {
-            told: bin.told / bin.visitors as f64,
-            came_true: bin.came_true / bin.visitors as f64,
-            ..bin
-        })
-        .collect()
+        let used_bins = bins.into_iter().filter(|bin| bin.visitors > 0);
+        used_bins
+            .map(|bin| ToldOddsBin {
+                told: bin.told / bin.visitors as f64,
+                came_true: bin.came_true / bin.visitors as f64,
+                ..bin
+            })
+            .collect()
     }
 }
 

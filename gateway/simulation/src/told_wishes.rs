@@ -24,7 +24,7 @@ pub type WaitingVisitors = Vec<(u64, VisitorWishes)>;
 #[derive(Debug, Clone, Default)]
 pub struct ToldWishes {
     /// The wishes that were not checked yet, with their odds, by rank.
-    told: BTreeMap<u64, Vec<(WishedSeats, f64)>>,
+    odds_by_rank: BTreeMap<u64, Vec<(WishedSeats, f64)>>,
     bins: [ToldOddsBin; BINS],
 }
 
@@ -39,11 +39,11 @@ impl ToldWishes {
         waiting: &WaitingVisitors,
         is_drawn: bool,
     ) {
-        let said = |(_, wishes): &(u64, VisitorWishes)| -> Vec<SeatWish> {
+        let stated_wishes = |(_, wishes): &(u64, VisitorWishes)| -> Vec<SeatWish> {
             let seats = wishes.seats.iter().filter(|_| wishes.said);
             seats.map(WishedSeats::seat_wish).collect()
         };
-        let lists: Vec<Vec<SeatWish>> = waiting.iter().map(said).collect();
+        let lists: Vec<Vec<SeatWish>> = waiting.iter().map(stated_wishes).collect();
         let people: Vec<&[SeatWish]> = lists.iter().map(Vec::as_slice).collect();
         let basket_s = sale.shows.iter().map(|show| show.hold_s).max().unwrap_or(0);
         let line = WishingLine {
@@ -53,7 +53,7 @@ impl ToldWishes {
         };
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(waiting.len() as u64);
         let forecast = WishForecast::make(&supply(sale, stock), demand, &line, &mut rng);
-        let mut known: HashMap<(WishedSeats, u64), f64> = HashMap::new();
+        let mut odds_by_wish: HashMap<(WishedSeats, u64), f64> = HashMap::new();
         let checked = waiting.iter().enumerate();
         for (ahead, (rank, wishes)) in checked.step_by(waiting.len().div_ceil(CHECKED_MAX).max(1)) {
             if !wishes.said {
@@ -62,11 +62,11 @@ impl ToldWishes {
             // Before the draw the odds are the same at every place.
             let place = if is_drawn { ahead as u64 } else { 0 };
             let odds = |seats: &WishedSeats| {
-                let told = known.entry((*seats, place));
-                let odds = told.or_insert_with(|| forecast.told_odds(&seats.seat_wish(), place));
+                let entry = odds_by_wish.entry((*seats, place));
+                let odds = entry.or_insert_with(|| forecast.told_odds(&seats.seat_wish(), place));
                 (*seats, *odds)
             };
-            self.told
+            self.odds_by_rank
                 .insert(*rank, wishes.seats.iter().map(odds).collect());
         }
     }
@@ -74,17 +74,21 @@ impl ToldWishes {
     /// Notes for each wish of the visitor at a rank whether it can be met. Ignores a rank whose
     /// visitor was told no odds, or that was noted before.
     pub fn note(&mut self, rank: u64, can_be_met: impl Fn(&WishedSeats) -> bool) {
-        for (seats, told) in self.told.remove(&rank).unwrap_or_default() {
-            let bin = &mut self.bins[(told * (BINS - 1) as f64).round() as usize];
+        for (seats, odds) in self.odds_by_rank.remove(&rank).unwrap_or_default() {
+            let bin = &mut self.bins[(odds * (BINS - 1) as f64).round() as usize];
             bin.visitors += 1;
-            bin.told += told;
+            bin.told += odds;
             bin.came_true += f64::from(u8::from(can_be_met(&seats)));
         }
     }
 
     /// Notes for all visitors with the rank `from` or a later one that their wishes were not met.
     pub fn note_in_vain(&mut self, from: u64) {
-        let ranks: Vec<u64> = self.told.range(from..).map(|(rank, _)| *rank).collect();
+        let ranks: Vec<u64> = self
+            .odds_by_rank
+            .range(from..)
+            .map(|(rank, _)| *rank)
+            .collect();
         for rank in ranks {
             self.note(rank, |_| false);
         }
@@ -94,13 +98,14 @@ impl ToldWishes {
     /// are left out.
     #[must_use]
     pub fn bins(&self) -> Vec<ToldOddsBin> {
-        let told = self.bins.iter().filter(|bin| bin.visitors > 0);
-        told.map(|bin| ToldOddsBin {
-            told: bin.told / bin.visitors as f64,
-            came_true: bin.came_true / bin.visitors as f64,
-            ..*bin
-        })
-        .collect()
+        let used_bins = self.bins.iter().filter(|bin| bin.visitors > 0);
+        used_bins
+            .map(|bin| ToldOddsBin {
+                told: bin.told / bin.visitors as f64,
+                came_true: bin.came_true / bin.visitors as f64,
+                ..*bin
+            })
+            .collect()
     }
 }
 

@@ -14,8 +14,8 @@ pub const SOLD: usize = 2;
 
 /// Returns the legs as bits, one bit for each leg.
 pub fn mask(legs: &Range<u32>) -> u64 {
-    let below = |leg: u32| if leg >= 64 { u64::MAX } else { (1 << leg) - 1 };
-    below(legs.end) & !below(legs.start)
+    let legs_below = |leg: u32| if leg >= 64 { u64::MAX } else { (1 << leg) - 1 };
+    legs_below(legs.end) & !legs_below(legs.start)
 }
 
 /// The seats of a train. They are counted as in booking. A seat is free while one of its legs is
@@ -23,7 +23,7 @@ pub fn mask(legs: &Range<u32>) -> u64 {
 pub struct TrainSeats {
     legs: Vec<SeatLegs>,
     /// All legs of the train, as bits.
-    all: u64,
+    all_legs: u64,
     /// How many seats are free, held and sold.
     pub counts: [u64; 3],
 }
@@ -38,10 +38,10 @@ pub struct SeatLegs {
 }
 
 impl SeatLegs {
-    fn state(self, all: u64) -> usize {
-        if self.taken != all {
+    fn state(self, all_legs: u64) -> usize {
+        if self.taken != all_legs {
             FREE
-        } else if self.sold != all {
+        } else if self.sold != all_legs {
             HELD
         } else {
             SOLD
@@ -54,7 +54,7 @@ impl TrainSeats {
     pub fn new(show: &PlannedShow) -> Self {
         Self {
             legs: vec![SeatLegs::default(); show.seats as usize],
-            all: mask(&(0..show.legs)),
+            all_legs: mask(&(0..show.legs)),
             counts: [u64::from(show.seats), 0, 0],
         }
     }
@@ -77,9 +77,9 @@ impl TrainSeats {
     pub fn change(&mut self, seats: &[u32], change: impl Fn(&mut SeatLegs)) {
         for seat in seats {
             let legs = &mut self.legs[*seat as usize];
-            self.counts[legs.state(self.all)] -= 1;
+            self.counts[legs.state(self.all_legs)] -= 1;
             change(legs);
-            self.counts[legs.state(self.all)] += 1;
+            self.counts[legs.state(self.all_legs)] += 1;
         }
     }
 }

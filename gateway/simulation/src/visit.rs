@@ -143,10 +143,10 @@ impl SimulatedVisit {
     pub fn enter(&mut self, world: &mut VisitWorld, now_ms: i64) {
         (self.inside, self.entered_ms) = (true, now_ms);
         let pass_ms = i64::from(world.sale.room.pace.pass_s) * 1_000;
-        self.later(world, now_ms + pass_ms, VisitStep::PassEnds);
+        self.schedule_step(world, now_ms + pass_ms, VisitStep::PassEnds);
         if self.wish.is_some() {
             // The pass had run out while the visitor was choosing.
-            return self.later(world, now_ms, VisitStep::Hold);
+            return self.schedule_step(world, now_ms, VisitStep::Hold);
         }
         let behaviour = &world.sale.behaviour;
         let show = self.rng.random_range(0..world.sale.shows.len());
@@ -160,8 +160,8 @@ impl SimulatedVisit {
             to_leg: planned.legs,
         });
         self.gives_up = VisitorBehaviour::roll(behaviour.give_up, &mut self.rng);
-        let looks = VisitorBehaviour::roll(behaviour.browse, &mut self.rng);
-        let from_ms = if looks {
+        let browses = VisitorBehaviour::roll(behaviour.browse, &mut self.rng);
+        let from_ms = if browses {
             world.server.answer(now_ms)
         } else {
             now_ms
@@ -185,7 +185,7 @@ impl SimulatedVisit {
             chosen_ms
         };
         self.picks_seats = VisitorBehaviour::roll(behaviour.by_seat, &mut self.rng);
-        self.later(world, at_ms, VisitStep::Hold);
+        self.schedule_step(world, at_ms, VisitStep::Hold);
     }
 
     /// Does one step.
@@ -239,7 +239,7 @@ impl SimulatedVisit {
     /// Ends the visit without seats, unless the visitor joins the waitlist.
     fn find_no_seats(&mut self, world: &mut VisitWorld, now_ms: i64) {
         if VisitorBehaviour::roll(world.sale.behaviour.waitlist, &mut self.rng) {
-            self.later(world, now_ms, VisitStep::JoinWaitlist);
+            self.schedule_step(world, now_ms, VisitStep::JoinWaitlist);
         } else {
             self.end = Some(VisitEnd::NoSeats);
         }
@@ -260,7 +260,7 @@ impl SimulatedVisit {
         let number = world.waitlist.join(self.index, wish);
         let waits_s = world.sale.behaviour.waitlist_s.draw(&mut self.rng);
         let leave_ms = now_ms + ms(waits_s);
-        self.later(world, leave_ms, VisitStep::LeaveWaitlist(number));
+        self.schedule_step(world, leave_ms, VisitStep::LeaveWaitlist(number));
     }
 
     /// Offers seats that came free to the visitor. The visitor learns of the offer when it next
@@ -270,7 +270,7 @@ impl SimulatedVisit {
         self.lock_until(offer.seats, offer.lock_ms, world);
         let asks_s = ASKS_EVERY_S as f64 * self.rng.random::<f64>();
         let order_s = world.sale.behaviour.order_s.draw(&mut self.rng);
-        self.later(world, now_ms + ms(asks_s + order_s), VisitStep::Order);
+        self.schedule_step(world, now_ms + ms(asks_s + order_s), VisitStep::Order);
     }
 
     /// Ends the wait of a visitor for whom too few seats can still come free.
@@ -303,17 +303,17 @@ impl SimulatedVisit {
                 return self.find_no_seats(world, answered_ms);
             }
             self.rounds_left -= 1;
-            let again_ms = answered_ms + ms(behaviour.retry_s.draw(&mut self.rng));
-            return self.later(world, again_ms, VisitStep::Hold);
+            let retry_ms = answered_ms + ms(behaviour.retry_s.draw(&mut self.rng));
+            return self.schedule_step(world, retry_ms, VisitStep::Hold);
         };
         self.seat_left = true;
         self.lock_until(taken, lock_ms, world);
         let changes = VisitorBehaviour::roll(behaviour.change, &mut self.rng);
         if changes && self.rng.random_bool(0.5) {
-            return self.later(world, answered_ms + ms(MIND_S), VisitStep::PutBack);
+            return self.schedule_step(world, answered_ms + ms(MIND_S), VisitStep::PutBack);
         }
         if changes {
-            return self.later(world, answered_ms + ms(MIND_S), VisitStep::Swap);
+            return self.schedule_step(world, answered_ms + ms(MIND_S), VisitStep::Swap);
         }
         self.keep_basket(world, answered_ms);
     }
@@ -325,7 +325,7 @@ impl SimulatedVisit {
             return;
         }
         let order_s = world.sale.behaviour.order_s.draw(&mut self.rng);
-        self.later(world, now_ms + ms(order_s), VisitStep::Order);
+        self.schedule_step(world, now_ms + ms(order_s), VisitStep::Order);
     }
 
     fn order(&mut self, world: &mut VisitWorld, now_ms: i64) {
@@ -348,11 +348,11 @@ impl SimulatedVisit {
         world.stock.order(&mut taken);
         self.lock_until(taken, lock_ms, world);
         if VisitorBehaviour::roll(behaviour.cancel, &mut self.rng) {
-            return self.later(world, answered_ms + ms(MIND_S), VisitStep::Cancel);
+            return self.schedule_step(world, answered_ms + ms(MIND_S), VisitStep::Cancel);
         }
         let declined = VisitorBehaviour::roll(behaviour.decline, &mut self.rng);
         let pay_ms = answered_ms + ms(behaviour.pay_s.draw(&mut self.rng));
-        self.later(world, pay_ms, VisitStep::Pay { declined });
+        self.schedule_step(world, pay_ms, VisitStep::Pay { declined });
     }
 
     fn pay(&mut self, declined: bool, world: &mut VisitWorld, now_ms: i64) {
@@ -362,7 +362,7 @@ impl SimulatedVisit {
         } else if declined {
             self.end = Some(VisitEnd::Declined);
         } else {
-            self.later(world, answered_ms, VisitStep::Paid);
+            self.schedule_step(world, answered_ms, VisitStep::Paid);
         }
     }
 
@@ -381,8 +381,8 @@ impl SimulatedVisit {
         (self.inside, self.end) = (false, Some(VisitEnd::Ticketed));
         let behaviour = &world.sale.behaviour;
         if VisitorBehaviour::roll(behaviour.give_back, &mut self.rng) {
-            let back_ms = now_ms + ms(behaviour.give_back_s.draw(&mut self.rng));
-            self.later(world, back_ms, VisitStep::GiveBack);
+            let give_back_ms = now_ms + ms(behaviour.give_back_s.draw(&mut self.rng));
+            self.schedule_step(world, give_back_ms, VisitStep::GiveBack);
         }
     }
 
@@ -395,10 +395,10 @@ impl SimulatedVisit {
     fn lock_until(&mut self, taken: TakenSeats, lock_ms: i64, world: &mut VisitWorld) {
         self.taken = Some(taken);
         self.lock += 1;
-        self.later(world, lock_ms, VisitStep::Lapse(self.lock));
+        self.schedule_step(world, lock_ms, VisitStep::Lapse(self.lock));
     }
 
-    fn later(&self, world: &mut VisitWorld, at_ms: i64, step: VisitStep) {
+    fn schedule_step(&self, world: &mut VisitWorld, at_ms: i64, step: VisitStep) {
         let visit = self.index;
         world.schedule.add(at_ms, SaleEvent::Step { visit, step });
     }
@@ -414,8 +414,8 @@ fn choose_category(
     rng: &mut impl Rng,
 ) {
     if let Some(first) = wishes.first() {
-        let met = wishes.iter().find(|seats| stock.has(seats));
-        let seats = met.unwrap_or(first);
+        let available = wishes.iter().find(|seats| stock.has(seats));
+        let seats = available.unwrap_or(first);
         (wish.show, wish.category, wish.quantity) = (seats.show, seats.category, seats.quantity);
         return;
     }

@@ -54,11 +54,11 @@ impl SimulatedWaitlist {
 
     /// Removes a party. Returns false if the party no longer waits under this number.
     pub fn leave(&mut self, visit: u32, number: u64) -> bool {
-        let waits = self.waiting.get(&visit) == Some(&number);
-        if waits {
+        let was_waiting = self.waiting.get(&visit) == Some(&number);
+        if was_waiting {
             self.waiting.remove(&visit);
         }
-        waits
+        was_waiting
     }
 
     /// Returns how many parties wait.

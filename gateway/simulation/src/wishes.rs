@@ -45,8 +45,9 @@ pub(crate) fn wishes_of(sale: &PlannedSale, seed: u64, rank: u64) -> VisitorWish
         return VisitorWishes::default();
     };
     // Wishes have a generator of their own. So they do not change what else the visitor draws.
-    let own = seed.rotate_left(32) ^ rank.wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(own);
+    let visitor_seed =
+        seed.rotate_left(32) ^ rank.wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(visitor_seed);
     let said = VisitorBehaviour::roll(planned.said, &mut rng);
     let has_some = said || VisitorBehaviour::roll(planned.unsaid, &mut rng);
     if !has_some {
@@ -55,17 +56,17 @@ pub(crate) fn wishes_of(sale: &PlannedSale, seed: u64, rank: u64) -> VisitorWish
     let show = rng.random_range(0..sale.shows.len());
     let hall = &sale.shows[show];
     let quantity = (sale.behaviour.party(&mut rng) as u32).min(hall.seats_per_visitor);
-    let mut left = planned.popularity;
-    left[hall.categories.of(hall.seats).len()..].fill(0.0);
+    let mut weights_left = planned.popularity;
+    weights_left[hall.categories.of(hall.seats).len()..].fill(0.0);
     let mut seats = Vec::new();
     for share in [1.0].into_iter().chain(planned.more) {
         if !VisitorBehaviour::roll(share, &mut rng) {
             break;
         }
-        let Some(category) = by_weight(&left, &mut rng) else {
+        let Some(category) = by_weight(&weights_left, &mut rng) else {
             break;
         };
-        left[category] = 0.0;
+        weights_left[category] = 0.0;
         seats.push(WishedSeats {
             show,
             category,
@@ -78,10 +79,10 @@ pub(crate) fn wishes_of(sale: &PlannedSale, seed: u64, rank: u64) -> VisitorWish
 /// Draws an index. Its probability is in proportion to its weight. Returns `None` if all weights
 /// are 0.
 pub(crate) fn by_weight(weights: &[f64], rng: &mut impl Rng) -> Option<usize> {
-    let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
-    let found = weights.iter().position(|weight| {
-        left -= weight;
-        left < 0.0
+    let mut weight_left = rng.random::<f64>() * weights.iter().sum::<f64>();
+    let chosen = weights.iter().position(|weight| {
+        weight_left -= weight;
+        weight_left < 0.0
     });
-    found.or_else(|| weights.iter().rposition(|weight| *weight > 0.0))
+    chosen.or_else(|| weights.iter().rposition(|weight| *weight > 0.0))
 }

@@ -54,22 +54,26 @@ pub struct DelayedShare {
 /// Estimates how many people were called. The released ranks include ranks of visitors who have
 /// left, so the share of visitors who have left is subtracted.
 pub fn people_called(figures: &RunningFigures) -> f64 {
-    let left = figures.left as f64 / (figures.joined as f64).max(1.0);
-    figures.released as f64 * (1.0 - left.min(1.0))
+    let share_left = figures.left as f64 / (figures.joined as f64).max(1.0);
+    figures.released as f64 * (1.0 - share_left.min(1.0))
 }
 
 /// Returns the value of a figure at a time, interpolated linearly between the figures before and
 /// after that time.
-pub fn value_at(figures: &[RunningFigures], at_s: f64, of: impl Fn(&RunningFigures) -> f64) -> f64 {
+pub fn value_at(
+    figures: &[RunningFigures],
+    at_s: f64,
+    value: impl Fn(&RunningFigures) -> f64,
+) -> f64 {
     let next = figures.partition_point(|figures| figures.at_s <= at_s);
     let Some(before) = next.checked_sub(1).and_then(|before| figures.get(before)) else {
         return 0.0;
     };
     let Some(after) = figures.get(next) else {
-        return of(before);
+        return value(before);
     };
-    let passed = (at_s - before.at_s) / (after.at_s - before.at_s);
-    of(before) + passed * (of(after) - of(before))
+    let share = (at_s - before.at_s) / (after.at_s - before.at_s);
+    value(before) + share * (value(after) - value(before))
 }
 
 impl MeasuredHabits {
@@ -80,25 +84,25 @@ impl MeasuredHabits {
             return None;
         }
         let cells = (first.free + first.held) as f64;
-        let plenty: Vec<RunningFigures> = figures
+        let with_free_seats: Vec<RunningFigures> = figures
             .iter()
             .copied()
             .filter(|figures| figures.free as f64 >= FREE_MIN * cells)
             .collect();
-        let known = match plenty.last() {
-            Some(last) if last.done >= DONE_MIN => &plenty[..],
+        let measured = match with_free_seats.last() {
+            Some(last) if last.done >= DONE_MIN => &with_free_seats[..],
             _ => figures,
         };
         let sold = last.sold.saturating_sub(first.sold) as f64;
         Some(Self {
             show_up: delayed_share(
-                known,
+                measured,
                 people_called,
                 |figures| figures.claimed as f64,
                 SHOW_UP,
             ),
             buy: delayed_share(
-                known,
+                measured,
                 |figures| figures.claimed as f64,
                 |figures| figures.done as f64,
                 BUY,
@@ -121,21 +125,21 @@ fn delayed_share(
 ) -> DelayedShare {
     let fit = |delay_s: f64| {
         let earlier = |now: &RunningFigures| value_at(figures, now.at_s - delay_s, &from);
-        let (mut both, mut squares, mut sum) = (0.0, 0.0, 0.0);
+        let (mut products, mut squares, mut sum) = (0.0, 0.0, 0.0);
         for now in figures {
             let earlier = earlier(now);
-            both += earlier * to(now);
+            products += earlier * to(now);
             squares += earlier * earlier;
             sum += earlier;
         }
         let weight = GUESS_WEIGHT * sum / figures.len() as f64;
-        let share =
-            ((both + weight * guess) / (squares + weight).max(f64::MIN_POSITIVE)).clamp(0.02, 1.0);
-        let misses = figures
+        let share = ((products + weight * guess) / (squares + weight).max(f64::MIN_POSITIVE))
+            .clamp(0.02, 1.0);
+        let squared_errors = figures
             .iter()
             .map(|now| (to(now) - share * earlier(now)).powi(2))
             .sum::<f64>();
-        (misses, DelayedShare { share, delay_s })
+        (squared_errors, DelayedShare { share, delay_s })
     };
     let best = |delays: &mut dyn Iterator<Item = f64>| {
         let fits = delays.map(fit);

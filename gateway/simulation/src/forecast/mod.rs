@@ -51,22 +51,22 @@ pub enum SaleForecast {
 /// returned time.
 fn fade_s(outcomes: &[SaleOutcome]) -> f64 {
     let spans = outcomes.iter().filter_map(|outcome| {
-        let first = |left: u64| {
+        let first_s_with_left = |left: u64| {
             let is_left = |second: &&SecondFigures| second.free + second.held <= left;
             let second = outcome.seconds.iter().find(is_left);
             second.map(|second| f64::from(second.at_s))
         };
-        Some(first(1)? - first(4)?)
+        Some(first_s_with_left(1)? - first_s_with_left(4)?)
     });
     let mut spans: Vec<f64> = spans.collect();
     spans.sort_unstable_by(f64::total_cmp);
     // A cell whose buyers give up several times makes one span very long, so the median is used.
-    let middle = spans.get(spans.len() / 2).copied().unwrap_or(0.0);
+    let median_s = spans.get(spans.len() / 2).copied().unwrap_or(0.0);
     // If every cell is sold with the same probability in each second, the first of four cells is
     // sold after a fourth of the returned time on average. The next one is sold after a third of
     // it, and the next after a half.
     let fourths = 1.0 / 4.0 + 1.0 / 3.0 + 1.0 / 2.0;
-    middle / fourths
+    median_s / fourths
 }
 
 /// Forecasts a running sale. Returns `None` while too few visitors have tickets, and when nothing
@@ -78,35 +78,35 @@ pub fn forecast(sale: &RunningSale) -> Option<SaleForecast> {
     if now.free + now.held == 0 {
         return None;
     }
-    let rest = RestOfSale::of(sale, &habits);
-    let (mut outcomes, mut seconds): (Vec<SaleOutcome>, usize) = (Vec::new(), 0);
+    let rest_of_sale = RestOfSale::of(sale, &habits);
+    let (mut outcomes, mut simulated_seconds): (Vec<SaleOutcome>, usize) = (Vec::new(), 0);
     for seed in 1..=SEEDS {
-        if seconds > SECONDS_MAX && outcomes.len() >= SEEDS_MIN {
+        if simulated_seconds > SECONDS_MAX && outcomes.len() >= SEEDS_MIN {
             break;
         }
-        let outcome = simulate_until_sold_out(&rest.planned(seed), seed);
-        seconds += outcome.seconds.len();
+        let outcome = simulate_until_sold_out(&rest_of_sale.planned(seed), seed);
+        simulated_seconds += outcome.seconds.len();
         outcomes.push(outcome);
     }
     let ends = outcomes.iter().filter_map(|outcome| outcome.sold_out_s);
-    let mut sold_out: Vec<f64> = ends.map(|end_s| rest.from_s + end_s).collect();
+    let mut sold_out: Vec<f64> = ends.map(|end_s| rest_of_sale.from_s + end_s).collect();
     if sold_out.len() * 2 <= outcomes.len() {
         return Some(SaleForecast::SeatsLeft);
     }
-    let later_s = fade_s(&outcomes) * rest.real_buyers_per_simulated().ln();
+    let later_s = fade_s(&outcomes) * rest_of_sale.real_buyers_per_simulated().ln();
     sold_out.iter_mut().for_each(|end| *end += later_s);
     sold_out.sort_unstable_by(f64::total_cmp);
     let count = sold_out.len() as f64;
-    let middle = f64::midpoint(
+    let median_s = f64::midpoint(
         sold_out[(sold_out.len() - 1) / 2],
         sold_out[sold_out.len() / 2],
     );
-    let variance = sold_out.iter().map(|end| (end - middle).powi(2));
+    let variance = sold_out.iter().map(|end| (end - median_s).powi(2));
     let deviation = (variance.sum::<f64>() / count).sqrt();
-    let to_side = EIGHT_IN_TEN * deviation;
+    let half_width_s = EIGHT_IN_TEN * deviation;
     Some(SaleForecast::SoldOut(SoldOutForecast {
-        p10_s: (middle - to_side).max(now.at_s),
-        p50_s: middle.max(now.at_s),
-        p90_s: middle + to_side,
+        p10_s: (median_s - half_width_s).max(now.at_s),
+        p50_s: median_s.max(now.at_s),
+        p90_s: median_s + half_width_s,
     }))
 }

@@ -17,24 +17,24 @@ use crate::sale::{
 };
 
 /// A forecast simulates about this many visitors who enter. A larger sale is made smaller.
-const VISITS: f64 = 2_000.0;
+const VISITS_SIMULATED: f64 = 2_000.0;
 /// The simulated line is limited to this many times the visitors who will probably be called for
 /// the seats that are left. The visitors of the trickle are added to this limit.
-const LINE: f64 = 3.0;
+const LINE_FACTOR: f64 = 3.0;
 /// This many visitors are also added to that limit.
 const LINE_MIN: f64 = 50.0;
 /// At most this many seconds of the past are simulated.
 const PAST_MAX_S: f64 = 900.0;
 /// If an auto room calls people at less than this part of the promoter's pace, booking's health is
 /// taken to be the limit.
-const SLOWED: f64 = 0.8;
+const SLOWED_BELOW: f64 = 0.8;
 /// The number of seconds over which the rate of new visitors is measured. The rate is expected to
 /// stay the same.
-const JOINS_S: f64 = 120.0;
+const JOINS_MEASURED_S: f64 = 120.0;
 /// If booking's health limits the pace, the pace is measured over this many seconds and expected to
 /// stay the same. Cuts and recoveries of the pace alternate in less than a minute, so they even
 /// out.
-const LATELY_S: f64 = 60.0;
+const PACE_MEASURED_S: f64 = 60.0;
 /// If the measured share of called visitors who enter is larger than this, all of them are expected
 /// to come. Visitors who were just called have not entered yet, so the figures look as if a few
 /// stayed away. If the simulation expected some to stay away, its sale would end minutes later.
@@ -60,10 +60,12 @@ pub struct RestOfSale<'a> {
 impl<'a> RestOfSale<'a> {
     pub fn of(sale: &'a RunningSale, habits: &'a MeasuredHabits) -> Self {
         let now = last(sale);
-        let begin = sale.figures.first().copied().unwrap_or_default();
+        let first_figures = sale.figures.first().copied().unwrap_or_default();
         let visit_s = 3.0 * habits.buy.delay_s + 60.0;
         let known_s = f64::from(sale.hold_s.max(sale.room.pace.pass_s)).max(visit_s);
-        let from_s = (now.at_s - known_s.min(PAST_MAX_S)).max(begin.at_s).floor();
+        let from_s = (now.at_s - known_s.min(PAST_MAX_S))
+            .max(first_figures.at_s)
+            .floor();
         let entered =
             now.claimed as f64 - value_at(&sale.figures, from_s, |figures| figures.claimed as f64);
         let visits = entered + Self::buyers_left(&now, habits) / habits.buy.share;
@@ -71,7 +73,7 @@ impl<'a> RestOfSale<'a> {
             sale,
             habits,
             from_s,
-            real_per_simulated: (visits / VISITS).max(1.0),
+            real_per_simulated: (visits / VISITS_SIMULATED).max(1.0),
         }
     }
 
@@ -105,12 +107,12 @@ impl<'a> RestOfSale<'a> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let doubted = |share: DelayedShare, rng: &mut Xoshiro256PlusPlus| {
             let buyers = self.habits.buyers as f64;
-            let others = 1.0 - share.share;
-            let by_chance = (share.share * others / buyers).sqrt();
+            let other_share = 1.0 - share.share;
+            let by_chance = (share.share * other_share / buyers).sqrt();
             let by_delay = DELAY_DOUBT * share_entered_within(figures, share.delay_s);
-            let doubt = by_chance.hypot(by_delay) + DOUBT_MIN * others.min(share.share);
+            let doubt = by_chance.hypot(by_delay) + DOUBT_MIN * other_share.min(share.share);
             let error: f64 = StandardNormal.sample(rng);
-            (1.0 - (others + doubt * error).abs()).clamp(0.02, 1.0)
+            (1.0 - (other_share + doubt * error).abs()).clamp(0.02, 1.0)
         };
         let buy = doubted(self.habits.buy, &mut rng);
         let show_up = match self.habits.show_up.share {
@@ -129,17 +131,20 @@ impl<'a> RestOfSale<'a> {
         let rest_s = self.rest_s(wanted);
         let trickle_min = self.sale.room.pace.trickle_min_u as f64 / 1e6;
         let trickle = self.scaled_down((self.pace() / 100.0).max(trickle_min));
-        let line = waiting.min(LINE * self.scaled_down(wanted) + trickle * rest_s + LINE_MIN);
-        let first = called.last().copied().unwrap_or(0) + line.round() as u64;
+        let line =
+            waiting.min(LINE_FACTOR * self.scaled_down(wanted) + trickle * rest_s + LINE_MIN);
+        let joined_at_start = called.last().copied().unwrap_or(0) + line.round() as u64;
         let cells = self.cells();
         let joins = self.joins();
         let mut each_second = vec![0; rest_s as usize];
         for (second, joined) in each_second.iter_mut().enumerate() {
-            let by = |second: usize| (joins * second as f64) as u64;
-            *joined = by(second + 1) - by(second);
+            let joined_by = |second: usize| (joins * second as f64) as u64;
+            *joined = joined_by(second + 1) - joined_by(second);
         }
         let past = vec![0; called.len().saturating_sub(1)];
-        let arrivals = std::iter::once(first).chain(past).chain(each_second);
+        let arrivals = std::iter::once(joined_at_start)
+            .chain(past)
+            .chain(each_second);
         let arrivals = ArrivalCounts::from_counts(arrivals);
         let until_s = (past_s + rest_s) as u32;
         PlannedSale {
@@ -196,22 +201,27 @@ impl<'a> RestOfSale<'a> {
     /// Returns how many new simulated visitors are expected each second.
     fn joins(&self) -> f64 {
         let now = last(self.sale);
-        let since_s = (now.at_s - JOINS_S).max(0.0);
-        let before = value_at(&self.sale.figures, since_s, |figures| figures.joined as f64);
-        let joined = (now.joined as f64 - before).max(0.0);
+        let since_s = (now.at_s - JOINS_MEASURED_S).max(0.0);
+        let joined_before = value_at(&self.sale.figures, since_s, |figures| figures.joined as f64);
+        let joined = (now.joined as f64 - joined_before).max(0.0);
         self.scaled_down(joined / (now.at_s - since_s).max(1.0))
     }
 
     fn room(&self) -> PlannedRoom {
         let (room, now) = (self.sale.room, last(self.sale));
         let mut pace = room.pace;
-        let before = value_at(&self.sale.figures, now.at_s - LATELY_S, people_called);
-        let lately = (people_called(&now) - before) / now.at_s.clamp(1.0, LATELY_S);
-        let takes = self.habits.party * self.habits.buy.share;
-        let plenty = now.free as f64 > 4.0 * now.inside as f64 * takes;
-        let slowed = lately < SLOWED * self.pace();
-        if pace.mode == PaceMode::Auto && plenty && now.waiting > 0 && slowed {
-            pace.per_s_u = (lately * 1e6) as u64;
+        let called_before = value_at(
+            &self.sale.figures,
+            now.at_s - PACE_MEASURED_S,
+            people_called,
+        );
+        let measured_per_s =
+            (people_called(&now) - called_before) / now.at_s.clamp(1.0, PACE_MEASURED_S);
+        let seats_per_visitor = self.habits.party * self.habits.buy.share;
+        let has_plenty = now.free as f64 > 4.0 * now.inside as f64 * seats_per_visitor;
+        let is_slowed = measured_per_s < SLOWED_BELOW * self.pace();
+        if pace.mode == PaceMode::Auto && has_plenty && now.waiting > 0 && is_slowed {
+            pace.per_s_u = (measured_per_s * 1e6) as u64;
         }
         pace.per_s_u = (self.scaled_down(pace.per_s_u as f64) as u64).max(1);
         pace.trickle_min_u = self.scaled_down(pace.trickle_min_u as f64) as u64;
@@ -233,9 +243,9 @@ impl<'a> RestOfSale<'a> {
     /// Returns the simulated hall. At first it has more seats than are left, so that the simulated
     /// past does not run out of seats.
     fn show(&self, cells: u64, called: &[u64]) -> PlannedShow {
-        let taken = called.last().copied().unwrap_or(0);
+        let called_so_far = called.last().copied().unwrap_or(0);
         PlannedShow {
-            seats: u32::try_from(cells + taken).unwrap_or(u32::MAX),
+            seats: u32::try_from(cells + called_so_far).unwrap_or(u32::MAX),
             legs: 1,
             hold_s: self.sale.hold_s,
             grace_s: 0,
@@ -268,8 +278,8 @@ impl<'a> RestOfSale<'a> {
 fn share_entered_within(figures: &[RunningFigures], within_s: f64) -> f64 {
     let claimed = |figures: &RunningFigures| figures.claimed as f64;
     let now = figures.last().copied().unwrap_or_default();
-    let before = value_at(figures, now.at_s - within_s, claimed);
-    (claimed(&now) - before) / claimed(&now).max(1.0)
+    let claimed_before = value_at(figures, now.at_s - within_s, claimed);
+    (claimed(&now) - claimed_before) / claimed(&now).max(1.0)
 }
 
 fn last(sale: &RunningSale) -> RunningFigures {

@@ -108,23 +108,25 @@ impl SaleRun<'_> {
     }
 
     fn step(&mut self, visit: u32, step: VisitStep, now_ms: i64) {
-        let own = &mut self.visits[visit as usize];
+        let visitor = &mut self.visits[visit as usize];
         // The end of an earlier pass changes nothing if the visitor has a newer one.
         let pass_ms = i64::from(self.world.sale.room.pace.pass_s) * 1_000;
-        if step == VisitStep::PassEnds && own.entered_ms + pass_ms != now_ms {
+        if step == VisitStep::PassEnds && visitor.entered_ms + pass_ms != now_ms {
             return;
         }
-        if step == VisitStep::Hold && own.inside {
+        if step == VisitStep::Hold && visitor.inside {
             let stock = &self.world.stock;
-            self.tally.wishes.note(own.rank, |seats| stock.has(seats));
+            self.tally
+                .wishes
+                .note(visitor.rank, |seats| stock.has(seats));
         }
-        let (was_inside, had_ended) = (own.inside, own.end);
-        own.step(step, &mut self.world, now_ms);
-        if was_inside && !own.inside {
-            let ticketed = own.end == Some(VisitEnd::Ticketed);
-            self.tally.no_longer_inside(own.entered_ms, ticketed);
+        let (was_inside, had_ended) = (visitor.inside, visitor.end);
+        visitor.step(step, &mut self.world, now_ms);
+        if was_inside && !visitor.inside {
+            let ticketed = visitor.end == Some(VisitEnd::Ticketed);
+            self.tally.no_longer_inside(visitor.entered_ms, ticketed);
         }
-        if let (None, Some(end)) = (had_ended, own.end) {
+        if let (None, Some(end)) = (had_ended, visitor.end) {
             self.tally.ended(end, now_ms);
         }
         if self.world.stock.came_free() || step == VisitStep::JoinWaitlist {
@@ -160,29 +162,29 @@ impl SaleRun<'_> {
     }
 
     fn claim(&mut self, visit: u32, now_ms: i64) {
-        let own = &mut self.visits[visit as usize];
+        let visitor = &mut self.visits[visit as usize];
         // The claim of a visitor whose pass ran out is not the first one.
-        let first = own.entered_ms == 0;
+        let first = visitor.entered_ms == 0;
         let pace = &self.world.sale.room.pace;
         let is_admitted = self.cohorts.admit(&ClaimToEnter {
-            rank: own.rank,
+            rank: visitor.rank,
             first,
             inside: self.tally.inside(),
             max_inside: pace.max_inside,
             line: pace.line,
         });
         if !is_admitted {
-            let again_s = CLAIM_AGAIN_S + 0.5 * own.rng().random::<f64>();
+            let again_s = CLAIM_AGAIN_S + 0.5 * visitor.rng().random::<f64>();
             let again_ms = now_ms + (again_s * 1e3) as i64;
             return self
                 .world
                 .schedule
                 .add(again_ms, SaleEvent::Claim { visit });
         }
-        self.cohorts.reserve_entry(own.rank, now_ms);
-        self.cohorts.end_entry(own.rank);
+        self.cohorts.reserve_entry(visitor.rank, now_ms);
+        self.cohorts.end_entry(visitor.rank);
         self.tally.entered(now_ms, first);
-        own.enter(&mut self.world, now_ms);
+        visitor.enter(&mut self.world, now_ms);
     }
 
     fn tick(&mut self, second: u32) {
@@ -270,31 +272,31 @@ impl SaleRun<'_> {
         };
         let second = u32::try_from(now_ms / 1_000).unwrap_or(u32::MAX);
         let so_far = self.world.sale.so_far.as_ref();
-        let decided = match so_far.and_then(|so_far| so_far.by(second)) {
+        let decision = match so_far.and_then(|so_far| so_far.by(second)) {
             Some(called) => self.past_release(called.min(end)),
             None => decide_release(&input, |rank| self.line.presence(rank, now_s)),
         };
         self.cohorts
-            .end_tick(now_ms, decided.owed_u, decided.late_u, settings.per_s_u);
-        let called = self.released..decided.released;
+            .end_tick(now_ms, decision.owed_u, decision.late_u, settings.per_s_u);
+        let called = self.released..decision.released;
         let away: HashSet<u64> = called
             .clone()
             .filter(|rank| self.line.presence(*rank, now_s) == RankPresence::Away)
             .collect();
         self.cohorts.note_release(
             self.released,
-            decided.released,
-            decided.people,
+            decision.released,
+            decision.people,
             away,
             now_ms,
         );
         for rank in called {
             self.call(rank, now_ms);
         }
-        self.released = decided.released;
-        self.remainder_u = decided.remainder_u;
+        self.released = decision.released;
+        self.remainder_u = decision.remainder_u;
         self.memory
-            .record_tick(decided.people, decided.bound, 1_000, settings, measured);
+            .record_tick(decision.people, decision.bound, 1_000, settings, measured);
     }
 
     /// Returns the release that was made in a second of the past.
@@ -326,9 +328,9 @@ impl SaleRun<'_> {
         let think_s = behaviour.claim_s.draw(&mut visitor.rng);
         let hears_s = self.hears_s(&mut visitor, now_s + polls_s);
         let mut claim_s = hears_s + think_s;
-        let late_s = sale.room.draw_s + behaviour.late_at_s;
-        if visitor.late && late_s > now_s {
-            claim_s = late_s;
+        let late_claim_s = sale.room.draw_s + behaviour.late_at_s;
+        if visitor.late && late_claim_s > now_s {
+            claim_s = late_claim_s;
         }
         let waited_s = now_s - visitor.joined_s.max(sale.room.draw_s);
         self.tally.called(rank, waited_s);
@@ -371,9 +373,9 @@ impl SaleRun<'_> {
         let mishap = SecondsRange(0.0, VisitorBehaviour::MISHAP_WITHIN_S);
         let waits_s = visitor.joined_s.max(sale.room.draw_s);
         let drops_s = waits_s + mishap.draw(&mut visitor.rng);
-        let opens_s = drops_s + behaviour.drop_s.draw(&mut visitor.rng);
-        if (drops_s..opens_s).contains(&called_s) {
-            opens_s
+        let reopens_s = drops_s + behaviour.drop_s.draw(&mut visitor.rng);
+        if (drops_s..reopens_s).contains(&called_s) {
+            reopens_s
         } else {
             called_s
         }
@@ -387,8 +389,8 @@ impl SaleRun<'_> {
         let (line, released) = (&self.line, self.released);
         let end = line.end(now_s);
         let unreleased = end.saturating_sub(released).max(1);
-        let there = line.people_there(released, end, now_s) as f64 / unreleased as f64;
-        let ahead = |rank: u64| (there * (rank - released) as f64) as u64;
+        let present_share = line.people_there(released, end, now_s) as f64 / unreleased as f64;
+        let ahead = |rank: u64| (present_share * (rank - released) as f64) as u64;
         let odds = &mut self.tally.odds;
         odds.tell(line.sampled_there(released, now_s), &demand, ahead);
     }
@@ -397,16 +399,16 @@ impl SaleRun<'_> {
     fn tell_wishes(&mut self, limits: &PaceLimits, now_s: f64) {
         let (sale, seed) = (self.world.sale, self.seed);
         let after_draw_s = now_s - sale.room.draw_s;
-        let read = sale
+        let wishes_due = sale
             .wishes
             .filter(|wishes| is_second_of(wishes.read_after_s, after_draw_s));
-        let (Some(wishes), Some(demand)) = (read, limits.demand) else {
+        let (Some(wishes), Some(demand)) = (wishes_due, limits.demand) else {
             return;
         };
         let is_drawn = wishes.read_after_s >= 0.0;
         let ranks = self.released..self.line.end(now_s);
-        let there = ranks.filter(|rank| self.line.is_there(*rank, now_s));
-        let waiting = there
+        let present_ranks = ranks.filter(|rank| self.line.is_there(*rank, now_s));
+        let waiting = present_ranks
             .map(|rank| (rank, wishes_of(sale, seed, rank)))
             .collect();
         let stock = &self.world.stock;
@@ -429,8 +431,9 @@ impl SaleRun<'_> {
     }
 
     fn is_over(&self, second: u32) -> bool {
-        let come = self.line.end(f64::from(second)) == self.line.total();
-        let nobody_waits = self.line_dismissed || (come && self.released == self.line.total());
+        let have_all_joined = self.line.end(f64::from(second)) == self.line.total();
+        let nobody_waits =
+            self.line_dismissed || (have_all_joined && self.released == self.line.total());
         let begun = f64::from(second) >= self.world.sale.room.draw_s;
         let [_, held, _] = self.world.stock.cells();
         begun

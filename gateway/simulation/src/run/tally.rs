@@ -119,11 +119,11 @@ impl SaleTally {
     /// Returns the visitors inside by the time since they entered.
     pub fn inside_by_age(&mut self, now_ms: i64) -> [u64; 4] {
         let now = now_ms / 1_000;
-        let oldest = AGES_S[AGES_S.len() - 1] as i64;
+        let oldest_s = AGES_S[AGES_S.len() - 1] as i64;
         let mut groups = [0; 4];
         for (at, count) in self.inside_since.iter().rev() {
             let age = now - at;
-            if age >= oldest {
+            if age >= oldest_s {
                 break;
             }
             let group = AGES_S.iter().position(|below| age < *below as i64);
@@ -151,8 +151,8 @@ impl SaleTally {
             calls: 0,
         };
         fill(&mut figures);
-        let before = self.seconds.last().map_or(0, |second| second.calls);
-        self.calls_per_s_most = self.calls_per_s_most.max(figures.calls - before);
+        let calls_before = self.seconds.last().map_or(0, |second| second.calls);
+        self.calls_per_s_most = self.calls_per_s_most.max(figures.calls - calls_before);
         self.seconds.push(figures);
     }
 
@@ -193,18 +193,18 @@ impl SaleTally {
     /// Returns when one in ten, half and nine in ten of the visitors in [`SaleOutcome::told_no`]
     /// had learned it, in seconds after the start. Returns `None` if there are no such visitors.
     fn told_no_by_s(&self) -> Option<[f64; 3]> {
-        let all: u64 = self.told_no.values().sum();
-        let by = |share: f64| {
-            let wanted = (share * all as f64).ceil().max(1.0) as u64;
-            let mut told = 0;
+        let total: u64 = self.told_no.values().sum();
+        let told_by_s = |share: f64| {
+            let people_wanted = (share * total as f64).ceil().max(1.0) as u64;
+            let mut people_told = 0;
             let mut seconds = self.told_no.iter();
-            let found = seconds.find(|(_, people)| {
-                told += **people;
-                told >= wanted
+            let second = seconds.find(|(_, people)| {
+                people_told += **people;
+                people_told >= people_wanted
             });
-            found.map(|(at_s, _)| *at_s as f64)
+            second.map(|(at_s, _)| *at_s as f64)
         };
-        Some([by(0.1)?, by(0.5)?, by(0.9)?])
+        Some([told_by_s(0.1)?, told_by_s(0.5)?, told_by_s(0.9)?])
     }
 
     fn first_rank(&self, part: usize) -> u64 {

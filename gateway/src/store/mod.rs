@@ -165,12 +165,16 @@ pub trait RoomStore: Send + Sync + 'static {
     async fn check_presented_place(
         &self,
         room: &str,
-        shown: PresentedPlace,
+        presented: PresentedPlace,
     ) -> Result<PresentedPlaceStatus, StoreFailure>;
     /// Restores the places of visitors who are here, if the store lost them with its last life.
     /// Places that cannot be restored are skipped. Returns the incarnation that has the restored
     /// places. On an error some places may be missing; calling again is harmless.
-    async fn bring_back(&self, room: &str, shown: &[PresentedPlace]) -> Result<u64, StoreFailure>;
+    async fn bring_back(
+        &self,
+        room: &str,
+        presented: &[PresentedPlace],
+    ) -> Result<u64, StoreFailure>;
     /// Returns the place of a holder.
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure>;
     /// Gives a place up. Before the freeze its leaf becomes void.

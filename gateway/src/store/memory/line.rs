@@ -125,8 +125,8 @@ impl RoomLine {
 
     pub(super) fn assign(&mut self, entrant: &StoreJoinRequest) -> JoinAssignment {
         let number = self.next_number();
-        if let Some(known) = self.place_of(entrant.holder) {
-            return JoinAssignment::Known(known);
+        if let Some(place) = self.place_of(entrant.holder) {
+            return JoinAssignment::Known(place);
         }
         let code = entrant.code.filter(|_| entrant.needs_code);
         if entrant.needs_code {
@@ -268,8 +268,8 @@ impl RoomLine {
             max_inside: claimant.max_inside,
             line: claimant.line,
         };
-        let let_in = cohorts.is_entering(rank) || cohorts.admit(&claim);
-        if let_in {
+        let is_admitted = cohorts.is_entering(rank) || cohorts.admit(&claim);
+        if is_admitted {
             cohorts.reserve_entry(rank, now);
             self.networks.use_up(claimant.toll.solved, now);
             AdmissionDecision::Let { first }

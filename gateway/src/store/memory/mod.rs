@@ -182,17 +182,17 @@ impl RoomStore for MemoryRoomStore {
         let (store, room) = (self.clone(), room.to_owned());
         // The join runs in a task of its own. Otherwise a visitor who hangs up in the middle could
         // leave a number that is neither written nor void.
-        let settled = tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             for _ in 0..2 {
                 let pending = store.begin_join(&room, &entrant)?;
                 if let Some(place) = store.finish_join(&room, pending).await? {
                     return Ok(place);
                 }
             }
-            let gone = "the place was given up during the join";
-            Err(StoreFailure::from(LedgerError::Unavailable(gone.into())).into())
+            let reason = "the place was given up during the join";
+            Err(StoreFailure::from(LedgerError::Unavailable(reason.into())).into())
         });
-        settled.await.unwrap_or_else(|error| {
+        task.await.unwrap_or_else(|error| {
             Err(StoreFailure::from(LedgerError::Unavailable(error.to_string())).into())
         })
     }
@@ -257,18 +257,18 @@ impl RoomStore for MemoryRoomStore {
     async fn check_presented_place(
         &self,
         room: &str,
-        shown: PresentedPlace,
+        presented: PresentedPlace,
     ) -> Result<PresentedPlaceStatus, StoreFailure> {
         Ok(self
             .room_line(room)?
             .lock()
-            .place_status(shown.number, shown.holder))
+            .place_status(presented.number, presented.holder))
     }
 
     async fn bring_back(
         &self,
         _room: &str,
-        _shown: &[PresentedPlace],
+        _presented: &[PresentedPlace],
     ) -> Result<u64, StoreFailure> {
         Ok(ONE_LIFE)
     }

@@ -30,8 +30,8 @@ impl LineWishes {
 
     fn note_change(&mut self, number: u64) {
         self.version += 1;
-        if let Some(before) = self.last_change.insert(number, self.version) {
-            self.changes.remove(&before);
+        if let Some(earlier_version) = self.last_change.insert(number, self.version) {
+            self.changes.remove(&earlier_version);
         }
         self.changes.insert(self.version, number);
     }

@@ -50,26 +50,26 @@ impl NumberBlocks {
         Ok(())
     }
 
-    /// Reserves numbers if they run short. `given` is how many numbers were given since the last
-    /// round. Redis may give the numbers from `next` to just below `ceiling`.
+    /// Reserves numbers if they run short. `numbers_given` is how many numbers were given since the
+    /// last round. Redis may give the numbers from `next` to just below `ceiling`.
     pub async fn reserve_ahead(
         &self,
         room: &str,
         life: &RoomLife,
-        given: u64,
+        numbers_given: u64,
         (next, ceiling): (u64, u64),
     ) -> Result<(), StoreFailure> {
-        let ahead = given
+        let ahead = numbers_given
             .saturating_mul(ROUNDS_AHEAD)
             .clamp(AHEAD_MIN, AHEAD_MAX);
-        let short = next.saturating_add(ahead / 2) >= ceiling;
+        let is_short = next.saturating_add(ahead / 2) >= ceiling;
         // If the ledger is an older copy, all numbers that Redis may have given must be reserved in
         // it again. Otherwise the next life could give them again.
         if life.ceiling < ceiling {
             self.compare_ceilings(room, life, ceiling).await?;
         }
-        if short || life.ceiling < ceiling {
-            let upto = if short {
+        if is_short || life.ceiling < ceiling {
+            let upto = if is_short {
                 next.saturating_add(ahead)
             } else {
                 ceiling

@@ -46,28 +46,29 @@ impl StoreCondition {
     }
 
     /// Notes which ledger the data in Redis belongs to, or that Redis did not answer.
-    pub fn note_owner(&self, owner: Result<String, RedisCallError>, own: &str) {
-        let mut found = self.inner.lock();
+    pub fn note_owner(&self, owner: Result<String, RedisCallError>, own_id: &str) {
+        let mut details = self.inner.lock();
         match owner {
             Ok(owner) => {
-                found.outage = None;
-                let foreign = Some(owner).filter(|owner| owner != own);
-                if foreign.is_some() && found.foreign.is_none() {
+                details.outage = None;
+                let foreign = Some(owner).filter(|owner| owner != own_id);
+                if foreign.is_some() && details.foreign.is_none() {
                     tracing::error!(
                         "this Redis belongs to another ledger now; it is no longer used"
                     );
                 }
-                found.foreign = foreign;
+                details.foreign = foreign;
             }
             Err(error) => {
-                let since = found
+                let since = details
                     .outage
                     .as_ref()
                     .map_or_else(Instant::now, |outage| outage.0);
-                found.outage = Some((since, error));
+                details.outage = Some((since, error));
             }
         }
-        metrics::gauge!("fairgate_room_store_up").set(f64::from(u8::from(found.outage.is_none())));
+        metrics::gauge!("fairgate_room_store_up")
+            .set(f64::from(u8::from(details.outage.is_none())));
     }
 
     /// Stores the findings of the last check of the servers.
@@ -83,8 +84,8 @@ impl StoreCondition {
             tracing::info!(room, "the room is new in the room store");
             return;
         }
-        let mut found = self.inner.lock();
-        let was_logged = found
+        let mut details = self.inner.lock();
+        let was_logged = details
             .loss_logged_at
             .is_some_and(|at| now - at < ONE_LOSS_MS);
         if was_logged {
@@ -95,7 +96,7 @@ impl StoreCondition {
             );
             return;
         }
-        found.loss_logged_at = Some(now);
+        details.loss_logged_at = Some(now);
         tracing::warn!(
             room,
             incarnation,
@@ -119,21 +120,21 @@ impl StoreCondition {
     /// Returns one text for each problem that an operator should solve. `lives` are the lives that
     /// the ledger has.
     pub fn warnings(&self, lives: &[RoomLife], now: i64) -> Vec<String> {
-        let found = self.inner.lock();
+        let details = self.inner.lock();
         let mut warnings = Vec::new();
-        if let Some((since, error)) = &found.outage {
+        if let Some((since, error)) = &details.outage {
             warnings.push(format!(
                 "the room store has not answered for {} s ({error}). Until it answers, nobody can join and nobody is called. Visitors still see the lobby, their places and the results of draws",
                 since.elapsed().as_secs()
             ));
         }
-        if let Some(owner) = &found.foreign {
+        if let Some(owner) = &details.foreign {
             warnings.push(format!(
                 "the room store belongs to another ledger ({owner}): nobody can join. Set FAIRGATE_DATABASE_URL to the database of that ledger, or FAIRGATE_REDIS_URL to another Redis"
             ));
         }
-        warnings.extend(found.findings.iter().map(ToString::to_string));
-        let recent = found
+        warnings.extend(details.findings.iter().map(ToString::to_string));
+        let recent = details
             .lost_blocks
             .iter()
             .filter(|(_, at)| now - **at < WARNING_STAYS_MS);
@@ -148,11 +149,11 @@ impl StoreCondition {
 
 /// Returns one text for all rooms that were lost recently. A room in its first life was never lost.
 fn recent_loss_warning(lives: &[RoomLife], now: i64) -> Option<String> {
-    let lost = lives
+    let lost_rooms = lives
         .iter()
         .filter(|life| life.incarnation > 1 && now - life.begun_at < WARNING_STAYS_MS);
-    let at = lost.clone().map(|life| life.begun_at).max()?;
-    let (at, rooms) = (rfc3339(at), lost.count());
+    let at = lost_rooms.clone().map(|life| life.begun_at).max()?;
+    let (at, rooms) = (rfc3339(at), lost_rooms.count());
     let rooms = match rooms {
         1 => "one room was".to_owned(),
         _ => format!("{rooms} rooms were"),

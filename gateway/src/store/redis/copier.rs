@@ -50,7 +50,7 @@ impl LineCopier {
             let Some((last, rows)) = read_feed_entries(&taken)? else {
                 return Ok(());
             };
-            let full = rows.len() >= BATCH as usize;
+            let is_full_batch = rows.len() >= BATCH as usize;
             let copied = self.copy_rows(room, life, rows).await?;
             let nobodys = copied.voided.into_iter().chain(copied.refused);
             let trim = TrimLineFeedScript {
@@ -58,7 +58,7 @@ impl LineCopier {
                 nobodys: nobodys.collect(),
             };
             self.scripts.run(room, life, trim).await?;
-            if !full || (takes_turns && batch == BATCHES_A_TURN_MAX) {
+            if !is_full_batch || (takes_turns && batch == BATCHES_A_TURN_MAX) {
                 break;
             }
         }
@@ -97,11 +97,11 @@ impl LineCopier {
         leaving: &StoreLeaveRequest,
     ) -> Result<(), StoreFailure> {
         let number = leaving.number;
-        let who = self
+        let leaver = self
             .scripts
             .run(room, life, FindLeaverScript { number })
             .await?;
-        if let Some((join, void)) = read::leaving(&who, leaving.number)? {
+        if let Some((join, void)) = read::leaving(&leaver, leaving.number)? {
             let leave = LineFeedEntry::Leave {
                 number: leaving.number,
                 at: leaving.now,

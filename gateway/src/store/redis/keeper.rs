@@ -25,7 +25,7 @@ use crate::store::StoreFailure;
 const INSPECTIONS_MAX: usize = 32;
 /// At most this many rooms are filled in or copied at once. This work takes long, so inspections do
 /// not wait for it.
-const WORKS_AT_ONCE: usize = 8;
+const TASKS_AT_ONCE: usize = 8;
 /// The `master_replid` of a server is the id of its history of data. If this id changes, a life
 /// goes on only if a round found the life in Redis at most this long ago. `adopt_life.lua` must
 /// recognise a server that took over another server's data in the meantime. Such a server has the
@@ -36,14 +36,14 @@ const LIFE_SEEN_WITHIN: Duration = Duration::from_secs(30);
 /// Limits how many rooms are inspected at once, and how many are filled in or copied at once.
 pub struct RoomKeeperLimits {
     inspections: Semaphore,
-    works: Semaphore,
+    tasks: Semaphore,
 }
 
 impl Default for RoomKeeperLimits {
     fn default() -> Self {
         Self {
             inspections: Semaphore::new(INSPECTIONS_MAX),
-            works: Semaphore::new(WORKS_AT_ONCE),
+            tasks: Semaphore::new(TASKS_AT_ONCE),
         }
     }
 }
@@ -90,25 +90,25 @@ impl RoomKeeper {
     /// Inspects one room and does what it needs.
     pub async fn maintain_room(&self, room: &str) -> Result<(), StoreFailure> {
         let limits = &self.limits;
-        let needs = {
+        let task = {
             // Neither semaphore is ever closed, so acquiring cannot fail.
             let _inspection = limits.inspections.acquire().await;
             self.inspect_room(room).await?
         };
-        match needs {
+        match task {
             RoomKeeperTask::Nothing => Ok(()),
             RoomKeeperTask::NextLife(from) => {
-                let _work = limits.works.acquire().await;
+                let _work = limits.tasks.acquire().await;
                 let open = self.rooms.find(room)?;
                 let _tending = open.tending.lock().await;
                 self.revive(room, from).await
             }
             RoomKeeperTask::Copying(life) => {
-                let _work = limits.works.acquire().await;
+                let _work = limits.tasks.acquire().await;
                 self.copier.copy_line(room, &life, true).await
             }
             RoomKeeperTask::Codes(life) => {
-                let _work = limits.works.acquire().await;
+                let _work = limits.tasks.acquire().await;
                 self.codes.copy_from_ledger(room, &life).await
             }
         }
@@ -117,7 +117,7 @@ impl RoomKeeper {
     /// Reserves numbers if they run short, and returns what else the room needs.
     async fn inspect_room(&self, room: &str) -> Result<RoomKeeperTask, StoreFailure> {
         let open = self.rooms.find(room)?;
-        let mut before = open.tending.lock().await;
+        let mut previous_round = open.tending.lock().await;
         let Some(life) = self.lives.lease().last_known_life(room) else {
             return Ok(RoomKeeperTask::NextLife(0));
         };
@@ -125,21 +125,21 @@ impl RoomKeeper {
         open.note_answer(!matches!(checked, Err(StoreFailure::Unreachable(_))));
         let checked = match checked {
             Err(StoreFailure::NotReady(why)) => {
-                let life_seen_at = before.life_seen_at;
+                let life_seen_at = previous_round.life_seen_at;
                 return self
                     .find_why_life_is_missing(room, &life, &why, life_seen_at)
                     .await;
             }
             answer => answer?,
         };
-        before.life_seen_at = Some(Instant::now());
+        previous_round.life_seen_at = Some(Instant::now());
         let (next, ceiling) = (
             checked.item_at(0)?.as_count()?,
             checked.item_at(1)?.as_count()?,
         );
-        let given = next.saturating_sub(before.next.replace(next).unwrap_or(next));
+        let numbers_given = next.saturating_sub(previous_round.next.replace(next).unwrap_or(next));
         self.blocks
-            .reserve_ahead(room, &life, given, (next, ceiling))
+            .reserve_ahead(room, &life, numbers_given, (next, ceiling))
             .await?;
         let codes_since = checked.item_at(3)?.as_integer()?;
         if codes_since > 0 && self.clock.now_ms() - codes_since > PAUSE_MAX_MS {

@@ -24,7 +24,7 @@ pub struct LivesLease {
 #[derive(Debug, Default)]
 struct LivesLeaseState {
     /// When the request for these lives was sent.
-    asked: Option<Instant>,
+    asked_at: Option<Instant>,
     lives: HashMap<String, KnownLife>,
     /// For each room: numbers below this one may have been given, even if the ledger has lost their
     /// block.
@@ -39,67 +39,75 @@ struct KnownLife {
 }
 
 impl LivesLease {
-    /// Stores the lives from the answer to a request that was sent at `asked`. Does nothing if the
-    /// answer to a later request is already stored. Returns the rooms of which the ledger has lost
-    /// a life or a block that this node knows. Such a ledger is an older copy.
-    pub fn renew(&self, asked: Instant, lives: Vec<(String, RoomLife)>) -> Vec<String> {
-        let mut read = self.inner.lock();
-        if read.asked.is_some_and(|before| before > asked) {
+    /// Stores the lives from the answer to a request that was sent at `asked_at`. Does nothing if
+    /// the answer to a later request is already stored. Returns the rooms of which the ledger has
+    /// lost a life or a block that this node knows. Such a ledger is an older copy.
+    pub fn renew(&self, asked_at: Instant, lives: Vec<(String, RoomLife)>) -> Vec<String> {
+        let mut state = self.inner.lock();
+        if state.asked_at.is_some_and(|earlier| earlier > asked_at) {
             return Vec::new();
         }
-        read.asked = Some(asked);
-        let mut before = std::mem::take(&mut read.lives);
-        let mut lost = Vec::new();
+        state.asked_at = Some(asked_at);
+        let mut earlier_lives = std::mem::take(&mut state.lives);
+        let mut lost_rooms = Vec::new();
         for (room, life) in lives {
-            let known = before.remove(&room);
-            let newer = known.filter(|known| life_order(&known.life) > life_order(&life));
+            let known_life = earlier_lives.remove(&room);
+            let newer =
+                known_life.filter(|known_life| life_order(&known_life.life) > life_order(&life));
             let kept = match newer {
                 // The life began or got a new block while the ledger was answering.
-                Some(known) if known.at >= asked => known,
+                Some(known_life) if known_life.at >= asked_at => known_life,
                 Some(_) => {
-                    lost.push(room.clone());
-                    KnownLife { life, at: asked }
+                    lost_rooms.push(room.clone());
+                    KnownLife { life, at: asked_at }
                 }
-                None => KnownLife { life, at: asked },
+                None => KnownLife { life, at: asked_at },
             };
-            read.insert_life(room, kept);
+            state.insert_life(room, kept);
         }
-        for (room, known) in before {
-            if known.at >= asked {
-                read.insert_life(room, known);
+        for (room, known_life) in earlier_lives {
+            if known_life.at >= asked_at {
+                state.insert_life(room, known_life);
             } else {
-                lost.push(room);
+                lost_rooms.push(room);
             }
         }
-        lost
+        lost_rooms
     }
 
     /// Stores a life that began or got a new block, unless a later life is known. The ledger's
     /// answer came at `now`.
     pub fn learn(&self, room: &str, life: RoomLife, now: Instant) {
-        let mut read = self.inner.lock();
-        let known = read.lives.get(room);
-        if known.is_none_or(|known| life_order(&known.life) <= life_order(&life)) {
-            read.insert_life(room.to_owned(), KnownLife { life, at: now });
+        let mut state = self.inner.lock();
+        let known_life = state.lives.get(room);
+        if known_life.is_none_or(|known_life| life_order(&known_life.life) <= life_order(&life)) {
+            state.insert_life(room.to_owned(), KnownLife { life, at: now });
         }
     }
 
     /// Returns whether a request that was sent after `since` has been answered.
     pub fn asked_after(&self, since: Instant) -> bool {
-        self.inner.lock().asked.is_some_and(|asked| asked > since)
+        self.inner
+            .lock()
+            .asked_at
+            .is_some_and(|asked_at| asked_at > since)
     }
 
     /// Returns the life of a room as last read or learned, even if that was long ago.
     pub fn last_known_life(&self, room: &str) -> Option<RoomLife> {
-        self.inner.lock().lives.get(room).map(|known| known.life)
+        self.inner
+            .lock()
+            .lives
+            .get(room)
+            .map(|known_life| known_life.life)
     }
 
     /// Returns the life of a room if it is still valid at `now`.
     pub fn leased_life(&self, room: &str, now: Instant) -> Option<RoomLife> {
-        let read = self.inner.lock();
-        let asked = read.asked?;
-        (now.saturating_duration_since(asked) < LEASE)
-            .then(|| read.lives.get(room).map(|known| known.life))
+        let state = self.inner.lock();
+        let asked_at = state.asked_at?;
+        (now.saturating_duration_since(asked_at) < LEASE)
+            .then(|| state.lives.get(room).map(|known_life| known_life.life))
             .flatten()
     }
 
@@ -109,7 +117,7 @@ impl LivesLease {
             .lock()
             .lives
             .values()
-            .map(|known| known.life)
+            .map(|known_life| known_life.life)
             .collect()
     }
 

@@ -68,12 +68,13 @@ impl RoomLifeReader {
 
     /// Reads the lives from the ledger. They are valid for a second after the request was sent.
     pub async fn read(&self) -> Result<(), StoreFailure> {
-        let asked = Instant::now();
+        let asked_at = Instant::now();
         let lives = timeout(LEASE, self.ledger.lives())
             .await
             .map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))??;
-        let lost = self.lease.renew(asked, lives);
-        self.condition.note_lost_blocks(&lost, self.clock.now_ms());
+        let lost_rooms = self.lease.renew(asked_at, lives);
+        self.condition
+            .note_lost_blocks(&lost_rooms, self.clock.now_ms());
         Ok(())
     }
 

@@ -205,13 +205,21 @@ impl RoomStore for RedisRoomStore {
     async fn check_presented_place(
         &self,
         room: &str,
-        shown: PresentedPlace,
+        presented: PresentedPlace,
     ) -> Result<PresentedPlaceStatus, StoreFailure> {
-        Ok(self.parts.places.check_presented_place(room, &shown).await)
+        Ok(self
+            .parts
+            .places
+            .check_presented_place(room, &presented)
+            .await)
     }
 
-    async fn bring_back(&self, room: &str, shown: &[PresentedPlace]) -> Result<u64, StoreFailure> {
-        self.parts.places.restore_places(room, shown).await
+    async fn bring_back(
+        &self,
+        room: &str,
+        presented: &[PresentedPlace],
+    ) -> Result<u64, StoreFailure> {
+        self.parts.places.restore_places(room, presented).await
     }
 
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {

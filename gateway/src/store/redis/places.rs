@@ -36,31 +36,31 @@ impl PlaceFinder {
     pub async fn check_presented_place(
         &self,
         room: &str,
-        shown: &PresentedPlace,
+        presented: &PresentedPlace,
     ) -> PresentedPlaceStatus {
-        let mut asked = self.ask_status(room, shown).await;
-        if matches!(asked, Err(StoreFailure::NotReady(_))) && self.lives.read_again().await.is_ok()
+        let mut status = self.ask_status(room, presented).await;
+        if matches!(status, Err(StoreFailure::NotReady(_))) && self.lives.read_again().await.is_ok()
         {
-            asked = self.ask_status(room, shown).await;
+            status = self.ask_status(room, presented).await;
         }
-        let error = match asked {
+        let error = match status {
             Ok(status) => return status,
             Err(error) => error,
         };
         tracing::debug!(room, %error, "Redis did not answer about a place; the ledger is asked, and if it does not know the place, the place's signature is trusted");
-        if let Ok(Some(place)) = self.recorded_place(room, shown.holder).await {
+        if let Ok(Some(place)) = self.recorded_place(room, presented.holder).await {
             return PresentedPlaceStatus::Here(place);
         }
-        if let Ok(true) = self.recorded_as_left(room, shown).await {
+        if let Ok(true) = self.recorded_as_left(room, presented).await {
             return PresentedPlaceStatus::Left;
         }
         // This installation signed the place, and neither the store nor the ledger contradicts it.
         // Perhaps the place has not been copied to the ledger yet.
         PresentedPlaceStatus::Here(Place {
-            number: shown.number,
-            holder: shown.holder,
-            at: shown.at,
-            code: shown.code,
+            number: presented.number,
+            holder: presented.holder,
+            at: presented.at,
+            code: presented.code,
             pass_exp: None,
             done: false,
             fresh: false,
@@ -72,16 +72,16 @@ impl PlaceFinder {
     pub async fn restore_places(
         &self,
         room: &str,
-        shown: &[PresentedPlace],
+        presented: &[PresentedPlace],
     ) -> Result<u64, StoreFailure> {
         let life = self.lives.last_known_life(room)?;
-        for batch in shown.chunks(BATCH) {
+        for batch in presented.chunks(BATCH) {
             let places = batch.iter().map(shown_record).collect();
             self.scripts
                 .run(room, &life, BringBackScript { places })
                 .await?;
         }
-        if shown.is_empty() {
+        if presented.is_empty() {
             self.scripts.run(room, &life, CheckLifeScript {}).await?;
         }
         Ok(life.incarnation)
@@ -93,16 +93,16 @@ impl PlaceFinder {
         room: &str,
         holder: Holder,
     ) -> Result<Option<Place>, StoreFailure> {
-        let asked = async {
+        let find_place = async {
             let place_of = FindPlaceScript { holder: holder.0 };
             let reply = self
                 .scripts
                 .run(room, &self.lives.last_known_life(room)?, place_of)
                 .await?;
-            let here = read::kind(&reply)? == "here";
-            Ok(here.then(|| read::place(&reply)).transpose()?)
+            let is_found = read::kind(&reply)? == "here";
+            Ok(is_found.then(|| read::place(&reply)).transpose()?)
         };
-        match asked.await {
+        match find_place.await {
             // A new place is only in Redis at first. So if the ledger has no place, this returns
             // the error and not "no place".
             Err(error) => match self.recorded_place(room, holder).await {
@@ -116,10 +116,10 @@ impl PlaceFinder {
     async fn ask_status(
         &self,
         room: &str,
-        shown: &PresentedPlace,
+        presented: &PresentedPlace,
     ) -> Result<PresentedPlaceStatus, StoreFailure> {
         let check = CheckPlaceScript {
-            shown: shown_record(shown),
+            shown: shown_record(presented),
         };
         let reply = self
             .scripts
@@ -146,13 +146,13 @@ impl PlaceFinder {
     async fn recorded_as_left(
         &self,
         room: &str,
-        shown: &PresentedPlace,
+        presented: &PresentedPlace,
     ) -> Result<bool, StoreFailure> {
-        let stored = self.ask_ledger(self.ledger.places(room, shown.number, 1));
+        let stored = self.ask_ledger(self.ledger.places(room, presented.number, 1));
         let stored = stored.await?.into_iter().next();
         Ok(stored.is_some_and(|stored| {
-            let whose = (stored.join.number, stored.join.holder);
-            stored.left && whose == (shown.number, shown.holder)
+            let stored_identity = (stored.join.number, stored.join.holder);
+            stored.left && stored_identity == (presented.number, presented.holder)
         }))
     }
 
@@ -162,24 +162,24 @@ impl PlaceFinder {
         &self,
         asking: impl Future<Output = Result<T, LedgerError>>,
     ) -> Result<T, StoreFailure> {
-        let lately = Instant::now().checked_sub(LEDGER_HEARD_MAX);
-        if lately.is_some_and(|lately| !self.lives.lease().asked_after(lately)) {
+        let recently = Instant::now().checked_sub(LEDGER_HEARD_MAX);
+        if recently.is_some_and(|recently| !self.lives.lease().asked_after(recently)) {
             return Err(StoreFailure::NotReady("the ledger is silent too".into()));
         }
-        let asked = tokio::time::timeout(LEDGER_ASKED_MAX, asking).await;
-        let answered = asked.map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))?;
+        let answer = tokio::time::timeout(LEDGER_ASKED_MAX, asking).await;
+        let answered = answer.map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))?;
         Ok(answered?)
     }
 }
 
 /// Converts a place into the arguments that `shown` in `lib/shown.lua` takes.
-fn shown_record(shown: &PresentedPlace) -> PresentedPlaceRecord {
+fn shown_record(presented: &PresentedPlace) -> PresentedPlaceRecord {
     PresentedPlaceRecord {
-        number: shown.number,
-        holder: shown.holder.0,
-        written: shown.at.to_be_bytes(),
-        code: shown.code.map(|code| code.0),
-        at_ms: shown.at,
+        number: presented.number,
+        holder: presented.holder.0,
+        written: presented.at.to_be_bytes(),
+        code: presented.code.map(|code| code.0),
+        at_ms: presented.at,
     }
 }
 

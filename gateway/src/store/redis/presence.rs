@@ -51,24 +51,26 @@ impl RoomPresence {
     /// last read them.
     pub async fn absent_numbers(&self, room: &str) -> Result<NumberSet, StoreFailure> {
         let life = self.lives.last_known_life(room)?;
-        let known = self.absent.lock().get(room).cloned().unwrap_or_default();
-        let known_version = if known.incarnation == life.incarnation {
-            known.version
+        let snapshot = self.absent.lock().get(room).cloned().unwrap_or_default();
+        let known_version = if snapshot.incarnation == life.incarnation {
+            snapshot.version
         } else {
             0
         };
         let absent = ReadAbsentScript { known_version };
         let reply = self.scripts.run(room, &life, absent).await?;
         let Ok(bits) = reply.item_at(1) else {
-            return Ok(known.numbers);
+            return Ok(snapshot.numbers);
         };
-        let read = AbsenceSnapshot {
+        let new_snapshot = AbsenceSnapshot {
             incarnation: life.incarnation,
             version: reply.item_at(0)?.as_count()?,
             numbers: read::numbers_from_bits(bits.as_bytes()?),
         };
-        self.absent.lock().insert(room.to_owned(), read.clone());
-        Ok(read.numbers)
+        self.absent
+            .lock()
+            .insert(room.to_owned(), new_snapshot.clone());
+        Ok(new_snapshot.numbers)
     }
 
     /// Notes which visitors were here. Returns the room's incarnation.
@@ -108,20 +110,20 @@ impl RoomPresence {
         let Ok(joined) = reply.item_at(0) else {
             return Ok(NumberSet::default());
         };
-        let (joined, here) = (
+        let (joined, present) = (
             joined.as_count()?,
             read::numbers_from_bits(reply.item_at(1)?.as_bytes()?),
         );
-        Ok(neither(joined, &here, &absent))
+        Ok(neither(joined, &present, &absent))
     }
 }
 
 /// Returns the numbers below `joined` that are in neither set.
-fn neither(joined: u64, here: &NumberSet, absent: &NumberSet) -> NumberSet {
+fn neither(joined: u64, present: &NumberSet, absent: &NumberSet) -> NumberSet {
     let words = usize::try_from(joined.div_ceil(64)).unwrap_or(0);
     let word = |numbers: &NumberSet, at: usize| numbers.0.get(at).copied().unwrap_or(0);
     let mut bits: Vec<u64> = (0..words)
-        .map(|at| !(word(here, at) | word(absent, at)))
+        .map(|at| !(word(present, at) | word(absent, at)))
         .collect();
     if let Some(last) = bits.last_mut()
         && !joined.is_multiple_of(64)

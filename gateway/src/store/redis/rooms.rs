@@ -40,9 +40,9 @@ impl OpenRooms {
     /// Opens a room. Returns whether it was not open before.
     pub fn open(&self, room: &str) -> bool {
         let mut rooms = self.rooms.write();
-        let before = rooms.len();
+        let count_before = rooms.len();
         rooms.entry(room.to_owned()).or_default();
-        rooms.len() > before
+        rooms.len() > count_before
     }
 
     /// Returns the names of all open rooms.

@@ -24,9 +24,9 @@ pub fn start_rounds(parts: &Arc<StoreParts>) {
 /// Reads the lives. This loop does nothing else, because a delay here would end the leases of all
 /// rooms.
 async fn read_lives(store: Weak<StoreParts>) {
-    let mut every = rounds(ROUND_EVERY);
+    let mut timer = rounds(ROUND_EVERY);
     loop {
-        every.tick().await;
+        timer.tick().await;
         let Some(parts) = store.upgrade() else {
             return;
         };
@@ -42,20 +42,19 @@ async fn read_lives(store: Weak<StoreParts>) {
 
 /// Maintains the rooms, each in a task of its own.
 async fn look_after_rooms(store: Weak<StoreParts>) {
-    let mut every = rounds(ROUND_EVERY);
-    let mut tended: HashMap<String, JoinHandle<()>> = HashMap::new();
+    let mut timer = rounds(ROUND_EVERY);
+    let mut tasks: HashMap<String, JoinHandle<()>> = HashMap::new();
     loop {
-        every.tick().await;
+        timer.tick().await;
         let Some(parts) = store.upgrade() else {
             return;
         };
         for room in parts.rooms.names() {
             // A room gets no new task while its task from an earlier round still runs.
-            if tended.get(&room).is_none_or(JoinHandle::is_finished) {
+            if tasks.get(&room).is_none_or(JoinHandle::is_finished) {
                 let (parts, name) = (Arc::clone(&parts), room.clone());
-                let tending =
-                    tokio::spawn(async move { parts.keeper.maintain_and_log(&name).await });
-                tended.insert(room, tending);
+                let task = tokio::spawn(async move { parts.keeper.maintain_and_log(&name).await });
+                tasks.insert(room, task);
             }
         }
     }
@@ -63,9 +62,9 @@ async fn look_after_rooms(store: Weak<StoreParts>) {
 
 /// Watches which ledger the data in Redis belongs to, and whether the settings of Redis are safe.
 async fn watch_condition(store: Weak<StoreParts>) {
-    let mut every = rounds(ASKED_EVERY);
+    let mut timer = rounds(ASKED_EVERY);
     for round in 0_u32.. {
-        every.tick().await;
+        timer.tick().await;
         let Some(parts) = store.upgrade() else {
             return;
         };
@@ -74,7 +73,7 @@ async fn watch_condition(store: Weak<StoreParts>) {
 }
 
 fn rounds(period: Duration) -> Interval {
-    let mut every = interval(period);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    every
+    let mut timer = interval(period);
+    timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    timer
 }

@@ -67,9 +67,9 @@ pub(super) struct LineWrites {
 }
 
 /// Decides what to write for `rows`, in their order.
-pub(super) fn decide(rows: &[LineFeedEntry], known: RecordedLineState) -> LineWrites {
+pub(super) fn decide(rows: &[LineFeedEntry], state: RecordedLineState) -> LineWrites {
     let mut deciding = LineCopyDecider {
-        known,
+        state,
         writes: LineWrites::default(),
     };
     for row in rows {
@@ -87,14 +87,14 @@ pub(super) fn decide(rows: &[LineFeedEntry], known: RecordedLineState) -> LineWr
 }
 
 struct LineCopyDecider {
-    known: RecordedLineState,
+    state: RecordedLineState,
     writes: LineWrites,
 }
 
 impl LineCopyDecider {
     fn apply_join(&mut self, join: JoinRow) {
         let number = join.number;
-        if let Some(recorded) = self.known.numbers.get(&number) {
+        if let Some(recorded) = self.state.numbers.get(&number) {
             if recorded.holder != join.holder {
                 self.writes.copied.refused.push(number);
             } else if recorded.void {
@@ -102,30 +102,31 @@ impl LineCopyDecider {
             }
             return;
         }
-        if number >= self.known.ceiling || number < self.known.frozen {
+        if number >= self.state.ceiling || number < self.state.frozen {
             self.writes.copied.refused.push(number);
             return;
         }
-        let other = self.known.living.get(&join.holder).copied();
+        let other_number = self.state.living.get(&join.holder).copied();
         // The code is checked even if the holder has a lower number, because the code of a void
         // number stays used.
-        let code_is_gone = self.mark_code_unless_gone(&join, other);
-        let is_void = other.is_some_and(|other| other < number) || code_is_gone;
+        let code_is_gone = self.mark_code_unless_gone(&join, other_number);
+        let is_void =
+            other_number.is_some_and(|other_number| other_number < number) || code_is_gone;
         if is_void {
             self.writes.copied.voided.push(number);
-        } else if let Some(higher) = other {
+        } else if let Some(higher) = other_number {
             self.apply_leave(higher, join.at, true);
             self.writes.copied.voided.push(higher);
         }
         if !is_void {
-            self.known.living.insert(join.holder, number);
+            self.state.living.insert(join.holder, number);
         }
         let recorded = RecordedNumber {
             holder: join.holder,
             left: is_void,
             void: is_void,
         };
-        self.known.numbers.insert(number, recorded);
+        self.state.numbers.insert(number, recorded);
         let row = NewPlaceRow {
             join,
             left_at: is_void.then_some(join.at),
@@ -134,20 +135,21 @@ impl LineCopyDecider {
         self.writes.rows.insert(number, row);
     }
 
-    /// Marks the code as used by this number, unless another holder has used the code. If `other`,
-    /// the holder's other number, has used the code, the lower of the two numbers keeps it. Returns
-    /// whether the code is gone: another holder has used it, or the room has no such code.
-    fn mark_code_unless_gone(&mut self, join: &JoinRow, other: Option<u64>) -> bool {
+    /// Marks the code as used by this number, unless another holder has used the code. If
+    /// `other_number`, the holder's other number, has used the code, the lower of the two numbers
+    /// keeps it. Returns whether the code is gone: another holder has used it, or the room has no
+    /// such code.
+    fn mark_code_unless_gone(&mut self, join: &JoinRow, other_number: Option<u64>) -> bool {
         let Some(code) = join.code else {
             return false;
         };
-        let Some(used_by) = self.known.codes.get_mut(&code) else {
+        let Some(used_by) = self.state.codes.get_mut(&code) else {
             return true;
         };
         match *used_by {
             // The lower number keeps the code.
-            Some(by) if Some(by) == other && by < join.number => return false,
-            Some(by) if Some(by) != other => return true,
+            Some(by) if Some(by) == other_number && by < join.number => return false,
+            Some(by) if Some(by) != other_number => return true,
             Some(_) | None => {}
         }
         *used_by = Some(join.number);
@@ -157,15 +159,15 @@ impl LineCopyDecider {
     }
 
     fn apply_leave(&mut self, number: u64, at: i64, void: bool) {
-        let Some(recorded) = self.known.numbers.get_mut(&number) else {
+        let Some(recorded) = self.state.numbers.get_mut(&number) else {
             return;
         };
         if recorded.left {
             return;
         }
-        let void = void && number >= self.known.frozen;
+        let void = void && number >= self.state.frozen;
         (recorded.left, recorded.void) = (true, void);
-        self.known.living.remove(&recorded.holder);
+        self.state.living.remove(&recorded.holder);
         if let Some(row) = self.writes.rows.get_mut(&number) {
             (row.left_at, row.void) = (Some(at), void);
         } else {

@@ -227,9 +227,9 @@ impl PassStopCause {
 
     /// Reads the stored word.
     #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        let all = [Self::Left, Self::Closed, Self::Revoked, Self::Cleared];
-        all.into_iter().find(|cause| cause.as_str() == word)
+    pub fn parse(text: &str) -> Option<Self> {
+        let causes = [Self::Left, Self::Closed, Self::Revoked, Self::Cleared];
+        causes.into_iter().find(|cause| cause.as_str() == text)
     }
 }
 

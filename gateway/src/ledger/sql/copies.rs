@@ -47,13 +47,13 @@ pub(super) async fn copy_line(
     let Some(life) = current.filter(|life| life.incarnation == incarnation) else {
         return Ok(None);
     };
-    let known = recorded_state(tx, room, life.ceiling, rows).await?;
+    let state = recorded_state(tx, room, life.ceiling, rows).await?;
     let LineWrites {
         ended,
         used,
         rows,
         copied,
-    } = copying::decide(rows, known);
+    } = copying::decide(rows, state);
     let rows: Vec<NewPlaceRow> = rows.into_values().collect();
     if tx.is_postgres() {
         end_places_fused(tx, room, &ended).await?;
@@ -85,23 +85,23 @@ async fn recorded_state(
             LineFeedEntry::Leave { number, .. } => numbers.push(*number),
         }
     }
-    let mut known = RecordedLineState {
+    let mut state = RecordedLineState {
         ceiling,
         frozen: draws::frozen_below(tx, room).await?,
         ..RecordedLineState::default()
     };
     if tx.is_postgres() {
-        look_up_places_fused(tx, room, &numbers, &holders, &mut known).await?;
+        look_up_places_fused(tx, room, &numbers, &holders, &mut state).await?;
     } else {
-        look_up_places(tx, room, &numbers, &holders, &mut known).await?;
+        look_up_places(tx, room, &numbers, &holders, &mut state).await?;
     }
     if !codes.is_empty() {
         let sql = "SELECT code, used_by FROM gw_codes WHERE room = $1 AND code = ANY ($2::bytea[])";
         for row in tx.query(sql, &[&room, &codes]).await? {
-            known.codes.insert(Digest(row.get(0)?), row.get(1)?);
+            state.codes.insert(Digest(row.get(0)?), row.get(1)?);
         }
     }
-    Ok(known)
+    Ok(state)
 }
 
 /// Uses one statement for each number and for each holder. For a list of holders, SQLite would read
@@ -111,7 +111,7 @@ async fn look_up_places(
     room: &str,
     numbers: &[u64],
     holders: &[[u8; 32]],
-    known: &mut RecordedLineState,
+    state: &mut RecordedLineState,
 ) -> Result<()> {
     let sql = "SELECT holder, left_at IS NOT NULL, void FROM gw_joins
          WHERE room = $1 AND number = $2";
@@ -122,7 +122,7 @@ async fn look_up_places(
                 left: row.get(1)?,
                 void: row.get(2)?,
             };
-            known.add_place(*number, recorded);
+            state.add_place(*number, recorded);
         }
     }
     for holder in holders {
@@ -132,7 +132,7 @@ async fn look_up_places(
                 left: place.left,
                 void: place.void,
             };
-            known.add_place(place.join.number, recorded);
+            state.add_place(place.join.number, recorded);
         }
     }
     Ok(())
@@ -143,7 +143,7 @@ async fn look_up_places_fused(
     room: &str,
     numbers: &[u64],
     holders: &[[u8; 32]],
-    known: &mut RecordedLineState,
+    state: &mut RecordedLineState,
 ) -> Result<()> {
     let sql = "SELECT number, holder, left_at IS NOT NULL, void FROM gw_joins
          WHERE room = $1 AND number = ANY ($2)
@@ -156,7 +156,7 @@ async fn look_up_places_fused(
             left: row.get(2)?,
             void: row.get(3)?,
         };
-        known.add_place(row.get(0)?, recorded);
+        state.add_place(row.get(0)?, recorded);
     }
     Ok(())
 }
@@ -272,9 +272,9 @@ async fn insert_rows_fused(tx: &SqlTransaction, room: &str, rows: &[NewPlaceRow]
              networks)
          SELECT $1, * FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[],
              $6::bigint[], $7::bool[], $8::bytea[])";
-    let with: [&(dyn ToSqlValue + Sync); 8] = [
+    let values: [&(dyn ToSqlValue + Sync); 8] = [
         &room, &numbers, &holders, &codes, &joined, &left, &voids, &networks,
     ];
-    tx.execute(sql, &with).await?;
+    tx.execute(sql, &values).await?;
     Ok(())
 }

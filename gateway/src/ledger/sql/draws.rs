@@ -27,9 +27,9 @@ impl RoomLedger {
         sealed: PublishedFreeze,
         entry: RoomAuditEntry,
     ) -> Result<PublishedFreeze> {
-        let given = (room.to_owned(), sealed, entry);
+        let arguments = (room.to_owned(), sealed, entry);
         self.installation
-            .write(given, |tx, (room, sealed, entry)| {
+            .write(arguments, |tx, (room, sealed, entry)| {
                 seal_draw(tx, room, sealed, entry).boxed()
             })
             .await
@@ -43,9 +43,9 @@ impl RoomLedger {
         drawn: PublishedDraw,
         entry: RoomAuditEntry,
     ) -> Result<PublishedDraw> {
-        let given = (room.to_owned(), drawn, entry);
+        let arguments = (room.to_owned(), drawn, entry);
         self.installation
-            .write(given, |tx, (room, drawn, entry)| {
+            .write(arguments, |tx, (room, drawn, entry)| {
                 record_draw(tx, room, drawn, entry).boxed()
             })
             .await
@@ -68,9 +68,9 @@ impl RoomLedger {
         from: &ReleaseRow,
         to: &ReleaseRow,
     ) -> Result<bool> {
-        let given = (room.to_owned(), from.clone(), to.clone());
+        let arguments = (room.to_owned(), from.clone(), to.clone());
         self.installation
-            .write(given, |tx, (room, from, to)| {
+            .write(arguments, |tx, (room, from, to)| {
                 advance_counter(tx, room, from, to).boxed()
             })
             .await
@@ -203,12 +203,12 @@ pub(super) async fn advance_counter(
 async fn begin_counter(tx: &SqlTransaction, room: &str, to: &ReleaseRow) -> Result<bool> {
     let sql = "INSERT INTO gw_releases (room, released, remainder_u, ticked_at, memory)
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (room) DO NOTHING";
-    let with: [&(dyn ToSqlValue + Sync); 5] = [
+    let values: [&(dyn ToSqlValue + Sync); 5] = [
         &room,
         &to.released,
         &to.remainder_u,
         &to.ticked_at,
         &to.memory,
     ];
-    Ok(tx.execute(sql, &with).await? == 1)
+    Ok(tx.execute(sql, &values).await? == 1)
 }

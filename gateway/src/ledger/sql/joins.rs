@@ -255,26 +255,26 @@ pub(super) async fn forget_networks(
     room: &str,
     from: u64,
     max: u32,
-    before: i64,
+    joined_before: i64,
 ) -> Result<Option<u64>> {
     let sql = "SELECT number, joined_at < $4, networks IS NOT NULL FROM gw_joins
          WHERE room = $1 AND number >= $2 ORDER BY number LIMIT $3";
-    let (mut read, mut end, mut found, mut is_last) = (0, from, false, false);
-    for row in tx.query(sql, &[&room, &from, &max, &before]).await? {
+    let (mut rows_read, mut end, mut has_networks, mut is_last) = (0, from, false, false);
+    for row in tx.query(sql, &[&room, &from, &max, &joined_before]).await? {
         let number: u64 = row.get(0)?;
         if !row.get::<bool>(1)? {
             is_last = true;
             break;
         }
-        (read, end) = (read + 1, number + 1);
-        found |= row.get::<bool>(2)?;
+        (rows_read, end) = (rows_read + 1, number + 1);
+        has_networks |= row.get::<bool>(2)?;
     }
-    if found {
+    if has_networks {
         let sql = "UPDATE gw_joins SET networks = NULL
              WHERE room = $1 AND number >= $2 AND number < $3 AND networks IS NOT NULL";
         tx.execute(sql, &[&room, &from, &end]).await?;
     }
-    Ok((!is_last && read == max).then_some(end))
+    Ok((!is_last && rows_read == max).then_some(end))
 }
 
 pub(super) async fn whole_line(tx: &SqlTransaction, room: &str) -> Result<StoredLine> {
@@ -309,11 +309,12 @@ pub(super) async fn stored_places(
         "SELECT {PLACE} FROM gw_joins WHERE room = $1 AND number >= $2 ORDER BY number LIMIT $3"
     );
     let mut places = Vec::new();
-    let keep = |row: SqlRow| {
+    let push_place = |row: SqlRow| {
         places.push(place_of_row(&row)?);
         Ok::<_, LedgerError>(())
     };
-    tx.query_each(&sql, &[&room, &from, &max], keep).await?;
+    tx.query_each(&sql, &[&room, &from, &max], push_place)
+        .await?;
     Ok(places)
 }
 
@@ -346,11 +347,11 @@ fn place_of_row(row: &SqlRow) -> Result<StoredPlace> {
 async fn stored_codes(tx: &SqlTransaction, room: &str) -> Result<Vec<(Digest, Option<u64>)>> {
     let sql = "SELECT code, used_by FROM gw_codes WHERE room = $1";
     let mut codes = Vec::new();
-    let keep = |row: SqlRow| {
+    let push_code = |row: SqlRow| {
         codes.push((Digest(row.get(0)?), row.get(1)?));
         Ok::<_, LedgerError>(())
     };
-    tx.query_each(sql, &[&room], keep).await?;
+    tx.query_each(sql, &[&room], push_code).await?;
     Ok(codes)
 }
 
@@ -361,11 +362,11 @@ pub(super) async fn stored_leaves(tx: &SqlTransaction, room: &str, n: u64) -> Re
         usize::try_from(n).map_err(|_| LedgerError::Corrupt("a line beyond memory".into()))?;
     let mut leaves = vec![0; count * 32];
     let sql = "SELECT number, holder FROM gw_joins WHERE room = $1 AND number < $2 AND NOT void";
-    let keep = |row: SqlRow| {
+    let copy_leaf = |row: SqlRow| {
         let (number, holder): (usize, [u8; 32]) = (row.get(0)?, row.get(1)?);
         leaves[number * 32..][..32].copy_from_slice(&holder);
         Ok::<_, LedgerError>(())
     };
-    tx.query_each(sql, &[&room, &n], keep).await?;
+    tx.query_each(sql, &[&room, &n], copy_leaf).await?;
     Ok(leaves)
 }

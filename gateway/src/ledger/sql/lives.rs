@@ -140,8 +140,8 @@ pub(super) async fn freeze_line(
     life: Option<u64>,
 ) -> Result<LedgerFreezeOutcome> {
     let current = locked_life(tx, room).await?;
-    if let Some(stands) = draws::stored_draw(tx, room).await?.freeze {
-        return Ok(LedgerFreezeOutcome::Stands(stands));
+    if let Some(stored_freeze) = draws::stored_draw(tx, room).await?.freeze {
+        return Ok(LedgerFreezeOutcome::Stands(stored_freeze));
     }
     if let Some(incarnation) = life {
         let Some(life) = current.filter(|life| life.incarnation == incarnation) else {
@@ -154,8 +154,8 @@ pub(super) async fn freeze_line(
     let sql = "INSERT INTO gw_draws (room, n, frozen_at) VALUES ($1, $2, $3)
          ON CONFLICT (room) DO NOTHING";
     tx.execute(sql, &[&room, &freeze.n, &freeze.at]).await?;
-    let stands = draws::stored_draw(tx, room).await?.freeze;
-    stands
+    let stored_freeze = draws::stored_draw(tx, room).await?.freeze;
+    stored_freeze
         .map(LedgerFreezeOutcome::Stands)
         .ok_or_else(|| LedgerError::Corrupt("the freeze was not stored".into()))
 }

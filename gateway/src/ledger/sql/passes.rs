@@ -27,9 +27,9 @@ impl RoomLedger {
 
     /// Marks visitors as done, and moves the cursor of finished orders in the same transaction.
     pub async fn finish(&self, room: &str, cursor: u64, holders: &[Holder], at: i64) -> Result<()> {
-        let given = (room.to_owned(), holders.to_vec());
+        let arguments = (room.to_owned(), holders.to_vec());
         self.installation
-            .write(given, move |tx, (room, holders)| {
+            .write(arguments, move |tx, (room, holders)| {
                 finish_visitors(tx, room, cursor, holders, at).boxed()
             })
             .await
@@ -70,19 +70,19 @@ pub(super) async fn claim_pass(
     }
     let sql = "SELECT rank, holder, iat, exp, jti, stop_cause FROM gw_passes
          WHERE room = $1 AND number = $2";
-    let live = tx.query_one(sql, &[&room, &fresh.number]).await?;
-    let stopped: Option<String> = live.get(5)?;
-    if let Some(word) = stopped {
-        let cause = PassStopCause::parse(&word).ok_or_else(unknown_stop_cause)?;
+    let stored_row = tx.query_one(sql, &[&room, &fresh.number]).await?;
+    let stopped: Option<String> = stored_row.get(5)?;
+    if let Some(cause_text) = stopped {
+        let cause = PassStopCause::parse(&cause_text).ok_or_else(unknown_stop_cause)?;
         return Ok(LedgerClaimOutcome::Stopped(cause));
     }
     Ok(LedgerClaimOutcome::Claimed(PassRow {
         number: fresh.number,
-        rank: live.get(0)?,
-        holder: Holder(live.get(1)?),
-        iat: live.get(2)?,
-        exp: live.get(3)?,
-        jti: live.get(4)?,
+        rank: stored_row.get(0)?,
+        holder: Holder(stored_row.get(1)?),
+        iat: stored_row.get(2)?,
+        exp: stored_row.get(3)?,
+        jti: stored_row.get(4)?,
     }))
 }
 

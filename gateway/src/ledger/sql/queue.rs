@@ -141,9 +141,9 @@ async fn settle_group(
         Err(failure) if changes.len() > 1 && !matches!(failure, LedgerError::Unknown(_)) => {
             let mut outcomes = Vec::with_capacity(changes.len());
             for change in changes.iter() {
-                let alone = Arc::new(vec![change.clone()]);
-                match commit_group(installation, &alone).await {
-                    Ok(alone) => outcomes.extend(alone),
+                let single_change = Arc::new(vec![change.clone()]);
+                match commit_group(installation, &single_change).await {
+                    Ok(outcome) => outcomes.extend(outcome),
                     Err(failure) => outcomes.push(Err(failure)),
                 }
             }
@@ -163,10 +163,10 @@ async fn commit_group(
     if changes.iter().all(changes_nothing) {
         // A group that consists only of barriers must not write anything. It only checks that the
         // ledger answers.
-        let asked = installation.read((), |tx, ()| {
+        let probe = installation.read((), |tx, ()| {
             async move { tx.query_one("SELECT 1", &[]).await }.boxed()
         });
-        asked.await?;
+        probe.await?;
         return Ok(vec![Ok(LineChangeOutcome::Nothing); changes.len()]);
     }
     let mut tries = 1;
@@ -221,11 +221,11 @@ fn leading_joins(changes: &[RoomLineChange]) -> Vec<JoinRow> {
         let LineChange::Join(join) = change else {
             break;
         };
-        let fits = Some(room) == first
+        let is_independent = Some(room) == first
             && numbers.insert(join.number)
             && holders.insert(join.holder)
             && join.code.is_none_or(|code| codes.insert(code));
-        if !fits {
+        if !is_independent {
             break;
         }
         leading.push(*join);

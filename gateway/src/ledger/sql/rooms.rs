@@ -62,9 +62,9 @@ impl RoomLedger {
         before_joins: bool,
         entry: Option<RoomAuditEntry>,
     ) -> Result<RoomChangeOutcome> {
-        let given = (room.to_owned(), document, facts, entry);
+        let arguments = (room.to_owned(), document, facts, entry);
         self.installation
-            .write(given, move |tx, (room, document, facts, entry)| {
+            .write(arguments, move |tx, (room, document, facts, entry)| {
                 let to = (document, facts);
                 change_room(tx, room, version, to, before_joins, entry.as_ref()).boxed()
             })
@@ -78,9 +78,9 @@ impl RoomLedger {
         codes: Vec<Digest>,
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome> {
-        let given = (room.to_owned(), codes, entry);
+        let arguments = (room.to_owned(), codes, entry);
         self.installation
-            .write(given, |tx, (room, codes, entry)| {
+            .write(arguments, |tx, (room, codes, entry)| {
                 put_codes(tx, room, codes, entry).boxed()
             })
             .await

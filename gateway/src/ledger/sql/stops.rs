@@ -56,12 +56,15 @@ impl RoomLedger {
         at: i64,
         entry: Option<RoomAuditEntry>,
     ) -> Result<u64> {
-        let given = (room.to_owned(), numbers, cause, entry);
+        let arguments = (room.to_owned(), numbers, cause, entry);
         self.installation
-            .write(given, move |tx, (room, numbers, (cause, note), entry)| {
-                let cause = (*cause, note.as_str());
-                revoke_places(tx, room, numbers, cause, at, entry.as_ref()).boxed()
-            })
+            .write(
+                arguments,
+                move |tx, (room, numbers, (cause, note), entry)| {
+                    let cause = (*cause, note.as_str());
+                    revoke_places(tx, room, numbers, cause, at, entry.as_ref()).boxed()
+                },
+            )
             .await
     }
 
@@ -122,8 +125,8 @@ pub(super) async fn stop_passes(
          RETURNING number, exp";
     let now_s = at.div_euclid(1000);
     let mut announced: Vec<u64> = Vec::new();
-    let with: [&(dyn ToSqlValue + Sync); 5] = [&room, &numbers, &at, &cause.as_str(), &note];
-    for row in tx.query(sql, &with).await? {
+    let values: [&(dyn ToSqlValue + Sync); 5] = [&room, &numbers, &at, &cause.as_str(), &note];
+    for row in tx.query(sql, &values).await? {
         if cause == PassStopCause::Revoked || row.get::<i64>(1)? > now_s {
             announced.push(row.get(0)?);
         }

@@ -54,11 +54,11 @@ async fn echo(wire: &mut ClientWire) -> Result<std::convert::Infallible, SocketE
             continue;
         }
         match wire.next().await? {
-            WireEvent::Heard(Message::Text(text)) => waiting.push_back(SharedFrame::text(text)),
-            WireEvent::Heard(Message::Binary(bytes)) => {
+            WireEvent::Received(Message::Text(text)) => waiting.push_back(SharedFrame::text(text)),
+            WireEvent::Received(Message::Binary(bytes)) => {
                 waiting.push_back(SharedFrame::binary(bytes));
             }
-            WireEvent::Heard(_) | WireEvent::Woken | WireEvent::Answered => {}
+            WireEvent::Received(_) | WireEvent::Woken | WireEvent::Answered => {}
         }
     }
 }

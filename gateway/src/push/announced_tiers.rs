@@ -11,7 +11,7 @@ const SOLD_OUT_AGAIN_MS: i64 = 30_000;
 #[derive(Debug, Default)]
 pub struct AnnouncedTiers {
     /// The tiers, with their free seats at the last update.
-    known: Vec<PriceTier>,
+    announced: Vec<PriceTier>,
     /// When each tier was last announced as sold out, milliseconds since the epoch.
     sold_out_at: Vec<Option<i64>>,
 }
@@ -19,9 +19,9 @@ pub struct AnnouncedTiers {
 impl AnnouncedTiers {
     /// Stores the newest tiers. Returns whether they must be sent at once.
     pub fn update(&mut self, tiers: &[PriceTier], now: i64) -> bool {
-        let is_same = self.known.len() == tiers.len()
+        let is_same = self.announced.len() == tiers.len()
             && self
-                .known
+                .announced
                 .iter()
                 .zip(tiers)
                 .all(|(a, b)| is_priced_alike(a, b));
@@ -30,17 +30,22 @@ impl AnnouncedTiers {
                 .iter()
                 .map(|tier| (tier.free == 0).then_some(now))
                 .collect();
-            self.known = tiers.to_vec();
+            self.announced = tiers.to_vec();
             return true;
         }
         let mut is_news = false;
-        for ((known, tier), at) in self.known.iter_mut().zip(tiers).zip(&mut self.sold_out_at) {
-            let has_sold_out = known.free > 0 && tier.free == 0;
+        for ((announced, tier), at) in self
+            .announced
+            .iter_mut()
+            .zip(tiers)
+            .zip(&mut self.sold_out_at)
+        {
+            let has_sold_out = announced.free > 0 && tier.free == 0;
             if has_sold_out && at.is_none_or(|at| now - at >= SOLD_OUT_AGAIN_MS) {
                 *at = Some(now);
                 is_news = true;
             }
-            known.free = tier.free;
+            announced.free = tier.free;
         }
         is_news
     }

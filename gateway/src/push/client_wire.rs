@@ -34,7 +34,7 @@ pub enum WireEvent {
     /// The client answered a ping.
     Answered,
     /// The client sent a message.
-    Heard(Ws),
+    Received(Ws),
 }
 
 /// Sets the limits of a socket whose client sends messages of at most `message_bytes_max` bytes.
@@ -109,20 +109,22 @@ impl ClientWire {
         if is_woken {
             return Poll::Ready(Ok(WireEvent::Woken));
         }
-        let heard = Pin::new(&mut self.socket).poll_next(cx);
-        let read = self.outlet.bytes_read();
-        if heard.is_pending() && read - self.unfinished.read_before > self.unfinished.bytes_max {
+        let received = Pin::new(&mut self.socket).poll_next(cx);
+        let bytes_read = self.outlet.bytes_read();
+        if received.is_pending()
+            && bytes_read - self.unfinished.read_before > self.unfinished.bytes_max
+        {
             let flood = SocketEnd::policy("a message came in too many small fragments");
             return Poll::Ready(Err(flood));
         }
-        let heard = ready!(heard);
-        self.unfinished.read_before = read;
-        Poll::Ready(match heard {
+        let received = ready!(received);
+        self.unfinished.read_before = bytes_read;
+        Poll::Ready(match received {
             None => Err(SocketEnd::Gone),
             Some(Err(error)) => Err(SocketEnd::of_error(error)),
             Some(Ok(Ws::Close(_))) => Err(SocketEnd::ByClient),
             Some(Ok(Ws::Pong(answer))) if self.take_pong(&answer) => Ok(WireEvent::Answered),
-            Some(Ok(message)) => Ok(WireEvent::Heard(message)),
+            Some(Ok(message)) => Ok(WireEvent::Received(message)),
         })
     }
 

@@ -40,7 +40,7 @@ impl SocketEnd {
     }
 
     /// Closes with 1013: the client should try again later.
-    pub(super) fn later(reason: &'static str) -> Self {
+    pub(super) fn try_later(reason: &'static str) -> Self {
         Self::Close(close_code::AGAIN, reason.into())
     }
 

@@ -12,7 +12,7 @@ type Work = Box<dyn FnOnce() + Send>;
 /// The thread that writes shared frames; a cheap handle. The thread ends with the last handle.
 #[derive(Debug, Clone)]
 pub struct FrameWriter {
-    work: Option<Arc<mpsc::Sender<Work>>>,
+    sender: Option<Arc<mpsc::Sender<Work>>>,
 }
 
 impl Default for FrameWriter {
@@ -26,24 +26,24 @@ impl FrameWriter {
     #[must_use]
     pub fn start() -> Self {
         let (sender, receiver) = mpsc::channel::<Work>();
-        let run = move || receiver.into_iter().for_each(|work| work());
-        let started = std::thread::Builder::new()
+        let run_all = move || receiver.into_iter().for_each(|work| work());
+        let thread = std::thread::Builder::new()
             .name("frame-writer".to_owned())
-            .spawn(run);
+            .spawn(run_all);
         Self {
-            work: started.ok().map(|_| Arc::new(sender)),
+            sender: thread.ok().map(|_| Arc::new(sender)),
         }
     }
 
     /// Does the work on the thread, after all earlier work, and waits until this work is done.
     pub async fn run(&self, work: impl FnOnce() + Send + 'static) {
-        let (done, ended) = oneshot::channel();
+        let (done, finished) = oneshot::channel();
         let work: Work = Box::new(move || {
             work();
             // The caller may have gone.
             let _ = done.send(());
         });
-        match &self.work {
+        match &self.sender {
             Some(sender) => match sender.send(work) {
                 Ok(()) => {}
                 Err(mpsc::SendError(work)) => work(),
@@ -51,7 +51,7 @@ impl FrameWriter {
             None => work(),
         }
         // The sender is dropped without a message only if the work panicked.
-        let _ = ended.await;
+        let _ = finished.await;
     }
 }
 

@@ -56,21 +56,24 @@ impl SeatDeltaHistory {
         *self = Self::default();
     }
 
-    /// Returns one frame that leads from version `have` to the newest. Returns `None` if no stored
-    /// delta starts at `have`, or the frame would be longer than `len_max`.
-    pub fn since(&mut self, have: u64, len_max: usize) -> Option<SharedFrame> {
-        let first = self.deltas.iter().position(|delta| delta.from == have)?;
+    /// Returns one frame that leads from version `from_version` to the newest. Returns `None` if no
+    /// stored delta starts at `from_version`, or the frame would be longer than `len_max`.
+    pub fn since(&mut self, from_version: u64, len_max: usize) -> Option<SharedFrame> {
+        let first = self
+            .deltas
+            .iter()
+            .position(|delta| delta.from == from_version)?;
         let last = self.deltas.back()?;
         let frame = if first + 1 == self.deltas.len() {
             last.frame.clone()
-        } else if let Some(merged) = self.merged.get(&have) {
+        } else if let Some(merged) = self.merged.get(&from_version) {
             merged.clone()
         } else {
             let missed = self.deltas.range(first..).flat_map(|delta| &delta.cells);
             let newest: BTreeMap<u32, u8> = missed.copied().collect();
             let cells: Vec<_> = newest.into_iter().collect();
-            let merged = SharedFrame::binary(seat_frames::delta(have, last.to, &cells));
-            self.merged.insert(have, merged.clone());
+            let merged = SharedFrame::binary(seat_frames::delta(from_version, last.to, &cells));
+            self.merged.insert(from_version, merged.clone());
             merged
         };
         (frame.bytes().len() <= len_max).then_some(frame)

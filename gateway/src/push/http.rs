@@ -41,8 +41,8 @@ pub(crate) async fn live(
     let now = push.rooms.now_ms();
     let place = match subprotocol_place(&headers) {
         Some(jwt) => {
-            let shown = PlaceCredential::Bearer(jwt);
-            recognise(&push.rooms, &room, shown, now).await?
+            let credential = PlaceCredential::Bearer(jwt);
+            recognise(&push.rooms, &room, credential, now).await?
         }
         None => required(&push.rooms, &room, &headers, now).await?,
     };
@@ -60,16 +60,16 @@ pub(crate) async fn live(
     })?;
     let permit = push.limit.acquire()?;
     let upgrade = with_limits(upgrade.protocols(["fairgate.v1"]), MESSAGE_BYTES_MAX);
-    let shown = Arc::new(PresentedPlace::from(&place));
+    let presented = Arc::new(PresentedPlace::from(&place));
     let opened = OpenedSocket {
         personal: push.personal.listen(place.holder, room.id(), place.number),
-        _here: room.presence().socket_opened(Arc::clone(&shown)),
+        _presence: room.presence().socket_opened(Arc::clone(&presented)),
         stopping: push.rooms.stopping(),
         _permit: permit,
     };
     Ok(upgrade.on_upgrade(async move |socket| {
         let wire = ClientWire::new(socket, MESSAGE_BYTES_MAX, connection);
-        let visitor = VisitorSocket::new(wire, push, room, shown);
+        let visitor = VisitorSocket::new(wire, push, room, presented);
         // The socket gets its own task. The task of the upgrade is larger, and would live as long
         // as the socket.
         tokio::spawn(serve_socket(visitor, opened));
@@ -98,7 +98,7 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
 /// What an open socket keeps until it ends.
 struct OpenedSocket {
     personal: PersonalReceiver,
-    _here: PresenceGuard,
+    _presence: PresenceGuard,
     stopping: watch::Receiver<bool>,
     _permit: SocketPermit,
 }

@@ -308,18 +308,18 @@ impl RoomSocketHub {
         tick: &RoomTick,
         per_s: f64,
     ) {
-        let Some(before) = state.slot else {
+        let Some(old_slot) = state.slot else {
             return;
         };
-        let at_least = self.cadence.line_at_least();
-        let slot = state.standing.reschedule(tick, per_s, at_least);
-        if slot != before {
+        let interval_min = self.cadence.line_at_least();
+        let slot = state.standing.reschedule(tick, per_s, interval_min);
+        if slot != old_slot {
             state.slot = Some(slot);
-            let moved = self.slots[before].sockets.lock().remove(&socket.id);
+            let moved_socket = self.slots[old_slot].sockets.lock().remove(&socket.id);
             self.slots[slot]
                 .sockets
                 .lock()
-                .extend(moved.map(|moved| (socket.id, moved)));
+                .extend(moved_socket.map(|moved_socket| (socket.id, moved_socket)));
         }
         if let Some(rank) = state.standing.waiting_rank(tick.released) {
             self.slots[slot].nearest.fetch_min(rank, Ordering::SeqCst);
@@ -333,12 +333,12 @@ impl RoomSocketHub {
 }
 
 async fn tell_line(hub: Arc<RoomSocketHub>, due: Vec<Arc<LineSocket>>, beat: LineBeat) {
-    let (frame_writer, telling) = (hub.frame_writer.clone(), Arc::clone(&hub));
-    let tell = move || {
+    let (frame_writer, hub_of_task) = (hub.frame_writer.clone(), Arc::clone(&hub));
+    let tell_sockets = move || {
         due.iter()
-            .for_each(|socket| telling.tell_socket(socket, &beat))
+            .for_each(|socket| hub_of_task.tell_socket(socket, &beat))
     };
-    frame_writer.run(tell).await;
+    frame_writer.run(tell_sockets).await;
     hub.is_writing.store(false, Ordering::SeqCst);
 }
 

@@ -62,13 +62,13 @@ impl SocketLimit {
     /// # Errors
     /// Returns [`TooManySockets`] if as many sockets are open as are allowed.
     pub fn acquire(&self) -> Result<SocketPermit, TooManySockets> {
-        let taken = self
+        let reserved = self
             .inner
             .open
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |open| {
                 (open < self.inner.max).then_some(open + 1)
             });
-        if taken.is_ok() {
+        if reserved.is_ok() {
             return Ok(SocketPermit {
                 inner: Arc::clone(&self.inner),
             });

@@ -65,7 +65,7 @@ impl SocketOutlet {
         if self.is_ending() || !tracker.may_send() {
             return false;
         }
-        let before = *tracker;
+        let earlier_tracker = *tracker;
         tracker.count_sent(frame.bytes().len());
         let ping = tracker.next_ping(Instant::now()).map(SharedFrame::ping);
         let ping = ping.as_ref().map_or(&[][..], |ping| ping.bytes());
@@ -76,7 +76,7 @@ impl SocketOutlet {
                 true
             }
             DirectWrite::Busy | DirectWrite::Gone => {
-                *tracker = before;
+                *tracker = earlier_tracker;
                 false
             }
         }
@@ -89,7 +89,7 @@ impl SocketOutlet {
         if self.is_ending() {
             return;
         }
-        let before = *tracker;
+        let earlier_tracker = *tracker;
         let Some(number) = tracker.next_ping(Instant::now()) else {
             return;
         };
@@ -99,7 +99,7 @@ impl SocketOutlet {
         {
             DirectWrite::Taken => {}
             DirectWrite::Kept => self.wake(),
-            DirectWrite::Busy | DirectWrite::Gone => *tracker = before,
+            DirectWrite::Busy | DirectWrite::Gone => *tracker = earlier_tracker,
         }
     }
 

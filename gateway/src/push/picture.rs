@@ -58,17 +58,18 @@ impl SharedSeatView {
     /// Returns the frame that brings a client with this version up to date, or `None` if it is up
     /// to date.
     #[must_use]
-    pub fn since(&mut self, have: Option<u64>) -> Option<SharedFrame> {
+    pub fn since(&mut self, from_version: Option<u64>) -> Option<SharedFrame> {
         let WatchedSeatPicture {
             version,
             cells,
             packed,
         } = &self.picture;
-        if have == Some(*version) {
+        if from_version == Some(*version) {
             return None;
         }
         let snapshot_len = (packed.len() + 13).max(DELTA_LEN_MIN);
-        let delta = have.and_then(|have| self.history.since(have, snapshot_len));
+        let delta =
+            from_version.and_then(|from_version| self.history.since(from_version, snapshot_len));
         Some(delta.unwrap_or_else(|| {
             self.snapshot
                 .get_or_insert_with(|| {

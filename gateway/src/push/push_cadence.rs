@@ -81,13 +81,13 @@ impl PushCadence {
 
     /// Notes how long it took to send one frame to each of this many watchers.
     pub fn note_cost(&self, watchers: usize, took: Duration) {
-        let Some(each) = took.as_nanos().checked_div(watchers as u128) else {
+        let Some(each_ns) = took.as_nanos().checked_div(watchers as u128) else {
             return;
         };
-        let each = u64::try_from(each).unwrap_or(u64::MAX);
-        let before = self.inner.cost_ns.load(Ordering::Relaxed);
-        let mean = before - before / COST_PARTS + each / COST_PARTS;
-        self.inner.cost_ns.store(mean, Ordering::Relaxed);
+        let each_ns = u64::try_from(each_ns).unwrap_or(u64::MAX);
+        let old_mean_ns = self.inner.cost_ns.load(Ordering::Relaxed);
+        let mean_ns = old_mean_ns - old_mean_ns / COST_PARTS + each_ns / COST_PARTS;
+        self.inner.cost_ns.store(mean_ns, Ordering::Relaxed);
     }
 
     /// Returns how many readings there are from one frame of a watcher to the next.

@@ -18,9 +18,9 @@ const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy)]
 pub struct ClientReadTracker {
     /// Unread bytes sent before the last ping.
-    before: usize,
+    unread_before_ping: usize,
     /// Bytes sent after the last ping.
-    after: usize,
+    sent_after_ping: usize,
     /// The number of the ping that is not answered yet, and when it was sent.
     open_ping: Option<(u32, Instant)>,
     pinged_at: Instant,
@@ -32,8 +32,8 @@ impl ClientReadTracker {
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
-            before: 0,
-            after: 0,
+            unread_before_ping: 0,
+            sent_after_ping: 0,
             open_ping: None,
             pinged_at: now,
             last_number: 0,
@@ -42,23 +42,24 @@ impl ClientReadTracker {
 
     /// Counts bytes that are sent.
     pub fn count_sent(&mut self, bytes: usize) {
-        self.after += bytes;
+        self.sent_after_ping += bytes;
     }
 
     /// Returns whether more may be sent.
     #[must_use]
     pub fn may_send(&self) -> bool {
-        self.before + self.after < UNREAD_BYTES_MAX
+        self.unread_before_ping + self.sent_after_ping < UNREAD_BYTES_MAX
     }
 
     /// Returns the number of the ping that is due at `now`, and counts it as sent.
     pub fn next_ping(&mut self, now: Instant) -> Option<u32> {
-        let late = now.saturating_duration_since(self.pinged_at) >= PING_EVERY;
-        if self.open_ping.is_some() || !(late || self.after >= PING_AFTER_BYTES) {
+        let is_ping_due = now.saturating_duration_since(self.pinged_at) >= PING_EVERY;
+        if self.open_ping.is_some() || !(is_ping_due || self.sent_after_ping >= PING_AFTER_BYTES) {
             return None;
         }
         self.last_number = self.last_number.wrapping_add(1);
-        (self.before, self.after) = (self.before + self.after, 0);
+        (self.unread_before_ping, self.sent_after_ping) =
+            (self.unread_before_ping + self.sent_after_ping, 0);
         (self.open_ping, self.pinged_at) = (Some((self.last_number, now)), now);
         Some(self.last_number)
     }
@@ -66,18 +67,18 @@ impl ClientReadTracker {
     /// Takes the answer to a ping. Returns `false` if no such ping is open. Such an answer proves
     /// nothing.
     pub fn take_pong(&mut self, number: u32) -> bool {
-        let asked = self.open_ping.is_some_and(|(open, _)| open == number);
-        if asked {
-            (self.before, self.open_ping) = (0, None);
+        let is_answer = self.open_ping.is_some_and(|(open, _)| open == number);
+        if is_answer {
+            (self.unread_before_ping, self.open_ping) = (0, None);
         }
-        asked
+        is_answer
     }
 
     /// Returns whether a ping has been unanswered for too long.
     #[must_use]
     pub fn is_stalled(&self, now: Instant) -> bool {
         self.open_ping
-            .is_some_and(|(_, asked)| now.saturating_duration_since(asked) > UNANSWERED_MAX)
+            .is_some_and(|(_, pinged_at)| now.saturating_duration_since(pinged_at) > UNANSWERED_MAX)
     }
 }
 

@@ -41,7 +41,7 @@ struct WatchedShow {
 struct SeatWatcher {
     outlet: Arc<SocketOutlet>,
     /// The version that the client has; `None` if it needs a snapshot.
-    have: Mutex<Option<u64>>,
+    sent_version: Mutex<Option<u64>>,
 }
 
 /// One socket's subscription to the seats of one show. Dropping it ends the subscription.
@@ -109,7 +109,7 @@ impl WatchedShows {
         let id = watched.next_id.fetch_add(1, Ordering::Relaxed);
         let watcher = Arc::new(SeatWatcher {
             outlet: Arc::clone(outlet),
-            have: Mutex::default(),
+            sent_version: Mutex::default(),
         });
         watched.lock_group(id).insert(id, Arc::clone(&watcher));
         SeatWatch {
@@ -149,8 +149,8 @@ async fn follow_show(seats: WatchedShows, show: String, watched: Arc<WatchedShow
         let due = watched.take_due(beat, seats.inner.cadence.seat_beats(), &mut sent);
         if !due.is_empty() {
             let (watched, cadence) = (Arc::clone(&watched), seats.inner.cadence.clone());
-            let tell = move || watched.tell(&due, &cadence);
-            seats.inner.frame_writer.run(tell).await;
+            let send_frames = move || watched.tell(&due, &cadence);
+            seats.inner.frame_writer.run(send_frames).await;
         }
         sleep(BEAT.saturating_sub(begun.elapsed())).await;
     }
@@ -208,17 +208,17 @@ impl SeatWatcher {
     /// Sends what the client has not seen yet. Returns `false` if there is nothing to send, or if
     /// the client takes no frames now.
     fn tell(&self, watched: &WatchedShow) -> bool {
-        let mut have = self.have.lock();
+        let mut sent_version = self.sent_version.lock();
         let (frame, version) = {
             let mut view = watched.view.lock();
-            let Some(frame) = view.since(*have) else {
+            let Some(frame) = view.since(*sent_version) else {
                 return false;
             };
             (frame, view.version())
         };
         let is_sent = self.outlet.offer(&frame);
         if is_sent {
-            *have = Some(version);
+            *sent_version = Some(version);
         }
         is_sent
     }
@@ -233,7 +233,7 @@ impl SeatWatch {
 
     /// Makes the next frame a snapshot, and sends it if the client takes frames.
     pub fn resync(&self) {
-        *self.watcher.have.lock() = None;
+        *self.watcher.sent_version.lock() = None;
         self.catch_up();
     }
 }

@@ -159,9 +159,9 @@ impl VisitorSocket {
 
     async fn on_wire_event(&mut self, event: WireEvent, was_open: bool) -> Result<(), SocketEnd> {
         match event {
-            WireEvent::Heard(heard) => self.handle_frame(heard).await?,
+            WireEvent::Received(message) => self.handle_frame(message).await?,
             WireEvent::Woken if self.wire.outlet().is_stalled() => {
-                return Err(SocketEnd::later(
+                return Err(SocketEnd::try_later(
                     "you read too slowly; come back, your place is kept",
                 ));
             }
@@ -240,8 +240,9 @@ impl VisitorSocket {
         if self.wire.is_open() {
             self.tell_newest_line().await
         } else {
-            let missed = |standing: &mut LineStanding| standing.note_line(Instant::now(), false);
-            self.listener.standing(missed);
+            let note_missed =
+                |standing: &mut LineStanding| standing.note_line(Instant::now(), false);
+            self.listener.standing(note_missed);
             Ok(())
         }
     }
@@ -345,13 +346,13 @@ impl VisitorSocket {
         })
     }
 
-    async fn handle_frame(&mut self, heard: Ws) -> Result<(), SocketEnd> {
+    async fn handle_frame(&mut self, message: Ws) -> Result<(), SocketEnd> {
         if self.floods() {
             return Err(SocketEnd::policy(
                 "too many messages; slow down and come back",
             ));
         }
-        match heard {
+        match message {
             Ws::Close(_) => Err(SocketEnd::ByClient),
             Ws::Ping(_) | Ws::Pong(_) => Ok(()),
             Ws::Binary(_) => Err(SocketEnd::policy("clients send text only")),
@@ -380,7 +381,7 @@ impl VisitorSocket {
                 self.watch = None;
                 let watched = self.seats.watch(&show, self.wire.outlet()).await;
                 let watched = watched.map_err(|_| {
-                    SocketEnd::later("the seats cannot be read now; come back shortly")
+                    SocketEnd::try_later("the seats cannot be read now; come back shortly")
                 })?;
                 let watch = watched.ok_or_else(|| SocketEnd::policy("there is no such show"))?;
                 watch.catch_up();

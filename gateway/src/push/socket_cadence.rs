@@ -29,23 +29,23 @@ pub struct SocketCadence {
 impl SocketCadence {
     /// Returns the cadence of a place that is `called`, or has `ahead` people ahead (`None` before
     /// the draw). `per_s_u` is the pace in millionths of a visitor per second. `key` is any number
-    /// that belongs to the place. It spreads the places over the slots. `at_least` is the shortest
-    /// time between two frames.
+    /// that belongs to the place. It spreads the places over the slots. `interval_min` is the
+    /// shortest time between two frames.
     #[must_use]
     pub fn for_place(
         ahead: Option<u64>,
         called: bool,
         per_s_u: u64,
         key: u64,
-        at_least: Duration,
+        interval_min: Duration,
     ) -> Self {
         let every_s = if called {
             CALLED_S
         } else {
             refresh_s(ahead, per_s_u)
         };
-        let every_s = every_s.max(at_least.as_secs());
-        let mut first = 0;
+        let every_s = every_s.max(interval_min.as_secs());
+        let mut first_slot = 0;
         let mut cadence = Self {
             slot: 0,
             every_s,
@@ -54,9 +54,9 @@ impl SocketCadence {
         for wake_s in WAKE_PERIODS_S {
             if wake_s <= every_s {
                 cadence.wake_s = wake_s;
-                cadence.slot = first + usize::try_from(key % wake_s).unwrap_or_default();
+                cadence.slot = first_slot + usize::try_from(key % wake_s).unwrap_or_default();
             }
-            first += usize::try_from(wake_s).unwrap_or_default();
+            first_slot += usize::try_from(wake_s).unwrap_or_default();
         }
         cadence
     }
@@ -73,15 +73,15 @@ impl SocketCadence {
 /// Returns whether one of a slot's seconds lies in `(after, until]`.
 #[must_use]
 pub fn wakes(slot: usize, after: u64, until: u64) -> bool {
-    let mut first = 0;
+    let mut first_slot = 0;
     for wake_s in WAKE_PERIODS_S {
         let len = usize::try_from(wake_s).unwrap_or_default();
-        if slot < first + len {
-            let phase = (slot - first) as u64;
+        if slot < first_slot + len {
+            let phase = (slot - first_slot) as u64;
             let since_phase = |second: u64| (second + wake_s - phase) / wake_s;
             return since_phase(until) > since_phase(after);
         }
-        first += len;
+        first_slot += len;
     }
     false
 }

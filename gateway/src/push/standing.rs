@@ -37,12 +37,13 @@ impl LineStanding {
     }
 
     /// Sets the cadence by the room's tick and pace, and returns the slot that wakes the socket.
-    /// `at_least` is the shortest time between two `line` frames.
-    pub fn reschedule(&mut self, tick: &RoomTick, per_s: f64, at_least: Duration) -> usize {
+    /// `interval_min` is the shortest time between two `line` frames.
+    pub fn reschedule(&mut self, tick: &RoomTick, per_s: f64, interval_min: Duration) -> usize {
         let ahead = self.rank.map(|rank| tick.ahead(rank));
         let is_called = self.is_called(tick.released);
         let per_s_u = micros_per_s(per_s);
-        self.cadence = SocketCadence::for_place(ahead, is_called, per_s_u, self.number, at_least);
+        self.cadence =
+            SocketCadence::for_place(ahead, is_called, per_s_u, self.number, interval_min);
         self.cadence.slot
     }
 

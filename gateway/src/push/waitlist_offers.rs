@@ -16,16 +16,16 @@ const TELL_EVERY: Duration = Duration::from_secs(4);
 
 /// Tells booking which waiting visitors are here, for as long as the process runs.
 pub async fn report_present_visitors(core: Arc<dyn BookingCore>, personal: PersonalEventHub) {
-    let mut every = tokio::time::interval(TELL_EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut timer = tokio::time::interval(TELL_EVERY);
+    timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut waiting = Vec::new();
     loop {
-        every.tick().await;
+        timer.tick().await;
         match core
             .sync_waiting(personal.connected_holders(&waiting))
             .await
         {
-            Ok(now) => waiting = now,
+            Ok(still_waiting) => waiting = still_waiting,
             Err(error) => {
                 tracing::debug!(
                     %error,
